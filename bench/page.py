@@ -40,7 +40,19 @@ PROCESSES = {
     "apply, a patch changed": "cat-file status for-each-ref diff-tree update-ref",
     "check": "cat-file",
     "refresh, nothing edited": "status for-each-ref cat-file rev-parse",
+    "bump, a commit that was fetched": (
+        "version ls-remote status for-each-ref rev-parse log cat-file diff-tree"
+    ),
+    "drift, nothing new": (
+        "version ls-remote rev-parse rev-parse rev-parse merge-base log log log cat-file log"
+    ),
 }
+
+_ALONG = """\
+A first `bump` or `drift` also fetches what is new, and looks along it. It starts as many processes
+for 40 commits as for 8, and for 8 patches as for 2. Of files it reads what those were that patches
+change, and no others. A test holds that.
+"""
 
 _CUT_SHORT = """
 This run was ended before its last table.
@@ -104,7 +116,7 @@ def _processes() -> Iterator[str]:
     yield "| command | processes |\n|---|---|"
     for command, words in PROCESSES.items():
         yield f"| {command} | {len(words.split())}: {', '.join(words.split())} |"
-    yield ""
+    yield f"\n{_ALONG}"
 
 
 def _in_short(tables: Sequence[Table]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How many git processes a command starts; docs/benchmarks.md says the same."""
+"""How many git processes a command starts, how many files it reads; docs/benchmarks.md says so."""
 
 from __future__ import annotations
 
@@ -10,24 +10,31 @@ from pathlib import Path
 import pytest
 
 from bench.page import PROCESSES
+from patchkit.workspace.contents import blob_id
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
 _SCRIPT = """\
-import sys
+import sys, threading
 sys.path[:] = {path!r}
 def note(event, args):
     if event == "subprocess.Popen":
         words = [w for w in args[1][1:] if not w.startswith("-") and "=" not in w]
         print("git:", words[0], file=sys.stderr)
+def look(frame, event, arg):
+    if event == "call" and frame.f_code.co_name == "read_many":
+        if frame.f_locals["kind"] == "blob":
+            print("blobs:", *frame.f_locals["oids"], file=sys.stderr)
 sys.addaudithook(note)
+threading.setprofile(look)
+sys.setprofile(look)
 from patchkit.cli.main import run
-run(sys.argv[1:])
+sys.exit(run(sys.argv[1:]))
 """
 
 
-def started(*argv: str, cwd: Path) -> list[str]:
-    """The git commands that a command line starts, in order."""
+def started(*argv: str, cwd: Path) -> tuple[list[str], set[str]]:
+    """The git commands that a command line starts, in order; the blobs that it reads."""
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT.format(path=sys.path), *argv],
         cwd=cwd,
@@ -35,7 +42,8 @@ def started(*argv: str, cwd: Path) -> list[str]:
         text=True,
         check=True,
     )
-    return re.findall(r"(?m)^git: (.*)$", done.stderr)
+    blobs = re.findall(r"(?m)^blobs: (.*)$", done.stderr)
+    return re.findall(r"(?m)^git: (.*)$", done.stderr), set(" ".join(blobs).split())
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -49,4 +57,48 @@ def test_a_command_starts_so_many(name: str, project: Project, upstream: Upstrea
         changed = make_patch(old, old | {"a": "3\n"}, body="Because.")
         project.write({"patches/demo/two.patch": changed})
     argv = [name.split(",", maxsplit=1)[0], *(["--update-lock"] if "changed" in name else [])]
-    assert started(*argv, "--quiet", cwd=project.root) == PROCESSES[name].split()
+    if argv[0] in ("bump", "drift"):
+        project.component("demo", upstream, pin, patches, track="main")
+        upstream.commit({"b": "2\n"})
+        argv += ["demo", "--to", "latest", "--dry-run"] if argv[0] == "bump" else []
+        project.run(*argv).ok()
+    assert started(*argv, "--quiet", cwd=project.root)[0] == PROCESSES[name].split()
+
+
+def _far(project: Project, upstream: Upstream, patches: int, commits: int) -> set[str]:
+    """Patches of a file each, and commits of which every other one changes such a file.
+
+    Returns the ids of all that these files ever were.
+    """
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    now = {f"{n}.py": "".join(f"{n} {line}\n" for line in range(99)) for n in range(40)}
+    start, series = upstream.commit(now), {}
+    ever = {blob_id(now[f"{n}.py"].encode()) for n in range(patches)}
+    for n in range(patches):
+        new = {f"{n}.py": now[f"{n}.py"].replace(f"{n} 3\n", "ours\n")}
+        ever.add(blob_id(new[f"{n}.py"].encode()))
+        series[f"{n}.patch"] = make_patch(now, new, subject=f"Ours {n}", body="Because.")
+    project.component("demo", upstream, start, series, track="main")
+    for number in range(commits):
+        n = 30 + number % 9 if number % 2 else number // 2 % patches
+        now[f"{n}.py"] = now[f"{n}.py"].replace(f"{n} {10 + number}\n", "theirs\n")
+        upstream.commit({f"{n}.py": now[f"{n}.py"]}, f"Commit {number}")
+        if n < patches:
+            text = now[f"{n}.py"]
+            ever |= {blob_id(text.encode()), blob_id(text.replace(f"{n} 3\n", "ours\n").encode())}
+    project.run("fetch").ok()
+    return ever
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("argv", [["bump", "demo", "--to", "latest", "--dry-run"], ["drift"]])
+def test_neither_commits_nor_patches_cost_a_process(tmp_path: Path, argv: list[str]) -> None:
+    counts = []
+    for patches, commits in ((2, 8), (8, 40)):
+        folder = tmp_path / str(commits)
+        upstream, project = Upstream.create(folder / "u.git"), Project(folder / "project")
+        ever = _far(project, upstream, patches, commits)
+        processes, blobs = started(*argv, "--quiet", cwd=project.root)
+        assert blobs <= ever, "a file that no patch changes"
+        counts.append(processes)
+    assert len(counts[0]) == len(counts[1]), counts
