@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
@@ -15,6 +14,7 @@ from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.json_schema import json_schema
 from patchkit.manifest.load import inspect_manifest
 from patchkit.manifest.types import Choice, DependentShape, Field, ListOf, MapOf, Record, Shape
+from tests.support.schemas import jsonschema
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data" / "manifests"

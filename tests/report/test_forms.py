@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -23,6 +22,7 @@ from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_d
 from patchkit.report.findings import Case, CaseVerdict, Level, Notice
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
+from tests.support.schemas import jsonschema
 
 #: What SARIF 2.1.0 requires of the parts that we write (the whole schema is not ours to ship).
 _SARIF: dict[str, Any] = {
