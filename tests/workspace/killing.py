@@ -12,6 +12,8 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import TypeAlias
 
 _EVENTS = {
     "os.rename",
@@ -27,6 +29,33 @@ _EVENTS = {
 }
 _NEED_ROOM = {"os.mkdir", "os.link", "os.symlink"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+#: Is called at each audit event, with its arguments.
+_Hook: TypeAlias = Callable[[str, tuple[object, ...]], None]
+
+
+class _Hooks(list[_Hook]):
+    """Those that are called now. Python keeps an audit hook for as long as the process runs, and
+    each costs all tests after it: there is one, in a process that needs it.
+    """
+
+    def append(self, hook: _Hook) -> None:
+        _ask_hooks()
+        super().append(hook)
+
+
+hooks = _Hooks()
+
+
+@cache
+def _ask_hooks() -> None:
+    def ask(event: str, arguments: tuple[object, ...]) -> None:
+        if hooks:
+            for hook in list(hooks):
+                hook(event, arguments)
+
+    sys.addaudithook(ask)
 
 
 def killed_at(
@@ -87,7 +116,7 @@ def failing_at(
             if left == 0:
                 raise error
 
-    _hooks.append(count)
+    hooks.append(count)
     try:
         work()
     except BaseException as raised:
@@ -95,7 +124,7 @@ def failing_at(
             raise
         return raised
     finally:
-        _hooks.remove(count)
+        hooks.remove(count)
     return left <= 0
 
 
@@ -117,11 +146,11 @@ def full_disk(*, after: int, git: bool) -> Iterator[list[int]]:
                 failed[0] += 1
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
 
-    _hooks.append(fail)
+    hooks.append(fail)
     try:
         yield failed
     finally:
-        _hooks.remove(fail)
+        hooks.remove(fail)
 
 
 @contextmanager
@@ -134,11 +163,11 @@ def failing_git(command: str) -> Iterator[list[str]]:
             failed.append(command)
             raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), "git")
 
-    _hooks.append(fail)
+    hooks.append(fail)
     try:
         yield failed
     finally:
-        _hooks.remove(fail)
+        hooks.remove(fail)
 
 
 @contextmanager
@@ -152,11 +181,11 @@ def failing_once(event: str, when: Callable[[], bool]) -> Iterator[None]:
             failed = True
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), event)
 
-    _hooks.append(fail)
+    hooks.append(fail)
     try:
         yield
     finally:
-        _hooks.remove(fail)
+        hooks.remove(fail)
     assert failed, "it never came to that"
 
 
@@ -169,21 +198,9 @@ def just_before(event: str, action: Callable[[], object]) -> Iterator[None]:
         if happening == event and left:
             left.pop()()
 
-    _hooks.append(happen)
+    hooks.append(happen)
     try:
         yield
     finally:
-        _hooks.remove(happen)
+        hooks.remove(happen)
     assert not left, "it never came to that"
-
-
-_hooks: list[Callable[[str, tuple[object, ...]], None]] = []
-
-
-def _ask_hooks(event: str, arguments: tuple[object, ...]) -> None:
-    for hook in list(_hooks):
-        hook(event, arguments)
-
-
-# an audit hook stays for good: one for all
-sys.addaudithook(_ask_hooks)

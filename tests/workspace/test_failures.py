@@ -7,7 +7,6 @@ import os
 import resource
 import shutil
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,7 @@ from patchkit.workspace.recover import has_leftovers
 from patchkit.workspace.save import read_worktree
 from tests.support.repos import Files, Submodule, Symlink, git_in
 from tests.workspace.bench import BASE, CHANGE, Bench, committed_files, disk_files
-from tests.workspace.killing import failing_git, full_disk, killed_at
+from tests.workspace.killing import failing_git, full_disk, hooks, killed_at
 from tests.workspace.test_kill import NEW, OLD
 
 pytestmark = pytest.mark.slow
@@ -55,17 +54,17 @@ def writing_before(bench: Bench, event: str, number: int) -> Iterator[None]:
     """In the block, somebody saves edit.py just before the `number`-th event."""
     left = number
 
-    def write(happening: str) -> None:
+    def write(happening: str, _: object) -> None:
         nonlocal left
         left -= happening == event
         if happening == event and left == 0:
             (bench.path / "edit.py").write_text("mine\n")
 
-    _hooks.append(write)
+    hooks.append(write)
     try:
         yield
     finally:
-        _hooks.remove(write)
+        hooks.remove(write)
     assert left <= 0, "it never came to that"
 
 
@@ -88,28 +87,24 @@ class InterruptionError(Exception):
     """Raised at the n-th thing that is done to the disk."""
 
 
-_hooks: list[Callable[[str], None]] = []
-sys.addaudithook(lambda event, _: [hook(event) for hook in list(_hooks)] and None)
-
-
 def raising_at(point: int, work: Callable[[], object]) -> bool:
     """Run the work; an exception comes at the `point`-th rename or link. False: it did not come."""
     left = point
 
-    def count(event: str) -> None:
+    def count(event: str, _: object) -> None:
         nonlocal left
         if event in ("os.rename", "os.link", "os.mkdir", "subprocess.Popen"):
             left -= 1
             if left == 0:
                 raise InterruptionError
 
-    _hooks.append(count)
+    hooks.append(count)
     try:
         work()
     except InterruptionError:
         return True
     finally:
-        _hooks.remove(count)
+        hooks.remove(count)
     return False
 
 
@@ -404,21 +399,21 @@ def test_a_commit_made_while_files_are_replaced_is_kept(bench: Bench, moving: St
     mine = bench.git("commit-tree", "-p", head, "-m", "Mine", f"{head}^{{tree}}")
     moves = 0
 
-    def commit(happening: str) -> None:
+    def commit(happening: str, _: object) -> None:
         nonlocal moves
         moves += happening == "os.rename" and (bench.path / ".git/patchkit/move/index").exists()
         if moves == 3:
             moves += 1
             (bench.path / ".git/refs/heads/patchkit").write_text(f"{mine}\n")
 
-    _hooks.append(commit)
+    hooks.append(commit)
     try:
         with pytest.raises(
             SurroundingsError, match="the branch was changed while patchkit"
         ) as error:
             bench.enter(moving)
     finally:
-        _hooks.remove(commit)
+        hooks.remove(commit)
     assert error.value.problems[0].hint == "run the command again"
     assert bench.git("rev-parse", "HEAD") == mine
     assert disk_files(bench.path) == before

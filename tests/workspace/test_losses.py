@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from patchkit.workspace.put_files import put_back, put_in_place, release
 from tests.support.powers import without_calls
 from tests.support.repos import Files
 from tests.workspace.bench import BASE, STAMP, WHEN, Bench
-from tests.workspace.killing import just_before
+from tests.workspace.killing import hooks, just_before
 
 pytestmark = pytest.mark.slow
 
@@ -283,7 +282,7 @@ def test_a_file_saved_at_any_rename_stays_where_it_is(
                 left.clear()
                 save()
 
-    sys.addaudithook(happen)
+    hooks.append(happen)
     try:
         places.put()
     except SurroundingsError as error:
@@ -293,7 +292,7 @@ def test_a_file_saved_at_any_rename_stays_where_it_is(
     else:
         assert places.texts() == (NEW if left else {**NEW, name: "mine\n"})
     finally:
-        left.clear()
+        hooks.remove(happen)
 
 
 def test_what_is_written_to_a_file_that_was_open_is_found(places: Places) -> None:

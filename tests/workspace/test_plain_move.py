@@ -6,7 +6,6 @@ import os
 import random
 import re
 import subprocess
-import sys
 from hashlib import sha1
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from patchkit.workspace.enter import Action, Stacked
 from patchkit.workspace.plain_move import _edited_index, date_new_files, stage_plainly
 from tests.support.repos import File, Files, Submodule, Symlink, executable
 from tests.workspace.bench import BASE, Bench, committed_files, disk_files
+from tests.workspace.killing import hooks
 
 #: A setting that changes nothing, and that patchkit does not know: git does the work then.
 _UNKNOWN = ("config", "core.bigFileThreshold", "512m")
@@ -211,13 +211,12 @@ def test_a_moved_checkout_takes_few_processes(bench: Bench, tmp_path: Path) -> N
     calls: list[str] = []
 
     def note(event: str, args: tuple[object, ...]) -> None:
-        if event == "subprocess.Popen" and calls_are_noted:
+        if event == "subprocess.Popen":
             calls.append(next(a for a in args[1] if a in _VERBS))  # type: ignore[attr-defined]
 
-    calls_are_noted = True
-    sys.addaudithook(note)
+    hooks.append(note)
     bench.enter(stack)
-    calls_are_noted = False
+    hooks.remove(note)
     assert calls == ["status", "for-each-ref", "diff-tree", "update-ref"]
 
 
