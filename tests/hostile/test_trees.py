@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.parallel import in_parallel
+from tests.support.objects import Objects
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
@@ -35,12 +36,13 @@ def committed(upstream: Upstream, tree: str) -> str:
 
 def deep(upstream: Upstream, depth: int) -> str:
     """A commit with the file a, and one below so many folders."""
-    blob = upstream.git("hash-object", "-w", "--stdin", stdin=b"1\n").decode().strip()
-    tree = upstream.git("mktree", stdin=f"100644 blob {blob}\tx\n".encode()).decode().strip()
+    objects = Objects(upstream.path)
+    blob = objects.write(b"blob", b"1\n")
+    tree = objects.write(b"tree", b"100644 x\0" + bytes.fromhex(blob))
     for _ in range(depth - 1):
-        tree = upstream.git("mktree", stdin=f"040000 tree {tree}\td\n".encode()).decode().strip()
-    rows = f"100644 blob {blob}\ta\n040000 tree {tree}\td\n"
-    return committed(upstream, upstream.git("mktree", stdin=rows.encode()).decode().strip())
+        tree = objects.write(b"tree", b"40000 d\0" + bytes.fromhex(tree))
+    rows = b"100644 a\0" + bytes.fromhex(blob) + b"40000 d\0" + bytes.fromhex(tree)
+    return committed(upstream, objects.write(b"tree", rows))
 
 
 def refused(project: Project, said: str) -> None:

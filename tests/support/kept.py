@@ -2,7 +2,7 @@
 
 Hundreds of tests begin with the same `apply` or `bump`, in a folder of the same name. What it
 leaves follows from what is below that folder, the command line and the environment: under a digest
-of these it is kept in memory, and whoever begins so for the third time gets the difference.
+of these it is kept in memory, and whoever begins so again gets the difference.
 
 Invariant: the digest is of all that is below the folder but for what an index knows of files on
 disk, which git looks up again.
@@ -34,8 +34,7 @@ class _Left:
     changes: Mapping[str, _Node | None]
 
 
-#: None: seen once, so that what only one test begins with is not looked at twice.
-_kept: dict[str, _Left | None] = {}
+_kept: dict[str, _Left] = {}
 
 
 def run_or_recall(run: Callable[[], Ran], argv: tuple[str, ...], cwd: Path) -> Ran:
@@ -50,9 +49,6 @@ def run_or_recall(run: Callable[[], Ran], argv: tuple[str, ...], cwd: Path) -> R
         _put(left.changes)
         return left.ran
     ran = run()
-    if key not in _kept:
-        _kept[key] = None
-        return ran
     after = _look(root)
     changed = {path: node for path, node in after.items() if before.get(path) != node}
     _kept[key] = _Left(ran, {**changed, **dict.fromkeys(before.keys() - after.keys())})

@@ -19,13 +19,17 @@ from patchkit.workspace import (
 )
 from patchkit.workspace.contents import files_below, full_path
 from patchkit.workspace.enter import Entered, Stacked, enter_stack
-from tests.support.repos import Files, Upstream, git_in
+from tests.support.repos import Files, Upstream, git_in, tree_files
 
 WHEN = 1767323045
 STAMP = "20260102T030405Z"
 
 BASE: Files = {"a.py": "one\n", "b.py": "two\n", "sub/c.py": "three\n", ".gitignore": "*.log\n"}
 CHANGE: Files = {"a.py": "ONE\n", "new.py": "new\n", "sub/c.py": None}
+
+#: The objects between two commits, and what `git repack` made of a repository's files.
+_objects: dict[tuple[str, str], tuple[GitObject, ...]] = {}
+_packed: dict[tuple[str, ...], dict[Path, bytes]] = {}
 
 
 @dataclass
@@ -51,12 +55,33 @@ class Bench:
 
     def stacked(self, base: str, tip: str) -> Stacked:
         """The stack of two commits of the upstream."""
-        self.upstream.git("repack", "-q", "-a", "-d")
+        self._repack()
         source = Repository(self.upstream.path)
-        listing = self.upstream.git("rev-list", "--objects", "--no-object-names", f"{base}..{tip}")
-        with reading(source) as reader:
-            objects = tuple(_object(reader, oid) for oid in listing.decode().split())
-        return Stacked(CommitId(base), CommitId(tip), objects, source)
+        if (base, tip) not in _objects:
+            between = ("--objects", "--no-object-names", f"{base}..{tip}")
+            listing = self.upstream.git("rev-list", *between).decode().split()
+            with reading(source) as reader:
+                _objects[base, tip] = tuple(_object(reader, oid) for oid in listing)
+        return Stacked(CommitId(base), CommitId(tip), _objects[base, tip], source)
+
+    def _repack(self) -> None:
+        """All objects in one pack; git makes it once of the same objects."""
+        folder = self.upstream.path / "objects"
+        before = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+        refs = self.upstream.path / "refs"
+        tips = [path.read_text() for path in sorted(refs.rglob("*")) if path.is_file()]
+        key = (*tips, *map(str, sorted(before)))
+        if key not in _packed:
+            self.upstream.git("repack", "-q", "-a", "-d")
+            after = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+            _packed[key] = {name: path.read_bytes() for name, path in after.items()}
+            return
+        for name in before.keys() - _packed[key].keys():
+            (folder / name).unlink()
+        for name, data in _packed[key].items():
+            if name not in before:
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(data)
 
     def enter(self, stack: Stacked, *, force: bool = False) -> Entered:
         """Bring the checkout to a stack."""
@@ -113,11 +138,16 @@ def _bytes(path: Path) -> bytes:
 
 def committed_files(repository: Path, revision: str) -> set[tuple[bytes, bytes]]:
     """(path, contents as in a worktree) of every file of a commit."""
-    archive = git_in(repository, "ls-tree", "-r", "-z", "--name-only", revision)
-    kinds = git_in(repository, "ls-tree", "-r", "-z", revision).split(b"\0")[:-1]
-    names = archive.split(b"\0")[:-1]
+    rows = git_in(repository, "ls-tree", "-r", "-z", revision).split(b"\0")[:-1]
+    names = [row.split(b"\t", 1)[1] for row in rows if not row.startswith(b"160000")]
+    settings = [Path.home() / ".gitconfig", repository / ".git/config"]
+    set_up = (repository / ".git/info/attributes").exists() or any(
+        b"autocrlf" in path.read_bytes().lower() for path in settings if path.exists()
+    )
+    if not set_up and not any(name.endswith(b".gitattributes") for name in names):
+        found = tree_files(repository, revision)
+        return {(os.fsencode(name), data) for name, data in found.items()}
     return {
         (name, git_in(repository, "cat-file", "--filters", f"{revision}:{os.fsdecode(name)}"))
-        for name, kind in zip(names, kinds, strict=True)
-        if not kind.startswith(b"160000")
+        for name in names
     }
