@@ -4,6 +4,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_OPTIONS ?= -n auto --dist worksteal
+# Where tests write 200,000 small files, half a gigabyte: in memory, where 2 GiB are free and programs may be
+# started; TMPDIR=DIR says otherwise.
+MEMORY = $(shell d=/dev/shm/patchkit-tests-$$(id -u); mkdir -m 700 -p $$d && test -O $$d && cp /bin/true $$d \
+	&& $$d/true && df -Pk $$d | awk 'END { exit $$4 < 2097152 }' && echo $$d; rm -f $$d/true)
+PYTEST = TMPDIR=$(or $(TMPDIR),$(MEMORY),/tmp) $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 # Which mistakes `make mutation` tries; those of 6 have been looked at.
 SEED ?= 6
 # What `make simulate` runs on: npu is simulated where there is none.
@@ -23,17 +28,17 @@ demo: $(VENV)/.runs  ## the tour: apply, check, edit, refresh, a drift that is f
 	PATCHKIT="$(abspath $(BIN)/patchkit)" sh demo/run.sh
 
 test: $(VENV)/.develops  ## the tests of patchkit, and those of the shipped patches
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	$(PYTEST)
 
 quick: $(VENV)/.develops  ## the tests of patchkit without the slow ones, for the loop while working
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m "not slow" tests
+	$(PYTEST) -m "not slow" tests
 
 check: $(VENV)/.develops  ## format, lint, types, stale generated files, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m tools.reference --check
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	$(PYTEST)
 
 format: $(VENV)/.develops  ## format and fix what can be fixed
 	$(BIN)/ruff format .
@@ -54,7 +59,8 @@ bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSI
 		$(if $(REPOSITORY),--repository $(REPOSITORY)) --write \
 		$(if $(REPOSITORY),docs/benchmarks-real,docs/benchmarks).md
 
-faults: $(VENV)/.develops  ## stop commands at 1200 points, half an hour; writes docs/faults.md
+faults: $(VENV)/.develops  ## stop commands at 1200 points, all examples of laws, 40 minutes; writes docs/faults.md
+	PATCHKIT_TEST_SHARE=1 $(PYTEST) -m hypothesis
 	$(BIN)/python -m bench.faults --points 1200 --editor 600 --write docs/faults.md
 
 fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader; writes docs/fuzzing.md

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import run, run_process
 from tests.support.golden import Golden
+from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import (
     Files,
@@ -48,7 +49,7 @@ _CONTENTS = st.sampled_from([None, "1\n", b"\xff", executable("x"), Symlink("a")
 
 
 @given(st.lists(st.dictionaries(_NAMES, _CONTENTS, max_size=5), min_size=2, max_size=4))
-@settings(max_examples=20)
+@settings(max_examples=share(20))
 def test_law_commits_are_those_of_fast_import(changes: list[Files]) -> None:
     signed = f"Ann Author <ann@example.com> {1700000060} +0000"
     head = f"author {signed}\ncommitter {signed}\n".encode()

@@ -12,6 +12,7 @@ from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.stack.build import SeriesPatch
 from tests.model.oracle import Objects, git_diff
+from tests.support.laws import share
 from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 31))
@@ -116,7 +117,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n"]), max_size=12).map("".joi
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=share(40))
 @given(LINES, LINES)
 def test_law_onto_the_same_base_and_onto_the_result(old: str, new: str) -> None:
     before, after = {"f": (0o100644, old.encode())}, {"f": (0o100644, new.encode())}

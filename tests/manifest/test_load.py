@@ -24,6 +24,7 @@ from patchkit.manifest.values import GitPin, GitSource, IndexSource, LocalSeries
 from patchkit.manifest.write import manifest_data, yaml_text
 from patchkit.manifest.yaml_nodes import MAXIMUM_BYTES, Items, Node, Scalar, decode, parse
 from patchkit.model.objects import CommitId
+from tests.support.laws import share
 
 DATA = Path(__file__).parent.parent / "data" / "manifests"
 INVALID = sorted((DATA / "invalid").glob("*.yaml"))
@@ -438,7 +439,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 @pytest.mark.slow
 @given(damaged())
-@settings(max_examples=150)
+@settings(max_examples=share(150))
 def test_a_damaged_file_is_loaded_or_refused(data: bytes) -> None:
     Path("m.yaml").write_bytes(data)
     inspection = inspect_manifest(Path("m.yaml"))

@@ -15,6 +15,7 @@ from patchkit.model.objects import (
     make_pack,
     make_tree,
 )
+from tests.support.laws import share
 from tests.support.repos import git_in
 
 
@@ -46,7 +47,7 @@ def test_git_reads_back_what_was_written(tmp_path: Path) -> None:
     assert stored < sum(len(payload) for payload in payloads) / 20
 
 
-@settings(max_examples=15)
+@settings(max_examples=share(15))
 @given(st.lists(st.binary(max_size=40).map(lambda part: b"common" * 40 + part + b"end" * 40)))
 def test_index_pack_makes_the_same_index(payloads: list[bytes]) -> None:
     pack = make_pack(chain(payloads))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.drift.lines import numbered
 from tests.recipes.kitchen import DROP, recipe_text
+from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
@@ -176,7 +177,7 @@ def is_finding(answer: tuple[Any, ...]) -> bool:
 
 
 @given(seed=st.integers(0, 100_000))
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=share(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_three_commands_have_one_answer(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     root = tmp_path / f"project-{seed}-{random.random()}"

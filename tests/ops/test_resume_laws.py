@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.test_resume import Bumping
+from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import Content, Symlink, Upstream, executable, make_patch
 
@@ -35,7 +36,7 @@ _CONTENTS: st.SearchStrategy[Content] = st.sampled_from(
 _SIDES = st.fixed_dictionaries(dict.fromkeys(("a", "folder/b", "c d"), _CONTENTS))
 
 
-@settings(max_examples=5)
+@settings(max_examples=share(5))
 @given(old=_SIDES, ours=_SIDES, theirs=_SIDES, keep=st.booleans())
 def test_law_every_way_back_is_exact(
     old: dict[str, Content], ours: dict[str, Content], theirs: dict[str, Content], keep: bool

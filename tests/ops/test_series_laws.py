@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.ops.test_series_edits import agrees, everything, subjects, worktree
+from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
 
@@ -83,7 +84,7 @@ def _comments(project: Project) -> list[str]:
     return sorted(re.findall(r"# .*", text))
 
 
-@settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=share(6), phases=[Phase.explicit, Phase.generate])
 @given(patches=_PATCHES, seed=st.integers(0, 2**16))
 def test_every_verb_keeps_files_and_comments_and_is_undone(
     patches: list[list[tuple[str, int, str]]], seed: int

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from patchkit.planning.combine import Combined, Option, any_version_meets, clashes, combine
 from patchkit.planning.plan_report import Declaration, Effort, Grade, MetadataRequirement
+from tests.support.laws import share
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def by_trying(
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=share(60))
 @given(
     st.lists(option("a", "b"), min_size=1, max_size=4),
     st.lists(option("b", "c"), min_size=1, max_size=4),

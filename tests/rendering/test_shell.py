@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from patchkit.model.names import filled
 from patchkit.rendering import notation as shell
+from tests.support.laws import share
 
 VALUES = {"model": "/data/a b", "workspace": "/w", "odd": "$(echo no) `echo no` \"'\\"}
 TEXTS = st.text(
@@ -37,21 +38,21 @@ def words(script: Sequence[str]) -> list[str]:
     return out.decode().split("\0")[:-1]
 
 
-@settings(max_examples=30)
+@settings(max_examples=share(30))
 @given(st.lists(TEXTS, min_size=1))
 def test_a_quoted_text_is_one_word_and_itself(texts: list[str]) -> None:
     assert words([shell.quote(text) for text in texts]) == texts
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=share(40))
 @given(st.lists(WITH_VALUES, min_size=1))
 def test_a_text_with_values_is_one_word_with_the_values_in_it(texts: list[str]) -> None:
     made = words([shell.word(text) for text in texts])
     assert made == [filled(text, VALUES) for text in texts]
 
 
-@settings(max_examples=20)
+@settings(max_examples=share(20))
 @given(st.lists(st.one_of(TEXTS, st.just("\n$(exit 9)\n"), st.just("\r$(exit 9)"))))
 def test_a_comment_does_nothing(texts: list[str]) -> None:
     lines = shell.comment(" ".join(texts) or "-")

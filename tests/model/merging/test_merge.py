@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from patchkit.carry.carried import CERTAIN, confidence_of
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.regions import Doubt, Labels, Rule, conflict_text
+from tests.support.laws import share
 
 BASE = """import os
 import sys
+
+from tests.support.laws import share
 
 MODES = {
     "one": 1,
@@ -411,7 +414,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "    d\n", "\n"]), max_si
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=share(300))
 @given(LINES, LINES, LINES)
 def test_law_no_line_of_either_side_is_lost(base: str, upstream: str, patch: str) -> None:
     merged = merge(upstream, patch, base, "x.txt")
@@ -431,7 +434,7 @@ def _counted(after: str, before: str) -> dict[str, int]:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=share(200))
 @given(LINES, LINES)
 def test_law_onto_itself_and_onto_its_result(old: str, new: str) -> None:
     assert settled(merge(old, new, old, "x.txt")) == new
