@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import types
@@ -76,8 +77,27 @@ def _fields(shape: type) -> str:
 
 def _members(shape: type) -> dict[str, Any]:
     assert issubclass(shape, Struct)
-    hints = get_type_hints(shape)
+    hints = get_type_hints(shape, localns=_loaded_late(import_module(shape.__module__)))
     return {name: hints[name] for name in patchkit.report.json.fields_in_json(shape)}
+
+
+def _loaded_late(module: types.ModuleType) -> dict[str, Any]:
+    """What a module imports for its annotations alone."""
+    blocks = [
+        each for each in ast.parse(inspect.getsource(module)).body if isinstance(each, ast.If)
+    ]
+    imports = [
+        each
+        for block in blocks
+        if ast.unparse(block.test) == "TYPE_CHECKING"
+        for each in block.body
+        if isinstance(each, ast.ImportFrom)
+    ]
+    return {
+        name.asname or name.name: getattr(import_module(each.module or ""), name.name)
+        for each in imports
+        for name in each.names
+    }
 
 
 def _collect(hint: Any, shapes: dict[str, type], *, top: bool = False) -> None:

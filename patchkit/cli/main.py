@@ -144,20 +144,48 @@ def _warn_of_nothing() -> None:
 
 
 def _load_msgspec() -> None:
-    """Import msgspec, pathlib and shutil without what they only offer: a tenth of a short command.
+    """Import msgspec, pathlib, shutil and subprocess without what they only offer: a sixth of a
+    short command.
 
     typing_extensions (with inspect, ast and a dozen more) is for TypedDict's Required, bz2 and lzma
-    are for archives of a kind that nobody asks shutil for. Of `platform` uuid wants one word.
+    are for archives of a kind that nobody asks shutil for. Of `platform` uuid wants one word, of
+    `urllib.parse` pathlib a function for `as_uri`, of `decimal` msgspec a class that none of our
+    values has. What subprocess (of `locale`) and msgspec (of its `inspect`) ask for late they get.
     """
     import os
 
-    platform = type(sys)("platform")
-    platform.system = lambda: os.uname().sysname  # type: ignore[attr-defined]
-    stand_ins = {"typing_extensions": None, "bz2": None, "lzma": None, "platform": platform}
+    kind = type(sys)
+
+    class Later(kind):  # type: ignore[valid-type, misc]
+        def __getattr__(self, name: str) -> object:
+            from importlib import import_module
+
+            return getattr(import_module(str(self.__name__)), name)
+
+    def quote(data: bytes, safe: str = "/") -> str:
+        from urllib.parse import quote_from_bytes
+
+        return quote_from_bytes(data, safe)
+
+    def made(name: str, **has: object) -> object:
+        module = kind(name)
+        vars(module).update(has)
+        return module
+
+    stand_ins: dict[str, object] = {
+        **dict.fromkeys(("typing_extensions", "bz2", "lzma")),
+        **{name: Later(name) for name in ("locale", "msgspec.inspect")},
+        "platform": made("platform", system=lambda: os.uname().sysname),
+        "urllib.parse": made("urllib.parse", quote_from_bytes=quote),
+        "decimal": made("decimal", Decimal=type("Decimal", (), {})),
+        "msgspec._json_schema": made("msgspec._json_schema", schema=None, schema_components=None),
+    }
     placed = [name for name in stand_ins if name not in sys.modules]
     sys.modules.update((name, stand_ins[name]) for name in placed)  # type: ignore[misc]
     try:
+        import pathlib  # noqa: F401
         import shutil  # noqa: F401
+        import subprocess  # noqa: F401
 
         import msgspec  # noqa: F401
     finally:

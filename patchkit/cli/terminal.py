@@ -141,7 +141,7 @@ def _text(piece: Piece) -> str:
 
 
 def _columns(char: str) -> int:
-    if char.isascii() and char.isprintable():
+    if (char.isascii() and char.isprintable()) or ord(char) in _PLAIN:
         return 1
     import unicodedata
 
@@ -235,6 +235,8 @@ class Terminal:
 
         On a terminal the last cell goes below its row where it has less than half the width.
         """
+        if self._only_kept:
+            return
         rows = list(rows)
         lines = columns(rows, indent=indent)
         heads = columns([row[:-1] for row in rows], indent=indent)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.remote import RemoteError, Trouble
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
 from patchkit.model.text import regex
@@ -78,6 +77,8 @@ def fetch_blobs(fetch: Callable[[Collection[str]], None], blobs: Collection[str]
 
 
 def _fetch_batch(fetch: Callable[[Collection[str]], None], blobs: Collection[str]) -> set[str]:
+    from patchkit.gitcmd.remote import RemoteError, Trouble  # noqa: PLC0415 (for fetches alone)
+
     absent: set[str] = set()
     while len(absent) < len(blobs):
         try:

@@ -8,7 +8,6 @@ that one always hands on the whole of os.environ, GIT_DIR and GIT_TRACE included
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import re
@@ -17,7 +16,6 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import (
@@ -27,41 +25,8 @@ from patchkit.gitcmd.process import (
     signals_held,
 )
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.names import readable_url
 from patchkit.model.progress import Stop
-from patchkit.model.text import regex
-
-# URLs of upstreams: when two spellings mean one, what may be shown, what to call its folder.
-#
-# Which URLs are taken at all is the manifest's business (`manifest/types.py`).
-
-
-_SCP = regex(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
-_PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
-
-
-def normal_url(url: str) -> str:
-    """Host and path, the same for every spelling of one repository; no scheme, no credentials."""
-    scp = _SCP.fullmatch(url) if "://" not in url else None
-    if scp:
-        host, path = scp["host"], scp["path"]
-    else:
-        parts = urlsplit(url)
-        host, path = parts.netloc.rpartition("@")[2], parts.path
-        host = host.removesuffix(f":{_PORTS.get(parts.scheme)}")
-    path = re.sub(r"/+", "/", path).strip("/").removesuffix(".git").rstrip("/")
-    return f"{host.lower() or 'file:'}/{path}"
-
-
-def readable_url(url: str) -> str:
-    """The URL without user and password."""
-    return re.sub(r"(?<=://)[^/@]*@", "", url)
-
-
-def folder_name(key: str) -> str:
-    """A folder name for `key`: the readable end of it and 12 digits of its hash."""
-    words = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
-    return f"{words[-48:].lstrip('-')}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
-
 
 #: Called with (done, total) of the step that git names; the total may be unknown.
 Listener = Callable[[str, int, int | None], None]
@@ -377,6 +342,8 @@ _WORDS = {
 
 def _plain(line: str, url: str) -> str:
     """A line of git's or the server's without its label, control characters and passwords."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 (where something failed)
+
     line = re.sub(r"^((fatal|error|remote):\s*)+", "", line, flags=re.IGNORECASE)
     line = re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", "", line)
     login, at, _ = urlsplit(url).netloc.rpartition("@")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -228,3 +229,49 @@ def filled(text: str, values: Mapping[str, str]) -> str:
         values[each.name] if isinstance(each, Reference) else each
         for each in split_references(text)
     )
+
+
+# URLs of upstreams: when two spellings mean one, what may be shown, what to call its folder.
+#
+# Which URLs are taken at all is the manifest's business (`manifest/types.py`).
+
+
+_SCP = regex(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
+#: What ends a path, or stands around an address of numbers.
+_ODD = frozenset("?#[]")
+_PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
+
+
+def normal_url(url: str) -> str:
+    """Host and path, the same for every spelling of one repository; no scheme, no credentials."""
+    scp = _SCP.fullmatch(url) if "://" not in url else None
+    if scp:
+        host, path = scp["host"], scp["path"]
+    else:
+        scheme, place, path = url_parts(url)
+        host = place.rpartition("@")[2].removesuffix(f":{_PORTS.get(scheme)}")
+    path = re.sub(r"/+", "/", path).strip("/").removesuffix(".git").rstrip("/")
+    return f"{host.lower() or 'file:'}/{path}"
+
+
+def url_parts(url: str) -> tuple[str, str, str]:
+    """Scheme, user with host and port, path of a URL, as `urlsplit` finds them."""
+    scheme, mark, rest = url.partition("://")
+    if mark and scheme.isalpha() and url.isascii() and url.isprintable() and not set(url) & _ODD:
+        place, slash, path = rest.partition("/")
+        return scheme.lower(), place, slash + path
+    from urllib.parse import urlsplit  # noqa: PLC0415 (a fortieth of a short command)
+
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc, parts.path
+
+
+def readable_url(url: str) -> str:
+    """The URL without user and password."""
+    return re.sub(r"(?<=://)[^/@]*@", "", url)
+
+
+def folder_name(key: str) -> str:
+    """A folder name for `key`: the readable end of it and 12 digits of its hash."""
+    words = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
+    return f"{words[-48:].lstrip('-')}-{sha256(key.encode()).hexdigest()[:12]}"

@@ -9,13 +9,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
-from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import CommitId, TreeId
@@ -49,6 +48,9 @@ from patchkit.workspace.enter import (
     foresee,
     marks_of,
 )
+
+if TYPE_CHECKING:
+    from patchkit.explain.explanation import PatchExplanation
 
 
 class ApplyResult(str, Enum):

@@ -70,7 +70,8 @@ from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
-from patchkit.workspace.save import Held, rows_beyond
+from patchkit.workspace.save import rows_beyond
+from patchkit.workspace.state import Held
 
 if TYPE_CHECKING:
     from patchkit.ops.refresh_carry import Carried

@@ -24,7 +24,8 @@ from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merg
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, require_held, settle
-from patchkit.workspace.save import Held, save_commit
+from patchkit.workspace.save import save_commit
+from patchkit.workspace.state import Held
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to
 
 

@@ -66,8 +66,8 @@ from patchkit.workspace.changes import absent_objects
 from patchkit.workspace.checkout import BRANCH
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.recover import has_leftovers, recover
-from patchkit.workspace.save import Held, save_commit
-from patchkit.workspace.state import BUMP
+from patchkit.workspace.save import save_commit
+from patchkit.workspace.state import BUMP, Held
 from patchkit.workspace.waiting import (
     CheckoutSnapshot,
     Halt,

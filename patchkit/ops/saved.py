@@ -40,7 +40,8 @@ from patchkit.workspace.changes import TreeChange, obstacles, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import MoveTarget, move_checkout
 from patchkit.workspace.recover import abandon, has_leftovers, recover
-from patchkit.workspace.save import Held, read_worktree, rows_beyond, staged_id
+from patchkit.workspace.save import read_worktree, rows_beyond, staged_id
+from patchkit.workspace.state import Held
 
 _PREFIX = "Saved by patchkit: "
 _STAGED, _LATE = "what was staged", "written while it was replaced"

@@ -17,7 +17,6 @@ from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.explain.diagnose import explain_stack
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.object_reader import reading, write_objects
-from patchkit.gitcmd.remote import readable_url
 from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.edit import add_patch, fold_patches
 from patchkit.manifest.values import (
@@ -28,7 +27,7 @@ from patchkit.manifest.values import (
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch, subject_from, with_trailer
 from patchkit.model.mailinfo import format_author
-from patchkit.model.names import pick_patch
+from patchkit.model.names import pick_patch, readable_url
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile

@@ -54,7 +54,8 @@ from patchkit.workspace.contents import contents_at, fits
 from patchkit.workspace.move import MoveTarget, move_checkout, settle
 from patchkit.workspace.put_files import ChangedMeanwhileError
 from patchkit.workspace.recover import abandon
-from patchkit.workspace.save import Held, read_worktree, rows_beyond, save_commit, staged_id
+from patchkit.workspace.save import read_worktree, rows_beyond, save_commit, staged_id
+from patchkit.workspace.state import Held
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to
 
 _VERSION = 2

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.pins import PINS
-from patchkit.gitcmd.remote import Listener, normal_url, readable_url
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
@@ -22,7 +22,11 @@ from patchkit.manifest.values import (
     IndexSource,
     Source,
 )
+from patchkit.model.names import normal_url, readable_url
 from patchkit.model.progress import Progress, Stop
+
+if TYPE_CHECKING:
+    from patchkit.gitcmd.remote import Listener
 
 
 class Fetching(Struct, frozen=True):

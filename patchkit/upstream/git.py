@@ -28,14 +28,13 @@ from patchkit.gitcmd.remote import (
     RemoteError,
     Trouble,
     fetch,
-    readable_url,
     run_network,
     speaks_v2,
 )
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import GitSource
-from patchkit.model.names import COMMIT_ID, short_id
+from patchkit.model.names import COMMIT_ID, readable_url, short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Stop
 from patchkit.model.text import regex

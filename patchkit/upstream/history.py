@@ -22,11 +22,11 @@ from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageErro
 from patchkit.gitcmd.first_parent import Line, first_parents, merge_base, missing_blobs
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.pins import absent_blobs, make_partial, note_absent, read_base
-from patchkit.gitcmd.remote import RemoteError, Trouble, folder_name, readable_url, speaks_v2
+from patchkit.gitcmd.remote import RemoteError, Trouble, speaks_v2
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import Component, GitPin, GitSource
-from patchkit.model.names import COMMIT_ID
+from patchkit.model.names import COMMIT_ID, folder_name, readable_url
 from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry, TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.tree import Tree

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.remote import readable_url
+from patchkit.model.names import readable_url
 from patchkit.model.progress import Stop
 
 _REDIRECTS = (301, 302, 303, 307, 308)

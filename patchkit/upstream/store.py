@@ -31,9 +31,7 @@ from patchkit.gitcmd.pins import (
     read_pin,
     write_pin,
 )
-from patchkit.gitcmd.remote import folder_name, readable_url
 from patchkit.gitcmd.repository import Repository, init_repository
-from patchkit.gitcmd.scratch import discard, sweep
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
@@ -45,12 +43,12 @@ from patchkit.manifest.values import (
     Manifest,
     PinnedPatch,
 )
+from patchkit.model.names import folder_name, readable_url
 from patchkit.model.objects import Base, CommitId
 from patchkit.model.progress import Progress, Stop
 from patchkit.model.tree import tree_fault
 from patchkit.parallel import in_parallel
 from patchkit.upstream.fetching import Fetching, about, commit_ref, pin_ref, pin_words, upstream_key
-from patchkit.upstream.git import fetch_files, read_file
 
 # The ways to bring a pin, one for each kind of source.
 
@@ -146,6 +144,8 @@ class Store:
         repository = self.repository(component)
         if not repository.exists or is_sound(repository, pin_ref(component)):
             return True
+        from patchkit.gitcmd.scratch import discard  # noqa: PLC0415 (for what is damaged)
+
         with self.locked(repository.git_dir.stem, component.name, progress):
             if is_sound(repository, pin_ref(component)):  # mended by somebody else meanwhile
                 return True
@@ -180,6 +180,8 @@ class Store:
 
     def _build(self, component: Component, progress: Progress) -> Base:
         """Fetch the component's pin and record it; the caller holds the lock."""
+        from patchkit.gitcmd.scratch import discard, sweep  # noqa: PLC0415 (most is cached)
+
         repository, ref = self.repository(component), pin_ref(component)
         if is_damaged(repository, ref):
             progress.step(component.name, "the cached copy is damaged, fetching it again")
@@ -197,6 +199,8 @@ class Store:
     def _file_of_component(
         self, manifest: Manifest, entry: PinnedPatch, progress: Progress
     ) -> bytes:
+        from patchkit.upstream.git import read_file  # noqa: PLC0415 (few have published patches)
+
         other = _component_of(manifest, entry)
         base = self.base(other, progress)
         return _found(entry, read_file(self.repository(other), base.commit, entry.path))
@@ -204,6 +208,8 @@ class Store:
     def _file_of_git(
         self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
     ) -> bytes:
+        from patchkit.upstream.git import fetch_files, read_file  # noqa: PLC0415 (as above)
+
         source, commit = source_of(manifest, entry.git or ""), entry.commit or CommitId("")
         repository = self._repository(upstream_key(source))
         if read_pin(repository, commit_ref(commit)) is not None:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.scratch import overlay
 from patchkit.model.objects import (
     SUBMODULE_MODE,
     TreeEntry,
@@ -66,6 +65,8 @@ def tree_changes(repository: Repository, old: Treeish, new: Treeish) -> list[Tre
 
 def absent_objects(repository: Repository, oids: Iterable[str]) -> set[str]:
     """Which of the objects the repository does not have (some servers have lost a few blobs)."""
+    from patchkit.gitcmd.scratch import overlay  # noqa: PLC0415 (a move of plain files asks not)
+
     rows = "".join(f"{oid}\n" for oid in sorted(set(oids))).encode()
     # asked of the repository itself, git would try to fetch them
     with overlay(repository) as trial:
@@ -318,7 +319,7 @@ def keeps_modes(repository: Repository) -> bool:
         text = (repository.git_dir / "config").read_text("utf-8", "replace")
     except OSError:
         return True
-    return _NO_MODES.search(text) is None
+    return "filemode" not in text.lower() or _NO_MODES.search(text) is None
 
 
 def _mark(repository: Repository, index: Path, mark: str, paths: Sequence[str]) -> None:

@@ -222,7 +222,7 @@ def folds_case(repository: Repository) -> bool:
         text = (repository.git_dir / "config").read_text("utf-8", "replace")
     except OSError:
         return False
-    return _FOLDS.search(text) is not None
+    return "ignorecase" in text.lower() and _FOLDS.search(text) is not None
 
 
 def clashing(paths: list[str]) -> Iterator[tuple[str, str]]:

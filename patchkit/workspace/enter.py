@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +19,6 @@ from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.pins import bear_absent
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
-from patchkit.gitcmd.scratch import add_shallow_commits, link_packs, overlay, shallow_commits
 from patchkit.model.objects import CommitId, GitObject, decode_path
 from patchkit.workspace.changes import (
     TreeChange,
@@ -48,16 +48,10 @@ from patchkit.workspace.contents import (
 from patchkit.workspace.move import Moved, MoveTarget, NotHeldError, move_checkout
 from patchkit.workspace.plain_move import date_new_files
 from patchkit.workspace.recover import abandon, has_leftovers, recover
-from patchkit.workspace.save import (
-    Held,
-    Saved,
-    end_operation,
-    read_worktree,
-    save_work,
-    staged_id,
-    stamp,
-)
-from patchkit.workspace.state import CheckoutState, Snapshot, index_mark, inspect
+from patchkit.workspace.state import CheckoutState, Held, Snapshot, index_mark, inspect
+
+if TYPE_CHECKING:
+    from patchkit.workspace.save import Saved
 
 # Make a checkout: built in a folder of its own beside the place, then renamed there.
 
@@ -134,6 +128,13 @@ def bring_objects(
     source: Repository, repository: Repository, objects: tuple[GitObject, ...]
 ) -> None:
     """Give a checkout everything that it needs: it must outlive the cache."""
+    # what looks at a checkout, or moves one along, has all of it
+    from patchkit.gitcmd.scratch import (  # noqa: PLC0415
+        add_shallow_commits,
+        link_packs,
+        shallow_commits,
+    )
+
     # only commits that are new here: what the user made complete since stays complete
     shallow = shallow_commits(source.git_dir)
     add_shallow_commits(repository.git_dir, shallow - _present(repository, shallow))
@@ -325,6 +326,8 @@ def _foreseen(checkout: Checkout, stack: Stacked, head: CommitId) -> tuple[Refus
 
     Told by objects that the checkout need not have yet.
     """
+    from patchkit.gitcmd.scratch import overlay  # noqa: PLC0415 (a dry run)
+
     with overlay(checkout.repository, stack.source) as trial:
         write_objects(trial, stack.objects)
         changes = tree_changes(trial, head, stack.tip)
@@ -377,6 +380,8 @@ def _create(
 
 def _replace(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
     """Rename what is no checkout of ours, and make one in its place."""
+    from patchkit.workspace.save import stamp  # noqa: PLC0415 (for what is the user's)
+
     aside = free_name(checkout.path.with_name(f"{checkout.path.name}.saved-{stamp(when)}"))
     return replace(_create(checkout, stack, before, aside), moved_aside=aside)
 
@@ -416,6 +421,13 @@ def _enter_ours(
 
 
 def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
+    from patchkit.workspace.save import (  # noqa: PLC0415 (for what is the user's)
+        end_operation,
+        read_worktree,
+        save_work,
+        staged_id,
+    )
+
     try:
         worktree = read_worktree(checkout, before.head or stack.base)
         changes = tree_changes(checkout.repository, worktree.tree, stack.tip)

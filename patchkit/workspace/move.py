@@ -67,8 +67,7 @@ from patchkit.workspace.recover import (
     refs_untouched,
     save_late,
 )
-from patchkit.workspace.save import Held, only_staged, save_index, staged_id
-from patchkit.workspace.state import Snapshot, index_mark
+from patchkit.workspace.state import Held, Snapshot, index_mark
 
 
 class MoveTarget(Struct, frozen=True):
@@ -212,6 +211,8 @@ def _save_staged(
     clean = not snapshot.edited and not snapshot.operation
     if clean and snapshot.index == index_mark(checkout):
         return ()
+    from patchkit.workspace.save import only_staged, save_index, staged_id  # noqa: PLC0415 (edits)
+
     if held.staged:
         if staged_id(checkout) != held.staged:
             raise changed_meanwhile("the index")

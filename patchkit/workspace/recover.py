@@ -42,7 +42,6 @@ from patchkit.workspace.put_files import (
     remove_empty_folder,
     strangers,
 )
-from patchkit.workspace.save import save_files, stamp
 
 # Git's own lock on the index, held while files move.
 #
@@ -152,6 +151,10 @@ def save_late(checkout: Checkout, journal: Journal, when: int) -> tuple[str, ...
     open still write. `when`, in seconds since the epoch, names them.
     """
     written, still_open = release(move_folder(checkout.own_folder), journal.steps)
+    if not written and not still_open:
+        return ()
+    from patchkit.workspace.save import save_files, stamp  # noqa: PLC0415 (rarely is something)
+
     found = [save_files(checkout, written, when)] if written else []
     for path, place in still_open.items():
         kept = free_name(checkout.own_folder / "open" / f"{stamp(when)}-{Path(path).name}")

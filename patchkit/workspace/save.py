@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
@@ -42,7 +42,6 @@ from patchkit.workspace.changes import (
 from patchkit.workspace.checkout import BRANCH, SAVED_REFS, Checkout
 from patchkit.workspace.contents import (
     LINK,
-    Contents,
     blob_at,
     blob_id,
     contents_at,
@@ -50,7 +49,7 @@ from patchkit.workspace.contents import (
     kind_of,
 )
 from patchkit.workspace.journal import move_folder
-from patchkit.workspace.state import OPERATION_FILES, Snapshot
+from patchkit.workspace.state import OPERATION_FILES, Held, Rows, Snapshot
 
 _WHO = ("patchkit", "patchkit@localhost")
 _NOTHING = blob_id(b"")
@@ -63,9 +62,6 @@ _HEADS = {
     "rebase-merge/autostash": "autostash",
     "rebase-apply/autostash": "autostash",
 }
-
-#: Path -> rows of an index ("mode id stage").
-Rows = Mapping[str, Sequence[str]]
 
 
 class Saved(Struct, frozen=True):
@@ -87,21 +83,6 @@ class Worktree(Struct, frozen=True):
     index: Path
     recorded: TreeId = TreeId("")
     lossy: bool = False
-
-
-class Held(Struct, frozen=True):
-    """What a checkout holds that is in a commit or saved: only that may be replaced.
-
-    `tree` is its tracked files, `recorded` what a commit of them has, `in_the_way` are untracked
-    ones. Of the index it is what these trees have, and the `rows`; all of it where `staged` is its
-    `staged_id`.
-    """
-
-    tree: Treeish
-    recorded: TreeId = TreeId("")
-    in_the_way: Mapping[str, Contents | None] = field(default_factory=dict)
-    rows: Rows = field(default_factory=dict)
-    staged: str = ""
 
 
 def read_worktree(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, TreeId, decode_path
+from patchkit.model.objects import CommitId, TreeId, Treeish, decode_path
 from patchkit.model.text import counted
 from patchkit.workspace.checkout import (
     APPLIED_REF,
@@ -24,7 +25,7 @@ from patchkit.workspace.checkout import (
     Purpose,
     read_purpose,
 )
-from patchkit.workspace.contents import contents_at
+from patchkit.workspace.contents import Contents, contents_at
 from patchkit.workspace.journal import read_journal
 
 _STATUS = (
@@ -107,6 +108,25 @@ class Snapshot(Struct, frozen=True):
     halt: CommitId | None = None
     ours: bool = False  # a repository that patchkit made
     index: tuple[int, ...] = ()  # its `index_mark`
+
+
+#: Path -> rows of an index ("mode id stage").
+Rows = Mapping[str, Sequence[str]]
+
+
+class Held(Struct, frozen=True):
+    """What a checkout holds that is in a commit or saved: only that may be replaced.
+
+    `tree` is its tracked files, `recorded` what a commit of them has, `in_the_way` are untracked
+    ones. Of the index it is what these trees have, and the `rows`; all of it where `staged` is its
+    `staged_id`.
+    """
+
+    tree: Treeish
+    recorded: TreeId = TreeId("")
+    in_the_way: Mapping[str, Contents | None] = field(default_factory=dict)
+    rows: Rows = field(default_factory=dict)
+    staged: str = ""
 
 
 def index_mark(checkout: Checkout) -> tuple[int, ...]:

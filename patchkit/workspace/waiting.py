@@ -36,15 +36,13 @@ from patchkit.workspace.contents import contents_at
 from patchkit.workspace.move import Moved, MoveTarget, move_checkout
 from patchkit.workspace.recover import abandon
 from patchkit.workspace.save import (
-    Held,
-    Rows,
     Worktree,
     only_staged,
     read_worktree,
     save_work,
     staged_id,
 )
-from patchkit.workspace.state import Snapshot
+from patchkit.workspace.state import Held, Rows, Snapshot
 
 _VERSION = 1
 # the same state gives the same commit

@@ -285,6 +285,8 @@ def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
 
 def _print_failures(terminal: Terminal, applied: AppliedComponent) -> None:
     """Which hunks fail; why, and what to do, is for `check` to say."""
+    if not applied.failures:
+        return
     from patchkit.explain.explanation import file_words
 
     for failure in applied.failures:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
-from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import JOBS, JobsOption, OptionSpec, command
@@ -257,6 +256,8 @@ def _print_origins(
     terminal: Terminal, places: Sequence[str], origins: Sequence[Origin], status: str
 ) -> None:
     """Several patches that were made for one other base, in one message."""
+    from textwrap import wrap
+
     first = origins[0]
     terminal.product(["  ", word(status), f"  {len(places)} patches:"])
     counts = [f"{len(each.others)} of {counted(each.known, 'file')}" for each in origins]
@@ -274,6 +275,8 @@ def _print_origins(
 def _print_findings_of_one_cause(
     terminal: Terminal, findings: Sequence[Finding], status: str
 ) -> None:
+    from textwrap import wrap
+
     first = findings[0]
     if len(findings) == 1:
         terminal.product(["  ", word(status), "  ", first.where])

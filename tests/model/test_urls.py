@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
-from patchkit.gitcmd.remote import folder_name, normal_url, readable_url
+from patchkit.model.names import folder_name, normal_url, readable_url, url_parts
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,13 @@ def test_a_folder_name_is_readable_and_short() -> None:
 def test_passwords_are_not_shown() -> None:
     assert readable_url("https://user:s3cret@git.example/r") == "https://git.example/r"
     assert readable_url("git@git.example:r") == "git@git.example:r"
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTP", "file", "git+ssh", " https", "1a", ""])
+@pytest.mark.parametrize("place", ["", "host", "u:p@host:443", "[::1]:22", "a b", "é"])
+@pytest.mark.parametrize("path", ["", "/", "/a//b.git/", "/a?b=/c", "/a#b", "/a[b]", "/a:80@b"])
+def test_a_url_has_the_parts_that_urlsplit_finds(scheme: str, place: str, path: str) -> None:
+    url = f"{scheme}://{place}{path}"
+    parts = urlsplit(url)
+
+    assert url_parts(url) == (parts.scheme, parts.netloc, parts.path)
