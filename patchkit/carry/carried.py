@@ -178,6 +178,12 @@ class Past(Protocol):
     def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
         """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
 
+    def versions(self, path: str) -> Sequence[tuple[str, bytes]]:
+        """("ID subject", contents) of a file after each commit that changed it, oldest first.
+
+        Nothing where they are too many to look at, or not here.
+        """
+
 
 class NoPast:
     """A Past that knows nothing: there is no history at hand."""
@@ -219,6 +225,10 @@ class NoPast:
     def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
         """See Past."""
         return {}
+
+    def versions(self, path: str) -> Sequence[tuple[str, bytes]]:
+        """See Past."""
+        return ()
 
 
 class MergeRequest(Struct, frozen=True):

@@ -23,7 +23,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
+    REGULAR,
     SURE,
+    TYPE,
     CarriedFile,
     CarryContext,
     Confidence,
@@ -33,6 +35,7 @@ from patchkit.carry.carried import (
     judged,
 )
 from patchkit.model.diff_parse import split_lines
+from patchkit.model.merging.regions import compare_three
 from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import FileResult, Status, UpstreamPart
@@ -52,6 +55,8 @@ _TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
 _SHOWN = 3
 #: How sure an absorbed change is where somebody should look.
 _LIKELY_TAKEN = Confidence(0.9, 0.9)
+#: The same where upstream went on from it: 102 of 118 files of eight histories.
+_TAKEN_MEANWHILE = Confidence(0.86, 0.86)
 #: So many telling lines are not added by two people by chance.
 _ENOUGH = 3
 
@@ -176,9 +181,13 @@ def with_upstreams_word(
     if not claim.commits and all(_is_plain(each.outcome) for each in files):
         return list(files)
     share = _best_share(context.past, claim, changes)
-    if share is None:
-        return [_with_share(context, *each) for each in zip(changes, files, strict=True)]
-    return [_by_its_word(context, share, *each) for each in zip(changes, files, strict=True)]
+    found = [
+        _with_share(context, change, file)
+        if share is None
+        else _by_its_word(context, share, change, file)
+        for change, file in zip(changes, files, strict=True)
+    ]
+    return [_taken_meanwhile(context, *each) for each in zip(changes, found, strict=True)]
 
 
 def _is_plain(outcome: FileResult) -> bool:
@@ -303,11 +312,65 @@ def _taken(
     return CarriedFile(outcome, file.path, entry)
 
 
+# Commit by commit, where the direct way conflicts. Invariant: at the commit that is named git's own
+# merge of the patch into upstream's file of then was clean, and left nothing of the patch to do; so
+# what conflicts is what upstream made of the change later. Only this end of the way is taken:
+# carrying on what is left of a patch through each commit was wrong too often (docs/carry.md).
+def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFile) -> CarriedFile:
+    """A file in conflict as absorbed, if upstream's file had all of the change at some commit."""
+    here = context.here.entry(file.path)
+    if file.carried or here is None or change.old_path is None or change.new_path is None:
+        return file
+    sides = (context.before.entry(change.old_path), context.after.entry(change.new_path))
+    old, patched = (_lines_of(context, each) for each in sides)
+    if old is None or patched is None:
+        return file
+    added = {line[1:] for line in _hunk_lines(change) if line[:1] == b"+"}
+    told = next(
+        (
+            name
+            for name, data in context.past.versions(file.path)
+            if added.issubset(then := split_lines(data))
+            and _merged_by_git(old, then, patched) == data
+        ),
+        "",
+    )
+    # a commit that was reverted does not count
+    if not (told and context.past.same_change((told.partition(" ")[0],), "", "", "")):
+        return file
+    gone = _gone(context, change, here)
+    reasons = (
+        f"upstream's file had all of this change, and went on from it ({told})",
+        *((f"upstream's file lacks {counted(len(gone), 'line')} of it now",) if gone else ()),
+    )
+    absorbed = replace(file.outcome, status=Status.ABSORBED, clashes=(), absorbed_by=told)
+    return accepted(
+        context, CarriedFile(judged(absorbed, _TAKEN_MEANWHILE, reasons), file.path, here)
+    )
+
+
+def _lines_of(context: CarryContext, entry: TreeEntry | None) -> list[bytes] | None:
+    """The lines of a plain file of the old stack."""
+    if entry is None or entry.mode & TYPE != REGULAR:
+        return None
+    return split_lines(context.old_blobs.contents(entry.oid))
+
+
+def _merged_by_git(
+    old: Sequence[bytes], upstream: Sequence[bytes], patched: Sequence[bytes]
+) -> bytes | None:
+    """git's three-way merge; None where it conflicts."""
+    three = compare_three(old, upstream, patched)
+    settled = [each.settled for each in three.regions]
+    texts = [each for each in settled if each is not None]
+    return three.assemble(texts) if len(texts) == len(settled) else None
+
+
 def _gone(context: CarryContext, change: FileChange, here: TreeEntry | None) -> tuple[bytes, ...]:
     """Telling lines that the change adds, and upstream's file does not have."""
     added = [line[1:] for line in _hunk_lines(change) if line[:1] == b"+"]
     telling = [line for line in added if _TELLING.search(line)]
-    if here is None or here.mode & 0o170000 != 0o100000:
+    if here is None or here.mode & TYPE != REGULAR:
         return tuple(telling)
     there = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
     there.subtract(map(_bare, telling))
@@ -338,7 +401,7 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     outcome = file.outcome
     here = context.here.entry(file.path)
     added = [line[1:] for line in _hunk_lines(change) if line[:1] == b"+" and _bare(line[1:])]
-    plain = here is not None and here.mode & 0o170000 == 0o100000
+    plain = here is not None and here.mode & TYPE == REGULAR
     if here is None or not plain or not added or not (outcome.review or not file.carried):
         return file
     known = list(_known(added, _come(context, change, here)))
@@ -356,7 +419,7 @@ def _come(context: CarryContext, change: FileChange, here: TreeEntry) -> Counter
     """The lines that upstream's file has more often than the old base's, without white space."""
     come = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
     before = context.before.entry(change.old_path) if change.old_path is not None else None
-    if before is not None and before.mode & 0o170000 == 0o100000:
+    if before is not None and before.mode & TYPE == REGULAR:
         come -= Counter(map(_bare, split_lines(context.old_blobs.contents(before.oid))))
     return come
 

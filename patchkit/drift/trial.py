@@ -134,6 +134,10 @@ class _FetchingPast(Struct, frozen=True):
         """See `carry.Past`."""
         return self.past.lines_of(commit)
 
+    def versions(self, path: str) -> Sequence[tuple[str, bytes]]:
+        """See `carry.Past`."""
+        return self.past.versions(path)
+
     def _bring(self, paths: Sequence[str]) -> None:
         if not paths:
             return

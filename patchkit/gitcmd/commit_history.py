@@ -137,6 +137,7 @@ def _matches(
 
 
 _MOST_BROUGHT = 300  # versions of one file are fetched to be read
+_MOST_MERGED = 64  # versions of one file are looked at one by one
 
 
 class Touch(Struct, frozen=True):
@@ -360,6 +361,13 @@ class Between(Struct):
         except BadInputError:  # a name that we refuse: nothing can be said of this commit
             return {}
         return {e.path: [row for hunk in e.hunks for row in hunk.lines] for e in changes}
+
+    def versions(self, path: str) -> tuple[tuple[str, bytes], ...]:
+        """("ID subject", contents) after each commit that changed the file; see `carry.Past`."""
+        touches = self.touches(path)
+        texts = self._versions(path) if len(touches) <= _MOST_MERGED else None
+        newest = ((each.name, (texts or {}).get(each.new or "")) for each in touches)
+        return tuple((name, data) for name, data in newest if data is not None)[::-1]
 
     def _all_commits(self) -> tuple[_Told, ...]:
         """Every commit of the range but merges and those that were reverted, newest first."""

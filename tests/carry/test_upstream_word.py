@@ -134,6 +134,51 @@ def test_a_change_that_only_its_lines_tie_to_a_commit_is_absorbed(
     assert _carry(upstream, old, new, _patch(after=more)).status is not Status.ABSORBED
 
 
+#: The change in the place of a line, what upstream had of it, and what it made of it later.
+IN_PLACE = TEXT.replace("line 15\n", _SAFE)
+_WITH_MORE = IN_PLACE.replace("line 13\n", "line thirteen\n")
+_GONE_ON = TEXT.replace("line 15\n", "    check(length, limit)\n    return size\n")
+
+
+@pytest.mark.parametrize("reverted", [False, True])
+def test_a_change_that_upstream_had_with_more_and_rewrote_is_absorbed(
+    upstream: Upstream, old: str, reverted: bool
+) -> None:
+    """No commit is the patch; but when that one landed, nothing of the patch was left to do."""
+    commit = upstream.commit({"f": _WITH_MORE}, "Check the length, and more", author=_OTHER)
+    if reverted:
+        upstream.commit({"f": TEXT}, f"Undo\n\nThis reverts commit {commit}.")
+    new = upstream.commit({"f": _GONE_ON}, "Say it shorter")
+    outcome = _carry(upstream, old, new, _patch(after=IN_PLACE))
+    (file,) = outcome.files
+    if reverted:
+        assert outcome.status is Status.CONFLICTED
+        return
+    assert (outcome.status, outcome.review) == (Status.ABSORBED, True)
+    assert outcome.absorbed_by == (f"{commit[:10]} Check the length, and more",)
+    assert file.reasons[0].startswith("upstream's file had all of this change, and went on from")
+    assert file.reasons[1] == "upstream's file lacks 3 lines of it now"
+    assert 0.5 < file.confidence < CERTAIN
+
+
+def test_a_part_of_a_change_that_upstream_had_is_none_of_it(upstream: Upstream, old: str) -> None:
+    upstream.commit({"f": _WITH_MORE}, "Check the length, and more", author=_OTHER)
+    new = upstream.commit({"f": _GONE_ON}, "Say it shorter")
+    more = IN_PLACE.replace("    count =", "    log(length, limit)\n    count =")
+    assert _carry(upstream, old, new, _patch(after=more)).status is Status.CONFLICTED
+
+
+def test_a_file_of_too_many_commits_is_not_looked_through(upstream: Upstream, old: str) -> None:
+    """64 commits are looked at; the conflict is one with more."""
+    upstream.commit({"f": _WITH_MORE}, "Check the length, and more", author=_OTHER)
+    for number in range(63):
+        upstream.commit({"f": _GONE_ON + f"end {number}\n"}, f"Say it {number}")
+    new = _tip(upstream)
+    assert _carry(upstream, old, new, _patch(after=IN_PLACE)).status is Status.ABSORBED
+    new = upstream.commit({"f": _GONE_ON}, "Once more")
+    assert _carry(upstream, old, new, _patch(after=IN_PLACE)).status is Status.CONFLICTED
+
+
 def test_the_same_lines_in_another_place_are_another_change(upstream: Upstream, old: str) -> None:
     theirs = TEXT.replace("line 3\n", f"line 3\n{_SAFE}")
     upstream.commit({"f": theirs}, "Check the length elsewhere", author=_OTHER)
