@@ -23,7 +23,7 @@ from patchkit.gitcmd.first_parent import (
     landings,
     removed_and_added,
 )
-from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, CommitId, TreeEntry
@@ -272,13 +272,15 @@ def _files_in(history: History, folder: str) -> Iterator[str]:
 
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
+#: So many files are in memory together.
+_READ_AT_ONCE = 100
 
 
 class ScopeWatch(Struct):
     """The files in the scopes of `recipes` (by their patch's name) outside of `paths`.
 
     It looks at nothing before it is asked; asked about commits in the order of the line it looks
-    at a whole tree only once.
+    at a whole tree only once, and at each file when it changes.
     """
 
     along: HistoryReader  # reads the commits of the line
@@ -289,26 +291,40 @@ class ScopeWatch(Struct):
     _order: Mapping[str, int] = field(default_factory=dict)
     _at: CommitId = CommitId("")
     _known: dict[tuple[str, str, str], Status] = field(default_factory=dict)
+    #: Recipe -> path -> what it makes of the file; the files that changed since are not in it.
+    _told: dict[str, dict[str, Status]] = field(default_factory=dict)
 
     def outside(self, name: str, commit: CommitId) -> Status:
         """REGENERATED where the recipe changes a file, CONFLICTED where it may not, or EMPTY."""
         self._move_to(commit)
-        recipe = self.recipes[name]
-        covered = [(path, e.oid) for path, e in self._files.items() if recipe.covers(path)]
-        try:
-            found = {self._file(name, path, oid) for path, oid in covered}
-        except MissingObjectError:  # a file that no server gives
-            return Status.CONFLICTED
+        told, recipe = self._told.setdefault(name, {}), self.recipes[name]
+        fresh = self._files.keys() - told.keys()
+        told.update(dict.fromkeys(fresh, Status.EMPTY))
+        self._look_at(name, {path: self._files[path] for path in fresh if recipe.covers(path)})
+        found = set(told.values())
         order = (Status.CONFLICTED, Status.REGENERATED)
         return next((status for status in order if status in found), Status.EMPTY)
 
-    def _file(self, name: str, path: str, oid: str) -> Status:
-        key = (name, path, oid)
-        if key not in self._known:
-            run = run_recipe(self.recipes[name], {path: self.along.reader.blob(oid)})
-            made = Status.REGENERATED if run.changed else Status.EMPTY
-            self._known[key] = Status.CONFLICTED if run.fatal else made
-        return self._known[key]
+    def _look_at(self, name: str, files: Mapping[str, TreeEntry]) -> None:
+        """Note what a recipe makes of files; of one that no server gives that it may not."""
+        keys = {path: (name, path, entry.oid) for path, entry in files.items()}
+        lacking: dict[str, list[str]] = {}
+        for path, key in keys.items():
+            if key not in self._known:
+                lacking.setdefault(files[path].oid, []).append(path)
+        entries = [files[paths[0]] for paths in lacking.values()]
+        for contents in self.along.in_batches(entries, _READ_AT_ONCE):
+            for oid, data in contents.items():
+                for path in lacking[oid]:
+                    self._known[keys[path]] = self._made_of(name, path, data)
+        rows = {path: self._known.get(key, Status.CONFLICTED) for path, key in keys.items()}
+        self._told[name].update(rows)
+
+    def _made_of(self, name: str, path: str, data: bytes) -> Status:
+        run = run_recipe(self.recipes[name], {path: data})
+        if run.fatal:
+            return Status.CONFLICTED
+        return Status.REGENERATED if run.changed else Status.EMPTY
 
     def _move_to(self, commit: CommitId) -> None:
         if self._at not in self._order or self._order.get(commit, -1) < self._order[self._at]:
@@ -324,6 +340,7 @@ class ScopeWatch(Struct):
         self._order = {each: place for place, each in enumerate((line.start, *line.commits))}
         tree = tree_of(self.along.reader, commit)
         self._files = self._covered(TreeView(self.along.reader, tree).files())
+        self._told = {}
         self._ahead = []
         if commit in self._order:
             folders = _folders_named_by(self.recipes.values())
@@ -346,6 +363,8 @@ class ScopeWatch(Struct):
     def _take(self, landing: Landing) -> None:
         for path in landing.touches:
             self._files.pop(path, None)
+            for told in self._told.values():
+                told.pop(path, None)
         self._files |= self._covered(landing.touches)
 
 

@@ -52,6 +52,8 @@ FITS = (Status.UNCHANGED, Status.SHIFTED)
 
 #: What stands at a path before a patch; or the patches that leave it open.
 _Met = TreeEntry | Names | None
+#: Whether changes apply as they are, and what they leave: None if they do not.
+_Applied = tuple[ExactVerdict, State | None]
 
 
 class PatchVerdict(Struct, frozen=True):
@@ -77,7 +79,8 @@ class _Layer(Struct):
     """A patch: its changes, and the old stack before and after it (None: not applying there).
 
     `old` has what each change comes to on the old base; `places` the paths at which each
-    change may come to stand; `left` is what the patch leaves on the state of the moment.
+    change may come to stand, `looks_at` the files that its recipe reads and some patch touches;
+    `left` is what the patch leaves on the state of the moment.
     """
 
     name: str  # of the patch file
@@ -88,6 +91,7 @@ class _Layer(Struct):
     recipe: Recipe | None
     places: tuple[frozenset[str], ...] = ()
     paths: frozenset[str] = frozenset()
+    looks_at: tuple[str, ...] = ()
     left: State = field(default_factory=dict)
 
     @property
@@ -114,6 +118,10 @@ def _layers(
         layer.paths = frozenset[str]().union(*layer.places)
         layers.append(layer)
         tree = after or tree
+    touched = sorted(frozenset[str]().union(*(each.paths for each in layers)))
+    for layer in layers:
+        if layer.recipe is not None:
+            layer.looks_at = tuple(filter(layer.recipe.covers, touched))
     return layers
 
 
@@ -151,6 +159,7 @@ class Forecaster:
         self._remembered = remembered
         self._watch = watch
         self._runs: dict[tuple[int, str, str], str | None] = {}
+        self._plain: dict[tuple[int, int, TreeEntry | None], _Applied] = {}
         self._tries: Counter[tuple[int, int]] = Counter()
         stack = build_stack(source, old_base, patches, stop_at_conflict=False)
         old = Overlay(source, stack.objects)
@@ -161,7 +170,8 @@ class Forecaster:
         users = Counter(path for each in self._layers for path in each.paths)
         #: Where some patch may come to change a file.
         self.paths = frozenset(users)
-        self._shared = frozenset(path for path, count in users.items() if count > 1).union(kept)
+        read = (path for each in self._layers for path in each.looks_at)
+        self._shared = frozenset(p for p, count in users.items() if count > 1).union(kept, read)
         self._kept_paths = frozenset(kept)
         self._related = [self._related_paths(number) for number in range(len(self._layers))]
         self._patches: dict[object, tuple[PatchVerdict, State]] = {}
@@ -284,11 +294,7 @@ class Forecaster:
         entry = self.after(path)
         if entry is None or entry.mode not in _REGULAR:
             return None
-        return self.contents(entry.oid)
-
-    def contents(self, oid: str) -> bytes:
-        """What is in a blob of the upstream, or in one that a patch makes."""
-        return self.read(oid, "blob")
+        return self.read(entry.oid, "blob")
 
     def _prefix(self, before: int, *news: object) -> int:
         """A number for what earlier patches came to and where their files went, one for each."""
@@ -592,11 +598,13 @@ class Forecaster:
         met = {path: self._met(path, number) for path in _paths(layer.changes)}
         exact, made = ExactVerdict(Status.CONFLICTED), None
         if layer.changes:
-            exact, made = judge(self, met, layer.changes, trial=False)
+            exact, made = self._as_it_is(number, layer, met)
         if made is not None and self._quick and (number, -1) not in self._thorough:
-            layer.left = self._kept(made)
+            layer.left = made
             return PatchVerdict(exact.status)
-        runs = {path: self._run(number, recipe, path) for path in self._covered(number, recipe)}
+        found = {path: self._met(path, number) for path in layer.looks_at}
+        covered = {p: each for p, each in found.items() if each and each.mode in _REGULAR}
+        runs = {p: self._run(number, recipe, p, each) for p, each in covered.items()}
         outside = self._watch.outside(layer.name, self.past.commit)
         fatal = tuple(path for path, entry in runs.items() if entry is None)
         changed = {p: e for p, e in runs.items() if e != self._met(p, number)}
@@ -605,25 +613,43 @@ class Forecaster:
             return PatchVerdict(Status.CONFLICTED, fatal or (layer.name,), faults=exact.faults)
         layer.left = changed
         if made is not None and outside is Status.EMPTY:
-            as_it_is = {p: e for p, e in made.after.items() if e != self._met(p, number)}
+            as_it_is = {p: e for p, e in made.items() if e != self._met(p, number)}
             if as_it_is == changed:
                 return PatchVerdict(exact.status)
         return PatchVerdict(Status.REGENERATED, faults=exact.faults)
 
-    def _covered(self, number: int, recipe: Recipe) -> Iterator[str]:
-        """The files in a recipe's scope that some patch touches; the others are for `watch`."""
-        for path in sorted(self.paths):
-            entry = self._met(path, number)
-            if entry is not None and entry.mode in _REGULAR and recipe.covers(path):
-                yield path
+    def _as_it_is(self, number: int, layer: _Layer, met: State) -> _Applied:
+        """Whether a recipe's patch applies as it is, and what it leaves.
 
-    def _run(self, number: int, recipe: Recipe, path: str) -> TreeEntry | None:
+        Where its files stay, each change is applied once to each version of its file.
+        """
+        paths = [change.new_path for change in layer.changes if change.new_path is not None]
+        stay = all(change.old_path == change.new_path for change in layer.changes)
+        if not stay or len(set(paths)) < len(paths) or few_tree(self, met) is None:
+            verdict, made = judge(self, met, layer.changes, trial=False)
+            return verdict, self._kept(made) if made is not None else None
+        rows = [self._plainly(number, n, path, met[path]) for n, path in enumerate(paths)]
+        if any(after is None for _, after in rows):
+            faults = tuple(fault for verdict, _ in rows for fault in verdict.faults)
+            return ExactVerdict(Status.CONFLICTED, faults=faults), None
+        left = {path: entry for _, after in rows for path, entry in (after or {}).items()}
+        shifted = any(verdict.status is not Status.UNCHANGED for verdict, _ in rows)
+        offsets = tuple(offset for verdict, _ in rows for offset in verdict.offsets)
+        return ExactVerdict(Status.SHIFTED if shifted else Status.UNCHANGED, offsets), left
+
+    def _plainly(self, number: int, index: int, path: str, entry: TreeEntry | None) -> _Applied:
+        key = number, index, entry
+        if key not in self._plain:
+            change = self._layers[number].changes[index]
+            verdict, made = judge(self, {path: entry}, (change,), trial=False)
+            self._plain[key] = verdict, self._kept(made) if made is not None else None
+        return self._plain[key]
+
+    def _run(self, number: int, recipe: Recipe, path: str, entry: TreeEntry) -> TreeEntry | None:
         """What a recipe makes of a file; None if that must not be used."""
-        entry = self._met(path, number)
-        assert entry is not None
         key = number, path, entry.oid
         if key not in self._runs:
-            run = run_recipe(recipe, {path: self.contents(entry.oid)})
+            run = run_recipe(recipe, {path: self.read(entry.oid, "blob")})
             blob = entry.oid
             if path in run.changed:
                 made = make_object("blob", run.changed[path], entry.oid)

@@ -75,7 +75,21 @@ def may_match(data: bytes, needed: Needed) -> bool:
 
 
 def needed_in(rule: Rule) -> Needed:
-    """What every file has that the rule matches in."""
+    """What every file has that the rule matches in; worked out once for a rule."""
+    known = _known_needs.get(id(rule))
+    if known is None or known[0] is not rule:
+        if len(_known_needs) >= _MOST_KNOWN:
+            _known_needs.clear()
+        known = _known_needs[id(rule)] = rule, _needed_in(rule)
+    return known[1]
+
+
+#: By the rule's identity: a rule has no hash. It is held, so its identity is no other's.
+_known_needs: dict[int, tuple[Rule, Needed]] = {}
+_MOST_KNOWN = 1000
+
+
+def _needed_in(rule: Rule) -> Needed:
     if isinstance(rule, CodeRule):
         return needed_by(rule.rule, rule.utils)
     first = rule.find.partition("\n")[0]

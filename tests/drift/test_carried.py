@@ -98,3 +98,24 @@ def test_a_recipe_makes_a_patch_anew_as_long_as_it_finds_something(
     assert _states(found) == [*states, ("conflicted", 6)]
     assert found.intervals[3].since is not None
     assert found.intervals[3].since.commit == gone
+
+
+@pytest.mark.slow
+def test_a_recipe_reads_what_earlier_patches_leave(project: Project, upstream: Upstream) -> None:
+    """Also in files that its own patch does not touch."""
+    pin = upstream.commit({"src/a.py": CODE, "src/c.py": numbered()})
+    series = {"one.patch": edit("src/c.py", numbered(), l6="ours"), "drop-fuser.patch": b""}
+    project.component("demo", upstream, pin, series, track="main")
+    (project.root / "patches/demo/drop-fuser.patch").unlink()
+    recipe = recipe_text({**DROP, "expect": ">=1"})
+    project.write({"patches/demo/drop-fuser.recipe.yml": recipe})
+    project.run("refresh").ok()
+    series["drop-fuser.patch"] = (project.root / "patches/demo/drop-fuser.patch").read_bytes()
+    upstream.commit({"src/a.py": CODE.replace("f(x)", "renamed(x, y)")}, "Rename")
+    upstream.commit({"src/c.py": numbered(l4="theirs")}, "Change what the recipe reads")
+    upstream.commit({"src/a.py": CODE}, "Rename it back")
+
+    one, made = look(project, upstream, pin, series).patches
+
+    assert _states(one) == [("unchanged", 0), ("merged", 2)]
+    assert _states(made) == [("unchanged", 0), ("regenerated", 1), ("unchanged", 3)]
