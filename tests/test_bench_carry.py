@@ -9,16 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from bench.carry.calibrate import fit, interval, said
+from bench.carry.calibrate import fit, said
 from bench.carry.cases import Case, read_cases
 from bench.carry.debian import UnavailableError, cases_of, read_release
-from bench.carry.grading import Grade, Whole, grade, grade_whole, language, languages
+from bench.carry.grading import (
+    Grade,
+    Whole,
+    grade,
+    grade_whole,
+    interval,
+    language,
+    languages,
+)
 from bench.carry.mine import main as mine_cases
-from bench.carry.run import Tally
+from bench.carry.run import Tally, has_most
 from bench.carry.strategies import careful, patchkit, strategies
 from patchkit.gitcmd.repository import init_repository
+from patchkit.model.mail import parse_patch
 from patchkit.model.objects import make_object
-from tests.support.repos import Upstream
+from tests.support.repos import Upstream, make_patch
 
 BASE = b"one\ntwo\nthree\nfour\n"
 UPSTREAM = b"one\nTWO\nthree\nup\nfour\n"
@@ -253,12 +262,12 @@ def test_a_source_package_without_patches_of_its_own_is_said_to_be_none(tmp_path
 
 def test_shares_rise_with_the_score_and_steps_are_of_many_files() -> None:
     """Two scores whose shares fall are one step; a step of few files joins the nearer one."""
-    right = {0.2: 10, 0.4: 50, 0.5: 40, 0.55: 6, 0.9: 95}
-    files = {0.2: 100, 0.4: 100, 0.5: 100, 0.55: 10, 0.9: 100}
+    right = {0.2: 30, 0.4: 150, 0.5: 120, 0.55: 18, 0.9: 285}
+    files = {0.2: 300, 0.4: 300, 0.5: 300, 0.55: 30, 0.9: 300}
     points = [(s, number < right[s], 1.0) for s, count in files.items() for number in range(count)]
     steps = fit(points)
     found = [(each.least, each.most, each.files, round(each.share, 2)) for each in steps]
-    assert found == [(0.2, 0.2, 100, 0.1), (0.4, 0.55, 210, 0.46), (0.9, 0.9, 100, 0.95)]
+    assert found == [(0.2, 0.2, 300, 0.1), (0.4, 0.55, 630, 0.46), (0.9, 0.9, 300, 0.95)]
     assert [round(said(steps, score), 2) for score in (0.1, 0.3, 0.55, 1.0)] == [
         *(0.1, 0.46, 0.46, 0.95)
     ]
@@ -268,3 +277,14 @@ def test_an_interval_is_wide_where_files_are_few() -> None:
     assert [round(each, 3) for each in interval(8, 10)] == [0.49, 0.943]
     assert [round(each, 3) for each in interval(800, 1000)] == [0.774, 0.824]
     assert interval(0, 5)[0] == pytest.approx(0)
+
+
+def test_a_file_that_upstream_has_nearly_whole_is_told() -> None:
+    lines = [b"%d = %d;\n" % (number, number) for number in range(10)]
+    diff = make_patch({"f": BASE}, {"f": BASE + b"".join(lines)})
+    change = parse_patch(diff, name="x").changes[0]
+    assert has_most(BASE, BASE + b"  ".join(lines), change.hunks)
+    assert has_most(BASE, BASE + b"".join(lines[1:]), change.hunks)
+    assert not has_most(BASE, BASE + b"".join(lines[2:]), change.hunks)
+    assert not has_most(BASE + b"".join(lines), BASE + b"".join(lines), change.hunks)
+    assert not has_most(BASE, BASE, ())

@@ -7,8 +7,9 @@ fit, and on each one of the fit by a table of all others.
 
 A share is fitted by pool-adjacent-violators (Ayer and others, 1955): the monotone steps nearest to
 what was right, each history weighted by the root of its size. Steps of few files, or nearly alike,
-are joined. A band is told with its 95 % interval (Wilson, 1927): it can be judged within 5 points
-only if that is not much wider.
+are joined; but none over the score from which on a merge is written, so that the fit says how right
+it is and the rules whether it is one. A band is told with its 95 % interval (Wilson, 1927): it can
+be judged within 5 points only if that is not much wider.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bench.carry.cases import Case, read_cases
-from bench.carry.grading import Grade, grade
+from bench.carry.grading import Grade, grade, interval
 from bench.carry.strategies import sides_of
-from patchkit.carry.carried import Confidence, score_of
+from patchkit.carry.carried import LIKELY, Confidence, score_of
 from patchkit.model.merging.merge import merge_file
 
 BANDS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
-_FEWEST = 60  # files of a step
-_NEAR = 0.04  # steps less apart are one
+# Of 200 files a share is known to 7 points: smaller steps, and nearer ones, cannot be told apart.
+_FEWEST = 200
+_NEAR = 0.07
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,16 @@ Points: TypeAlias = Sequence[tuple[float, bool, float]]
 Steps: TypeAlias = Sequence[Step]
 _Number: TypeAlias = Callable[[Scored], tuple[float, bool]]
 
-_NUMBERS: dict[str, _Number] = {
-    "lines": lambda each: (each.score.lines, each.lines),
-    "bytes": lambda each: (each.score.same_bytes, each.same_bytes),
-}
+
+def _lines(each: Scored) -> tuple[float, bool]:
+    return each.score.lines, each.lines
+
+
+def _bytes(each: Scored) -> tuple[float, bool]:
+    return each.score.same_bytes, each.same_bytes
+
+
+_NUMBERS: dict[str, _Number] = {"lines": _lines, "bytes": _bytes}
 
 
 def fit(points: Points) -> list[Step]:
@@ -105,15 +113,6 @@ def said(steps: Steps, score: float) -> float:
     return next((each.share for each in steps if score <= each.most), steps[-1].share)
 
 
-def interval(right: int, files: int) -> tuple[float, float]:
-    """The 95 % interval of a share, after Wilson."""
-    spread = 1.96**2 / files
-    share = right / files
-    middle = (share + spread / 2) / (1 + spread)
-    half = (spread * (share * (1 - share) + spread / 4)) ** 0.5 / (1 + spread)
-    return middle - half, middle + half
-
-
 def read_scored(path: Path, mirrors: Path) -> Iterator[Scored]:
     """The merged files of a case file; its name is that of the history."""
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as work:
@@ -137,7 +136,11 @@ def _scored(history: str, case: Case) -> Iterator[Scored]:
 def fitted(files: Sequence[Scored], number: _Number) -> list[Step]:
     """The steps of one number, each history weighted by the root of its size."""
     sizes = Counter(each.history for each in files)
-    return fit([(*number(each), sizes[each.history] ** -0.5) for each in files])
+    points = [(*number(each), sizes[each.history] ** -0.5) for each in files]
+    if number is not _lines:
+        return fit(points)
+    below, above = ([p for p in points if (p[0] < LIKELY) is side] for side in (True, False))
+    return [*fit(below), *fit(above)]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Compare a carried file with the maintainers' one."""
+"""Compare a carried file with the maintainers' one, and say how far a share of files is known."""
 
 from __future__ import annotations
 
@@ -113,3 +113,12 @@ def _gaps(
         for place, gap in gaps.items()
         if any(n and _WORD.search(line) for line, n in gap.items())
     }
+
+
+def interval(right: int, files: int) -> tuple[float, float]:
+    """The 95 % interval of a share, after Wilson."""
+    spread = 1.96**2 / files
+    share = right / files
+    middle = (share + spread / 2) / (1 + spread)
+    half = (spread * (share * (1 - share) + spread / 4)) ** 0.5 / (1 + spread)
+    return middle - half, middle + half

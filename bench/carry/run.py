@@ -15,7 +15,7 @@ import argparse
 import re
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -23,9 +23,21 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bench.carry.cases import Case, Kept, read_cases
-from bench.carry.grading import ALL, Grade, Whole, grade, grade_whole, language, languages
+from bench.carry.grading import (
+    ALL,
+    Grade,
+    Whole,
+    grade,
+    grade_whole,
+    interval,
+    language,
+    languages,
+)
 from bench.carry.strategies import PROPOSALS, Answer, Strategy, strategies
-from patchkit.model.outcome import FileResult
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.mail import parse_patch
+from patchkit.model.outcome import FileResult, Status
+from patchkit.model.patch import Hunk
 from patchkit.model.tree import Tree
 
 _STEPS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
@@ -43,6 +55,16 @@ class Graded:
     again: bool
     grade: Grade
     outcome: FileResult | None
+    taken: bool = False  # upstream has at least 90 % of the lines that the patch adds
+
+    @property
+    def called(self) -> bool:
+        """Whether ours says that upstream has it: absorbed, or so many lines that a skip is due."""
+        outcome = self.outcome
+        if outcome is None:
+            return False
+        part = outcome.upstream
+        return outcome.status is Status.ABSORBED or (part is not None and part.mostly)
 
     @property
     def silent(self) -> bool:
@@ -132,6 +154,8 @@ def _picked(cases: Iterator[Case | str], half: str | None, every: int) -> Iterat
 
 def _graded(case: Case, answer: Answer) -> Iterator[Graded]:
     trees = Tree(case.reader, case.old_base.tree), Tree(case.reader, case.new_base.tree)
+    made = parse_patch(case.patch, name="x").changes
+    changes = {str(each.old_path): each.hunks for each in made}
     for truth in case.truths:
         entries = trees[0].entry(truth.source), trees[1].entry(truth.path)
         base, upstream = (case.reader.read(e.oid, "blob") if e else b"" for e in entries)
@@ -140,7 +164,20 @@ def _graded(case: Case, answer: Answer) -> Iterator[Graded]:
         else:
             given = grade(base, upstream, truth.data, answer.files[truth.path])
         outcome = answer.outcomes.get(truth.path)
-        yield Graded(language(truth.path), truth.kept, truth.again, given, outcome)
+        taken = has_most(base, upstream, changes.get(truth.source, ()))
+        yield Graded(language(truth.path), truth.kept, truth.again, given, outcome, taken)
+
+
+def has_most(base: bytes, upstream: bytes, hunks: Sequence[Hunk]) -> bool:
+    """Whether 90 % of the lines that hunks add are new upstream; white space does not count."""
+    rows = [line[1:] for hunk in hunks for line in hunk.lines if line[:1] == b"+"]
+    added = Counter(filter(None, map(_bare, rows)))
+    old, new = (Counter(map(_bare, split_lines(text))) for text in (base, upstream))
+    return 0 < 0.9 * added.total() <= (added & (new - old)).total()
+
+
+def _bare(line: bytes) -> bytes:
+    return b"".join(line.split())
 
 
 # Tables: a row for each strategy and language.
@@ -183,6 +220,10 @@ def _print_whole(tallies: dict[str, Tally]) -> None:
                 shares = (_share(given.count(each), len(given)) for each in Whole)
                 done = "all" if most is None else f"at most {most.value}"
                 _row(f"{name}, {done}, {group}", len(some), *shares)
+        taken = [each for each in tally.files if each.taken]
+        if any(each.outcome is not None for each in taken):
+            said = sum(each.called for each in taken)
+            print(f"{name}: of {len(taken)} files that upstream has to 90 % {said} are called so")
 
 
 def _most(patch: Rows) -> Kept:
@@ -207,7 +248,7 @@ def print_calibration(name: str, files: Iterable[Graded]) -> None:
     """How often what was said with some confidence was so, by bands and by reasons."""
     said = [e for e in files if e.outcome is not None and e.grade is not Grade.CONFLICT]
     for what, number, is_so in _NUMBERS:
-        _row(f"{name}: {what}", "files", "said", "right", "off")
+        _row(f"{name}: {what}", "files", "said", "right", "off", "95 %")
         for group in languages(each.language for each in said):
             some = [each for each in said if group in (ALL, each.language)]
             for low, high in pairwise(_STEPS):
@@ -221,7 +262,7 @@ def print_calibration(name: str, files: Iterable[Graded]) -> None:
             if len(given) == 1:
                 reasons[f"{reason}, and nothing else"].append(each)
     for what, number, is_so in _NUMBERS:
-        _row(f"{name}: {what}, by reason", "files", "said", "right", "off")
+        _row(f"{name}: {what}, by reason", "files", "said", "right", "off", "95 %")
         for reason, some in sorted(reasons.items(), key=lambda item: item[0]):
             if len(some) >= _FEW:
                 _said(reason, some, number, is_so)
@@ -261,8 +302,11 @@ _NUMBERS: tuple[tuple[str, _Number, _Is], ...] = (
 def _said(label: str, rows: Rows, number: _Number, is_so: _Is) -> None:
     if rows:
         said = sum(number(each.outcome) for each in rows) / len(rows)
-        right = sum(map(is_so, rows)) / len(rows)
-        _row(f"  {label}", len(rows), f"{said:.0%}", f"{right:.0%}", f"{100 * (right - said):+.0f}")
+        found = sum(map(is_so, rows))
+        right = found / len(rows)
+        least, most = interval(found, len(rows))
+        told = f"{said:.0%}", f"{right:.0%}", f"{100 * (right - said):+.0f}"
+        _row(f"  {label}", len(rows), *told, f"{least:.0%}-{most:.0%}")
 
 
 def _share(number: int, total: int) -> str:
