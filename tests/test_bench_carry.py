@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.carry.calibrate import fit, said
+from bench.carry.calibrate import main as calibrate
 from bench.carry.cases import Case, read_cases
 from bench.carry.debian import UnavailableError, cases_of, read_release
 from bench.carry.grading import (
@@ -141,6 +142,13 @@ def test_cases_are_mined_from_a_history(
         tally.add(case, patchkit(case), 1.0)
     assert [each.grade for each in tally.files] == [Grade.RIGHT] * 4
     assert len(tally.patches) == 4
+    again = tmp_path / "again.json"
+    again.write_text(json.dumps(mined))
+    calibrate([str(cases), "--test", str(again), "--mirrors", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert "lines: 3 files of 1 histories" in printed
+    assert "lines, other histories: 3 files" in printed
+    assert "lines, each history by a table of the others: 0 files" in printed
 
 
 @pytest.mark.slow

@@ -143,13 +143,13 @@ def fitted(files: Sequence[Scored], number: _Number) -> list[Step]:
     return [*fit(below), *fit(above)]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Fit, print the table, check it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("fit", type=Path, nargs="+", help="case files, one history each")
     parser.add_argument("--test", type=Path, nargs="*", default=[], help="of other histories")
     parser.add_argument("--mirrors", type=Path, required=True, help="bare clones OWNER+NAME/repo")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     mirrors = options.mirrors.resolve()
     files, others = (
         [each for path in paths for each in read_scored(path, mirrors)]
@@ -160,13 +160,13 @@ def main() -> None:
         print(f"{what}: {len(files)} files of {len({each.history for each in files})} histories")
         for step in steps:
             print(f"    ({step.most:.2f}, {step.share:.2f}),  # {step.files} files")
-        told = [(said(steps, number(each)[0]), number(each)[1]) for each in others]
+        told = [(said(steps, number(each)[0]), number(each)[1]) for each in others if steps]
         _print_bands(f"{what}, other histories", told)
         told = []
         for history in sorted({each.history for each in files}):
             rest = fitted([each for each in files if each.history != history], number)
-            own = (number(each) for each in files if each.history == history)
-            told += [(said(rest, score), right) for score, right in own]
+            own = [number(each) for each in files if each.history == history]
+            told += [(said(rest, score), right) for score, right in own if rest]
         _print_bands(f"{what}, each history by a table of the others", told)
 
 
