@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from hashlib import sha1
 from typing import AnyStr, NewType, TypeAlias
 
@@ -143,9 +144,17 @@ _DEPTH = 50
 
 _MAX_COPY = 0xFFFFFF
 _MAX_INSERT = 0x7F
+#: Bytes that are looked for in the other contents, and how much must differ for that.
+_ANCHOR = 32
+_WORTH_A_LOOK = 256
+#: Below this two numbers are made of the bytes sooner than the first difference is found.
+_SHORT = 4096
 _LARGE = 1 << 31
 _SMALL = 512
 _STORED_BLOCK = 0xFFFF
+_BYTES = [bytes([each]) for each in range(256)]
+#: A digit for each byte: whether it is another one than 0.
+_IS_THERE = b"0" + b"1" * 255
 
 
 class Pack(Struct, frozen=True):
@@ -235,6 +244,7 @@ def _deflate(data: bytes, kind: str) -> bytes:
     return b"\x78\x01\x01" + size + data + struct.pack(">L", zlib.adler32(data))
 
 
+@cache
 def _header(kind: int, size: int) -> bytes:
     # 3 bits of kind and 4 of size in the first byte, then 7 bits of size each, lowest first
     byte = kind << 4 | size & 0x0F
@@ -258,20 +268,43 @@ def _back(distance: int) -> bytes:
 
 
 def _difference(source: bytes, target: bytes) -> bytes | None:
-    """A delta: the common beginning, what is new, the common end; None if that saves little."""
-    head = _common_prefix(source, target)
-    tail = _common_suffix(source[head:], target[head:])
-    middle = target[head : len(target) - tail]
-    if len(middle) * 2 > len(target):
-        return None
+    """A delta: what `target` has in common with `source`, and what is new; None if that saves
+    little.
+    """
+    head, tail = _common_ends(source, target)
+    ends = len(source) - tail, len(target) - tail
     parts = [_size(len(source)), _size(len(target)), *_copies(0, head)]
-    for start in range(0, len(middle), _MAX_INSERT):
-        piece = middle[start : start + _MAX_INSERT]
-        parts.append(bytes([len(piece)]) + piece)
-    parts += _copies(len(source) - tail, tail)
-    return b"".join(parts)
+    new = _compare(source[head : ends[0]], target[head : ends[1]], head, parts)
+    if 2 * new > len(target):
+        return None
+    return b"".join([*parts, *_copies(ends[0], tail)])
 
 
+def _compare(source: bytes, target: bytes, offset: int, parts: list[bytes]) -> int:
+    """Add to a delta what makes `target` out of `source`, which begins at `offset`; how many bytes
+    of it are new.
+
+    A few bytes out of the middle are looked for; where they are found, all that is the same around
+    them is copied, and what is left on either side is compared in the same way.
+    """
+    for part in (2, 1, 3) if len(target) > _WORTH_A_LOOK else ():
+        at = len(target) * part // 4
+        found = source.find(target[at : at + _ANCHOR])
+        if found >= 0:
+            back = _common_suffix(source[:found], target[:at])
+            size = back + _common_prefix(source[found:], target[at:])
+            here, there = found - back, at - back
+            new = _compare(source[:here], target[:there], offset, parts)
+            parts += _copies(offset + here, size)
+            after = offset + here + size
+            return new + _compare(source[here + size :], target[there + size :], after, parts)
+    for start in range(0, len(target), _MAX_INSERT):
+        piece = target[start : start + _MAX_INSERT]
+        parts += (_BYTES[len(piece)], piece)
+    return len(target)
+
+
+@cache
 def _size(number: int) -> bytes:
     encoded = bytearray()
     while number > 0x7F:
@@ -282,13 +315,25 @@ def _size(number: int) -> bytes:
 
 
 def _copies(offset: int, size: int) -> list[bytes]:
+    """What copies so many bytes: four of the offset, three of the size, but for those that are 0;
+    the bits of the byte before them say which are there.
+    """
     parts = []
     for start in range(offset, offset + size, _MAX_COPY):
         length = min(_MAX_COPY, offset + size - start)
-        numbers = struct.pack("<L", start) + struct.pack("<L", length)[:3]
-        flags = sum(1 << bit for bit, byte in enumerate(numbers) if byte)
-        parts.append(bytes([0x80 | flags]) + numbers.replace(b"\x00", b""))
+        numbers = start.to_bytes(4, "little") + length.to_bytes(3, "little")
+        flags = 0x80 | int(numbers[::-1].translate(_IS_THERE), 2)
+        parts.append(_BYTES[flags] + numbers.replace(b"\x00", b""))
     return parts
+
+
+def _common_ends(one: bytes, other: bytes) -> tuple[int, int]:
+    """How many bytes are the same at the beginning, and of the rest at the end."""
+    if len(one) == len(other) < _SHORT and one != other:  # as trees are: the first and last bit
+        bits = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
+        return len(one) - (bits.bit_length() + 7) // 8, ((bits & -bits).bit_length() - 1) // 8
+    head = _common_prefix(one, other)
+    return head, _common_suffix(one[head:], other[head:])
 
 
 def _common_prefix(one: bytes, other: bytes) -> int:
