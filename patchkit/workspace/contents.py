@@ -77,8 +77,8 @@ def full_path(root: Path, path: str) -> Path:
     return root / os.fsdecode(encode_path(path))
 
 
-def _on_disk(root: Path, path: str) -> bytes:
-    """The same as what the system takes; a move asks six times for each file."""
+def on_disk(root: Path, path: str) -> bytes:
+    """The same as what the system takes; a move asks a dozen times for each file."""
     return os.fsencode(root) + b"/" + encode_path(path)
 
 
@@ -86,10 +86,10 @@ def contents_at(root: Path, path: str) -> Contents | None:
     """What stands at `path` below `root`; None for nothing, or if a parent is no real folder."""
     if blocking_parent(root, path) is not None:
         return None
-    return _contents(_on_disk(root, path))
+    return _contents(on_disk(root, path))
 
 
-def contents_of(place: Path) -> Contents | None:
+def contents_of(place: Path | bytes) -> Contents | None:
     """What stands at a place, symbolic links not followed."""
     return _contents(os.fsencode(place))
 
@@ -111,7 +111,7 @@ def _contents(place: bytes) -> Contents | None:
 
 def blocking_parent(root: Path, path: str) -> str | None:
     """The first parent of `path` that is there and is no real folder (a file, a link)."""
-    place = _on_disk(root, path)
+    place = on_disk(root, path)
     end = len(os.fsencode(root)) + 1
     start = end
     while (end := place.find(b"/", end)) >= 0:
@@ -137,7 +137,7 @@ def files_below(root: Path, folder: str) -> list[str]:
     return found
 
 
-def is_there(place: Path) -> bool:
+def is_there(place: Path | bytes) -> bool:
     """Whether anything stands at a place, be it a link that leads nowhere."""
     return os.path.lexists(place)
 

@@ -30,6 +30,7 @@ from patchkit.workspace.contents import (
     contents_of,
     full_path,
     is_there,
+    on_disk,
 )
 from patchkit.workspace.journal import MoveStep
 
@@ -122,20 +123,20 @@ def release(folder: Path, steps: Sequence[MoveStep]) -> tuple[dict[str, Path], d
         if now is None or now.kind == FOLDER:
             continue
         if not now.is_regular:
-            kept.unlink()  # a link cannot be written to
+            os.unlink(kept)  # a link cannot be written to
             continue
         with _without_writers(kept) as alone:
             if not alone:
-                still_open[step.path] = kept
+                still_open[step.path] = Path(os.fsdecode(kept))
             elif contents_of(kept) in (step.old, step.new):
-                kept.unlink()
+                os.unlink(kept)
             else:
-                written[step.path] = kept
+                written[step.path] = Path(os.fsdecode(kept))
     return written, still_open
 
 
 @contextmanager
-def _without_writers(path: Path) -> Iterator[bool]:
+def _without_writers(path: bytes) -> Iterator[bool]:
     """Whether no program has a file open for writing; in the block none can begin to.
 
     The kernel grants a lease only then. Where it knows none, nobody can tell: True.
@@ -183,21 +184,21 @@ def _do(root: Path, folder: Path, number: int, step: MoveStep) -> None:
         if step.new is None:
             return
         raise changed_meanwhile(step.path)
-    kept, target = _kept(folder, number), full_path(root, step.path)
-    there = is_there(target) and (target.is_symlink() or not target.is_dir())
+    kept, target = _kept(folder, number), on_disk(root, step.path)
+    there = is_there(target) and (os.path.islink(target) or not os.path.isdir(target))
     if step.new is None:
         if there:
             _take_out(target, kept, step)
         remove_empty_folder(root, step.path.rpartition("/")[0])
         return
-    new = full_path(folder / "new", step.path)
+    new = _staged(folder, step)
     if step.old is None or step.old.kind == FOLDER:
         _bring(new, target, step)
         return
     if not there:
         raise changed_meanwhile(step.path)
     if exchanged(new, target):
-        new.rename(kept)
+        os.rename(new, kept)
         _require_old(kept, step)
     else:
         _take_out(target, kept, step)
@@ -211,28 +212,28 @@ def _do_again(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     if not _is_known(step, actual, kept):
         raise changed_meanwhile(step.path)
     if is_there(kept) and step.new is not None and _stands(actual, None):
-        _bring(full_path(folder / "new", step.path), full_path(root, step.path), step)
+        _bring(_staged(folder, step), on_disk(root, step.path), step)
     else:
         _do(root, folder, number, step)
 
 
-def _take_out(target: Path, kept: Path, step: MoveStep) -> None:
-    target.rename(kept)
+def _take_out(target: bytes, kept: bytes, step: MoveStep) -> None:
+    os.rename(target, kept)
     _require_old(kept, step)
 
 
-def _require_old(kept: Path, step: MoveStep) -> None:
+def _require_old(kept: bytes, step: MoveStep) -> None:
     if contents_of(kept) != step.old:
         raise changed_meanwhile(step.path)
 
 
-def _bring(new: Path, target: Path, step: MoveStep) -> None:
+def _bring(new: bytes, target: bytes, step: MoveStep) -> None:
     """Put a file where nothing is."""
     try:
         _rename_new(new, target)
     except (FileNotFoundError, FileExistsError, IsADirectoryError):
         # no folder for it, or an empty one in its place
-        target.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         _clear_folder(target)
         try:
             _rename_new(new, target)
@@ -242,7 +243,7 @@ def _bring(new: Path, target: Path, step: MoveStep) -> None:
 
 def _give_back(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     """Put what came out of a path back there, unless somebody has put something else there."""
-    kept, target = _kept(folder, number), full_path(root, step.path)
+    kept, target = _kept(folder, number), on_disk(root, step.path)
     actual = contents_at(root, step.path)
     if actual is not None and actual == step.new:
         if exchanged(kept, target):
@@ -253,7 +254,7 @@ def _give_back(root: Path, folder: Path, number: int, step: MoveStep) -> None:
         _take_away(root, folder, number, step)
     try:
         _clear_folder(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         _rename_new(kept, target)
     except OSError as error:
         if error.errno not in _OCCUPIED:  # else somebody has put something there
@@ -262,16 +263,16 @@ def _give_back(root: Path, folder: Path, number: int, step: MoveStep) -> None:
 
 def _take_away(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     """Move new contents from their place back to the move's folder."""
-    target = full_path(root, step.path)
+    target = on_disk(root, step.path)
     if contents_at(root, step.path) == step.new:
-        back = full_path(folder / "new", step.path)
-        back.parent.mkdir(parents=True, exist_ok=True)
-        target.rename(back)
+        back = _staged(folder, step)
+        os.makedirs(os.path.dirname(back), exist_ok=True)
+        os.rename(target, back)
         if contents_of(back) != step.new:  # saved between the two looks
             try:
                 _rename_new(back, target)
             except FileExistsError:
-                back.rename(_kept(folder, number))
+                os.rename(back, _kept(folder, number))
     remove_empty_folder(root, step.path.rpartition("/")[0])
 
 
@@ -280,25 +281,25 @@ def _tidy_exchange(folder: Path, number: int, step: MoveStep) -> None:
 
     What came out of the path is kept, what goes there waits among the new ones.
     """
-    kept, new = _kept(folder, number), full_path(folder / "new", step.path)
+    kept, new = _kept(folder, number), _staged(folder, step)
     if step.old is None or step.new is None:
         return
     there = contents_of(kept)
     if there is None:
         waiting = contents_of(new)
         if waiting is not None and waiting != step.new and waiting.kind != FOLDER:
-            new.rename(kept)
+            os.rename(new, kept)
     elif there == step.new and not is_there(new):
-        new.parent.mkdir(parents=True, exist_ok=True)
-        kept.rename(new)
+        os.makedirs(os.path.dirname(new), exist_ok=True)
+        os.rename(kept, new)
 
 
-def _clear_folder(place: Path) -> None:
+def _clear_folder(place: bytes) -> None:
     """Remove a folder in which there is no file; OSError if there is one."""
-    if place.is_dir() and not place.is_symlink():
-        for each in place.iterdir():
-            _clear_folder(each)
-        place.rmdir()
+    if os.path.isdir(place) and not os.path.islink(place):
+        for name in os.listdir(place):
+            _clear_folder(os.path.join(place, name))
+        os.rmdir(place)
 
 
 def _stands(actual: Contents | None, wanted: Contents | None) -> bool:
@@ -308,18 +309,25 @@ def _stands(actual: Contents | None, wanted: Contents | None) -> bool:
     return actual == wanted
 
 
-def _is_known(step: MoveStep, actual: Contents | None, kept: Path) -> bool:
+def _is_known(step: MoveStep, actual: Contents | None, kept: bytes) -> bool:
     if _stands(actual, step.new) or _stands(actual, step.old):
         return True
     # between taking the old away and bringing the new
     return actual is None and contents_of(kept) == step.old
 
 
-def _kept(folder: Path, number: int) -> Path:
-    return folder / "old" / str(number)
+# What moves is named by bytes: to take apart and join a Path takes longer than the system call.
 
 
-def exchanged(one: Path, other: Path) -> bool:
+def _kept(folder: Path, number: int) -> bytes:
+    return b"%s/old/%d" % (os.fsencode(folder), number)
+
+
+def _staged(folder: Path, step: MoveStep) -> bytes:
+    return on_disk(folder, f"new/{step.path}")
+
+
+def exchanged(one: Path | bytes, other: Path | bytes) -> bool:
     """Let two files change places at once; False where the system cannot, or one is not there."""
     try:
         return _renameat2(one, other, _EXCHANGE)
@@ -327,7 +335,7 @@ def exchanged(one: Path, other: Path) -> bool:
         return False
 
 
-def _rename_new(source: Path, target: Path) -> None:
+def _rename_new(source: bytes, target: bytes) -> None:
     """Rename to a path at which nothing is, else FileExistsError."""
     if _renameat2(source, target, _NO_REPLACE):
         return
@@ -337,23 +345,26 @@ def _rename_new(source: Path, target: Path) -> None:
         raise
     except OSError:  # a file system without hard links, either
         if is_there(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
-        source.rename(target)
+            raise FileExistsError(
+                errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(target)
+            ) from None
+        os.rename(source, target)
     else:
-        source.unlink()
+        os.unlink(source)
 
 
-def _renameat2(source: Path, target: Path, flag: int) -> bool:
+def _renameat2(source: Path | bytes, target: Path | bytes, flag: int) -> bool:
     """Linux's rename with a condition; False where that is not to be had."""
     call = _libc_rename()
     if call is None:
         return False
-    sys.audit("os.rename", str(source), str(target), -1, -1)
+    names = os.fsdecode(source), os.fsdecode(target)
+    sys.audit("os.rename", *names, -1, -1)
     number = call(os.fsencode(source), os.fsencode(target), flag)
     if number in _UNKNOWN:
         return False
     if number:
-        raise OSError(number, os.strerror(number), str(source), None, str(target))
+        raise OSError(number, os.strerror(number), names[0], None, names[1])
     return True
 
 
