@@ -45,7 +45,7 @@ from patchkit.model.objects import (
 from patchkit.model.text import regex
 from patchkit.workspace.changes import TreeChange
 from patchkit.workspace.checkout import Checkout
-from patchkit.workspace.contents import Contents, contents_at, full_path, kind_of
+from patchkit.workspace.contents import Contents, contents_at, kind_of, on_disk
 
 _HEAD = struct.Struct(">4sII")
 _ROW = struct.Struct(">10I20sH")
@@ -227,7 +227,7 @@ def _count(data: bytes | bytearray) -> int | None:
 def _stat_of(stage: PlainStage, root: Path, path: str, staged: StagedFile) -> list[int]:
     """What the row of a file says of it; but for the mode nothing if it is not what was staged."""
     mode = _STAT.unpack_from(stage.index, staged.row)[_MODE]
-    now = full_path(root, path).lstat()
+    now = os.lstat(on_disk(root, path))
     is_same = (now.st_ino, now.st_size, now.st_mtime_ns) == (staged.inode, staged.size, staged.time)
     if not is_same or (
         stage.begun - staged.time < _TICK and contents_at(root, path) != staged.contents
@@ -315,9 +315,11 @@ def _edited_index(data: bytes, rows: Mapping[bytes, TreeChange], stamp: int) -> 
     rest = _Rows(rows)
     fresh: list[tuple[bytes, int]] = []
     kept = at = _HEAD.size
+    since = min(stamp, _32_BITS).to_bytes(4, "big")
     for _ in range(count):
         end = data.index(b"\0", at + _ROW.size)
         path = data[at + _ROW.size : end]
+        after = at + (end - at) // 8 * 8 + 8
         if rest.wanted and path >= rest.wanted[-1]:
             rest.keep(data[kept:at])
             kept = at
@@ -325,10 +327,10 @@ def _edited_index(data: bytes, rows: Mapping[bytes, TreeChange], stamp: int) -> 
             if rest.wanted and path == rest.wanted[-1]:
                 if not rest.replace(path, _ROW.unpack_from(data, at)):
                     return None
-                kept = at + _length(path)
-        if kept <= at and int.from_bytes(data[at + 8 : at + 12], "big") >= stamp:
+                kept = after
+        if kept <= at and data[at + 8 : at + 12] >= since:
             fresh.append((path, rest.length + at - kept))
-        at += _length(path)
+        at = after
     rest.keep(data[kept:at])
     rest.add_before(None)
     extension = _cache_of_trees(data[at:-_SUM], rows)
