@@ -65,6 +65,7 @@ _CLEAN = Confidence(0.99, 0.99)
 _BY_RULE = {
     Rule.CLEAN: _CLEAN,
     Rule.CONTAINED: Confidence(0.5, 0.48),  # some of it: what is left was mostly rewritten, too
+    Rule.CONTAINS: Confidence(0.75, 0.7),
     Rule.MOVED: Confidence(0.56, 0.42),
     Rule.BESIDE: Confidence(0.56, 0.42),
     Rule.BOTH_INSERT: Confidence(0.7, 0.44),
@@ -124,6 +125,8 @@ def score_of(merge: FileMerge) -> Confidence:
     factors = _CLEAN_DOUBTED if merge.clean else _DOUBTED
     if any(Doubt.REWRITTEN in each.doubts for _, each in ours):
         factors = factors | {Doubt.NAME_GONE: _NAME_REWRITTEN}
+    if ours and all(each.rule is Rule.CONTAINS for _, each in ours):
+        factors = factors | {Doubt.UPSTREAM_HAS_MOST: SURE}  # that is what the rule is for
     for doubt in merge.doubts:
         result = result.times(factors.get(doubt, SURE))
     return result

@@ -410,7 +410,7 @@ def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:
         line = f"line {region.upstream_at + 1}"
         if resolution is None:
             yield f"{line}: both sides change the same lines{_by(_who(region, past, path))}"
-        elif resolution.rule is Rule.CONTAINED:
+        elif resolution.rule in (Rule.CONTAINED, Rule.CONTAINS):
             yield f"{line}: {resolution.detail}{_by(_who(region, past, path))}"
         elif resolution.rule is not Rule.CLEAN:
             rewritten = Doubt.REWRITTEN in resolution.doubts

@@ -45,6 +45,21 @@ PATCH = make_patch({"f.py": TEXT}, {"f.py": TEXT.replace("return 5", "return 50"
 PATCHED = TEXT.replace("return 5", "return 50").encode()
 
 
+def test_the_commit_that_made_a_part_of_the_change_is_named(upstream: Upstream) -> None:
+    more = "return 5\n    audit_everything(value)\n"
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": TEXT.replace("return 5\n", more)}, "Audit")
+    whole = TEXT.replace("return 5\n", f"{more}    report_everything(value)\n")
+    report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": whole}))
+    file = only_file(report)
+    assert (file.status, file.review) == (Status.MERGED, True)
+    assert file.reasons == (
+        f"line 18: upstream made a part of the change ({new[:10]} Audit)",
+        f"1 of 2 added lines are upstream ({new[:10]} Audit)",
+    )
+    assert report.carried["0.patch"]["f.py"] == whole.encode()
+
+
 def test_beside_an_edit_of_upstream_s_it_is_flagged(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     new = upstream.commit({"f.py": TEXT.replace("function_5()", "function_5(value)")}, "Rename")

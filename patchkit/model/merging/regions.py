@@ -144,6 +144,7 @@ class Rule(str, Enum):
     BOTH_INSERT = "both-insert"  # both sides insert at one point
     IMPORTS = "imports"  # both sides change import statements
     CONTAINED = "contained"  # upstream has these lines already
+    CONTAINS = "contains"  # upstream made a part of the change here, and nothing else
     MOVED = "moved"  # upstream moved the surroundings elsewhere in the file
     WORDS = "words"  # both sides change other words of the same lines
 
