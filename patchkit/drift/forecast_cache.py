@@ -134,16 +134,8 @@ class SeriesMemory:
         upstream = history.repository.git_dir.name
         self._folder, self._history = folder, history
         # what a file comes to, and what a whole series does: a recipe looks at more than a file
-        self._files = [
-            *(
-                _FORM,
-                code_digest(*_ENGINE),
-                sha256(decided).hexdigest(),
-                upstream,
-                history.pin,
-                series,
-            )
-        ]
+        self._files: list[object] = [_FORM, code_digest(*_ENGINE), sha256(decided).hexdigest()]
+        self._files += [upstream, history.pin, series]
         rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
         self._series = [*self._files, rules]
 

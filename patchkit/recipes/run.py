@@ -295,10 +295,9 @@ class _FileRun(Struct, frozen=True):
 #: So many files are remembered: a stack is tried on many trees, in which most files are the same.
 _MOST_FILES = 20_000
 _NOTHING = _FileRun()
-#: By recipe, path and a digest of the contents. The recipes are kept, too, so that the id of one
-#: is no other's.
-_files: dict[tuple[int, str, bytes], _FileRun] = {}
-_recipes: dict[int, Recipe] = {}
+#: By the recipe's identity, the path and a digest of the contents. The recipe is held, so its
+#: identity is no other's.
+_files: dict[tuple[int, str, bytes], tuple[Recipe, _FileRun]] = {}
 
 
 def _made_of(recipe: Recipe, rules: _Rules, path: str, data: bytes) -> _FileRun:
@@ -306,13 +305,12 @@ def _made_of(recipe: Recipe, rules: _Rules, path: str, data: bytes) -> _FileRun:
     if b"\0" in data or not any(_may_have(*each, path, data) for each in rules):
         return _NOTHING
     key = id(recipe), path, sha256(data).digest()
-    if key not in _files:
+    known = _files.get(key)
+    if known is None or known[0] is not recipe:
         if len(_files) >= _MOST_FILES:
-            _files.clear()
-            _recipes.clear()
-        _recipes[id(recipe)] = recipe
-        _files[key] = _found_in(rules, path, data)
-    return _files[key]
+            _files.clear()  # by any thread, at any time
+        known = _files[key] = recipe, _found_in(rules, path, data)
+    return known[1]
 
 
 def _found_in(rules: _Rules, path: str, data: bytes) -> _FileRun:
