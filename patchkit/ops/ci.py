@@ -25,7 +25,7 @@ from patchkit.ops.check_report import (
     SharedPatch,
     find_shared,
 )
-from patchkit.ops.drift import DriftReport, look_for_drift
+from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
 from patchkit.upstream.store import JOBS, Store
 
 
@@ -59,20 +59,24 @@ def check_and_drift(
     drift_allowed: bool = False,
     every_commit: bool = False,
     known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
+    checked: Callable[[CheckReport], None] = lambda _report: None,
+    drifted: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> CiReport:
     """What `check_manifests` says, and `look_for_drift` of the components that track a branch.
 
-    `known` gets each component's check as soon as it is there.
+    `known` gets each component's check as soon as it is there, `checked` all of them before the
+    first component's drift, `drifted` each of these.
     """
     # the jobs of a matrix are named, and their results joined, without it
     from patchkit.ops.check import check_manifests  # noqa: PLC0415
 
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
-    checked = check_manifests(
+    check = check_manifests(
         chosen, store, progress, strict=strict, jobs=jobs, broken=broken, known=known
     )
-    drifted = look_for_drift(tracking, store, progress, every_commit=every_commit)
-    return CiReport(checked, drifted, drift_allowed)
+    checked(check)
+    drift = look_for_drift(tracking, store, progress, every_commit=every_commit, known=drifted)
+    return CiReport(check, drift, drift_allowed)
 
 
 # Joining the results of the jobs of a CI matrix: one report, one exit code, no job missing.

@@ -8,9 +8,11 @@ import json
 import os
 import pty
 import select
+import socket
 import subprocess
 import sys
 from enum import Enum
+from pathlib import Path
 
 import pytest
 from msgspec import Struct
@@ -245,6 +247,30 @@ def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
                 answers("a", "the first")
         shown += _read_until(screen.fileno(), b"the first")
     assert shown.index(b"the second") < shown.index(b"the first")
+
+
+def test_ci_tells_what_drifted_while_others_are_looked_at(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    other = Upstream.create(tmp_path / "other.git")
+    patch = make_patch({"a": "a\n"}, {"a": "b\n"}, subject="Say b", body="It is b.")
+    for name, each in (("one", upstream), ("two", other)):
+        project.component(name, each, each.commit({"a": "a\n"}), {"b.patch": patch}, track="main")
+    project.run("fetch").ok()
+    main, terminal = pty.openpty()
+    with socket.create_server(("127.0.0.1", 0)) as server, os.fdopen(main, "rb") as screen:
+        server.settimeout(20)
+        url = f"git://127.0.0.1:{server.getsockname()[1]}/r.git"
+        (Path.home() / ".gitconfig").write_text(f'[url "{url}"]\n\tinsteadOf = {other.url}\n')
+        with os.fdopen(terminal, "w") as stream:
+            program = [sys.executable, "-m", "patchkit", "ci"]
+            process = subprocess.Popen(program, cwd=project.root, stdout=stream, stderr=stream)
+        with server.accept()[0]:  # nobody answers for the second
+            shown = _read_until(screen.fileno(), b" main to ").decode()
+            process.terminate()
+            process.wait(20)
+    parts = ("one  1 patch applies", "2 components, 2 patches", "demo: one  main to ")
+    assert sorted(map(shown.index, parts)) == [shown.index(each) for each in parts], shown
 
 
 def test_rows_come_one_by_one_where_somebody_watches(project: Project, upstream: Upstream) -> None:

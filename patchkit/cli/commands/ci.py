@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -19,12 +20,12 @@ from patchkit.cli.format_options import (
     write_text,
 )
 from patchkit.cli.session import Session
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Answers, Terminal
 from patchkit.disk.files import LARGEST_PATCH, read_plain
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.ops.check_report import BrokenManifest, CheckReport
 from patchkit.ops.ci import CiReport, MatrixReport, Share
-from patchkit.ops.drift import DriftReport
+from patchkit.ops.drift import ComponentDrift, DriftReport
 from patchkit.report.json import exit_code_of, read_envelope, read_result
 
 if TYPE_CHECKING:
@@ -72,14 +73,32 @@ def ci(
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
-    from patchkit.cli.commands.check import checks_shown
+    from patchkit.cli.commands.check import checks_shown, print_check
+    from patchkit.cli.commands.drift import drifts_shown
     from patchkit.ops.ci import check_and_drift
 
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
     shown = checks_shown(session, chosen, strict=strict, shown=asked.form is Format.TEXT)
-    with shown as known, session.progress() as progress:
+    drifts: Answers[ComponentDrift] | None = None
+    with shown as known, ExitStack() as stack, session.progress() as progress:
+
+        def checked(check: CheckReport) -> None:
+            """Where somebody watches: the rest of the check, and then each component's drift."""
+            nonlocal drifts
+            tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
+            if known.shown and any(some for _, some in tracking):
+                with session.terminal.above_bars():
+                    print_check(session.terminal, check, shown=True)
+                    session.terminal.product()
+                    session.terminal.flush()
+                drifts = stack.enter_context(drifts_shown(session, tracking, shown=True))
+
+        def drifted(name: str, drift: ComponentDrift) -> None:
+            if drifts is not None:
+                drifts(name, drift)
+
         report = check_and_drift(
             chosen,
             session.store,
@@ -90,8 +109,10 @@ def ci(
             drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
             known=known,
+            checked=checked,
+            drifted=drifted,
         )
-    show = partial(print_ci, shown=known.shown)
+    show = partial(print_ci, shown=known.shown, drifted=drifts is not None)
     return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
 
 
@@ -102,20 +123,27 @@ def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
 
 
 def print_ci(
-    terminal: Terminal, report: CiReport, brief: bool = False, *, shown: bool = False
+    terminal: Terminal,
+    report: CiReport,
+    brief: bool = False,
+    *,
+    shown: bool = False,
+    drifted: bool = False,
 ) -> None:
     """What both say; in `brief` their problems and summaries.
 
-    `shown`: a row for each component that was checked was printed when it was known.
+    `shown`: a row for each component that was checked was printed when it was known; `drifted`: so
+    was all else of the check, and what was found of each component.
     """
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import print_drift
 
-    print_check(terminal, report.check, brief, shown=shown)
+    if not drifted:
+        print_check(terminal, report.check, brief, shown=shown)
     if report.drift.components:
-        if not brief:
+        if not (brief or drifted):
             terminal.product()
-        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed)
+        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed, shown=drifted)
 
 
 # Results of other runs, read from the files that they wrote.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
@@ -21,6 +22,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
+    from patchkit.cli.terminal import Answers
     from patchkit.drift.drift_report import (
         AbsorbedHunk,
         Break,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         PatchDrift,
     )
     from patchkit.drift.record import Since, StateChange
+    from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 
@@ -106,9 +109,7 @@ def drift(
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
-    names = [f"{manifest.name}: {each.name}" for manifest, some in chosen for each in some]
-    at_once = asked.form is Format.TEXT and not since_last
-    shown = session.answers(names, _print_component, shown=at_once)
+    shown = drifts_shown(session, chosen, shown=asked.form is Format.TEXT and not since_last)
     with shown as known, session.progress() as progress:
         report = look_for_drift(
             chosen,
@@ -124,6 +125,14 @@ def drift(
     report = note_report(report, place, moment(), since_last=since_last)
     show = partial(print_drift, shown=known.shown)
     return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
+
+
+def drifts_shown(
+    session: Session, chosen: Sequence[tuple[Manifest, Sequence[Component]]], *, shown: bool
+) -> AbstractContextManager[Answers[ComponentDrift]]:
+    """Prints what is found of each component as soon as it is known."""
+    names = [f"{manifest.name}: {each.name}" for manifest, some in chosen for each in some]
+    return session.answers(names, _print_component, shown=shown)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
