@@ -16,6 +16,8 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
     GitObject,
     TreeEntry,
+    TreeId,
+    Treeish,
     make_pack,
     parse_tree,
 )
@@ -79,6 +81,13 @@ class ObjectReader:
     def commit(self, oid: str) -> bytes:
         """The payload of a commit object."""
         return self.read(oid, "commit")
+
+    def root(self, oid: Treeish) -> TreeId:
+        """The tree of a commit; of a tree, or of what is not here, its own id."""
+        try:
+            return TreeId(self.commit(oid).split(b"\n", 1)[0].removeprefix(b"tree ").decode())
+        except MissingObjectError:
+            return TreeId(oid)
 
     def read(self, oid: str, kind: str) -> bytes:
         """The payload of one object; MissingObjectError if it is absent or of another kind.

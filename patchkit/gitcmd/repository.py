@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from patchkit.model.text import regex
 ZERO = "0" * 40
 
 _HEAD = regex(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
+_ID = regex(rb"[0-9a-f]{40}")
 
 # How long a git that was killed with us, or is about to end, may hold the lock of a ref.
 _PATIENCE = 2.0
@@ -97,6 +99,19 @@ class Repository(Struct, frozen=True):
         rows = (row.split(" ", 1) for row in lines_of(out.decode("utf-8", "surrogateescape")))
         return {name: oid for oid, name in rows}
 
+    def ref(self, name: str) -> str | None:
+        """The object that the ref of this full name names, None if there is none.
+
+        It is read where git keeps it: in a file of its own, which comes first, or as a row of the
+        packed ones. Git is asked where it is another ref's other name, or in another kind of store.
+        """
+        if not (self.git_dir / "reftable").exists():
+            with suppress(OSError):
+                alone = (self.git_dir / name).read_bytes().strip()
+                return alone.decode() if _ID.fullmatch(alone) else self.refs(name).get(name)
+            return _packed(self.git_dir / "packed-refs", name)
+        return self.refs(name).get(name)
+
     def commit_refs(self, prefix: str) -> dict[str, CommitRef]:
         """Ref name -> its commit with the tree, of all refs below `prefix` that name commits."""
         layout = "--format=%(objectname) %(tree) %(refname)"
@@ -125,7 +140,11 @@ class Repository(Struct, frozen=True):
         packed, dropped = self.git_dir / "packed-refs", set()
         for name, oid in refs.items():
             file, lock = self.git_dir / name, self.git_dir / f"{name}.lock"
-            if packed.with_suffix(".lock").exists() or _names(packed, name) or not file.is_file():
+            if (
+                packed.with_suffix(".lock").exists()
+                or _packed(packed, name) is not None
+                or not file.is_file()
+            ):
                 continue
             ours = True
             try:  # a signal may come as soon as the lock is there
@@ -154,13 +173,14 @@ class Repository(Struct, frozen=True):
             lock.unlink(missing_ok=True)
 
 
-def _names(packed: Path, name: str) -> bool:
-    """Whether a file of packed refs has one of that name."""
+def _packed(packed: Path, name: str) -> str | None:
+    """The object that a file of packed refs has for a name, None if it has none."""
     try:
         rows = packed.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return False
-    return any(row.endswith(b" " + os.fsencode(name)) for row in rows)
+        return None
+    ending = b" " + os.fsencode(name)
+    return next((row[: -len(ending)].decode() for row in rows if row.endswith(ending)), None)
 
 
 def borrow_objects(git_dir: Path, folders: Iterable[Path]) -> None:

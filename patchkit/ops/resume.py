@@ -373,7 +373,7 @@ def waiting_components(manifest: Manifest, workspace: Path) -> Iterator[Componen
             # killed at its very end it waits for nothing any more, and git would meet our lock
             with locked(checkout):
                 recover(checkout)
-        if HALT_REF in checkout.repository.refs(HALT_REF):
+        if checkout.repository.ref(HALT_REF) is not None:
             yield component
 
 
@@ -452,7 +452,7 @@ def undoable_changes(
 
 def _steps_back(component: Component, checkout: Checkout) -> Iterator[UndoableChange]:
     """The steps of a bump that waits, the last one first."""
-    if not checkout.git_dir.is_dir() or HALT_REF not in checkout.repository.refs(HALT_REF):
+    if not checkout.git_dir.is_dir() or checkout.repository.ref(HALT_REF) is None:
         return
     halt = read_halt(checkout)
     while halt is not None:

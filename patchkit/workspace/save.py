@@ -137,7 +137,7 @@ def _without_hidden(checkout: Checkout, index: Path, like: Treeish, tree: TreeId
 def _unedited(checkout: Checkout, like: Treeish, paths: Sequence[str]) -> dict[str, TreeEntry]:
     """The entries that `like` has of those paths whose bytes on disk are a checkout of it."""
     with reading(checkout.repository) as reader:
-        tree = Tree(reader, str(checkout.repository.tree(like)))
+        tree = Tree(reader, reader.root(like))
         entries = {path: entry for path in paths if (entry := tree.entry(path)) is not None}
     forms = checked_out_forms(checkout.repository, _form_folder(checkout), like, list(entries))
     return {
@@ -277,7 +277,7 @@ def only_staged(
     changed = set(decode_path(out).split("\0")[1::2])
     rows = {path: each for path, each in rows_of(repository, index).items() if path in changed}
     with reading(repository) as reader:
-        known = [Tree(reader, repository.tree(each) or each) for each in dict.fromkeys(trees)]
+        known = [Tree(reader, reader.root(each)) for each in dict.fromkeys(trees)]
         left = {
             path: [
                 row

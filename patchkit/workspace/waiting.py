@@ -82,10 +82,11 @@ class Halt(Struct, frozen=True):
 def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None:
     """What the checkout waits for, or what an earlier step did (`commit`); None for nothing."""
     repository = checkout.repository
-    halted = repository.refs(HALT_REF).get(HALT_REF)
-    commit = commit or (CommitId(halted) if halted else None)
     if commit is None:
-        return None
+        halted = repository.ref(HALT_REF)
+        if halted is None:
+            return None
+        commit = CommitId(halted)
     with reading(repository) as reader:
         tree = reader.tree(commit_tree(reader.commit(commit)))
         text = json.loads(reader.blob(tree["state.json"].oid))

@@ -16,8 +16,9 @@ from patchkit.gitcmd.object_reader import (
     UnreadableObjectError,
     write_objects,
 )
-from patchkit.gitcmd.repository import init_repository
-from patchkit.model.objects import make_object
+from patchkit.gitcmd.repository import Repository, init_repository
+from patchkit.model.objects import TreeId, make_object
+from tests.support.repos import Upstream
 
 
 def _children() -> set[int]:
@@ -61,3 +62,25 @@ def test_a_git_that_ended_says_nothing_of_an_object(tmp_path: Path) -> None:
         os.kill(git, signal.SIGKILL)
         with pytest.raises(UnreadableObjectError):
             reader.blob(blob.oid)
+
+
+def test_the_root_of_a_commit_is_its_tree_and_of_a_tree_itself(upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    tree, absent = TreeId(upstream.tree(commit)), TreeId("1" * 40)
+    with ObjectReader(Repository(upstream.path)) as reader:
+        assert [reader.root(each) for each in (commit, tree, absent)] == [tree, tree, absent]
+        assert sorted(reader.tree(tree)) == ["a"], "the same git answers on"
+
+
+def test_a_ref_is_found_wherever_git_keeps_it(upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    repository = Repository(upstream.path)
+    upstream.branch("deep/b", commit)
+    for _ in range(2):
+        assert repository.ref("refs/heads/main") == repository.ref("refs/heads/deep/b") == commit
+        for absent in ("refs/heads/deep", "refs/heads/none", "refs/heads/main/x"):
+            assert repository.ref(absent) is None
+        upstream.git("pack-refs", "--all")
+    assert not (upstream.path / "refs/heads/main").exists()
+    upstream.git("symbolic-ref", "refs/heads/also", "refs/heads/main")
+    assert repository.ref("refs/heads/also") == commit
