@@ -44,7 +44,7 @@ PROCESSES = {
         "version ls-remote status for-each-ref rev-parse log cat-file diff-tree"
     ),
     "drift, nothing new": (
-        "version ls-remote rev-parse rev-parse rev-parse merge-base log log log cat-file log"
+        "version ls-remote rev-parse rev-parse merge-base log log log cat-file log"
     ),
 }
 

@@ -203,7 +203,7 @@ def is_sound(repository: Repository, ref: str) -> bool:
 
 
 def _examine(repository: Repository, ref: str) -> Base | None:
-    commit = repository.commit(ref) if repository.exists else None
+    commit = repository.commit(ref) if repository.exists and repository.ref(ref) else None
     if commit is None:
         return None
     if not absent_blobs(repository).issuperset(missing_objects(repository, commit)):

@@ -337,9 +337,14 @@ def _bring(server: Server, commit: CommitId, track: str | None) -> frozenset[str
         if error.trouble is not Trouble.REFUSED:
             raise _naming(error, server.url, commit) from error
         _whole_history(server, commit, track)
-    if server.stage.commit(commit) is None:
+    if not has_come(server.stage, commit, "refs/fetched/pin"):
         raise _naming(RemoteError(Trouble.ABSENT, server.url, ""), server.url, commit)
     return frozenset()
+
+
+def has_come(stage: Repository, commit: CommitId, ref: str) -> bool:
+    """Whether a commit is here after a fetch to `ref`, which git writes once it has all of it."""
+    return stage.ref(ref) == commit or stage.commit(commit) is not None
 
 
 def _whole_history(server: Server, commit: CommitId, track: str | None) -> None:

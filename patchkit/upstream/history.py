@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
 
 from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
@@ -38,6 +38,7 @@ from patchkit.upstream.git import (
     Server,
     fetch_some_blobs,
     find_ref,
+    has_come,
     is_short_id,
     list_refs,
 )
@@ -118,7 +119,10 @@ def _bring_commits(server: Server, tip: NamedCommit, lacking: Collection[str]) -
         if error.trouble is not Trouble.REFUSED:
             raise
         server.fetch(_ALL, *options, remote=remote)  # a server that gives out branches only
-    absent = [each for each in lacking if server.stage.commit(each) is None]
+    stage = server.stage
+    absent = [
+        each for each in lacking if not has_come(stage, CommitId(each), f"refs/fetched/{each}")
+    ]
     if absent:
         raise RemoteError(Trouble.ABSENT, server.url, f"does not have commit {absent[0]}")
 
@@ -141,6 +145,7 @@ class History(Struct, frozen=True):
     pin: CommitId
     tip: CommitId
     fork: str
+    _bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
 
     @property
     def on_branch(self) -> bool:
@@ -148,8 +153,10 @@ class History(Struct, frozen=True):
         return self.fork == self.pin
 
     def base(self, commit: CommitId) -> Base:
-        """A commit of the history as a base to build on."""
-        return read_base(self.repository, commit)
+        """A commit of the history as a base to build on; git is asked once for each."""
+        if commit not in self._bases:
+            self._bases[commit] = read_base(self.repository, commit)
+        return self._bases[commit]
 
     def line(self) -> Line:
         """The first-parent commits beyond the fork."""
@@ -235,7 +242,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
             fetching = store.fetching(component.name, progress)
             fetch_history(source, tip, pin.commit, repository, fetching)
             _keep_ref(repository, _PINS + pin.commit, pin.commit)
-    if meaning.refs is not None and repository.resolve(_tip_ref(name)) != tip.commit:
+    if meaning.refs is not None and repository.ref(_tip_ref(name)) != tip.commit:
         with store.locked(f"history-{repository.git_dir.stem}", component.name, progress):
             _keep_ref(repository, _tip_ref(name), tip.commit)
     fork = merge_base(repository, pin.commit, tip.commit)
@@ -287,7 +294,8 @@ def _repository(store: Store, source: GitSource) -> Repository:
 
 def _is_whole(repository: Repository, tip: CommitId, pin: CommitId) -> bool:
     """Whether tip and pin are here; what is here is here with all that came before it."""
-    if not repository.exists or repository.commit(_PINS + pin) is None:
+    kept = repository.ref(_PINS + pin) if repository.exists else None
+    if kept is None or repository.commit(kept) is None:
         return False
     return repository.commit(tip) is not None
 
