@@ -37,6 +37,7 @@ its libraries start, five git processes do, and files move in a way that survive
 PROCESSES = {
     "status": "status for-each-ref",
     "apply, nothing to do": "cat-file status for-each-ref",
+    "apply, from the base": "cat-file status for-each-ref update-ref",
     "apply, a patch changed": "cat-file status for-each-ref diff-tree update-ref",
     "check": "cat-file",
     "refresh, nothing edited": "status for-each-ref cat-file rev-parse",

@@ -16,6 +16,9 @@ from msgspec import Struct
 from patchkit.model.names import DEEPEST, unsafe_name
 from patchkit.model.objects import (
     EMPTY_TREE,
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SUBMODULE_MODE,
     SYMLINK_MODE,
     GitObject,
     TreeEntry,
@@ -178,6 +181,42 @@ class Tree:
         new.rows.pop(name, None)
         new.open.pop(name, None)
         return new if new.rows else None
+
+
+class TreeChange(Struct, frozen=True):
+    """A path that differs between two trees; None where it is not in that tree."""
+
+    path: str
+    old: TreeEntry | None  # in the first tree
+    new: TreeEntry | None  # in the second one
+
+    @property
+    def old_file(self) -> TreeEntry | None:
+        """The old entry if it is a file or a symbolic link: what we may touch on disk."""
+        return _file(self.old)
+
+    @property
+    def new_file(self) -> TreeEntry | None:
+        """The new entry if it is a file or a symbolic link."""
+        return _file(self.new)
+
+
+def _file(entry: TreeEntry | None) -> TreeEntry | None:
+    return None if entry is None or entry.mode == SUBMODULE_MODE else entry
+
+
+def tree_differences(old: Tree, new: Tree, paths: Iterable[str]) -> tuple[TreeChange, ...]:
+    """How two trees differ that differ at these paths alone, in git's order."""
+    rows = [TreeChange(p, _as_git(old.entry(p)), _as_git(new.entry(p))) for p in set(paths)]
+    changed = [each for each in rows if each.old != each.new]
+    return tuple(sorted(changed, key=lambda each: encode_path(each.path)))
+
+
+def _as_git(entry: TreeEntry | None) -> TreeEntry | None:
+    """An entry with the mode that git takes an old tool's for."""
+    if entry is None or entry.mode >> 12 != FILE_MODE >> 12:
+        return entry
+    return TreeEntry(EXECUTABLE_MODE if entry.mode & 0o100 else FILE_MODE, entry.oid)
 
 
 def tree_fault(source: ObjectSource, oid: str) -> tuple[str, str] | None:

@@ -21,9 +21,10 @@ from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
+from patchkit.model.tree import TreeChange
 from patchkit.ops.hints import in_columns, ways_out
 from patchkit.parallel import in_parallel
-from patchkit.stack.build import Stack, build_stack
+from patchkit.stack.build import Stack, StackBuilder
 from patchkit.stack.lockfile import (
     Lock,
     LockDifference,
@@ -240,7 +241,9 @@ class _Applying(Struct, frozen=True):
         self.progress.step(component.name, what, local=True)
         repository = self.store.repository(component)
         with reading(repository) as reader:
-            stack = build_stack(reader, base, series.series_patches)
+            builder = StackBuilder(reader, base)
+            stack = builder.build(series.series_patches)
+            changes = builder.changes(series.series_patches) if stack.clean else ()
             failures = () if stack.clean else self._failures(component, series, stack, reader, lock)
         built = replace(blank, base=base.commit, patches=stack.outcomes)
         if not stack.clean:
@@ -259,7 +262,7 @@ class _Applying(Struct, frozen=True):
                 problems=self._differs(component, differences),
             )
         built = replace(built, taken_up=tuple(each.edit or each.what for each in differences))
-        return self._enter(component, stack, built, marks)
+        return self._enter(component, stack, changes, built, marks)
 
     def _failures(
         self,
@@ -303,12 +306,21 @@ class _Applying(Struct, frozen=True):
         return tuple(found)
 
     def _enter(
-        self, component: Component, stack: Stack, built: AppliedComponent, marks: tuple[int, ...]
+        self,
+        component: Component,
+        stack: Stack,
+        changes: tuple[TreeChange, ...],
+        built: AppliedComponent,
+        marks: tuple[int, ...],
     ) -> AppliedComponent:
         self.progress.step(component.name, "looking at the checkout", local=True)
         checkout = checkout_of(self.workspace, self.manifest, component)
         stacked = Stacked(
-            stack.base.commit, stack.commit, stack.objects, self.store.repository(component)
+            stack.base.commit,
+            stack.commit,
+            stack.objects,
+            self.store.repository(component),
+            changes,
         )
         force = self.options.force
         if self.options.dry_run:

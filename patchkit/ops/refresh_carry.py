@@ -33,7 +33,7 @@ from patchkit.model.objects import (
 )
 from patchkit.model.patch import Hunk, Identity
 from patchkit.model.progress import Progress
-from patchkit.model.tree import Tree
+from patchkit.model.tree import Tree, TreeChange
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_input import (
     PinEdit,
@@ -81,7 +81,7 @@ from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History, bring_blobs, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
-from patchkit.workspace.changes import TreeChange, tree_changes
+from patchkit.workspace.changes import tree_changes
 from patchkit.workspace.checkout import NEW_PIN, OLD_PIN, REMOTES
 from patchkit.workspace.waiting import read_halt
 

@@ -33,10 +33,10 @@ from patchkit.model.objects import (
     lines_of,
     make_object,
 )
-from patchkit.model.tree import ObstructedError, Tree
+from patchkit.model.tree import ObstructedError, Tree, TreeChange
 from patchkit.ops.undo import Undo, holds, pop_undo, push_undo
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
-from patchkit.workspace.changes import TreeChange, obstacles, tree_changes
+from patchkit.workspace.changes import obstacles, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import MoveTarget, move_checkout
 from patchkit.workspace.recover import abandon, has_leftovers, recover

@@ -30,7 +30,7 @@ from patchkit.manifest.values import Component, Manifest
 from patchkit.model.names import can_be_a_file
 from patchkit.model.objects import CommitId, GitObject, TreeEntry, TreeId
 from patchkit.model.resolution import ENDING
-from patchkit.model.tree import Tree
+from patchkit.model.tree import Tree, TreeChange
 from patchkit.ops.refresh_report import BumpedComponent
 from patchkit.stack.lockfile import (
     Lock,
@@ -48,7 +48,7 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
-from patchkit.workspace.changes import TreeChange, absent_objects, tree_changes
+from patchkit.workspace.changes import absent_objects, tree_changes
 from patchkit.workspace.checkout import OWN_FOLDER, SAVED_REFS
 from patchkit.workspace.contents import contents_at, fits
 from patchkit.workspace.move import MoveTarget, move_checkout, settle

@@ -20,7 +20,7 @@ from patchkit.model.mail import add_patch_trailer, split_patch_trailer
 from patchkit.model.objects import Base, CommitId, GitObject, TreeId, lines_of, make_commit
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange, Header, Identity, PatchFile
-from patchkit.model.tree import ObjectSource, Tree
+from patchkit.model.tree import ObjectSource, Tree, TreeChange, tree_differences
 
 __all__ = [
     "COMMITTER",
@@ -98,14 +98,7 @@ def build_stack(
     A patch without file changes is EMPTY and makes no commit. After a conflict the rest is
     SKIPPED, or with `stop_at_conflict` off tried on the tree without the patch that conflicts.
     """
-    builder = StackBuilder(source, base)
-    builder.preload(patches)
-    outcomes: list[PatchResult] = []
-    stopped = False
-    for patch in patches:
-        outcomes.append(PatchResult(patch.name, Status.SKIPPED) if stopped else builder.push(patch))
-        stopped = stopped or (stop_at_conflict and not outcomes[-1].status.applies)
-    return builder.finish(outcomes)
+    return StackBuilder(source, base).build(patches, stop_at_conflict=stop_at_conflict)
 
 
 def series_paths(patches: Iterable[SeriesPatch]) -> list[str]:
@@ -146,10 +139,20 @@ class StackBuilder:
         self.base = base
         self.source = source
         self.commit = base.commit
-        self.tree = Tree(source, base.tree)
+        self.tree = self._start = Tree(source, base.tree)
         self.blobs = Blobs(source)
         self._tree_id = base.tree
         self._objects: dict[str, GitObject] = {}
+
+    def build(self, patches: Sequence[SeriesPatch], *, stop_at_conflict: bool = True) -> Stack:
+        """Put all patches; see `build_stack`."""
+        self.preload(patches)
+        outcomes: list[PatchResult] = []
+        stopped = False
+        for each in patches:
+            outcomes.append(PatchResult(each.name, Status.SKIPPED) if stopped else self.push(each))
+            stopped = stopped or (stop_at_conflict and not outcomes[-1].status.applies)
+        return self.finish(outcomes)
 
     def preload(self, patches: Sequence[SeriesPatch]) -> None:
         """Read at once all files of the base that the patches touch."""
@@ -204,6 +207,10 @@ class StackBuilder:
     def finish(self, outcomes: Sequence[PatchResult]) -> Stack:
         """The stack as built so far."""
         return Stack(self.base, tuple(outcomes), self.commit, self._tree_id, self.objects)
+
+    def changes(self, patches: Iterable[SeriesPatch]) -> tuple[TreeChange, ...]:
+        """How the tree differs from the base's, in git's order; `patches` are all that were put."""
+        return tree_differences(self._start, self.tree, series_paths(patches))
 
     def _land(self, patch: SeriesPatch, tree: Tree, written: list[GitObject]) -> None:
         self._tree_id = tree.write(written)

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct
-
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
@@ -24,6 +22,7 @@ from patchkit.model.objects import (
     lines_of,
 )
 from patchkit.model.text import regex
+from patchkit.model.tree import TreeChange
 from patchkit.workspace.contents import (
     FOLDER,
     LINK,
@@ -36,24 +35,6 @@ from patchkit.workspace.contents import (
     is_there,
     kind_of,
 )
-
-
-class TreeChange(Struct, frozen=True):
-    """A path that differs between two trees; None where it is not in that tree."""
-
-    path: str
-    old: TreeEntry | None  # in the first tree
-    new: TreeEntry | None  # in the second one
-
-    @property
-    def old_file(self) -> TreeEntry | None:
-        """The old entry if it is a file or a symbolic link: what we may touch on disk."""
-        return _file(self.old)
-
-    @property
-    def new_file(self) -> TreeEntry | None:
-        """The new entry if it is a file or a symbolic link."""
-        return _file(self.new)
 
 
 def tree_changes(repository: Repository, old: Treeish, new: Treeish) -> list[TreeChange]:
@@ -103,10 +84,6 @@ def _is_taken(root: Path, change: TreeChange, tracked: set[str]) -> bool:
         # a folder of tracked files that go makes room by itself
         return any(path not in tracked for path in files_below(root, change.path))
     return actual.kind == SPECIAL or change.new is None or actual.oid != change.new.oid
-
-
-def _file(entry: TreeEntry | None) -> TreeEntry | None:
-    return None if entry is None or entry.mode == SUBMODULE_MODE else entry
 
 
 def _change(head: str, path: str) -> TreeChange:

@@ -20,8 +20,8 @@ from patchkit.gitcmd.pins import bear_absent
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
 from patchkit.model.objects import CommitId, GitObject, decode_path
+from patchkit.model.tree import TreeChange
 from patchkit.workspace.changes import (
-    TreeChange,
     absent_objects,
     leave_out,
     obstacles,
@@ -260,6 +260,7 @@ class Stacked(Struct, frozen=True):
     tip: CommitId  # the last patch's commit
     objects: tuple[GitObject, ...]
     source: Repository  # has upstream's objects
+    changes: tuple[TreeChange, ...] | None = None  # from base to tip, in git's order, if known
 
     @property
     def target(self) -> MoveTarget:
@@ -397,7 +398,8 @@ def _enter_ours(
     _bring(checkout, stack, before)
     if refusal is None:
         assert before.head is not None
-        changes = tree_changes(checkout.repository, before.head, stack.tip)
+        known = stack.changes if before.head == stack.base else None
+        changes = known or tree_changes(checkout.repository, before.head, stack.tip)
         refusal = _in_the_way(checkout.path, changes)
         if refusal is None:
             held = Held(before.head)

@@ -23,8 +23,8 @@ from msgspec import Struct, field
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.model.objects import CommitId, GitObject, TreeId, Treeish
+from patchkit.model.tree import TreeChange
 from patchkit.workspace.changes import (
-    TreeChange,
     absent_objects,
     bring_in,
     forget_files,

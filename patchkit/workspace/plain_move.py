@@ -43,7 +43,7 @@ from patchkit.model.objects import (
     encode_path,
 )
 from patchkit.model.text import regex
-from patchkit.workspace.changes import TreeChange
+from patchkit.model.tree import TreeChange
 from patchkit.workspace.checkout import Checkout
 from patchkit.workspace.contents import Contents, contents_at, kind_of, on_disk
 

@@ -149,7 +149,7 @@ print(*seen[0], file=sys.stderr)
 @pytest.mark.parametrize(
     ("argv", "work", "most"),
     [
-        (("apply",), "build_stack", 12),
+        (("apply",), "build", 12),
         (("bump", "demo", "--to", "main", "--dry-run"), "carry_stack", 15),
     ],
 )

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import random
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,8 @@ from patchkit.stack.build import (
     patch_changes,
     read_stack,
 )
-from tests.support.repos import Submodule, Symlink, Upstream, executable, git_in, make_patch
+from patchkit.workspace.changes import tree_changes
+from tests.support.repos import Files, Submodule, Symlink, Upstream, executable, git_in, make_patch
 
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -304,3 +307,50 @@ def test_git_sees_the_trailer_as_one(tmp_path: Path) -> None:
         text = add_patch_trailer(message, "x.patch").encode()
         out = git_in(tmp_path, "interpret-trailers", "--parse", stdin=text)
         assert out.splitlines()[-1] == b"Patchkit-Patch: x.patch"
+
+
+_PATHS = ("f", "f.a", "f-a", "d/f", "d.f", "d/e/f", "d/e.f", "g")
+
+
+def _some_files(dice: random.Random) -> Files:
+    """Files at some of these paths; none stands where another needs a folder."""
+    chosen = [path for path in _PATHS if dice.random() < 0.6]
+    texts = [dice.choice(("1\n", "2\n", "3\n")) for _ in chosen]
+    return {
+        p: executable(t) if dice.random() < 0.3 else t for p, t in zip(chosen, texts, strict=True)
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_stack_says_it_changes_is_what_git_finds(seed: int, upstream: Upstream) -> None:
+    dice = random.Random(seed)
+    states = [{"keep": "k\n", **_some_files(dice)} for _ in range(4)]
+    commit = upstream.commit(states[0])
+    patches = [
+        patch(f"{number}.patch", make_patch(old, {**dict.fromkeys(old), **new}))
+        for number, (old, new) in enumerate(pairwise(states))
+        if old != new
+    ]
+    repository = Repository(upstream.path)
+    with reading(repository) as reader:
+        builder = StackBuilder(reader, base_of(upstream, commit))
+        stack = builder.build(patches)
+        assert stack.clean
+        changes = builder.changes(patches)
+    write_objects(repository, stack.objects)
+    assert list(changes) == tree_changes(repository, stack.base.tree, stack.tree)
+
+
+def test_a_mode_of_an_old_tool_is_the_one_that_git_takes_it_for(upstream: Upstream) -> None:
+    commit = upstream.commit({"f": "1\n"})
+    blob = upstream.git("rev-parse", f"{commit}:f").decode().strip()
+    row = b"100664 f\0" + bytes.fromhex(blob)
+    literally = ("hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+    tree = git_in(upstream.path, *literally, stdin=row).decode().strip()
+    base = Base(CommitId(commit), TreeId(tree), "1700000060 +0000")
+    series = [patch("a.patch", make_patch({"f": "1\n"}, {"f": "2\n"}))]
+    with reading(Repository(upstream.path)) as reader:
+        builder = StackBuilder(reader, base)
+        assert builder.build(series).clean
+        (changed,) = builder.changes(series)
+    assert changed.old == TreeEntry(0o100644, blob)
