@@ -106,8 +106,9 @@ def follow(
 class RoutePast(Struct, NoPast):
     """What a route knows of upstream's past, as the carry engine asks for it, for one state.
 
-    It knows renames; the rest is for reasons, which a forecast does not show, and for files that
-    are not followed (what was split counts as gone). Trials of whole patches ask all of it.
+    It knows renames; the rest is for reasons, which a forecast does not show, for files that are
+    not followed (what was split counts as gone), and for changes that upstream had once and went on
+    from (they count as conflicts). Trials of whole patches ask all of it.
     """
 
     route: Route

@@ -62,10 +62,17 @@ def stretch_at(stretches: tuple[CommitRange, ...], position: int) -> CommitRange
     return next(each for each in stretches if each.first <= position <= each.last)
 
 
+class _PastOfAWalk(Between):
+    """Without the versions of files, which a walk does not ask for (see RoutePast)."""
+
+    def versions(self, path: str) -> tuple[tuple[str, bytes], ...]:
+        return ()
+
+
 def outcomes_at(
     history: History, series: list[SeriesPatch], commit: str
 ) -> tuple[PatchResult, ...]:
-    past = Between(history.repository, history.pin, CommitId(commit))
+    past = _PastOfAWalk(history.repository, history.pin, CommitId(commit))
     with ObjectReader(history.repository) as reader:
         bases = history.base(history.pin), history.base(CommitId(commit))
         return carry_stack(reader, *bases, series, CarryOptions(past=past)).outcomes
