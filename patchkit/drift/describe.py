@@ -5,7 +5,6 @@ commit, what clashes there, and whether it was mended.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import quote, urlsplit
@@ -161,7 +160,12 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
     changed = (change.position for changes in walk.changes for change in changes)
     before = sorted({touches[each].parent for each in changed if each in touches})
     commits = describe_commits(history.repository, [history.pin, walk.start, walk.tip, *before])
-    teller = _Describer(walk, touches, page_of(history.source.url), commits, history.pin)
+    touched: dict[str, list[int]] = {}
+    for touch in walk.touches:
+        for path in touch.paths:
+            touched.setdefault(path, []).append(touch.position)
+    page = page_of(history.source.url)
+    teller = _Describer(walk, touches, page, commits, history.pin, touched)
     return tuple(
         teller.patch(patch, at_pin, changes)
         for patch, at_pin, changes in zip(patches, walk.at_pin, walk.changes, strict=True)
@@ -186,6 +190,7 @@ class _Describer(Struct):
     page: str | None  # web page of the upstream, None where none is known
     commits: Mapping[CommitId, Commit]
     pin: CommitId  # in full
+    touched: Mapping[str, Sequence[int]]  # path -> the commits that change it, by position
 
     def patch(
         self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Transition]
@@ -273,14 +278,11 @@ class _Describer(Struct):
                 yield AbsorbedHunk(fault.path, fault.hunk, fault.line, self._at(since))
 
     def _risk(self, paths: set[str]) -> Risk:
-        counts: Counter[str] = Counter()
-        commits = 0
-        for touch in self.walk.touches:
-            touched = paths.intersection(touch.paths)
-            counts.update(touched)
-            commits += bool(touched)
+        found = {path: self.touched[path] for path in paths if path in self.touched}
+        commits = len(set[int]().union(*found.values()))
         days = _days_between(self.commits[self.walk.start].date, self.commits[self.walk.tip].date)
-        files = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        counts = [(path, len(positions)) for path, positions in found.items()]
+        files = sorted(counts, key=lambda each: (-each[1], each[0]))
         rate = commits * _MONTH / max(days, 1.0)
         return Risk(commits, round(rate, 1), tuple(FileRisk(*each) for each in files))
 

@@ -70,6 +70,16 @@ class Route(Struct, frozen=True):
         """The commit at a position: 0 is where the line starts."""
         return self.line.commits[position - 1] if position else self.line.start
 
+    def reached_from(self, paths: Iterable[str]) -> frozenset[str]:
+        """Paths, and all to which upstream takes their files."""
+        todo = list(paths)
+        seen = set(todo)
+        while todo:
+            homes = {home for _, home in self.homes.get(todo.pop(), ())} - seen
+            seen |= homes
+            todo += homes
+        return frozenset(seen)
+
 
 def follow(
     history: History,

@@ -79,7 +79,8 @@ class _Layer(Struct):
     """A patch: its changes, and the old stack before and after it (None: not applying there).
 
     `old` has what each change comes to on the old base; `places` the paths at which each
-    change may come to stand, `looks_at` the files that its recipe reads and some patch touches;
+    change may come to stand, `related` those and the ones of earlier patches that share some, and
+    so on, `looks_at` the files that its recipe reads and some patch touches;
     `left` is what the patch leaves on the state of the moment.
     """
 
@@ -91,6 +92,7 @@ class _Layer(Struct):
     recipe: Recipe | None
     places: tuple[frozenset[str], ...] = ()
     paths: frozenset[str] = frozenset()
+    related: frozenset[str] = frozenset()
     looks_at: tuple[str, ...] = ()
     left: State = field(default_factory=dict)
 
@@ -98,6 +100,12 @@ class _Layer(Struct):
     def is_whole(self) -> bool:
         """Whether it is taken as a whole: it applies exactly, or not at all."""
         return self.after is None or names_a_path_twice(self.changes)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether no more than its related paths and earlier patches decides of it."""
+        # a recipe looks at more files, and a file that is added follows its folder
+        return self.recipe is None and all(each.old_path is not None for each in self.changes)
 
 
 def _layers(
@@ -114,8 +122,11 @@ def _layers(
         after = Tree(source, outcome.tree) if outcome.tree is not None else None
         recipe = recipes.get(patch.name)
         layer = _Layer(patch.name, patch_changes(patch), tree, after, outcome.files, recipe)
-        layer.places = tuple(frozenset(_places(c, route)) for c in layer.changes)
-        layer.paths = frozenset[str]().union(*layer.places)
+        layer.places = tuple(route.reached_from(paths_of(c)) for c in layer.changes)
+        layer.paths = layer.related = frozenset[str]().union(*layer.places)
+        for earlier in reversed(layers):
+            if not layer.related.isdisjoint(earlier.paths):
+                layer.related |= earlier.paths
         layers.append(layer)
         tree = after or tree
     touched = sorted(frozenset[str]().union(*(each.paths for each in layers)))
@@ -173,7 +184,7 @@ class Forecaster:
         read = (path for each in self._layers for path in each.looks_at)
         self._shared = frozenset(p for p, count in users.items() if count > 1).union(kept, read)
         self._kept_paths = frozenset(kept)
-        self._related = [self._related_paths(number) for number in range(len(self._layers))]
+        self._last: dict[int, tuple[int, frozenset[str], PatchVerdict, int]] = {}
         self._patches: dict[object, tuple[PatchVerdict, State]] = {}
         self._prefixes: dict[object, int] = {}
         #: What stands at each path now; moved on by whoever walks.
@@ -197,25 +208,40 @@ class Forecaster:
         for oid in oids:
             yield oid, self.read(oid, kind)
 
-    def judge(self) -> tuple[PatchVerdict, ...]:
-        """What would become of each patch in the present state."""
+    def judge(self, changed: Collection[str] | None = None) -> tuple[PatchVerdict, ...]:
+        """What would become of each patch in the present state.
+
+        `changed`: only these paths differ from the state judged last; None: any may.
+        """
         self._failed, self._there, self._open = [], {}, set()
-        told: list[PatchVerdict] = []
-        before = 0
+        if changed is None:
+            self._last.clear()
+        told, before = list[PatchVerdict](), 0
         for number, layer in enumerate(self._layers):
-            before = self._prefix(before, *map(self._moved, layer.changes))
-            # all that the verdict follows from, but of a recipe, which looks at more
-            key = number, before, *map(self.state.get, self._related[number])
-            known = self._patches.get(key) if layer.recipe is None else None
-            if known is None:
-                layer.left = {}
-                known = self._patches[key] = self._patch(number, layer), layer.left
-            verdict, layer.left = known
+            last = self._last.get(number)
+            if last is None or last[0] != before or not last[1].isdisjoint(changed or ()):
+                verdict, after = self._judged(number, layer, before)
+                if layer.is_steady:
+                    self._last[number] = last = before, layer.related, verdict, after
+            else:
+                _, _, verdict, after = last
             if verdict.status.fails:
                 self._failed.append(number)
             told.append(verdict)
-            before = self._prefix(before, verdict.status.value, verdict.waits_for)
+            before = after
         return tuple(told)
+
+    def _judged(self, number: int, layer: _Layer, before: int) -> tuple[PatchVerdict, int]:
+        """A patch's verdict, and the number of all up to it: see `_prefix`."""
+        before = self._prefix(before, *map(self._moved, layer.changes))
+        # all that the verdict follows from, but of a recipe, which looks at more
+        key = number, before, *map(self.state.get, layer.related)
+        known = self._patches.get(key) if layer.recipe is None else None
+        if known is None:
+            layer.left = {}
+            known = self._patches[key] = self._patch(number, layer), layer.left
+        verdict, layer.left = known
+        return verdict, self._prefix(before, verdict.status.value, verdict.waits_for)
 
     def groups(self) -> tuple[ChangeGroup, ...]:
         """The changes whose files may be sampled: see `drift.sample`.
@@ -299,14 +325,6 @@ class Forecaster:
     def _prefix(self, before: int, *news: object) -> int:
         """A number for what earlier patches came to and where their files went, one for each."""
         return self._prefixes.setdefault((before, *news), len(self._prefixes) + 1)
-
-    def _related_paths(self, number: int) -> tuple[str, ...]:
-        """The paths of a patch, of earlier patches that share some, and so on."""
-        paths = set(self._layers[number].paths)
-        for layer in reversed(self._layers[:number]):
-            if not paths.isdisjoint(layer.paths):
-                paths |= layer.paths
-        return tuple(sorted(paths))
 
     def _patch(self, number: int, layer: _Layer) -> PatchVerdict:
         try:
@@ -670,18 +688,6 @@ class Forecaster:
     def _may_keep(self, after: State) -> bool:
         """Whether a verdict is good for another run, which has not the blobs that this one made."""
         return all(path in self.paths and path not in self._shared for path in after)
-
-
-def _places(change: FileChange, route: Route) -> Iterator[str]:
-    """The paths at which a change may come to stand: its own, and where upstream took these."""
-    todo = list(paths_of(change))
-    seen = set(todo)
-    while todo:
-        path = todo.pop()
-        yield path
-        homes = {home for _, home in route.homes.get(path, ())} - seen
-        seen |= homes
-        todo += homes
 
 
 def _paths(changes: Sequence[FileChange]) -> frozenset[str]:

@@ -152,7 +152,7 @@ class Walker:
         yield 0, self.forecaster.judge()
         for position in self._with_contents():
             self._take(position)
-            yield position, self.forecaster.judge()
+            yield position, self.forecaster.judge(self._touches[position].keys())
             self._note(position, len(self.route.line.commits))
         self._series.verdicts.close()
 
@@ -262,7 +262,7 @@ def walk_history(walker: Walker) -> Walk:
             changes = [[Transition(0, verdict)] for verdict in verdicts]
             continue
         for known, verdict in zip(changes, verdicts, strict=True):
-            if known[-1].verdict != verdict:
+            if known[-1].verdict is not verdict and known[-1].verdict != verdict:
                 known.append(Transition(position, verdict))
     return _walk(walker, changes)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -160,7 +161,11 @@ class History(Struct, frozen=True):
 
     def line(self) -> Line:
         """The first-parent commits beyond the fork."""
-        return first_parents(self.repository, self.fork, self.tip)
+        return _line(self.repository, self.fork, self.tip)
+
+
+#: What lies between two commits never changes, and is asked several times in a look.
+_line = lru_cache(maxsize=4)(first_parents)
 
 
 class ResolvedName(Struct, frozen=True):
