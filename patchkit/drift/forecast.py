@@ -200,13 +200,13 @@ class Forecaster:
 
     def read(self, oid: str, kind: str) -> bytes:
         """See ObjectSource."""
-        made = self._made.get(oid, self._loaded.get(oid))
-        return self._source.read(oid, kind) if made is None else made
+        known = self._loaded.get(oid)
+        known = self._made.get(oid) if known is None else known
+        return self._source.read(oid, kind) if known is None else known
 
     def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
         """See ObjectSource."""
-        for oid in oids:
-            yield oid, self.read(oid, kind)
+        return ((oid, self.read(oid, kind)) for oid in oids)
 
     def judge(self, changed: Collection[str] | None = None) -> tuple[PatchVerdict, ...]:
         """What would become of each patch in the present state.
@@ -558,7 +558,7 @@ class Forecaster:
         there = supposed(file, self._old_blobs, blobs)
         if there is None or there.blob is None:
             return {}
-        self._made[there.blob.oid] = there.blob.payload
+        self._made.note(there.blob.oid, there.blob.payload)
         return {there.path: there.entry}
 
     def _as_old(self, layer: _Layer, index: int, told: FileResult | ExactVerdict) -> Status:
@@ -671,7 +671,7 @@ class Forecaster:
             blob = entry.oid
             if path in run.changed:
                 made = make_object("blob", run.changed[path], entry.oid)
-                self._made[made.oid] = made.payload
+                self._made.note(made.oid, made.payload)
                 blob = made.oid
             self._runs[key] = None if run.fatal else blob
         oid = self._runs[key]
@@ -681,9 +681,9 @@ class Forecaster:
 
     def _keep(self, blobs: Sequence[GitObject], after: State) -> None:
         """Keep what another patch may start from."""
-        shared = {e.oid for path, e in after.items() if e is not None and path in self._shared}
-        moved = {e.oid for path, e in after.items() if e is not None and path not in self.paths}
-        self._made.update((b.oid, b.payload) for b in blobs if b.oid in shared | moved)
+        left = {e.oid for p, e in after.items() if e and (p in self._shared or p not in self.paths)}
+        for blob in (each for each in blobs if each.oid in left):
+            self._made.note(blob.oid, blob.payload)
 
     def _may_keep(self, after: State) -> bool:
         """Whether a verdict is good for another run, which has not the blobs that this one made."""

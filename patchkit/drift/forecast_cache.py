@@ -7,10 +7,13 @@ the engine wrote, is as good as none.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from os import SEEK_END
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import msgspec
 
@@ -43,6 +46,42 @@ _ENGINE = (
 _Exact: Any = tuple[ExactVerdict, dict[str, TreeEntry | None]]
 
 
+class MadeBlobs:
+    """Contents by id, in a file that is gone with it: a long line makes more than memory holds.
+
+    Where no such file can be written they stay in memory.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[int, int]] = {}  # where each begins, and its length
+        self._held: dict[str, bytes] = {}
+        self._file: IO[bytes] | None = None
+
+    def get(self, oid: str) -> bytes | None:
+        """The contents of a blob; None where it was not noted."""
+        if oid not in self._places or self._file is None:
+            return self._held.get(oid)
+        begin, size = self._places[oid]
+        self._file.seek(begin)
+        return self._file.read(size)
+
+    def note(self, oid: str, contents: bytes) -> None:
+        """Keep a blob."""
+        if oid in self._places or oid in self._held:
+            return
+        try:
+            if self._file is None:
+                self._file = TemporaryFile(buffering=0)  # noqa: SIM115 (it lives as long as this)
+                weakref.finalize(self, self._file.close)
+            begin = self._file.seek(0, SEEK_END)
+            if self._file.write(contents) == len(contents):
+                self._places[oid] = begin, len(contents)
+                return
+        except OSError:
+            pass
+        self._held[oid] = contents
+
+
 class Verdicts:
     """What became of changes, by keys that have all that it follows from; without a path in memory
     only.
@@ -56,7 +95,7 @@ class Verdicts:
         self._exact: dict[str, tuple[ExactVerdict, State]] = {}
         self._news = False
         #: The blobs that verdicts of this run made, by id, for whoever goes along the line again.
-        self.made: dict[str, bytes] = {}
+        self.made = MadeBlobs()
         #: Whether an earlier run kept any.
         self.are_kept = bool(self._rows)
 
