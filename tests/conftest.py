@@ -44,15 +44,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each process its share of the slow tests, and those first: the short ones at the end
     even out who is done when. A module's tests stay together, as they begin in the same states.
     """
-    slow = [each for each in items if each.get_closest_marker("slow") is not None]
-    quick = [each for each in items if each.get_closest_marker("slow") is None]
+    kinds = [[each for each in items if _turn(each) == turn] for turn in range(3)]
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     items[:] = [
         each
         for number in range(processes)
-        for kind in (slow, quick)
+        for kind in kinds
         for each in kind[len(kind) * number // processes : len(kind) * (number + 1) // processes]
     ]
+
+
+def _turn(item: pytest.Item) -> int:
+    """0: may take a minute (a simulated machine, real packages); 1: slow; 2: short."""
+    names = {mark.name for mark in item.iter_markers()}
+    return 2 if "slow" not in names else 0 if names & {"simulate", "index"} else 1
 
 
 def pytest_collection_finish() -> None:

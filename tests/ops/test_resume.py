@@ -46,7 +46,7 @@ class Bumping(Stacked):
             self.git("show-ref"),
             self.git("ls-files", "--stage"),
             self.git("status", "--porcelain"),
-            self.git("symbolic-ref", "HEAD"),
+            (self.checkout / ".git/HEAD").read_text(),
             {path.name: path.read_bytes() for path in self.checkout.iterdir() if path.is_file()},
         )
 

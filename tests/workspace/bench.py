@@ -104,13 +104,12 @@ class Bench:
 
     def assert_at(self, stack: Stacked) -> None:
         """Files, index and refs are exactly those of the stack; git finds nothing wrong."""
-        assert self.git("rev-parse", "HEAD", BRANCH, APPLIED_REF, BASE_REF).split() == [
-            *[stack.tip] * 3,
-            stack.base,
-        ]
-        assert self.git("symbolic-ref", "HEAD") == BRANCH
+        names = ("HEAD", BRANCH, APPLIED_REF, BASE_REF, f"{stack.tip}^{{tree}}")
+        *commits, tree = self.git("rev-parse", *names).split()
+        assert commits == [*[stack.tip] * 3, stack.base]
+        assert (self.path / ".git/HEAD").read_text() == f"ref: {BRANCH}\n"
         assert self.git("status", "--porcelain", "--untracked-files=no") == ""
-        assert self.git("write-tree") == self.git("rev-parse", f"{stack.tip}^{{tree}}")
+        assert self.git("write-tree") == tree
         assert disk_files(self.path) >= committed_files(self.path, stack.tip)
         assert not (self.path / ".git/index.lock").exists()
         assert not (self.path / ".git/patchkit/move").exists()
