@@ -148,7 +148,7 @@ def test_cases_are_mined_from_a_history(
     printed = capsys.readouterr().out
     assert "lines: 3 files of 1 histories" in printed
     assert "lines, other histories: 3 files" in printed
-    assert "lines, each history by a table of the others: 0 files" in printed
+    assert "lines, each history by a table of the others: 3 files" in printed
 
 
 @pytest.mark.slow

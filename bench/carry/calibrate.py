@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter, mul
@@ -31,9 +31,9 @@ from patchkit.carry.carried import LIKELY, Confidence, score_of
 from patchkit.model.merging.merge import merge_file
 
 BANDS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
-# Of 200 files a share is known to 7 points: smaller steps, and nearer ones, cannot be told apart.
+# Of 200 files a share is known to 7 points, of few histories to less: what is nearer is one step.
 _FEWEST = 200
-_NEAR = 0.07
+_NEAR = 0.12
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class Step:
 #: (score, right, weight) of each file.
 Points: TypeAlias = Sequence[tuple[float, bool, float]]
 Steps: TypeAlias = Sequence[Step]
+Tables: TypeAlias = Mapping[str, Steps]
 _Number: TypeAlias = Callable[[Scored], tuple[float, bool]]
 
 
@@ -110,7 +111,8 @@ def _weakest(steps: Steps) -> int | None:
 
 def said(steps: Steps, score: float) -> float:
     """The share that the steps give a score."""
-    return next((each.share for each in steps if score <= each.most), steps[-1].share)
+    last = steps[-1].share if steps else 0.0
+    return next((each.share for each in steps if score <= each.most), last)
 
 
 def read_scored(path: Path, mirrors: Path) -> Iterator[Scored]:
@@ -155,19 +157,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         [each for path in paths for each in read_scored(path, mirrors)]
         for paths in (options.fit, options.test)
     )
+    tables = {what: fitted(files, number) for what, number in _NUMBERS.items()}
+    rest: dict[str, Tables] = {}
+    for history in {each.history for each in files}:
+        own = [each for each in files if each.history != history]
+        rest[history] = {what: fitted(own, number) for what, number in _NUMBERS.items()}
     for what, number in _NUMBERS.items():
-        steps = fitted(files, number)
-        print(f"{what}: {len(files)} files of {len({each.history for each in files})} histories")
-        for step in steps:
+        print(f"{what}: {len(files)} files of {len(rest)} histories")
+        for step in tables[what]:
             print(f"    ({step.most:.2f}, {step.share:.2f}),  # {step.files} files")
-        told = [(said(steps, number(each)[0]), number(each)[1]) for each in others if steps]
+        told = [(worth(tables, each)[what], number(each)[1]) for each in others]
         _print_bands(f"{what}, other histories", told)
-        told = []
-        for history in sorted({each.history for each in files}):
-            rest = fitted([each for each in files if each.history != history], number)
-            own = [number(each) for each in files if each.history == history]
-            told += [(said(rest, score), right) for score, right in own if rest]
+        told = [(worth(rest[each.history], each)[what], number(each)[1]) for each in files]
         _print_bands(f"{what}, each history by a table of the others", told)
+
+
+def worth(tables: Tables, file: Scored) -> dict[str, float]:
+    """What the steps say of a file: never more of its bytes than of its lines."""
+    lines, same_bytes = (said(tables[what], number(file)[0]) for what, number in _NUMBERS.items())
+    return {"lines": lines, "bytes": min(lines, same_bytes)}
 
 
 def _print_bands(what: str, told: Iterable[tuple[float, bool]]) -> None:

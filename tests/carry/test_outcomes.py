@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.carry import carry_stack
-from patchkit.carry.carried import CarryOptions
+from patchkit.carry.carried import LIKELY, CarryOptions, Confidence, worth_of
 from patchkit.carry.carry_file import names_reason
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
@@ -179,3 +179,14 @@ def test_a_generated_patch_is_taken_as_it_was_generated(upstream: Upstream) -> N
         report = carry_stack(reader, base, base, series, CarryOptions(generate))
     assert report.outcomes[0] == said
     assert report.outcomes[1].status is not Status.REGENERATED
+
+
+def test_a_higher_score_is_worth_more_and_the_rules_decide_what_is_written() -> None:
+    scores = [number / 100 for number in range(100)]
+    worth = [worth_of(Confidence(each, each)) for each in scores]
+    assert [each.lines for each in worth] == sorted(each.lines for each in worth)
+    assert [each.same_bytes for each in worth] == sorted(each.same_bytes for each in worth)
+    assert all((a.lines < LIKELY) is (b < LIKELY) for a, b in zip(worth, scores, strict=True))
+    assert all(each.same_bytes <= each.lines for each in worth)
+    assert worth_of(Confidence(0.3, 0.5)).same_bytes == worth_of(Confidence(0.3, 0.3)).lines
+    assert worth[99] == Confidence(0.99, 0.99)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.carry.carried import CERTAIN, confidence_of
+from patchkit.carry.carried import CERTAIN, score_of
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.regions import Doubt, Rule
 
@@ -31,9 +31,9 @@ def inserting(count: int, *, blank: int = 0) -> FileMerge:
 
 
 def test_a_short_insertion_is_surer_than_a_long_one() -> None:
-    sure = [confidence_of(inserting(count)).lines for count in (1, 2, 3, 4, 5)]
+    sure = [score_of(inserting(count)).lines for count in (1, 2, 3, 4, 5)]
     assert sure[0] == sure[1] == sure[2] > sure[3] == sure[4]
-    assert confidence_of(inserting(3, blank=2)).lines == sure[2]
+    assert score_of(inserting(3, blank=2)).lines == sure[2]
     assert sure[0] < CERTAIN
 
 
@@ -46,7 +46,7 @@ def in_places(count: int) -> FileMerge:
 
 
 def test_many_places_are_less_sure() -> None:
-    one, two, three, four = (confidence_of(in_places(count)) for count in (1, 2, 3, 4))
+    one, two, three, four = (score_of(in_places(count)) for count in (1, 2, 3, 4))
     assert one.lines > two.lines > three.lines > four.lines > 0
     assert two.same_bytes / one.same_bytes < two.lines / one.lines
 
@@ -57,9 +57,9 @@ def test_the_least_certain_place_counts() -> None:
         with_lines((4, ["upstream()\n"]), (12, ["theirs()\n"])),
         with_lines((4, own), (12, ["ours()\n"])),
     )
-    assert confidence_of(both).lines < confidence_of(inserting(5)).lines
+    assert score_of(both).lines < score_of(inserting(5)).lines
     apart = merged(with_lines((2, ["upstream()\n"])), with_lines((9, ["own()\n"])))
-    assert confidence_of(apart).lines >= CERTAIN
+    assert score_of(apart).lines >= CERTAIN
 
 
 def test_a_doubt_costs_confidence() -> None:
@@ -68,7 +68,7 @@ def test_a_doubt_costs_confidence() -> None:
     sound = merged(with_lines((2, ["new()\n"])), with_lines((9, ["own()\n"])))
     names = merged(with_lines((2, ["new()\n"]), base=upstream), with_lines((19, ["call(9)\n"])))
     assert Doubt.NAME_GONE in names.doubts
-    assert confidence_of(names).lines < confidence_of(sound).lines
+    assert score_of(names).lines < score_of(sound).lines
 
 
 def test_that_upstream_has_it_already_is_no_doubt_about_what_says_so() -> None:
@@ -81,11 +81,11 @@ def test_that_upstream_has_it_already_is_no_doubt_about_what_says_so() -> None:
     assert not contained.doubts
     with_another = merged(upstream, with_lines((4, new), (12, ["own(1)\n"])))
     assert Doubt.UPSTREAM_HAS_MOST in with_another.doubts
-    assert confidence_of(with_another).lines < confidence_of(contained).lines
+    assert score_of(with_another).lines < score_of(contained).lines
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_all_are_numbers_between_none_and_all(count: int) -> None:
     for merge in (inserting(count), in_places(count - 1 or 1)):
-        sure = confidence_of(merge)
+        sure = score_of(merge)
         assert 0 < sure.same_bytes < sure.lines < 1
