@@ -6,6 +6,7 @@ Short, and by itself: what says numbers and names loads this and nothing else.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, AnyStr, cast
 
 
@@ -31,6 +32,14 @@ def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 def counted(number: int, one: str, many: str = "") -> str:
     """`3 patches`: the number, and the noun for one or, by default with an `s`, for many."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def listed(items: Sequence[str], most: int, *, noun: str = "") -> str:
+    """`a, b and 3 more`: the first ones, and how many others there are (`3 more places`)."""
+    first, more = ", ".join(items[:most]), len(items) - most
+    if more <= 0:
+        return first
+    return f"{first} and {counted(more, f'more {noun}') if noun else f'{more} more'}"
 
 
 # Characters that act on a terminal or reorder what is shown are written out as escapes. Subjects,

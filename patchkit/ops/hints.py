@@ -8,7 +8,7 @@ from pathlib import Path
 
 from patchkit.errors import Problem
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 from patchkit.workspace.enter import Entered, Refusal, RefusalCause
 from patchkit.workspace.state import BUMP
 
@@ -34,7 +34,7 @@ def in_columns(ways: Sequence[tuple[str, str]]) -> str:
 
 
 def _what(refusal: Refusal) -> str:
-    names = _some(refusal.paths)
+    names = listed(refusal.paths, _SHOWN)
     if refusal.cause is RefusalCause.EDITED:
         count = len(refusal.paths)
         what = counted(count, "edited file")
@@ -90,9 +90,3 @@ def _foreign_ways(target: str, checkout: str, *, ours: bool) -> list[tuple[str, 
         ("move it away, or choose another folder", f"patchkit apply {target} --workspace DIR"),
         ("rename it and make a checkout in its place", f"patchkit apply {target} --force"),
     ]
-
-
-def _some(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(paths[:_SHOWN])
-    more = len(paths) - _SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown

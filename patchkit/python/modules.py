@@ -292,6 +292,12 @@ class JoinedModules(Modules):
         """See Modules."""
         return self._place(name)[1]
 
+    def tree_around(self, name: str) -> str:
+        """The tree of the module that a dotted name is in, by its longest head; "" for none."""
+        parts = name.split(".")
+        heads = (self.home(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+        return next((home.tree for home in heads if home is not None), "")
+
     def _place(self, name: str) -> tuple[Modules | None, str | None]:
         self.asked.add(name)
         if name not in self._places:

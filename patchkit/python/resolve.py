@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -73,6 +74,10 @@ class Unclear(Struct, frozen=True):
 Thing = Module | Code | Inherited | Outside | Absent | Unclear
 
 
+#: (dotted name of a module or class, attribute) -> the modules that give it that, and how.
+Rebound: TypeAlias = dict[tuple[str, str], list[tuple[Module, Binding]]]
+
+
 class Resolver(Struct):
     """Follows names through modules.
 
@@ -81,7 +86,7 @@ class Resolver(Struct):
     """
 
     modules: Modules
-    rebound: dict[tuple[str, str], list[tuple[Module, Binding]]] = field(default_factory=dict)
+    rebound: Rebound = field(default_factory=dict)
     _underway: set[tuple[str, str]] = field(default_factory=set)
     _classes: dict[ast.ClassDef, Namespace] = field(default_factory=dict)
 

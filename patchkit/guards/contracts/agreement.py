@@ -18,7 +18,16 @@ from typing import Any
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
+import patchkit.guards.contracts
+import patchkit.python
+from patchkit.disk.result_cache import (
+    ResultCache,
+    code_digest,
+    memory_path,
+    read_as,
+    recall_as,
+    remember,
+)
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.breaches import (
     Breach,
@@ -29,6 +38,7 @@ from patchkit.guards.contracts.breaches import (
     OpenCall,
     joined,
 )
+from patchkit.guards.contracts.contact import Contacts
 from patchkit.guards.contracts.traversal import (
     CodeUse,
     Conditions,
@@ -86,15 +96,15 @@ class Examiner(Struct):
     _bound: int = 0
     _used: set[int] = field(default_factory=set)
 
-    def examine(self, module: Module) -> Examined:
-        """Everything that a module uses of other components.
+    def examine(self, module: Module, *, calls: bool = True) -> Examined:
+        """Everything that a module uses of other components, or what it imports alone.
 
         It follows from the module and from what it leads to alone, whatever was examined before.
         """
         self._broken, self._open, self._bound, self._used = [], [], 0, set()
         self.values.forget()
         try:
-            for found in self.traversal.walk(module):
+            for found in self.traversal.walk(module, calls=calls):
                 match found.node:
                     case ast.Import() | ast.ImportFrom():
                         self._import(module, found)
@@ -162,12 +172,7 @@ class Examiner(Struct):
 
     def _nearest(self, name: str) -> str:
         """The component that has the package which a missing module would be in."""
-        parts = name.split(".")
-        for end in range(len(parts) - 1, 0, -1):
-            home = self.modules.home(".".join(parts[:end]))
-            if home is not None:
-                return home.tree
-        return ""
+        return self.modules.tree_around(name.rpartition(".")[0])
 
     def _tell(  # noqa: PLR0917
         self,
@@ -342,8 +347,8 @@ def _is_dotted(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-#: Raise it when the same trees could come to something else.
-_FORM = 1
+#: The code that decides what the same trees come to.
+_CODE = (patchkit.guards.contracts, patchkit.python)
 
 
 class Partner(Struct, frozen=True):
@@ -433,7 +438,7 @@ def _facts(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
     """The same without the trees."""
     facts = [[each.name, repr(_told(each.declared))] for each in partners]
     version = list(sys.version_info[:2])  # the syntax that can be read
-    return [_FORM, version, facts, sorted(given)]
+    return [code_digest(*_CODE), version, facts, sorted(given)]
 
 
 def _told(declared: Contracts) -> Contracts:
@@ -484,15 +489,19 @@ def examine_partners(
     are told.
     """
     together = _Together.of(partners, given, known or KnownModules())
-    everything = dict(_all_modules(partners, together.trees))
+    everything = list(_all_modules(partners, together.trees))
     globs = [glob for each in partners for glob in each.declared.entries]
-    entries = [name for name in everything if any(fnmatchcase(name, glob) for glob in globs)]
-    loaded = list(together.loaded(entries if globs else everything))
+    names = list(dict.fromkeys(name for name, _ in everything))
+    entries = [name for name in names if any(fnmatchcase(name, glob) for glob in globs)]
+    loaded = list(together.loaded(entries if globs else names))
     for name in loaded:
         together.load(name)
     parts: dict[str, list[Examined]] = {each.name: [] for each in partners}
+    contacts = together.contacts(everything)
     for name in loaded:
-        parts[together.home(name)].append(together.examine(name))
+        home = together.home(name)
+        calls = together.is_declared(name) or contacts.may_lead_out(home, name)
+        parts[home].append(together.examine(name, calls=calls))
     return Agreement(
         {name: joined(found) for name, found in parts.items()},
         {name: len(found) for name, found in parts.items()},
@@ -630,9 +639,23 @@ class _Together(Struct, frozen=True):
         if self.answers.of("gives", name, partial(self._gives, name)):
             self.answers.note_given(name, self.resolver.load(self._module(name)))
 
-    def examine(self, name: str) -> Examined:
-        """Everything that a module uses of other components."""
-        found = read_as(self.answers.of("uses", name, partial(self._uses, name)), Examined)
+    def contacts(self, everything: Iterable[tuple[str, str]]) -> Contacts:
+        """Which of all modules, each with its component, may lead to another component."""
+        known, rebound = self.answers, self.resolver.rebound
+        seen = (self.modules, rebound, everything)
+        return Contacts.of(known.trees, self.trees, *seen, answers=known.answers)
+
+    def is_declared(self, name: str) -> bool:
+        """Whether the manifest may say what calls in a module lead to."""
+        path = str(self.modules.path_of(name))
+        declared = self.examiners[self.home(name)].calls
+        return any(Files(each.files).covers(path) for each in declared)
+
+    def examine(self, name: str, *, calls: bool = True) -> Examined:
+        """Everything that a module uses of other components, or what it imports alone."""
+        question = "uses" if calls else "imports"
+        answer = self.answers.of(question, name, partial(self._uses, name, calls=calls))
+        found = read_as(answer, Examined)
         assert found is not None
         return found
 
@@ -654,8 +677,8 @@ class _Together(Struct, frozen=True):
         """Whether a module gives something to others, when all before it are loaded."""
         return self.resolver.gives(self._module(name)), True
 
-    def _uses(self, name: str) -> _Found:
-        found = self.examiners[self.home(name)].examine(self._module(name))
+    def _uses(self, name: str, *, calls: bool) -> _Found:
+        found = self.examiners[self.home(name)].examine(self._module(name), calls=calls)
         return to_builtins(found), all(each.why != _TOO_DEEP for each in found.open)
 
 

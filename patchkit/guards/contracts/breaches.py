@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from patchkit.manifest.values import AbsentTarget, DeclaredCall
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.text import counted
+from patchkit.model.text import listed
 
 
 class Breach(str, Enum):
@@ -145,6 +145,4 @@ def contract_findings(found: ComponentAgreement, command: str) -> Iterator[Findi
 
 def places_text(places: list[BrokenCall]) -> str:
     """The first places, and how many more there are."""
-    shown = ", ".join(each.place for each in places[:_NAMED])
-    more = len(places) - _NAMED
-    return f"{shown} and {counted(more, 'more place')}" if more > 0 else shown
+    return listed([each.place for each in places], _NAMED, noun="place")

@@ -119,13 +119,15 @@ class CodeUse(Struct, frozen=True, eq=False):
 
 
 class Traversal(Struct, frozen=True):
-    """Walks modules; what runs is judged by `conditions`."""
+    """Walks modules; what runs is judged by `conditions`. Without `calls` only imports are met."""
 
     conditions: Conditions
+    calls: bool = True
 
-    def walk(self, module: Module) -> Iterator[CodeUse]:
-        """Everything of a module that may run, in the order of the text."""
-        yield from self._block(module.syntax.body, UseSpot(NameScope(module)))
+    def walk(self, module: Module, *, calls: bool = True) -> Iterator[CodeUse]:
+        """Everything of a module that may run, in the order of the text, or its imports alone."""
+        walker = self if calls else replace(self, calls=False)
+        yield from walker._block(module.syntax.body, UseSpot(NameScope(module)))
 
     def imports(self, module: Module) -> Iterator[ast.Import | ast.ImportFrom]:
         """The imports that run when a module is loaded."""
@@ -255,6 +257,8 @@ class Traversal(Struct, frozen=True):
         return frozenset(names)
 
     def _expression(self, node: ast.expr, spot: UseSpot) -> Iterator[CodeUse]:  # noqa: PLR0912
+        if not self.calls:
+            return
         match node:
             case ast.Call(func=func):
                 yield CodeUse(node, spot)

@@ -22,6 +22,7 @@ from patchkit.guards.overrides.replacements import (
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
+from patchkit.model.text import listed
 from patchkit.model.tree import ObjectSource
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
@@ -251,7 +252,8 @@ def override_findings(found: Survey, pair: str, command: str) -> Iterator[Findin
         targets = [each for each in found.targets if each.verdict is verdict]
         if targets:
             are = "is" if len(targets) == 1 else "are"
-            text = f"{len(targets)} of {len(found.targets)} targets {are} {what}: {_names(targets)}"
+            names = listed([each.name for each in targets], NAMED)
+            text = f"{len(targets)} of {len(found.targets)} targets {are} {what}: {names}"
             then = "declare" if verdict in _ABSENT else "accept"
             ways = {
                 "accept": f"{look}; `--accept` records them as reviewed",
@@ -266,9 +268,3 @@ def override_findings(found: Survey, pair: str, command: str) -> Iterator[Findin
         what = f"{declared.name} is declared absent, and no target that it names is"
         where = str(declared.where)
         yield Finding(Severity.WARNING, "override-unused", what, where, "delete the declaration")
-
-
-def _names(targets: Sequence[OverrideTarget]) -> str:
-    shown = ", ".join(each.name for each in targets[:NAMED])
-    more = len(targets) - NAMED
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -8,7 +8,7 @@ from pathlib import Path
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.agreement import Agreement, Partner, examine_partners
 from patchkit.manifest.values import Contracts, DeclaredCall, Location
-from patchkit.model.objects import FILE_MODE, TreeEntry, make_object
+from patchkit.model.objects import FILE_MODE, TreeEntry, TreeId, make_object
 
 WHERE = Location(Path("m.yaml"), 1)
 
@@ -18,6 +18,8 @@ class TextTree(TreeView):
 
     def __init__(self, files: Mapping[str, str | bytes]) -> None:
         self._texts = files
+        rows = "\0".join(f"{path} {entry.oid}" for path, entry in sorted(self.files().items()))
+        self.oid = TreeId(make_object("blob", rows.encode()).oid)
 
     def data(self, path: str) -> bytes | None:
         """See TreeView."""
