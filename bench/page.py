@@ -30,7 +30,7 @@ _NO_PEERS = ("floor", "patchkit")
 
 _WHY_SLOWER = """\
 Above 1 patchkit is the slower one. Of a small stack most of it is no work on patches: Python and
-its libraries start, five git processes do, and files move in a way that survives a power cut.
+its libraries start, four git processes do, and files move in a way that survives a power cut.
 """
 
 #: The git processes that a command starts for one component of plain files; a test holds them.
