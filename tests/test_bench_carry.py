@@ -255,11 +255,16 @@ def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
     assert found == [("x-01_three.patch", "kept", "pure"), ("x-02-taken.patch", "gone", "dropped")]
     listed_cases = tmp_path / "cases.json"
     listed_cases.write_text(json.dumps({"mirrors": {"x": "debian+x"}, "cases": cases}))
-    tally = Tally()
+    tally, others = Tally(), Tally()
+    gnu = strategies()["patch, fuzz 2"]
     for case in read_cases(listed_cases, tmp_path, tmp_path / "work", "whole"):
         assert isinstance(case, Case)
         tally.add(case, patchkit(case), 1.0)
+        if not isinstance(gnu, str):
+            others.add(case, gnu(case), 1.0)
     assert [each.grade for each in tally.files] == [Grade.RIGHT] * 2
+    # a patch without git's headers is whole for GNU patch, too
+    assert [each.grade for each in others.files] in ([], [Grade.RIGHT, Grade.CONFLICT])
 
 
 def test_a_source_package_without_patches_of_its_own_is_said_to_be_none(tmp_path: Path) -> None:

@@ -36,8 +36,13 @@ from patchkit.model.tree import Tree
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.upstream.archive import commit_archive
 
+_NAMES = """
+apache2 bash bind9 cups cups-filters curl dovecot exim4 ghostscript grub2 krb5 less libxml2 lighttpd
+logrotate lvm2 mutt nano network-manager nfs-utils nginx openldap openssh openvpn pam perl postfix
+procps rsync shadow squid sudo systemd tiff tmux util-linux vim wpa
+"""
 #: The packages of docs/carry.md.
-PACKAGES = ("cups", "curl", "logrotate", "mutt", "nano", "openssh", "rsync")
+PACKAGES = tuple(_NAMES.split())
 _RELEASES = ("bookworm", "trixie")
 
 

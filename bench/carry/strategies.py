@@ -208,12 +208,16 @@ def sides_of(case: Case) -> list[tuple[Truth, bytes, bytes, bytes]]:
 
 
 def _part_of(patch: bytes, path: str) -> bytes:
-    """The part of a patch that changes one file."""
+    """The part of a patch that changes one file, which begins at its `---`."""
     part: list[bytes] = []
     inside = False
-    for line in split_lines(patch):
+    lines = split_lines(patch)
+    for line, after in zip(lines, [*lines[1:], b""], strict=True):
         if line.startswith(b"diff --git "):
-            inside = line.rstrip().endswith(b" b/" + path.encode())
+            inside = False
+        if line.startswith(b"--- ") and after.startswith(b"+++ "):
+            names = (each[4:].split(b"\t")[0].strip().partition(b"/")[2] for each in (line, after))
+            inside = path.encode() in names
         if inside:
             part.append(line)
     return b"".join(part)
