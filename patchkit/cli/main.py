@@ -151,6 +151,7 @@ def _load_msgspec() -> None:
     are for archives of a kind that nobody asks shutil for. Of `platform` uuid wants one word, of
     `urllib.parse` pathlib a function for `as_uri`, of `decimal` msgspec a class that none of our
     values has. What subprocess (of `locale`) and msgspec (of its `inspect`) ask for late they get.
+    A release that wants more of one is imported as it is, by whoever needs it.
     """
     import os
 
@@ -188,6 +189,8 @@ def _load_msgspec() -> None:
         import subprocess  # noqa: F401
 
         import msgspec  # noqa: F401
+    except (ImportError, AttributeError):
+        pass
     finally:
         for name in placed:
             del sys.modules[name]

@@ -92,6 +92,33 @@ def test_a_command_without_need_of_the_network_loads_nothing_for_it(
     assert stages & {"recipes", "residual", "rendering", "machine", "drift", "carry"} == set()
 
 
+_NEWER = """\
+from decimal import Context
+from importlib.machinery import PathFinder
+from pathlib import Path
+found = next(
+    each for place in {path!r} if (each := PathFinder.find_spec("msgspec", [place])) is not None
+)
+__path__ = list(found.submodule_search_locations)
+exec(Path(found.origin).read_text())
+"""
+
+
+def test_a_library_that_imports_more_than_today_s(tmp_path: Path) -> None:
+    package = tmp_path / "msgspec" / "__init__.py"
+    package.parent.mkdir()
+    package.write_text(_NEWER.format(path=sys.path))
+    script = _SCRIPT.format(path=[str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script, "version", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "error:" not in done.stderr
+    assert "decimal" in done.stderr.splitlines()[-1].split()
+
+
 #: So many modules of patchkit may be loaded when a command has done its work.
 _BUDGET = {
     ("status",): 48,
