@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PYTEST_OPTIONS ?= -n auto --dist worksteal
+# One process more than there are processors: tests wait a tenth of their time, for locks and for servers.
+WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1 )))
+PYTEST_OPTIONS ?= -n $(WORKERS) --dist worksteal
 # Where tests write 200,000 small files, half a gigabyte: in memory, where 2 GiB are free and programs may be
 # started; TMPDIR=DIR says otherwise.
 MEMORY = $(shell d=/dev/shm/patchkit-tests-$$(id -u); mkdir -m 700 -p $$d && test -O $$d && cp /bin/true $$d \
