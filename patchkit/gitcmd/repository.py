@@ -103,13 +103,19 @@ class Repository(Struct, frozen=True):
         """The object that the ref of this full name names, None if there is none.
 
         It is read where git keeps it: in a file of its own, which comes first, or as a row of the
-        packed ones. Git is asked where it is another ref's other name, or in another kind of store.
+        packed ones. Git is asked where it is another ref's other name, or in another kind of store,
+        and where a file cannot be opened: that there is none must not be said of such a ref.
         """
-        if not (self.git_dir / "reftable").exists():
+        if (self.git_dir / "reftable").exists():
+            return self.refs(name).get(name)
+        try:
+            alone = (self.git_dir / name).read_bytes().strip()
+            return alone.decode() if _ID.fullmatch(alone) else self.refs(name).get(name)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             with suppress(OSError):
-                alone = (self.git_dir / name).read_bytes().strip()
-                return alone.decode() if _ID.fullmatch(alone) else self.refs(name).get(name)
-            return _packed(self.git_dir / "packed-refs", name)
+                return _packed(self.git_dir / "packed-refs", name)
+        except OSError:
+            pass
         return self.refs(name).get(name)
 
     def commit_refs(self, prefix: str) -> dict[str, CommitRef]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from patchkit.errors import Problem, SurroundingsError
-from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.model.objects import CommitId, lines_of
@@ -284,11 +284,12 @@ def _evidence_changes(checkout: Checkout, journal: Journal) -> list[RefChange]:
 
 def _halt_refs(repository: Repository, halt: CommitId) -> dict[str, str]:
     """The refs that were made for a halt, by its commit: name -> object."""
-    tree = repository.tree(halt)
-    if tree is None:
-        return {}
     with reading(repository) as reader:
-        text = json.loads(reader.blob(reader.tree(tree)["state.json"].oid))
+        try:
+            tree = reader.tree(reader.root(halt))
+        except MissingObjectError:
+            return {}
+        text = json.loads(reader.blob(tree["state.json"].oid))
     return dict(text.get("refs", {}))
 
 
