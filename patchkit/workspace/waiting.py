@@ -88,7 +88,7 @@ def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None
             return None
         commit = CommitId(halted)
     with reading(repository) as reader:
-        tree = reader.tree(commit_tree(reader.commit(commit)))
+        tree = reader.tree(reader.root(commit))
         text = json.loads(reader.blob(tree["state.json"].oid))
     if text.pop("version", None) != _VERSION:
         raise SurroundingsError(
@@ -108,11 +108,6 @@ def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None
         commit,
         text.get("refs", {}),
     )
-
-
-def commit_tree(payload: bytes) -> TreeId:
-    """The tree that the payload of a commit names."""
-    return TreeId(payload.split(b"\n", 1)[0].split(b" ")[1].decode())
 
 
 def halt_objects(halt: Halt) -> list[GitObject]:

@@ -85,7 +85,7 @@ def ci(
     with shown as known, ExitStack() as stack, session.progress() as progress:
 
         def checked(check: CheckReport) -> None:
-            """Where somebody watches: the rest of the check, and then each component's drift."""
+            """On a terminal print the rest of the check, and then each component's drift."""
             nonlocal drifts
             tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
             if known.shown and any(some for _, some in tracking):
