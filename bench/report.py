@@ -24,6 +24,7 @@ from pathlib import Path
 
 from patchkit.drift.drift_report import (
     Break,
+    HunkFault,
     Interval,
     Landed,
     PatchDrift,
@@ -31,7 +32,6 @@ from patchkit.drift.drift_report import (
     Risk,
     TrendPoint,
 )
-from patchkit.drift.judge import HunkFault
 from patchkit.errors import ExitCode
 from patchkit.explain.explanation import (
     Cause,

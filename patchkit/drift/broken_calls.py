@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import BrokenContract
-from patchkit.gitcmd.first_parent import Landing, landings
+from patchkit.gitcmd.first_parent import Landing
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.agreement import (
     KnownModules,
@@ -49,7 +49,7 @@ def find_broken_contracts(
     tomorrow.
     """
     history = along.history
-    line = [history.source.url, history.pin, history.fork, history.tip]
+    line = [history.source.url, history.pin, history.tip]
     absent = [sorted({other.name for other in each.declared.absent}) for each in partners]
     facts = [_FORM, component, *line, absent, facts_of(partners, given)]
     path = memory_path(cache, "broken-calls", facts)
@@ -125,7 +125,7 @@ class _CallSearch(Struct, frozen=True):
         path = self._path(place, pinned)
         if not path:
             return BrokenContract(place)
-        found = landings(history.repository, history.fork, history.tip, [path])
+        found = history.landings([path])
         contents = self.along.contents(each.touches[path] for each in found)
 
         def is_broken(number: int) -> bool:

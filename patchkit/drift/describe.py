@@ -16,12 +16,13 @@ from patchkit.drift.drift_report import (
     AbsorbedHunk,
     Break,
     FileRisk,
+    HunkFault,
     Interval,
     Landed,
     PatchDrift,
     Risk,
 )
-from patchkit.drift.judge import HunkFault, State
+from patchkit.drift.judge import State
 from patchkit.drift.walk import TouchingCommit, Transition, Walk
 from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
@@ -177,6 +178,12 @@ def landed_of(history: History, ids: Sequence[CommitId]) -> list[Landed]:
     page = page_of(history.source.url)
     commits = describe_commits(history.repository, ids)
     return [_landed(commits[each], page) for each in ids]
+
+
+def landed_along(history: History) -> tuple[Landed, ...]:
+    """Every commit of the line, from where it starts."""
+    line = history.line()
+    return tuple(landed_of(history, [line.start, *line.commits]))
 
 
 def landed(history: History, commit: Commit) -> Landed:

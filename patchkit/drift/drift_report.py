@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.drift.judge import HunkFault
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
-from patchkit.guards.overrides.override_review import TargetVerdict
+from patchkit.guards.overrides import TargetVerdict
 from patchkit.model.objects import CommitId, TreeEntry
-from patchkit.model.outcome import PatchResult, Status
+from patchkit.model.outcome import PatchResult, Reason, Status
 from patchkit.model.text import counted
 
 
@@ -37,6 +36,32 @@ class Landed(Struct, frozen=True):
     def day(self) -> str:
         """The date without the time."""
         return self.date[:10]
+
+
+class HunkFault(Struct, frozen=True):
+    """A hunk that fails, or a file change that does not fit as a whole (hunk 0).
+
+    `line` is where it stands in the patch file. `absorbed`: what it makes stands in the file.
+    """
+
+    path: str  # the file in the patch
+    hunk: int
+    line: int
+    reason: Reason
+    absorbed: bool = False
+
+
+class ExactVerdict(Struct, frozen=True):
+    """What applying some changes as they are comes to: UNCHANGED, SHIFTED or CONFLICTED.
+
+    `offsets` are those of all hunks in order. `contained`: what they make is there already, in
+    its place.
+    """
+
+    status: Status
+    offsets: tuple[int, ...] = ()
+    faults: tuple[HunkFault, ...] = ()  # the hunks that stop it
+    contained: bool = False
 
 
 class FileVerdict(Struct, frozen=True):
@@ -311,6 +336,21 @@ class PatchDrift(Struct, frozen=True):
     def stopped_earlier(self) -> bool:
         """Whether it stopped applying before it came into its state."""
         return None not in (self.broken_by, self.since) and self.broken_by != self.since
+
+
+class LineDrift(Struct, frozen=True):
+    """What became of a series along the first-parent commits between a pin and a tip.
+
+    `touching` of the `commits` change files of the patches; `start` is the one before them, `fork`
+    the newest commit that both pin and tip have.
+    """
+
+    fork: CommitId
+    start: Landed
+    tip: Landed
+    commits: int
+    touching: int
+    patches: tuple[PatchDrift, ...]  # in the order of the series
 
 
 # The words for a forecast that every report shares.

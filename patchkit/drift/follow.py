@@ -93,23 +93,21 @@ def follow(
 
     `alone` are watched where they are and not followed.
     """
-    line = history.line()
     folders = _folders(history, added)
     neighbours = {path for files in folders.values() for path in files}
     watched = {*paths, *neighbours, *alone}
+    found = history.landings(sorted(watched))  # which tells the line, too
+    line = history.line()
     start = dict(entries_at(history.repository, line.start, sorted(watched)))
     follower = _Follower(history, bring, line, frozenset(alone))
-    fresh = follower.gone_before(watched, start)
-    start.update(entries_at(history.repository, line.start, sorted(fresh)))
-    wanted = watched | fresh
-    watched = set(wanted)
+    fresh = follower.gone_before(watched, start) | follower.take(found)
     for _ in range(_ROUNDS):
-        fresh = follower.walk(wanted) - watched
+        fresh -= watched
         if not fresh:
             break
         start.update(entries_at(history.repository, line.start, sorted(fresh)))
         watched |= fresh
-        wanted = fresh
+        fresh = follower.take(history.landings(sorted(fresh)))
     return Route(history.repository, line, start, follower.steps(), follower.homes(), folders)
 
 
@@ -181,11 +179,10 @@ class _Follower(Struct):
         gone = [path for path in at_pin if path not in start and path not in self.alone]
         return self._moved(0, self.line.start, gone, history.pin) if gone else set()
 
-    def walk(self, paths: Collection[str]) -> set[str]:
-        """Note all commits that change `paths`; the paths to which files of them went."""
-        history = self.history
+    def take(self, found: Iterable[Landing]) -> set[str]:
+        """Note commits with what they change; the paths to which files of them went."""
         fresh: set[str] = set()
-        for landing in landings(history.repository, history.fork, history.tip, sorted(paths)):
+        for landing in found:
             position = self._places.get(landing.commit.id)
             if position is None:
                 continue

@@ -21,10 +21,10 @@ from patchkit.carry.carried import CarriedFile, CarryContext, doubted_as
 from patchkit.carry.carry_file import carry_file
 from patchkit.carry.cascade import Names, paths_of, supposed, waits
 from patchkit.carry.engine import is_contained, joined, names_a_path_twice
-from patchkit.drift.drift_report import FileVerdict, PatchForecast
+from patchkit.drift.drift_report import ExactVerdict, FileVerdict, HunkFault, PatchForecast
 from patchkit.drift.follow import Route, RoutePast, ScopeWatch
 from patchkit.drift.forecast_cache import Verdicts
-from patchkit.drift.judge import ChangeResult, ExactVerdict, HunkFault, State, few_tree, judge
+from patchkit.drift.judge import ChangeResult, State, few_tree, judge
 from patchkit.drift.sample import ChangeGroup, FileVersion, alike, grouped
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError

@@ -12,36 +12,34 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from os import SEEK_END
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-import patchkit.carry
-import patchkit.drift
-import patchkit.explain
-import patchkit.model
-import patchkit.model.merging
-from patchkit.disk.result_cache import code_digest, memory_path, read_as, recall, remember
-from patchkit.drift.drift_report import FileVerdict, PatchForecast
-from patchkit.drift.judge import ExactVerdict, State
+from patchkit.disk.result_cache import (
+    code_digest,
+    memory_path,
+    read_as,
+    recall,
+    recall_packed,
+    remember,
+    remember_packed,
+)
+from patchkit.drift.drift_report import ExactVerdict, FileVerdict, LineDrift, PatchForecast
 from patchkit.model.objects import CommitId, TreeEntry
-from patchkit.model.resolution import Resolution
-from patchkit.recipes.rule import Recipe
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History
+
+if TYPE_CHECKING:  # an answer that is kept whole loads nothing that would find it
+    from patchkit.drift.judge import State
+    from patchkit.model.resolution import Resolution
+    from patchkit.recipes.rule import Recipe
 
 # Raise it when the same files could come to another verdict.
 _FORM = 2
 
 #: The code whose rules the verdicts are.
-_ENGINE = (
-    patchkit.carry,
-    patchkit.model,
-    patchkit.model.merging,
-    patchkit.drift,
-    patchkit.explain,
-)
+_ENGINE = ("carry", "model", "model/merging", "drift", "explain", "guards/overrides", "python")
 
 _Exact: Any = tuple[ExactVerdict, dict[str, TreeEntry | None]]
 
@@ -71,6 +69,8 @@ class MadeBlobs:
             return
         try:
             if self._file is None:
+                from tempfile import TemporaryFile  # noqa: PLC0415 (slow to import)
+
                 self._file = TemporaryFile(buffering=0)  # noqa: SIM115 (it lives as long as this)
                 weakref.finalize(self, self._file.close)
             begin = self._file.seek(0, SEEK_END)
@@ -172,6 +172,7 @@ class SeriesMemory:
         decided = repr(sorted(remembered.items(), key=lambda item: item[0])).encode()
         upstream = history.repository.git_dir.name
         self._folder, self._history = folder, history
+        self.recipes, self.remembered = recipes, remembered
         # what a file comes to, and what a whole series does: a recipe looks at more than a file
         self._files: list[object] = [_FORM, code_digest(*_ENGINE), sha256(decided).hexdigest()]
         self._files += [upstream, history.pin, series]
@@ -186,11 +187,19 @@ class SeriesMemory:
         """What carrying the series to single commits came to."""
         return Trials(memory_path(self._folder, "trials", self._series))
 
-    def walk(self, *, bisect: bool) -> Path:
-        """The file of a walk to this tip.
+    def line(self, *, bisect: bool) -> LineDrift | None:
+        """What an earlier run found along the line to this tip; None if nothing is kept."""
+        return recall_packed(self._line(bisect), LineDrift)
 
-        What it found follows from the commits alone if no server lacked a file of theirs: only then
-        may it be kept.
+    def note_line(self, found: LineDrift, *, bisect: bool) -> None:
+        """Keep what was found.
+
+        It follows from the commits alone if no server lacked a file of theirs: only then may it be
+        kept.
         """
-        line = [self._history.fork, self._history.tip, bisect]
+        remember_packed(self._line(bisect), found)
+
+    def _line(self, bisect: bool) -> Path:
+        history = self._history
+        line = [history.source.url, history.tip, bisect]
         return memory_path(self._folder, "walks", [*self._series, *line])

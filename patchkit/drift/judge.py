@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from patchkit.drift.drift_report import ExactVerdict, HunkFault
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.objects import SUBMODULE_MODE, GitObject, TreeEntry
 from patchkit.model.outcome import Clash, FileResult, Reason, Status
@@ -21,32 +22,6 @@ from patchkit.model.tree import ObjectSource, ObstructedError, Tree, few_files
 
 #: What stands at each path; None for nothing.
 State: TypeAlias = Mapping[str, TreeEntry | None]
-
-
-class HunkFault(Struct, frozen=True):
-    """A hunk that fails, or a file change that does not fit as a whole (hunk 0).
-
-    `line` is where it stands in the patch file. `absorbed`: what it makes stands in the file.
-    """
-
-    path: str  # the file in the patch
-    hunk: int
-    line: int
-    reason: Reason
-    absorbed: bool = False
-
-
-class ExactVerdict(Struct, frozen=True):
-    """What applying some changes as they are comes to: UNCHANGED, SHIFTED or CONFLICTED.
-
-    `offsets` are those of all hunks in order. `contained`: what they make is there already, in
-    its place.
-    """
-
-    status: Status
-    offsets: tuple[int, ...] = ()
-    faults: tuple[HunkFault, ...] = ()  # the hunks that stop it
-    contained: bool = False
 
 
 class ChangeResult(Struct, frozen=True):

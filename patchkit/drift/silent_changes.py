@@ -17,7 +17,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,12 +26,12 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import Landed, MovedTarget, Suspicion
-from patchkit.gitcmd.first_parent import Landing, landings
+from patchkit.gitcmd.first_parent import Landing
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import TreeView
+from patchkit.guards.overrides import TargetVerdict
 from patchkit.guards.overrides.override_review import (
     OverrideTarget,
-    TargetVerdict,
     TreeAt,
     as_it_was,
     resolver_of,
@@ -55,7 +54,7 @@ from patchkit.model.syntax import parse_python
 from patchkit.python.modules import FunctionNode, Modules
 from patchkit.python.resolve import Resolver
 from patchkit.recipes.rule import Recipe, Rule
-from patchkit.recipes.sites import Site
+from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.upstream.history import History, HistoryReader, blobs_of, tree_of
 
@@ -210,7 +209,7 @@ class _HunkComparison(Struct, frozen=True):
 
     def _who(self, path: str, probe: Callable[[Sequence[bytes]], object]) -> Landed | None:
         """The first commit whose file answers otherwise than the pin's."""
-        found = landings(self.history.repository, self.history.fork, self.history.tip, [path])
+        found = self.history.landings([path])
         touched = [(each.commit, each.touches.get(path)) for each in found]
         oids = [entry.oid for _, entry in touched if entry is not None]
         first = probe(_lines(StackBuilder(self.reader, self.pin.base), path))
@@ -282,7 +281,7 @@ def find_moved_targets(
     Kept below the cache folder.
     """
     history = along.history
-    line = [history.repository.git_dir.name, history.pin, history.fork]
+    line = [history.repository.git_dir.name, history.pin]
     named = {name: [call.place for call in sites] for name, sites in sorted(calls.targets.items())}
     about = [component, repr(declared), named]
     path = memory_path(cache, "replaced", [_TARGETS_FORM, *line, history.tip, *about])
@@ -290,7 +289,8 @@ def find_moved_targets(
     if kept is not None:
         return kept
     # for the next tip: most of its files are those of this one
-    notes = ResultCache(memory_path(cache, "replaced", [_TARGETS_FORM, *line, *about]))
+    notes_path = memory_path(cache, "replaced", [_TARGETS_FORM, *line, history.fork, *about])
+    notes = ResultCache(notes_path)
     looking = _TargetSearch(along, component, declared, notes)
     then, now = looking.resolver(history.pin), looking.resolver(history.tip)
     reviewed = as_it_was(then, list(calls.below(declared.packages)), history.pin)
@@ -367,7 +367,7 @@ class _TargetSearch(Struct, frozen=True):
 
     def _files(self, pinned: Modules, paths: Sequence[str]) -> Iterator[tuple[str, _File]]:
         history = self.along.history
-        found = landings(history.repository, history.fork, history.tip, paths)
+        found = history.landings(paths)
         contents = self.along.contents(e for each in found for e in each.touches.values())
         for path in paths:
             versions = [each for each in found if path in each.touches]
@@ -466,14 +466,14 @@ def find_new_sites(
     Each with the commit that brought it. What was found is kept below `cache`.
     """
     history = along.history
-    line = [history.repository.git_dir.name, history.pin, history.fork]
-    looked_for = [version("ast-grep-py"), [repr(rule) for rule in rules]]
+    line = [history.repository.git_dir.name, history.pin]
+    looked_for = [engine_version(), [repr(rule) for rule in rules]]
     path = memory_path(cache, "new-sites", [_SITES_FORM, *line, history.tip, *looked_for])
     kept = recall_as(path, tuple[FoundSite, ...])
     if kept is not None and all(each.by is not None for each in pick(kept)):
         return pick(kept)
     # for the next tip: most of its files are those of this one
-    notes_path = memory_path(cache, "new-sites", [_SITES_FORM, *line, *looked_for])
+    notes_path = memory_path(cache, "new-sites", [_SITES_FORM, *line, history.fork, *looked_for])
     notes = ResultCache(notes_path, spare=_KEPT if kept is not None else 0)
     search = _SiteSearch(along, rules, notes)
     found = kept if kept is not None else tuple(search.find())
@@ -571,7 +571,7 @@ class _SiteSearch(Struct, frozen=True):
         history, reader = self.along.history, self.along.reader
         pinned = self.along.entries(history.pin, wanted)
         known = self._known({path: entry for path, entry in pinned.items() if entry})
-        found = landings(history.repository, history.fork, history.tip, sorted(wanted))
+        found = history.landings(sorted(wanted))
         self.along.bring(blobs_of(e for each in found for e in each.touches.values()))
         reader.close()  # the running git need not see new packs
         for path, sites in wanted.items():

@@ -12,11 +12,11 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.drift.drift_report import PatchForecast
+from patchkit.drift.drift_report import HunkFault, PatchForecast
 from patchkit.drift.follow import Route, ScopeWatch, follow
 from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
 from patchkit.drift.forecast_cache import Verdicts
-from patchkit.drift.judge import HunkFault, State
+from patchkit.drift.judge import State
 from patchkit.drift.sample import thin_out, touches_of
 from patchkit.gitcmd.first_parent import Commit, entries_at, landings_inside
 from patchkit.model.objects import CommitId

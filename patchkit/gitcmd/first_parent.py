@@ -52,10 +52,14 @@ class Landing(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """First-parent commits, oldest first, after the commit `start`."""
+    """First-parent commits, oldest first, after the commit `start`.
+
+    `follows`: that is the parent of the first one, which else has none.
+    """
 
     start: CommitId
     commits: tuple[CommitId, ...]
+    follows: bool = True
 
 
 def first_parents(repository: Repository, since: str, tip: CommitId) -> Line:
@@ -64,8 +68,9 @@ def first_parents(repository: Repository, since: str, tip: CommitId) -> Line:
     rows = [row.split() for row in lines_of(repository.git(*arguments).out.decode())]
     if not rows:
         return Line(CommitId(tip), ())
-    start = rows[0][1] if len(rows[0]) > 1 else since
-    return Line(CommitId(start), tuple(CommitId(row[0]) for row in rows))
+    follows = len(rows[0]) > 1
+    start = rows[0][1] if follows else since
+    return Line(CommitId(start), tuple(CommitId(row[0]) for row in rows), follows)
 
 
 def merge_base(repository: Repository, one: str, other: str) -> CommitId | None:
@@ -111,10 +116,8 @@ def walk_line(
     rows = _rows(done.out)[::-1]
     if not rows:
         return Line(CommitId(tip), ()), ()
-    line = Line(
-        CommitId(_parse(rows[0]).parent or since),
-        tuple(CommitId(row[:40].decode()) for row in rows),
-    )
+    parent, commits = _parse(rows[0]).parent, tuple(CommitId(row[:40].decode()) for row in rows)
+    line = Line(CommitId(parent or since), commits, follows=bool(parent))
     return line, tuple(_landing(_parse(row)) for row in rows if b"\0:" in row or b"\n:" in row)
 
 

@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.gitcmd.trees import TreeView
+from patchkit.guards.overrides import TargetVerdict
 from patchkit.guards.overrides.override_review import (
     NAMED,
     OverrideTarget,
     Survey,
-    TargetVerdict,
     TreeAt,
     resolver_of,
     survey,

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from enum import Enum
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 
 from msgspec import Struct, to_builtins
@@ -36,7 +35,7 @@ from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule, Scope, check_glob
 from patchkit.recipes.run import decode_file, may_match, needed_in
-from patchkit.recipes.sites import Site, Source, find_sites
+from patchkit.recipes.sites import Site, Source, engine_version, find_sites
 from patchkit.stack.series import LoadedPatch
 
 
@@ -159,7 +158,7 @@ _FORM = 1
 def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree, as `scan_tree` finds them; kept below the cache folder."""
     path = memory_path(
-        cache, "scans", [_FORM, version("ast-grep-py"), tree, [repr(rule) for rule in rules]]
+        cache, "scans", [_FORM, engine_version(), tree, [repr(rule) for rule in rules]]
     )
     kept = recall_as(path, Scan)
     if kept is not None:

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
-from datetime import date, datetime
+from contextlib import nullcontext, suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import recall_packed, remember_packed
-from patchkit.drift.describe import explain_clash, landed_of, tell
 from patchkit.drift.drift_report import (
     BrokenContract,
     Landed,
+    LineDrift,
     MovedTarget,
     NewSite,
     PatchDrift,
-    PatchForecast,
-    Suspicion,
     TrendPoint,
 )
-from patchkit.drift.forecast_cache import SeriesMemory, Trials
+from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.drift.record import (
     KEPT,
     Line,
@@ -35,79 +32,23 @@ from patchkit.drift.record import (
     compare,
     read_record,
 )
-from patchkit.drift.silent_changes import (
-    FoundSite,
-    find_moved_targets,
-    find_new_sites,
-    find_suspicions,
-    made_by,
-)
-from patchkit.drift.trial import Trial
-from patchkit.drift.walk import (
-    Walk,
-    Walker,
-    WatchedSeries,
-    bisect_history,
-    differing,
-    ended,
-    walk_history,
-)
-from patchkit.errors import (
-    BadInputError,
-    ExitCode,
-    PatchkitError,
-    Problem,
-    SurroundingsError,
-    worst,
-)
-from patchkit.explain.explanation import PatchExplanation
-from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
-from patchkit.gitcmd.pins import absent_blobs
-from patchkit.guards.overrides.override_review import TreeAt, read_replacements
-from patchkit.guards.overrides.replacements import Replacements
-from patchkit.guards.residual_sites import (
-    ReviewState,
-    fingerprint,
-    lint_rules,
-    load_baseline,
-    review_sites,
-)
+from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
-from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
-from patchkit.ops.agreements import partners_of
-from patchkit.ops.built_stack import built_stack
 from patchkit.ops.check_report import BrokenManifest
-from patchkit.ops.reviews import baseline_path
 from patchkit.parallel import in_parallel
-from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
-from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.git import LATEST
-from patchkit.upstream.history import Bring, History, HistoryReader, bring_blobs, open_history
+from patchkit.upstream.history import HistoryReader, bring_blobs, open_history
 from patchkit.upstream.store import Store
 
-# Silent drift, without a conflict: new code that patches should cover, and replaced functions that
-# upstream changed.
-
-
-class SilentDrift(Struct, frozen=True):
-    """What changed upstream without a conflict; `unseen` says what could not be examined."""
-
-    sites: tuple[NewSite, ...] = ()  # in the order of rules and files
-    targets: tuple[MovedTarget, ...] = ()  # in the order of the manifest's overrides
-    contracts: tuple[BrokenContract, ...] = ()  # in the order of the calling files
-    unseen: tuple[str, ...] = ()
-
-
-class Watched(Struct, frozen=True):
-    """A component and its patches."""
-
-    manifest: Manifest
-    component: Component
-    patches: Sequence[LoadedPatch]
+if TYPE_CHECKING:
+    from patchkit.model.resolution import Resolution
+    from patchkit.recipes.rule import Recipe
 
 
 def is_watched(manifest: Manifest, component: Component) -> bool:
@@ -116,85 +57,11 @@ def is_watched(manifest: Manifest, component: Component) -> bool:
     return has_own or any(_overriding(manifest, component))
 
 
-def find_silent_drift(
-    watched: Watched, along: HistoryReader, store: Store, progress: Progress
-) -> SilentDrift:
-    """Compare the tip with the pin; fetches components that replace code of this one."""
-    unseen: list[str] = []
-    targets: list[MovedTarget] = []
-    try:
-        sites = _sites(watched, along, store)
-    except SurroundingsError as error:
-        sites = ()
-        unseen.append(f"new sites: {error.problems[0]}")
-    for other, declared in _overriding(watched.manifest, watched.component):
-        try:
-            calls = _calls(watched.manifest, other, declared, store, progress)
-            targets += find_moved_targets(along, other.name, declared, calls, store.cache)
-        except SurroundingsError as error:
-            unseen.append(f"what {other.name} replaces: {error.problems[0]}")
-    try:
-        contracts = _contracts(watched, along, store, progress)
-    except (BadInputError, SurroundingsError) as error:
-        contracts = ()
-        unseen.append(f"calls between components: {error.problems[0]}")
-    return SilentDrift(sites, tuple(targets), contracts, tuple(unseen))
-
-
-def _contracts(
-    watched: Watched, along: HistoryReader, store: Store, progress: Progress
-) -> tuple[BrokenContract, ...]:
-    if watched.component.contracts is None:
-        return ()
-    from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
-
-    name = watched.component.name
-    with ExitStack() as stack:
-        partners, given = partners_of(watched.manifest, store, progress, stack)
-        return find_broken_contracts(along, name, partners, given, store.cache)
-
-
-def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSite, ...]:
-    """The new sites that nobody has reviewed and no recipe takes care of."""
-    manifest, component, patches = watched.manifest, watched.component, watched.patches
-    rules = lint_rules(manifest.root, component.residual.rules, patches)
-    if not rules:
-        return ()
-    recipes = list(load_generator(patches).recipes.values())
-    name = baseline_path(component)
-    baseline = load_baseline(manifest.root / name, name)
-
-    def unseen(all_found: Sequence[FoundSite]) -> Sequence[FoundSite]:
-        found = [each for each in all_found if not made_by(each.site, recipes)]
-        states = review_sites([each.site for each in found], baseline, date.min).sites
-        pairs = zip(found, states, strict=True)
-        return [each for each, s in pairs if each.is_new and s.state is ReviewState.NEW]
-
-    return tuple(_told(find_new_sites(along, rules, store.cache, unseen), along))
-
-
-def _told(found: Sequence[FoundSite], along: HistoryReader) -> Iterator[NewSite]:
-    ids = list(dict.fromkeys(CommitId(each.by) for each in found if each.by))
-    by: dict[str, Landed] = dict(zip(ids, landed_of(along.history, ids), strict=True))
-    for each in found:
-        known_by, site = fingerprint(each.site), each.site
-        where = (site.rule, site.path, site.line, known_by.within, known_by.text)
-        yield NewSite(*where, by.get(each.by or ""))
-
-
 def _overriding(manifest: Manifest, component: Component) -> Iterator[tuple[Component, Overrides]]:
     for other in manifest.components:
         for declared in other.overrides:
             if declared.target == component.name:
                 yield other, declared
-
-
-def _calls(
-    manifest: Manifest, other: Component, declared: Overrides, store: Store, progress: Progress
-) -> Replacements:
-    with built_stack(manifest, other, store, progress) as built:
-        own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
-        return read_replacements(declared, manifest.root, own)
 
 
 # They wait for git and for the network; the judging itself is one at a time in any case.
@@ -315,78 +182,56 @@ def _look(
     series = load_series(manifest, component, tools.store, tools.progress)
     history = open_history(tools.store, component, wanted, tools.progress)
     tools.progress.step(component.name, f"looking along {history.ref}", local=True)
+
+    def bring(blobs: Iterable[str]) -> None:
+        bring_blobs(tools.store, component, history, blobs, tools.progress)
+
     with ObjectReader(history.repository) as reader:
-        return _judged(blank, _Looking(manifest, component, series, history, reader, tools))
+        along = HistoryReader(history, reader, bring)
+        return _judged(blank, _Looking(manifest, component, series, along, tools))
 
 
 class _Looking(Struct, frozen=True):
     manifest: Manifest
     component: Component
     series: LoadedSeries  # its patches, read
-    history: History
-    reader: ObjectReader  # reads upstream's objects
+    along: HistoryReader  # reads upstream's line
     tools: _Tools  # what every component's look needs
-
-    @property
-    def bring(self) -> Bring:
-        def bring(blobs: Iterable[str]) -> None:
-            store, progress = self.tools.store, self.tools.progress
-            bring_blobs(store, self.component, self.history, blobs, progress)
-
-        return bring
-
-    @property
-    def along(self) -> HistoryReader:
-        return HistoryReader(self.history, self.reader, self.bring)
-
-
-class _Walked(Struct, frozen=True):
-    """What a walk found: all of it follows from commits, series, recipes and resolutions."""
-
-    walk: Walk
-    forecasts: (
-        tuple[PatchForecast, ...] | None
-    )  # what carrying to the tip comes to; None: not known
-    clashes: tuple[PatchExplanation | None, ...]  # for each patch, why it does not apply
-    whole: bool  # whether nothing was missing: only then it is kept
 
 
 def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
-    history, patches = looking.history, looking.series.patches
-    walked = _walked(looking)
-    walk, forecasts = walked.walk, walked.forecasts
-    told = tell(history, walk, patches)
-    if looking.tools.bisect:
-        told = tuple(replace(each, risk=None) for each in told)
-    ends = landed_of(history, [walk.start, walk.tip])
-    suspicions = _suspicions(told, looking)
-    listed = [patch.listed_at(looking.manifest.root) for patch in patches]
+    history, tools, patches = looking.along.history, looking.tools, looking.series.patches
+    line = _line_drift(looking)
     told = tuple(
-        replace(
-            each,
-            explanation=walked.clashes[number],
-            forecast=forecasts[number] if forecasts is not None else None,
-            suspicions=odd,
-            listed=at,
-        )
-        for number, (each, odd, at) in enumerate(zip(told, suspicions, listed, strict=True))
+        replace(each, where=patch.where, listed=patch.listed_at(looking.manifest.root))
+        for each, patch in zip(line.patches, patches, strict=True)
     )
-    watched = Watched(looking.manifest, looking.component, patches)
-    tools = looking.tools
-    silent = find_silent_drift(watched, looking.along, tools.store, tools.progress)
-    return replace(
+    found = replace(
         blank,
         ref=history.ref,
-        fork=history.fork,
-        on_branch=history.on_branch,
-        start=ends[0],
-        tip=ends[1],
-        commits=walk.length,
-        touching=len(walk.touches),
-        bisected=looking.tools.bisect,
+        fork=line.fork,
+        on_branch=line.fork == history.pin,
+        start=line.start,
+        tip=line.tip,
+        commits=line.commits,
+        touching=line.touching,
+        bisected=tools.bisect,
         patches=told,
         exit_code=_exit_code(told),
-        line=_line(looking) if looking.tools.every_commit else (),
+    )
+    if tools.every_commit:
+        from patchkit.drift.describe import landed_along  # noqa: PLC0415
+
+        found = replace(found, line=landed_along(history))
+    if not is_watched(looking.manifest, looking.component):
+        return found
+    from patchkit.ops.line_drift import Watched, find_silent_drift  # noqa: PLC0415
+
+    overriding = tuple(_overriding(looking.manifest, looking.component))
+    watched = Watched(looking.manifest, looking.component, patches, overriding)
+    silent = find_silent_drift(watched, looking.along, tools.store, tools.progress)
+    return replace(
+        found,
         sites=silent.sites,
         targets=silent.targets,
         contracts=silent.contracts,
@@ -394,79 +239,30 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     )
 
 
-def _line(looking: _Looking) -> tuple[Landed, ...]:
-    line = looking.history.line()
-    return tuple(landed_of(looking.history, [line.start, *line.commits]))
+def _line_drift(looking: _Looking) -> LineDrift:
+    """What becomes of the patches along the line; that of an earlier run if nothing changed since.
 
+    What searches a line is loaded only where it has to be searched.
+    """
+    tools, component, patches = looking.tools, looking.component, looking.series.patches
+    remembered: Mapping[str, Resolution] = {}
+    if component.series is not None:
+        home = SeriesFolder(looking.manifest.root, component.series, component)
+        remembered = load_resolutions(home)
+    recipes: Mapping[str, Recipe] = {}
+    if any(each.has_recipe for each in patches):
+        from patchkit.recipes.generate import load_generator  # noqa: PLC0415
 
-def _walked(looking: _Looking) -> _Walked:
-    """The walk to the tip; the one of an earlier run where nothing changed since."""
-    store, history, patches = looking.tools.store, looking.history, looking.series.patches
-    recipes = load_generator(patches).recipes
-    entry = looking.component.series
-    home = SeriesFolder(looking.manifest.root, entry, looking.component) if entry else None
-    remembered = load_resolutions(home) if home is not None else {}
-    memory = SeriesMemory(store.cache, history, patches, recipes, remembered)
-    kept = memory.walk(bisect=looking.tools.bisect)
-    known = recall_packed(kept, _Walked)
+        recipes = load_generator(patches).recipes
+    history = looking.along.history
+    memory = SeriesMemory(tools.store.cache, history, patches, recipes, remembered)
+    known = memory.line(bisect=tools.bisect)
     if known is not None:
         return known
-    series = WatchedSeries(
-        looking.series.series_patches, recipes, remembered, verdicts=memory.verdicts()
-    )
-    walked = _walk(looking, series, memory.trials())
-    if walked.whole and not absent_blobs(history.repository):
-        remember_packed(kept, walked)
-    return walked
+    from patchkit.ops.line_drift import judge_line  # noqa: PLC0415
 
-
-def _walk(looking: _Looking, series: WatchedSeries, trials: Trials) -> _Walked:
-    """The walk, ending in what carrying to the tip comes to."""
-    history = looking.history
-    note = partial(looking.tools.progress.advance, looking.component.name)
-    walker = Walker(looking.along, series, quick=True, note=note)
-    walk = bisect_history(walker) if looking.tools.bisect else walk_history(walker)
-    forecasts = Trial(looking.along, series, trials).carry_to(history.tip)
-    if forecasts is not None:
-        others = differing(walk, forecasts)
-        if others and not looking.tools.bisect:
-            walker = Walker(looking.along, series, quick=True, route=walker.route, thorough=others)
-            walk = walk_history(walker)
-        walk = ended(walk, forecasts)
-    clashes: list[PatchExplanation | None] = []
-    whole = forecasts is not None
-    for number, told in enumerate(tell(history, walk, looking.series.patches)):
-        try:
-            clashes.append(_clash(told, number, walker, looking))
-        except MissingObjectError:  # no server gives it, or it is gone from the cache
-            clashes.append(None)
-            whole = False
-    return _Walked(walk, forecasts, tuple(clashes), whole)
-
-
-def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple[Suspicion, ...]]:
-    try:
-        series = looking.series.series_patches
-        return find_suspicions(looking.history, looking.reader, series)
-    except MissingObjectError:  # a file that no server gives
-        return [()] * len(told)
-
-
-def _clash(
-    patch: PatchDrift, number: int, walker: Walker, looking: _Looking
-) -> PatchExplanation | None:
-    """What clashes at the commit since which the patch is in its state."""
-    if not patch.is_broken:
-        return None
-    position = patch.intervals[-1].first if patch.since else len(walker.route.line.commits)
-    return explain_clash(
-        looking.history,
-        walker.forecaster,
-        looking.series.series_patches[number],
-        commit=walker.route.commit(position),
-        met=walker.met_at(position, number),
-        bring=looking.bring,
-    )
+    note = partial(tools.progress.advance, component.name)
+    return judge_line(looking.along, looking.series, memory, bisect=tools.bisect, note=note)
 
 
 def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:

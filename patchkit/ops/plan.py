@@ -192,7 +192,7 @@ def _look(
         blank,
         ref=history.ref,
         fork=history.fork,
-        on_branch=history.on_branch,
+        on_branch=history.fork == history.pin,
         tip=landed_of(history, [history.tip])[0],
         commits=len(found.route.line.commits),
         touching=len(found.route.steps),

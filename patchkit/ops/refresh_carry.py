@@ -134,7 +134,9 @@ class UpstreamPast(Struct):
         self._asked = True
         try:
             at_old = replace(self.component, pin=GitPin(CommitId(self.old)))
-            self._history = open_history(self.store, at_old, pin.commit, self.progress)
+            history = open_history(self.store, at_old, pin.commit, self.progress)
+            if history.fork:  # BadInputError where no way leads from pin to pin
+                self._history = history
         except PatchkitError as error:
             self._note(error)
         return self._history

@@ -23,9 +23,9 @@ from patchkit.guards.contracts.breaches import (
     Explained,
     OpenCall,
 )
+from patchkit.guards.overrides import TargetVerdict
 from patchkit.guards.overrides.override_review import (
     OverrideTarget,
-    TargetVerdict,
     TreeAt,
     accepted,
     as_it_was,

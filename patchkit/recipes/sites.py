@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from ast_grep_py import SgNode
 
 
+def engine_version() -> str:
+    """The version of ast-grep, for what is kept of its answers."""
+    from importlib.metadata import version  # noqa: PLC0415 (slow to import)
+
+    return version("ast-grep-py")
+
+
 # The qualified name of the function or class around a site: "Outer.method".
 
 

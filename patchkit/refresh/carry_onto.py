@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-import patchkit.carry
-import patchkit.gitcmd
-import patchkit.model
-import patchkit.model.merging
-import patchkit.stack
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions, Past
 from patchkit.disk.result_cache import (
@@ -66,13 +61,7 @@ class FixedPatchesError(PatchkitError):
 
 
 #: The code that decides what a carry comes to.
-_CODE = (
-    patchkit.carry,
-    patchkit.gitcmd,
-    patchkit.model,
-    patchkit.model.merging,
-    patchkit.stack,
-)
+_CODE = ("carry", "gitcmd", "model", "model/merging", "stack")
 
 
 class _KeptCarry(Struct, frozen=True):

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from patchkit.drift.drift_report import BrokenContract, Landed, MovedTarget, NewSite, PatchDrift
 from patchkit.errors import Problem
 from patchkit.explain.explanation import PatchExplanation
-from patchkit.guards.overrides.override_review import TargetVerdict
+from patchkit.guards.overrides import TargetVerdict
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,7 +19,7 @@ from msgspec import Struct, field, to_builtins
 
 from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
-from patchkit.gitcmd.first_parent import Line, first_parents, merge_base, missing_blobs
+from patchkit.gitcmd.first_parent import Landing, Line, merge_base, missing_blobs, walk_line
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.pins import absent_blobs, make_partial, note_absent, read_base
 from patchkit.gitcmd.remote import RemoteError, Trouble, speaks_v2
@@ -133,39 +132,62 @@ _PINS = "refs/patchkit/pins/"
 _OFFLINE = "run it without --offline; or name a commit that was fetched before: --to COMMIT"
 
 
-class History(Struct, frozen=True):
-    """The line of a tracked branch beyond a pin.
+class _Known(Struct):
+    """What was found out about a history."""
 
-    `ref` is what was asked for, `tip` its commit. `fork` is the newest commit that both pin and tip
-    have: the pin itself, unless that is on another branch.
-    """
+    fork: CommitId | None = None  # see History
+    line: Line | None = None
+    bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
+
+
+class History(Struct, frozen=True):
+    """The line of a tracked branch beyond a pin."""
 
     repository: Repository
     source: GitSource  # the component's, of the manifest
-    ref: str
+    ref: str  # what was asked for
     pin: CommitId
-    tip: CommitId
-    fork: str
-    _bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
+    tip: CommitId  # the commit that `ref` is
+    pin_where: str = ""  # the manifest's line that names the pin
+    _known: _Known = field(default_factory=_Known)
 
     @property
-    def on_branch(self) -> bool:
-        """Whether the tracked branch has the pin."""
-        return self.fork == self.pin
+    def fork(self) -> CommitId:
+        """The newest commit that both pin and tip have: the pin, unless it is on another branch.
+
+        BadInputError where there is none.
+        """
+        if self._known.fork is None:
+            self._known.fork = merge_base(self.repository, self.pin, self.tip)
+        if self._known.fork is None:
+            what = f"{self.ref} has no common ancestor with the pin {self.pin}"
+            raise BadInputError(Problem(what, self.pin_where, "correct `track`"))
+        return self._known.fork
 
     def base(self, commit: CommitId) -> Base:
         """A commit of the history as a base to build on; git is asked once for each."""
-        if commit not in self._bases:
-            self._bases[commit] = read_base(self.repository, commit)
-        return self._bases[commit]
+        bases = self._known.bases
+        if commit not in bases:
+            bases[commit] = read_base(self.repository, commit)
+        return bases[commit]
 
     def line(self) -> Line:
-        """The first-parent commits beyond the fork."""
-        return _line(self.repository, self.fork, self.tip)
+        """The first-parent commits beyond the fork; git is asked once."""
+        if self._known.line is None:
+            self.landings(())
+        assert self._known.line is not None
+        return self._known.line
 
-
-#: What lies between two commits never changes, and is asked several times in a look.
-_line = lru_cache(maxsize=4)(first_parents)
+    def landings(self, paths: Collection[str]) -> tuple[Landing, ...]:
+        """The commits of the line that change any of `paths`, oldest first."""
+        known = self._known
+        line, found = walk_line(self.repository, known.fork or self.pin, self.tip, paths)
+        if known.fork is None and line.commits and line.follows and line.start == self.pin:
+            known.fork = self.pin  # an ancestor of the tip: git need not look for one
+        elif known.fork is None and self.fork != self.pin:
+            line, found = walk_line(self.repository, self.fork, self.tip, paths)
+        known.line = line
+        return found
 
 
 class ResolvedName(Struct, frozen=True):
@@ -250,11 +272,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     if meaning.refs is not None and repository.ref(_tip_ref(name)) != tip.commit:
         with store.locked(f"history-{repository.git_dir.stem}", component.name, progress):
             _keep_ref(repository, _tip_ref(name), tip.commit)
-    fork = merge_base(repository, pin.commit, tip.commit)
-    if fork is None:
-        what = f"{name} has no common ancestor with the pin {pin.commit}"
-        raise BadInputError(Problem(what, str(component.pin_where), "correct `track`"))
-    return History(repository, source, name, pin.commit, tip.commit, fork)
+    return History(repository, source, name, pin.commit, tip.commit, str(component.pin_where))
 
 
 def known_commit(store: Store, source: GitSource, short: str) -> CommitId | None:
@@ -268,7 +286,7 @@ def known_history(store: Store, source: GitSource, commit: CommitId) -> History 
     repository = _repository(store, source)
     if not repository.exists or repository.commit(commit) is None:
         return None
-    return History(repository, source, commit, commit, commit, commit)
+    return History(repository, source, commit, commit, commit)
 
 
 def bring_blobs(

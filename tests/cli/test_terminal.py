@@ -20,7 +20,7 @@ from msgspec import Struct
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Answers, Terminal, colour_wanted, showing_progress
 from patchkit.errors import ExitCode
-from patchkit.guards.overrides.override_review import TargetVerdict
+from patchkit.guards.overrides import TargetVerdict
 from patchkit.installed.layer import PatchPresence
 from patchkit.model.outcome import Status
 from patchkit.ops.apply import ApplyResult

@@ -22,7 +22,7 @@ from patchkit.explain.explanation import (
     Origin,
     PatchExplanation,
 )
-from patchkit.guards.overrides.override_review import TargetVerdict as ReplacedVerdict
+from patchkit.guards.overrides import TargetVerdict as ReplacedVerdict
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.text import clean

@@ -18,8 +18,6 @@ from typing import Any
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-import patchkit.guards.contracts
-import patchkit.python
 from patchkit.disk.result_cache import (
     ResultCache,
     code_digest,
@@ -348,7 +346,7 @@ def _is_dotted(node: ast.expr) -> bool:
 
 
 #: The code that decides what the same trees come to.
-_CODE = (patchkit.guards.contracts, patchkit.python)
+_CODE = ("guards/contracts", "python")
 
 
 class Partner(Struct, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.trees import TreeView
+from patchkit.guards.overrides import TargetVerdict
 from patchkit.guards.overrides.replacements import (
     CallSite,
     Definition,
@@ -29,23 +29,6 @@ from patchkit.python.resolve import Resolver
 from patchkit.recipes.generate import read_scope
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
-
-
-class TargetVerdict(str, Enum):
-    """What became of a target since it was reviewed, from worst to best."""
-
-    GONE = "gone"  # it was there when it was reviewed
-    NOT_THERE = "not there"  # nobody ever saw it, and no reason is given
-    SIGNATURE = "signature"  # it is called in another way, or is another kind of thing
-    BODY = "body"  # it is called as before and does something else
-    NEW = "new"  # it is there, and nobody has looked at it yet
-    DECLARED = "declared"  # it is not there, and the manifest says why
-    SAME = "same"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether somebody has to look."""
-        return self not in (TargetVerdict.DECLARED, TargetVerdict.SAME)
 
 
 class OverrideTarget(Struct, frozen=True):

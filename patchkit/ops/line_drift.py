@@ -1,0 +1,235 @@
+"""What is searched for along a line: what becomes of each patch, what clashes, and what drifted
+without a conflict.
+
+Apart from `ops/drift.py`, which alone asks it: the engines behind it are loaded only where no
+earlier run kept the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.drift.describe import explain_clash, landed_of, tell
+from patchkit.drift.drift_report import (
+    BrokenContract,
+    Landed,
+    LineDrift,
+    MovedTarget,
+    NewSite,
+    PatchDrift,
+    Suspicion,
+)
+from patchkit.drift.forecast_cache import SeriesMemory
+from patchkit.drift.silent_changes import (
+    FoundSite,
+    find_moved_targets,
+    find_new_sites,
+    find_suspicions,
+    made_by,
+)
+from patchkit.drift.trial import Trial
+from patchkit.drift.walk import (
+    Walker,
+    WatchedSeries,
+    bisect_history,
+    differing,
+    ended,
+    walk_history,
+)
+from patchkit.errors import BadInputError, SurroundingsError
+from patchkit.explain.explanation import PatchExplanation
+from patchkit.gitcmd.object_reader import MissingObjectError
+from patchkit.gitcmd.pins import absent_blobs
+from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+from patchkit.guards.overrides.replacements import Replacements
+from patchkit.guards.residual_sites import (
+    ReviewState,
+    fingerprint,
+    lint_rules,
+    load_baseline,
+    review_sites,
+)
+from patchkit.manifest.values import Component, Manifest, Overrides
+from patchkit.model.objects import CommitId
+from patchkit.model.progress import Progress
+from patchkit.ops.agreements import partners_of
+from patchkit.ops.built_stack import built_stack
+from patchkit.ops.reviews import baseline_path
+from patchkit.recipes.generate import load_generator
+from patchkit.stack.build import SeriesPatch
+from patchkit.stack.series import LoadedPatch, LoadedSeries
+from patchkit.upstream.history import HistoryReader
+from patchkit.upstream.store import Store
+
+
+def judge_line(
+    along: HistoryReader,
+    loaded: LoadedSeries,
+    memory: SeriesMemory,
+    *,
+    bisect: bool,
+    note: Callable[[int, int], None],
+) -> LineDrift:
+    """What becomes of each patch from the fork to the tip, and what a bump to the tip comes to.
+
+    On disk: what was found, in `memory`; the whole of it only if no file was missing, as then it
+    follows from commits, series, recipes and resolutions.
+    """
+    history, patches = along.history, loaded.patches
+    series = WatchedSeries(
+        loaded.series_patches, memory.recipes, memory.remembered, verdicts=memory.verdicts()
+    )
+    walker = Walker(along, series, quick=True, note=note)
+    walk = bisect_history(walker) if bisect else walk_history(walker)
+    forecasts = Trial(along, series, memory.trials()).carry_to(history.tip)
+    if forecasts is not None:
+        others = differing(walk, forecasts)
+        if others and not bisect:
+            walker = Walker(along, series, quick=True, route=walker.route, thorough=others)
+            walk = walk_history(walker)
+        walk = ended(walk, forecasts)
+    whole = forecasts is not None
+    told: list[PatchDrift] = []
+    for number, each in enumerate(tell(history, walk, patches)):
+        clash: PatchExplanation | None = None
+        try:
+            clash = _clash(each, number, walker, along, series.patches[number])
+        except MissingObjectError:  # no server gives it, or it is gone from the cache
+            whole = False
+        forecast = forecasts[number] if forecasts is not None else None
+        risk = each.risk if not bisect else None
+        told.append(replace(each, explanation=clash, forecast=forecast, risk=risk))
+    suspicions = _suspicions(along, series.patches)
+    if suspicions is not None:
+        told = [replace(each, suspicions=odd) for each, odd in zip(told, suspicions, strict=True)]
+    start, tip = landed_of(history, [walk.start, walk.tip])
+    found = LineDrift(history.fork, start, tip, walk.length, len(walk.touches), tuple(told))
+    if whole and suspicions is not None and not absent_blobs(history.repository):
+        memory.note_line(found, bisect=bisect)
+    return found
+
+
+def _suspicions(
+    along: HistoryReader, patches: Sequence[SeriesPatch]
+) -> Sequence[tuple[Suspicion, ...]] | None:
+    try:
+        return find_suspicions(along.history, along.reader, patches)
+    except MissingObjectError:  # a file that no server gives
+        return None
+
+
+def _clash(
+    patch: PatchDrift, number: int, walker: Walker, along: HistoryReader, series_patch: SeriesPatch
+) -> PatchExplanation | None:
+    """What clashes at the commit since which the patch is in its state."""
+    if not patch.is_broken:
+        return None
+    position = patch.intervals[-1].first if patch.since else len(walker.route.line.commits)
+    return explain_clash(
+        along.history,
+        walker.forecaster,
+        series_patch,
+        commit=walker.route.commit(position),
+        met=walker.met_at(position, number),
+        bring=along.bring,
+    )
+
+
+# Without a conflict: new code that patches should cover, replaced functions that upstream changed.
+
+
+class SilentDrift(Struct, frozen=True):
+    """What changed upstream without a conflict; `unseen` says what could not be examined."""
+
+    sites: tuple[NewSite, ...] = ()  # in the order of rules and files
+    targets: tuple[MovedTarget, ...] = ()  # in the order of the manifest's overrides
+    contracts: tuple[BrokenContract, ...] = ()  # in the order of the calling files
+    unseen: tuple[str, ...] = ()
+
+
+class Watched(Struct, frozen=True):
+    """A component and its patches; `overriding` are those that replace functions of it."""
+
+    manifest: Manifest
+    component: Component
+    patches: Sequence[LoadedPatch]
+    overriding: Sequence[tuple[Component, Overrides]]  # each with what it declares of that
+
+
+def find_silent_drift(
+    watched: Watched, along: HistoryReader, store: Store, progress: Progress
+) -> SilentDrift:
+    """Compare the tip with the pin; fetches components that replace code of this one."""
+    unseen: list[str] = []
+    targets: list[MovedTarget] = []
+    try:
+        sites = _sites(watched, along, store)
+    except SurroundingsError as error:
+        sites = ()
+        unseen.append(f"new sites: {error.problems[0]}")
+    for other, declared in watched.overriding:
+        try:
+            calls = _calls(watched.manifest, other, declared, store, progress)
+            targets += find_moved_targets(along, other.name, declared, calls, store.cache)
+        except SurroundingsError as error:
+            unseen.append(f"what {other.name} replaces: {error.problems[0]}")
+    try:
+        contracts = _contracts(watched, along, store, progress)
+    except (BadInputError, SurroundingsError) as error:
+        contracts = ()
+        unseen.append(f"calls between components: {error.problems[0]}")
+    return SilentDrift(sites, tuple(targets), contracts, tuple(unseen))
+
+
+def _contracts(
+    watched: Watched, along: HistoryReader, store: Store, progress: Progress
+) -> tuple[BrokenContract, ...]:
+    if watched.component.contracts is None:
+        return ()
+    from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
+
+    name = watched.component.name
+    with ExitStack() as stack:
+        partners, given = partners_of(watched.manifest, store, progress, stack)
+        return find_broken_contracts(along, name, partners, given, store.cache)
+
+
+def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSite, ...]:
+    """The new sites that nobody has reviewed and no recipe takes care of."""
+    manifest, component, patches = watched.manifest, watched.component, watched.patches
+    rules = lint_rules(manifest.root, component.residual.rules, patches)
+    if not rules:
+        return ()
+    recipes = list(load_generator(patches).recipes.values())
+    name = baseline_path(component)
+    baseline = load_baseline(manifest.root / name, name)
+
+    def unseen(all_found: Sequence[FoundSite]) -> Sequence[FoundSite]:
+        found = [each for each in all_found if not made_by(each.site, recipes)]
+        states = review_sites([each.site for each in found], baseline, date.min).sites
+        pairs = zip(found, states, strict=True)
+        return [each for each, s in pairs if each.is_new and s.state is ReviewState.NEW]
+
+    return tuple(_told(find_new_sites(along, rules, store.cache, unseen), along))
+
+
+def _told(found: Sequence[FoundSite], along: HistoryReader) -> Iterator[NewSite]:
+    ids = list(dict.fromkeys(CommitId(each.by) for each in found if each.by))
+    by: dict[str, Landed] = dict(zip(ids, landed_of(along.history, ids), strict=True))
+    for each in found:
+        known_by, site = fingerprint(each.site), each.site
+        where = (site.rule, site.path, site.line, known_by.within, known_by.text)
+        yield NewSite(*where, by.get(each.by or ""))
+
+
+def _calls(
+    manifest: Manifest, other: Component, declared: Overrides, store: Store, progress: Progress
+) -> Replacements:
+    with built_stack(manifest, other, store, progress) as built:
+        own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+        return read_replacements(declared, manifest.root, own)
