@@ -44,9 +44,7 @@ PROCESSES = {
     "bump, a commit that was fetched": (
         "version ls-remote status for-each-ref rev-parse log cat-file diff-tree"
     ),
-    "drift, nothing new": (
-        "version ls-remote rev-parse rev-parse merge-base log log log cat-file log"
-    ),
+    "drift, nothing new": "version ls-remote cat-file",
 }
 
 _ALONG = """\

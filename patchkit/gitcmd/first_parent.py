@@ -190,9 +190,9 @@ def removed_and_added(
     return removed, added
 
 
-def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str]:
-    """Those of `blobs` that are not in the repository."""
-    wanted = list(dict.fromkeys(blobs))
+def missing_objects(repository: Repository, ids: Iterable[str]) -> frozenset[str]:
+    """Those of the objects that are not in the repository."""
+    wanted = list(dict.fromkeys(ids))
     if not wanted:
         return frozenset()
     stdin = "".join(f"{each}\n" for each in wanted).encode()

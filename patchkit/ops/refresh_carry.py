@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from patchkit.carry.carried import CarryOptions, CarryReport, Merger
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, that_touched
-from patchkit.gitcmd.first_parent import missing_blobs
+from patchkit.gitcmd.first_parent import missing_objects
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
@@ -216,7 +216,7 @@ def evidence_of(conflict: Conflict, upstream: UpstreamPast, pins: tuple[str, str
         entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]
         blobs = {each.oid for each in entries}
         upstream.bring(blobs)
-        if missing_blobs(repository, blobs):
+        if missing_objects(repository, blobs):
             continue
         with reading(repository) as reader:
             objects = [GitObject("blob", oid, reader.blob(oid)) for oid in sorted(blobs)]

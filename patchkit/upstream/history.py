@@ -19,9 +19,10 @@ from msgspec import Struct, field, to_builtins
 
 from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
-from patchkit.gitcmd.first_parent import Landing, Line, merge_base, missing_blobs, walk_line
+from patchkit.gitcmd.first_parent import Landing, Line, merge_base, missing_objects, walk_line
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.pins import absent_blobs, make_partial, note_absent, read_base
+from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.remote import RemoteError, Trouble, speaks_v2
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import adopt, staging
@@ -294,7 +295,7 @@ def bring_blobs(
 ) -> frozenset[str]:
     """Bring those of `blobs` that are not here, all at once; the ids of those that nobody gives."""
     repository = history.repository
-    lacking = missing_blobs(repository, blobs)
+    lacking = missing_objects(repository, blobs)
     absent = lacking & absent_blobs(repository)
     if lacking == absent:
         return absent
@@ -303,7 +304,7 @@ def bring_blobs(
         store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
         about(component.name),
     ):
-        lacking = missing_blobs(repository, lacking) - absent
+        lacking = missing_objects(repository, lacking) - absent
         if lacking:
             progress.step(component.name, f"fetching {len(lacking)} versions of files")
             fetching = store.fetching(component.name, progress)
@@ -318,9 +319,10 @@ def _repository(store: Store, source: GitSource) -> Repository:
 def _is_whole(repository: Repository, tip: CommitId, pin: CommitId) -> bool:
     """Whether tip and pin are here; what is here is here with all that came before it."""
     kept = repository.ref(_PINS + pin) if repository.exists else None
-    if kept is None or repository.commit(kept) is None:
+    try:
+        return kept is not None and not missing_objects(repository, (kept, tip))
+    except GitFailureError:  # git cannot read it
         return False
-    return repository.commit(tip) is not None
 
 
 def _last_meaning(store: Store, source: GitSource, name: str) -> NamedCommit | None:
