@@ -43,6 +43,7 @@ from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileResult, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
+from patchkit.model.text import listed
 
 if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
@@ -420,19 +421,14 @@ def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:
             yield _DOUBTS[doubt]
     yield from names_reason(merge.names)
     if merge.unbound:
-        yield f"nothing in the merged file defines {_listed(merge.unbound)}"
+        yield f"nothing in the merged file defines {listed(merge.unbound, _SHOWN)}"
 
 
 def names_reason(names: Sequence[str]) -> tuple[str, ...]:
     """What to say of names that are used and gone."""
     if not names:
         return ()
-    return (f"names that it uses are gone from the file upstream: {_listed(names)}",)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return (f"names that it uses are gone from the file upstream: {listed(names, _SHOWN)}",)
 
 
 # How many lines on each side of a patch's edit are asked of first: a region may have hundreds of

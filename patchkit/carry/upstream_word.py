@@ -40,7 +40,7 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import FileResult, Status, UpstreamPart
 from patchkit.model.patch import FileChange, Header
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 
 _ID = r"\b[0-9a-f]{7,40}\b"
 #: Lines of a message by which a patch says which commit of upstream it is.
@@ -433,6 +433,5 @@ def _known(lines: Iterable[bytes], there: Counter[bytes]) -> Iterator[bytes]:
 
 
 def _shown(lines: Sequence[bytes]) -> str:
-    texts = [line.decode("utf-8", "replace").rstrip() for line in lines[:_SHOWN]]
-    more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
-    return "; ".join(texts) + more
+    texts = [line.decode("utf-8", "replace").rstrip() for line in lines]
+    return listed(texts, _SHOWN, between="; ")

@@ -34,9 +34,9 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def listed(items: Sequence[str], most: int, *, noun: str = "") -> str:
+def listed(items: Sequence[str], most: int, *, noun: str = "", between: str = ", ") -> str:
     """`a, b and 3 more`: the first ones, and how many others there are (`3 more places`)."""
-    first, more = ", ".join(items[:most]), len(items) - most
+    first, more = between.join(items[:most]), len(items) - most
     if more <= 0:
         return first
     return f"{first} and {counted(more, f'more {noun}') if noun else f'{more} more'}"
