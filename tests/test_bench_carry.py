@@ -114,7 +114,7 @@ def test_cases_are_mined_from_a_history(
     moved = upstream.commit({"f": UPSTREAM, "g": BASE, "h": b"y\n"}, parents=(base,))
     upstream.branch("merged", upstream.commit({"f": merged}, parents=(moved, side)))
     other = upstream.commit({"f": BASE, "g": UPSTREAM, "h": b"x\n"}, parents=(base,))
-    picked = f"Pick\n\n(cherry picked from commit {change})"
+    picked = f"Pick\u2028a line\n\n(cherry picked from commit {change})"
     pick = upstream.commit({"g": UPSTREAM.replace(b"three", b"3")}, picked, parents=(other,))
     upstream.branch("picked", pick)
     last = upstream.commit({"g": BASE.replace(b"three", b"3") + b"end\n"}, parents=(change,))
@@ -149,6 +149,10 @@ def test_cases_are_mined_from_a_history(
     assert "lines: 3 files of 1 histories" in printed
     assert "lines, other histories: 3 files" in printed
     assert "lines, each history by a table of the others: 3 files" in printed
+    calibrate(["--test", str(again), "--mirrors", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert "lines, other histories: 3 files\n" in printed
+    assert " 86%    100%  " in printed.partition("bytes")[0]  # by the table of the engine
 
 
 @pytest.mark.slow

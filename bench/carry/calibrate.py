@@ -1,9 +1,10 @@
-"""`python -m bench.carry.calibrate FIT... --test TEST... --mirrors DIR`: what a score is worth.
+"""`python -m bench.carry.calibrate [FIT...] --test TEST... --mirrors DIR`: what a score is worth.
 
 Reads case files of `bench.carry.mine`, one history each, and merges every file that both sides
 changed. Printed is the table of `patchkit/carry/carried.py`: up to which score which share of files
 was right, by lines and by bytes. Then how true it is, by bands: on histories that are not in the
-fit, and on each one of the fit by a table of all others.
+fit, and on each one of the fit by a table of all others. Without FIT it is the table that the
+engine has now that is tested.
 
 A share is fitted by pool-adjacent-violators (Ayer and others, 1955): the monotone steps nearest to
 what was right, each history weighted by the root of its size. Steps of few files, or nearly alike,
@@ -27,7 +28,7 @@ from typing import TypeAlias
 from bench.carry.cases import Case, read_cases
 from bench.carry.grading import Grade, grade, interval
 from bench.carry.strategies import sides_of
-from patchkit.carry.carried import LIKELY, Confidence, score_of
+from patchkit.carry.carried import LIKELY, Confidence, score_of, worth_of
 from patchkit.model.merging.merge import merge_file
 
 BANDS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
@@ -148,7 +149,7 @@ def fitted(files: Sequence[Scored], number: _Number) -> list[Step]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit, print the table, check it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("fit", type=Path, nargs="+", help="case files, one history each")
+    parser.add_argument("fit", type=Path, nargs="*", help="case files, one history each")
     parser.add_argument("--test", type=Path, nargs="*", default=[], help="of other histories")
     parser.add_argument("--mirrors", type=Path, required=True, help="bare clones OWNER+NAME/repo")
     options = parser.parse_args(arguments)
@@ -166,8 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{what}: {len(files)} files of {len(rest)} histories")
         for step in tables[what]:
             print(f"    ({step.most:.2f}, {step.share:.2f}),  # {step.files} files")
-        told = [(worth(tables, each)[what], number(each)[1]) for each in others]
-        _print_bands(f"{what}, other histories", told)
+        worths = ((worth(tables, e) if files else engines_worth(e), e) for e in others)
+        _print_bands(f"{what}, other histories", [(w[what], number(e)[1]) for w, e in worths])
         told = [(worth(rest[each.history], each)[what], number(each)[1]) for each in files]
         _print_bands(f"{what}, each history by a table of the others", told)
 
@@ -176,6 +177,12 @@ def worth(tables: Tables, file: Scored) -> dict[str, float]:
     """What the steps say of a file: never more of its bytes than of its lines."""
     lines, same_bytes = (said(tables[what], number(file)[0]) for what, number in _NUMBERS.items())
     return {"lines": lines, "bytes": min(lines, same_bytes)}
+
+
+def engines_worth(file: Scored) -> dict[str, float]:
+    """The same by the steps that the engine has."""
+    sure = worth_of(file.score)
+    return {"lines": sure.lines, "bytes": sure.same_bytes}
 
 
 def _print_bands(what: str, told: Iterable[tuple[float, bool]]) -> None:

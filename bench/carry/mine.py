@@ -158,7 +158,8 @@ def rebases(mine: Mine) -> Iterator[Carry]:
     twins: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
     form = "--format=%H%x00%P%x00%ct%x00%an%x00%at%x00%s"
     out = mine.repository.git("log", "--all", "--no-merges", form).out
-    for line in out.decode("utf-8", "replace").splitlines():
+    # a subject may have one of the other characters that end a line for Python
+    for line in out.decode("utf-8", "replace").removesuffix("\n").split("\n"):
         commit, parents, committed, *key = line.split("\0")
         if parents and " " not in parents:
             twins.setdefault(tuple(key), []).append((int(committed), commit, parents))
