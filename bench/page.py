@@ -30,19 +30,19 @@ _NO_PEERS = ("floor", "patchkit")
 
 _WHY_SLOWER = """\
 Above 1 patchkit is the slower one. Of a small stack most of it is no work on patches: Python and
-its libraries start, four git processes do, and files move in a way that survives a power cut.
+its libraries start, three git processes do, and files move in a way that survives a power cut.
 """
 
 #: The git processes that a command starts for one component of plain files; a test holds them.
 PROCESSES = {
-    "status": "status for-each-ref",
-    "apply, nothing to do": "cat-file status for-each-ref",
-    "apply, from the base": "cat-file status for-each-ref update-ref",
-    "apply, a patch changed": "cat-file status for-each-ref diff-tree update-ref",
+    "status": "status rev-parse",
+    "apply, nothing to do": "cat-file status",
+    "apply, from the base": "cat-file status update-ref",
+    "apply, a patch changed": "cat-file status diff-tree update-ref",
     "check": "cat-file",
-    "refresh, nothing edited": "status for-each-ref cat-file rev-parse",
+    "refresh, nothing edited": "status cat-file rev-parse",
     "bump, a commit that was fetched": (
-        "version ls-remote status for-each-ref rev-parse log cat-file diff-tree"
+        "version ls-remote status rev-parse log cat-file diff-tree"
     ),
     "drift, nothing new": "version ls-remote cat-file",
 }

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from msgspec import Struct, field
 
 from patchkit.errors import BadInputError
-from patchkit.gitcmd.first_parent import Commit, LoggedCommit, read_log
+from patchkit.gitcmd.first_parent import NOT_HERE, Commit, LoggedCommit, read_log
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
@@ -24,7 +24,6 @@ from patchkit.model.objects import CommitId, decode_path, lines_of
 
 # Commits that touch the paths asked for; further back nobody made a patch for today's pin.
 _COMMITS = "4000"
-_FAILS = (0, 1, 128)
 # So many renames of one file are followed.
 _STEPS = 5
 
@@ -49,8 +48,8 @@ def find_rename(repository: Repository, commit: CommitId, path: str) -> Rename |
 
     def deleted_by(name: str) -> CommitId:
         arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", commit]
-        done = repository.git("--literal-pathspecs", *arguments, "--", name, accept=_FAILS)
-        return CommitId(done.out.decode().strip())
+        out = repository.ask("--literal-pathspecs", *arguments, "--", name, no=NOT_HERE)
+        return CommitId((out or b"").decode().strip())
 
     return _chained(path, deleted_by, lambda each: _renames_in(repository, each))
 
@@ -82,21 +81,20 @@ def best_match(
     for tip in tips:
         state = _blobs_at(repository, tip, wanted)
         options = ["--first-parent", "-m", "-n", _COMMITS]
-        rows = read_log(repository, options, [tip], list(wanted), accept=_FAILS)[::-1]
+        rows = read_log(repository, options, [tip], list(wanted), required=False)[::-1]
         for commit, matches in _matches(rows, wanted, state):
             if matches and (best is None or matches >= best[0]):
                 best = (matches, commit)
     if best is None:
         return None
-    subject = repository.git("log", "-1", "--format=%s", best[1], accept=_FAILS).out
+    subject = repository.git("log", "-1", "--format=%s", best[1]).out
     return Match(CommitId(best[1]), subject.decode("utf-8", "replace").strip(), best[0])
 
 
 def _renames_in(repository: Repository, commit: CommitId) -> dict[str, str]:
     """Old path -> new one of the files that a commit moved."""
     options = ["-r", "-z", "--no-commit-id", "-M40%", "-l5000", "--diff-filter=R", "--name-status"]
-    done = repository.git("diff-tree", *options, commit, accept=_FAILS)
-    return _renames(done.out)
+    return _renames(repository.ask("diff-tree", *options, commit, no=NOT_HERE) or b"")
 
 
 def _renames(out: bytes) -> dict[str, str]:
@@ -108,7 +106,7 @@ def _renames(out: bytes) -> dict[str, str]:
 def _moved_blobs(repository: Repository, commit: CommitId) -> Iterator[str]:
     """The blobs that a commit takes away, and those that it adds."""
     arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", commit]
-    out = repository.git(*arguments, accept=_FAILS).out
+    out = repository.ask(*arguments, no=NOT_HERE) or b""
     rows = (row[1:].decode().split() for row in out.split(b"\0") if row.startswith(b":"))
     for _, _, old, new, status in rows:
         yield old if status == "D" else new
@@ -116,10 +114,9 @@ def _moved_blobs(repository: Repository, commit: CommitId) -> Iterator[str]:
 
 def _blobs_at(repository: Repository, tip: CommitId, paths: Iterable[str]) -> dict[str, str]:
     """Path -> blob id of those that are files at `tip`."""
-    done = repository.git(
-        "--literal-pathspecs", "ls-tree", "-r", "-z", tip, "--", *paths, accept=_FAILS
-    )
-    rows = [row.split(b"\t", 1) for row in done.out.split(b"\0") if row]
+    listing = ("--literal-pathspecs", "ls-tree", "-r", "-z", tip, "--", *paths)
+    out = repository.ask(*listing, no=NOT_HERE) or b""
+    rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]
     return {decode_path(path): meta.split()[2].decode() for meta, path in rows}
 
 
@@ -235,8 +232,8 @@ def _not_reverted(blocks: Sequence[str]) -> Iterator[_Told]:
 
 def _changed_blobs(repository: Repository, pair: tuple[str, str]) -> list[str]:
     """The blobs on both sides of what differs between two commits."""
-    done = repository.git("diff-tree", "-r", "-z", "--no-renames", *pair, accept=_FAILS)
-    rows = (row[1:].decode().split() for row in done.out.split(b"\0") if row.startswith(b":"))
+    out = repository.ask("diff-tree", "-r", "-z", "--no-renames", *pair, no=NOT_HERE) or b""
+    rows = (row[1:].decode().split() for row in out.split(b"\0") if row.startswith(b":"))
     return [oid for row in rows for oid in row[2:4] if oid.strip("0")]
 
 
@@ -273,7 +270,7 @@ class Between(Struct):
         past = self._with_past()
         cut = shallow_commits(past.git_dir)
         found: dict[str, list[Touch]] = {path: [] for path in paths}
-        for row in read_log(past, [], [f"{self.old}..{self.new}"], sorted(paths), accept=_FAILS):
+        for row in read_log(past, [], [f"{self.old}..{self.new}"], sorted(paths), required=False):
             if row.parent and row.id not in cut:
                 commit = row.commit
                 for path, entry in row.touches.items():
@@ -321,8 +318,8 @@ class Between(Struct):
         if not oid:
             return ()
         arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AM", "--name-only"]
-        done = self._with_past().git(*arguments, f"{oid}^", oid, accept=_FAILS)
-        names = [decode_path(each) for each in done.out.split(b"\0") if each]
+        out = self._with_past().ask(*arguments, f"{oid}^", oid, no=NOT_HERE) or b""
+        names = [decode_path(each) for each in out.split(b"\0") if each]
         return tuple(name for name in names if name.rpartition(".")[2] == like.rpartition(".")[2])
 
     def brought_by(self, path: str, line: bytes) -> str:
@@ -353,11 +350,9 @@ class Between(Struct):
         pair = (f"{commit}^", commit)
         self.bring(_changed_blobs(past, pair))
         options = ("-p", "-U3", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
-        done = past.git("diff-tree", "-r", "--full-index", *options, *pair, accept=_FAILS)
-        if done.code != 0:
-            return {}
+        out = past.ask("diff-tree", "-r", "--full-index", *options, *pair, no=NOT_HERE)
         try:
-            changes = parse_diff(done.out)
+            changes = parse_diff(out or b"")
         except BadInputError:  # a name that we refuse: nothing can be said of this commit
             return {}
         return {e.path: [row for hunk in e.hunks for row in hunk.lines] for e in changes}
@@ -372,13 +367,13 @@ class Between(Struct):
     def _all_commits(self) -> tuple[_Told, ...]:
         """Every commit of the range but merges and those that were reverted, newest first."""
         if self._told is None:
-            done = self._with_past().git(
+            out = self._with_past().ask(
                 *("log", "--no-merges", "--no-show-signature", "--encoding=UTF-8"),
                 *("-z", "--format=%H%n%ae%n%at%n%s%n%b"),
                 f"{self.old}..{self.new}",
-                accept=_FAILS,
+                no=NOT_HERE,
             )
-            text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
+            text = (out or b"").decode("utf-8", "replace")
             self._told = tuple(_not_reverted(text.split("\0")))
         return self._told
 
@@ -420,8 +415,8 @@ class Between(Struct):
 
     def _compare(self) -> dict[str, str]:
         options = ["-r", "-z", "-M50%", "-l5000", "--diff-filter=R", "--name-status"]
-        done = self.repository.git("diff-tree", *options, self.old, self.new, accept=_FAILS)
-        return _renames(done.out)
+        out = self.repository.ask("diff-tree", *options, self.old, self.new, no=NOT_HERE)
+        return _renames(out or b"")
 
     def _by_chain(self, path: str) -> str | None:
         found = _chained(path, self._deletion, self._renames_in)

@@ -25,6 +25,9 @@ Entries = Mapping[str, TreeEntry]
 # 9999-12-31T23:59:59Z, the last moment that a date has a form for
 _LAST_SECOND = 253_402_300_799
 
+#: How git ends where a part of the history that it is asked about is not here.
+NOT_HERE = (1, 128)
+
 # no path begins with a slash, and neither do these texts behind their blank
 _FORM = "%x00/%H%x00%P%x00%ct%x00 %an%x00 %s%x00"
 
@@ -141,7 +144,7 @@ def versions(repository: Repository, tip: CommitId, path: str, limit: int) -> tu
     None where the history is not here, or ends before.
     """
     options = ["--first-parent", "-m", f"--max-count={limit}"]
-    rows = read_log(repository, options, [tip], [path], accept=(0, 128))
+    rows = read_log(repository, options, [tip], [path], required=False)
     return tuple(_landing(row) for row in rows if path in row.touches)
 
 
@@ -191,14 +194,15 @@ def removed_and_added(
 
 
 def missing_objects(repository: Repository, ids: Iterable[str]) -> frozenset[str]:
-    """Those of the objects that are not in the repository."""
-    wanted = list(dict.fromkeys(ids))
-    if not wanted:
-        return frozenset()
-    stdin = "".join(f"{each}\n" for each in wanted).encode()
-    out = repository.git("cat-file", "--batch-check", stdin=stdin).out
-    rows = (line.split() for line in lines_of(out.decode()))
-    return frozenset(row[0] for row in rows if row[-1] == "missing")
+    """Those of the objects that are not in the repository, as two gits say."""
+    wanted = sorted(set(ids))
+    for _ in range(2):
+        if wanted:
+            stdin = "".join(f"{each}\n" for each in wanted).encode()
+            out = repository.git("cat-file", "--batch-check", stdin=stdin).out
+            rows = (line.split() for line in lines_of(out.decode()))
+            wanted = [row[0] for row in rows if row[-1] == "missing"]
+    return frozenset(wanted)
 
 
 class LoggedCommit(Struct, frozen=True):
@@ -228,18 +232,20 @@ def read_log(
     span: Sequence[str],
     paths: Collection[str],
     *,
-    accept: tuple[int, ...] = (0,),
+    required: bool = True,
 ) -> list[LoggedCommit]:
     """The commits of a span that change `paths`, in git's order, newest first unless told.
 
-    One git process for all paths; nothing where git fails with a code of `accept`.
+    One git process for all paths. Where that history is not here GitFailureError, or nothing if it
+    is not `required`.
     """
     if not paths:
         return []
     log = ["log", "--raw", "--no-abbrev", "--no-renames", "-z", f"--format={_FORM}"]
     log += ["--no-show-signature", "--encoding=UTF-8", *options, *span, "--", *paths]
-    done = repository.git("--literal-pathspecs", *log, accept=accept)
-    return list(map(_parse, _rows(done.out))) if done.code == 0 else []
+    log.insert(0, "--literal-pathspecs")
+    out = repository.git(*log).out if required else repository.ask(*log, no=NOT_HERE)
+    return list(map(_parse, _rows(out or b"")))
 
 
 def _rows(out: bytes) -> list[bytes]:

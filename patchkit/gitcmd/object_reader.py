@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import IO
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.process import sealed_command, sealed_environment
+from patchkit.gitcmd.process import NoAnswerError, sealed_command, sealed_environment
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
     GitObject,
@@ -34,10 +34,6 @@ _HINT = "if it is the cache's: patchkit fetch --verify"
 
 class MissingObjectError(SurroundingsError):
     """An object that should be in the repository and is not."""
-
-
-class UnreadableObjectError(SurroundingsError):
-    """An object of which git does not say whether it is in the repository."""
 
 
 class ObjectReader:
@@ -93,7 +89,7 @@ class ObjectReader:
         """The payload of one object; MissingObjectError if it is absent or of another kind.
 
         A git that cannot open a pack says "missing", too: an object counts as absent if a second
-        git says so. UnreadableObjectError if git ends, or the second one finds the object.
+        git says so. NoAnswerError if git ends, or the second one finds the object.
         """
         ((_, payload),) = self.read_many([oid], kind)
         return payload
@@ -109,18 +105,27 @@ class ObjectReader:
             yield from [(oid, self._answer(stdout, oid, kind)) for oid in batch]
 
     def read_present(self, oids: Collection[str]) -> dict[str, bytes]:
-        """The blobs among these that are here, by id."""
+        """The blobs among these that are here, by id; one is not where two gits say so."""
+        found = self._read_present(dict.fromkeys(oids))
+        lacking = [each for each in dict.fromkeys(oids) if each not in found]
+        if lacking:
+            self.close()
+            found |= self._read_present(lacking)
+        return found
+
+    def _read_present(self, oids: Iterable[str]) -> dict[str, bytes]:
         stdout = self._pipes()[1]
-        queue = list(dict.fromkeys(oids))
+        queue = list(oids)
         found: dict[str, bytes] = {}
         for start in range(0, len(queue), _IN_FLIGHT):
             batch = queue[start : start + _IN_FLIGHT]
             self._ask(batch)
             for oid in batch:
                 fields = stdout.readline().split()
+                if not fields:
+                    raise self._unreadable()
                 if len(fields) == 3:  # else "ID missing"
-                    found[oid] = stdout.read(int(fields[2]))
-                    stdout.read(1)
+                    found[oid] = self._payload(stdout, int(fields[2]))
         return found
 
     def _ask(self, oids: Sequence[str]) -> None:
@@ -129,12 +134,18 @@ class ObjectReader:
             stdin.write("".join(f"{oid}\n" for oid in oids).encode())
             stdin.flush()
         except BrokenPipeError:
-            self._give_up()
             raise self._unreadable() from None
 
-    def _unreadable(self) -> UnreadableObjectError:
+    def _payload(self, stdout: IO[bytes], size: int) -> bytes:
+        payload = stdout.read(size)
+        if len(payload) < size or not stdout.read(1):  # git ends where it cannot open it any more
+            raise self._unreadable()
+        return payload
+
+    def _unreadable(self) -> NoAnswerError:
+        self._give_up()
         what = f"git cannot read {self.repository.git_dir}"
-        return UnreadableObjectError(what, hint=f"run it again; {_HINT}")
+        return NoAnswerError(what, hint=f"run it again; {_HINT}")
 
     def _give_up(self) -> None:
         process, self._process = self._process, None
@@ -146,14 +157,13 @@ class ObjectReader:
     def _answer(self, stdout: IO[bytes], oid: str, kind: str) -> bytes:
         fields = stdout.readline().split()
         if len(fields) != 3:
-            self.close()
             # one that says nothing has ended
             if not fields or self.repository.git("cat-file", "-e", oid, accept=(0, 1)).code == 0:
                 raise self._unreadable()
+            self.close()
             what = f"object {oid} is missing from {self.repository.git_dir}"
             raise MissingObjectError(what, hint=_HINT)
-        payload = stdout.read(int(fields[2]))
-        stdout.read(1)
+        payload = self._payload(stdout, int(fields[2]))
         if fields[1].decode() != kind:
             raise MissingObjectError(f"object {oid} is a {fields[1].decode()}, not a {kind}")
         return payload

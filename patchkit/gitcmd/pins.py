@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.process import NoAnswerError
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
 from patchkit.model.text import regex
@@ -61,7 +62,7 @@ def make_partial(repository: Repository, url: str) -> str:
     return "upstream"
 
 
-def missing_objects(repository: Repository, commit: CommitId) -> tuple[str, ...]:
+def missing_in_tree(repository: Repository, commit: CommitId) -> tuple[str, ...]:
     """The objects of this commit's tree (not of its parents') that are not in `repository`."""
     out = repository.git("rev-list", "--objects", "--no-walk", "--missing=print", commit).out
     return tuple(line[1:].decode() for line in lines_of(out) if line.startswith(b"?"))
@@ -142,12 +143,14 @@ PINS = "refs/patchkit/pins/"
 
 
 def read_pin(repository: Repository, ref: str) -> Base | None:
-    """The pinned commit if it is here with all its files, else None; never raises."""
+    """The pinned commit if it is here with all its files, else None."""
     receipt = _read_receipt(_receipt_path(repository, ref))
     if receipt is not None and receipt[1].items() <= _packs(repository).items():
         return receipt[0] if repository.exists else None
     try:
         return _examine(repository, ref)
+    except NoAnswerError:
+        raise
     except SurroundingsError:  # a repository that git cannot read holds no pin
         return None
 
@@ -175,18 +178,25 @@ def read_base(repository: Repository, commit: CommitId) -> Base:
 
 
 def is_damaged(repository: Repository, ref: str) -> bool:
-    """Whether some recorded pin is not whole any more, or git can't read the repository.
+    """Whether some recorded pin is not whole any more, or git can't read the repository, whoever
+    looks: what is damaged is thrown away.
 
     A repository that never held a pin is not damaged.
     """
+    return all(_looks_damaged(repository, ref) for _ in range(2))
+
+
+def _looks_damaged(repository: Repository, ref: str) -> bool:
     packs = _packs(repository).items()
     receipts = [_read_receipt(path) for path in _receipt_folder(repository).glob("*.json")]
     stale = any(receipt is None or not receipt[1].items() <= packs for receipt in receipts)
     if not repository.exists:
         return bool(receipts) or bool(packs)
     try:
-        recorded = repository.refs(PINS if stale else ref)
+        recorded = repository.refs(PINS) if stale else [ref] if repository.ref(ref) else []
         return any(_examine(repository, each) is None for each in recorded)
+    except NoAnswerError:
+        raise
     except SurroundingsError:
         return True
 
@@ -194,10 +204,7 @@ def is_damaged(repository: Repository, ref: str) -> bool:
 def is_sound(repository: Repository, ref: str) -> bool:
     """Whether every pack holds what its checksums say, and the pin, if it is here, is whole."""
     packs = sorted((repository.git_dir / "objects" / "pack").glob("pack-*.idx"))
-    try:
-        if packs:
-            repository.git("verify-pack", *map(str, packs))
-    except SurroundingsError:
+    if packs and repository.ask("verify-pack", *map(str, packs)) is None:
         return False
     return not is_damaged(repository, ref)
 
@@ -206,7 +213,7 @@ def _examine(repository: Repository, ref: str) -> Base | None:
     commit = repository.commit(ref) if repository.exists and repository.ref(ref) else None
     if commit is None:
         return None
-    if not absent_blobs(repository).issuperset(missing_objects(repository, commit)):
+    if not absent_blobs(repository).issuperset(missing_in_tree(repository, commit)):
         return None
     base = read_base(repository, commit)
     _write_receipt(repository, ref, base)

@@ -22,7 +22,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.disk.files import scratch_folder
-from patchkit.errors import SurroundingsError, UsageError
+from patchkit.errors import SHORTAGES, SurroundingsError, UsageError
 from patchkit.model.mailinfo import parse_date
 from patchkit.model.objects import lines_of
 from patchkit.model.patch import Identity
@@ -77,6 +77,11 @@ _NETWORK_DROPS = regex(
 )
 
 
+# How git ends a line of stderr where the system kept it from looking. It goes on without what it
+# could not open, and its exit code is often 0.
+_SHORTAGE = regex(rb"(?m)^.*: (?:%b)$" % "|".join(map(os.strerror, SHORTAGES)).encode())
+
+
 class Finished(Struct, frozen=True):
     """A git command that ran to its end."""
 
@@ -96,11 +101,20 @@ class GitFailureError(SurroundingsError):
     def __init__(self, args: Sequence[str], finished: Finished) -> None:
         self.finished = finished
         said = lines_of(finished.message)
-        super().__init__(f"git {args[0]} failed: {said[-1] if said else f'exit {finished.code}'}")
+        why = said[-1] if said else f"exit {finished.code}"
+        super().__init__(f"git {_verb(args)} failed: {why}")
+
+
+class NoAnswerError(SurroundingsError):
+    """A git that could not look: it says nothing of what is in the repository and what is not."""
 
 
 class UntoldVersionError(SurroundingsError):
     """What is called git does not say which version it is."""
+
+
+def _verb(args: Sequence[str]) -> str:
+    return next(each for each in args if not each.startswith("-"))
 
 
 def sealed_environment() -> dict[str, str]:
@@ -136,6 +150,7 @@ def run_sealed(
 ) -> Finished:
     """Run `git ARGS` sealed; raises GitFailureError on an exit code that is not in `accept`.
 
+    Whatever its exit code, NoAnswerError where it says that the system let it open no file.
     `work_tree` is also where git runs; without it git runs in the root folder, so that it can
     never come upon a repository by itself. `extra` adds environment variables (GIT_INDEX_FILE).
     """
@@ -151,6 +166,8 @@ def run_sealed(
         check=False,
     )
     finished = Finished(done.returncode, done.stdout, done.stderr)
+    if short := _SHORTAGE.search(done.stderr):
+        raise NoAnswerError(f"git {_verb(args)}: {os.fsdecode(short[0])}", hint="run it again")
     if done.returncode not in accept:
         with suppress(OSError, UntoldVersionError):  # gone, or ended by the same signal
             require_git()

@@ -19,6 +19,7 @@ ZERO = "0" * 40
 
 _HEAD = regex(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
 _ID = regex(rb"[0-9a-f]{40}")
+_PLAIN = regex(r"(?!.*\.\.)(?:(?!\.)[\w.+@-]+/?)+")
 
 # How long a git that was killed with us, or is about to end, may hold the lock of a ref.
 _PATIENCE = 2.0
@@ -30,13 +31,6 @@ class RefChange(Struct, frozen=True):
     name: str  # in full: refs/...
     new: str | None
     old: str | None = None  # ZERO: must not exist yet
-
-
-class CommitRef(Struct, frozen=True):
-    """What a ref names: a commit and its tree."""
-
-    commit: CommitId
-    tree: TreeId
 
 
 class Repository(Struct, frozen=True):
@@ -63,6 +57,19 @@ class Repository(Struct, frozen=True):
             extra=extra,
         )
 
+    def ask(self, *args: str, no: Sequence[int] = (1,)) -> bytes | None:
+        """What git writes, None where it says that what it is asked about is not here.
+
+        Invariant: nobody says "not here" who could not look. Mostly such a git says why
+        (`run_sealed`); of a ref or an object in a file of its own that it cannot open it says
+        nothing but `no`, the exit codes. So that is believed when two gits in turn say it.
+        """
+        for _ in range(2):
+            done = self.git(*args, accept=(0, *no))
+            if done.code == 0:
+                return done.out
+        return None
+
     @property
     def exists(self) -> bool:
         """Whether a repository is there that git takes for one."""
@@ -70,18 +77,13 @@ class Repository(Struct, frozen=True):
             return False
         try:
             return _HEAD.match((self.git_dir / "HEAD").read_bytes()) is not None
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return False
 
-    def resolve(self, revision: str, *, strict: bool = False) -> str | None:
-        """The id of the object that `revision` names, None if it is not here.
-
-        `strict`: GitFailureError where git cannot tell; else that is None, too.
-        """
-        accept = (0, 1) if strict else (0, 1, 128)
-        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
-        done = self.git(*arguments, accept=accept)
-        return done.out.decode().strip() or None if done.code == 0 else None
+    def resolve(self, revision: str) -> str | None:
+        """The id of the object that `revision` names, None if it is not here."""
+        out = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+        return out.decode().strip() if out is not None else None
 
     def commit(self, revision: str) -> CommitId | None:
         """The id of the commit that `revision` leads to, None if it is not here."""
@@ -94,36 +96,36 @@ class Repository(Struct, frozen=True):
         return TreeId(found) if found is not None else None
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """Ref name -> object id of all refs below `prefix` ("refs/patchkit/")."""
+        """Ref name -> object id of all refs below `prefix` ("refs/patchkit/").
+
+        Read where git keeps them: in files of their own, which come first, or as rows of the packed
+        ones; git leaves out what it cannot open. It is asked where one of them is another ref's
+        other name, or broken, and in another kind of store.
+        """
+        alone = _alone(self.git_dir, prefix) if self._has_files else None
+        if alone is None:
+            return self._listed(prefix)
+        return dict(sorted((_packed(self.git_dir, prefix) | alone).items()))
+
+    def ref(self, name: str) -> str | None:
+        """The object that the ref of this full name names, None if there is none; see `refs`."""
+        if not self._has_files:
+            return self._listed(name).get(name)
+        try:
+            alone = (self.git_dir / name).read_bytes().strip()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return _packed(self.git_dir, name).get(name)
+        return alone.decode() if _ID.fullmatch(alone) else self._listed(name).get(name)
+
+    @property
+    def _has_files(self) -> bool:
+        """Whether its refs are files, in this folder."""
+        return not any((self.git_dir / name).exists() for name in ("reftable", "commondir"))
+
+    def _listed(self, prefix: str) -> dict[str, str]:
         out = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).out
         rows = (row.split(" ", 1) for row in lines_of(out.decode("utf-8", "surrogateescape")))
         return {name: oid for oid, name in rows}
-
-    def ref(self, name: str) -> str | None:
-        """The object that the ref of this full name names, None if there is none.
-
-        It is read where git keeps it: in a file of its own, which comes first, or as a row of the
-        packed ones. Git is asked where it is another ref's other name, or in another kind of store,
-        and where a file cannot be opened: that there is none must not be said of such a ref.
-        """
-        if (self.git_dir / "reftable").exists():
-            return self.refs(name).get(name)
-        try:
-            alone = (self.git_dir / name).read_bytes().strip()
-            return alone.decode() if _ID.fullmatch(alone) else self.refs(name).get(name)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            with suppress(OSError):
-                return _packed(self.git_dir / "packed-refs", name)
-        except OSError:
-            pass
-        return self.refs(name).get(name)
-
-    def commit_refs(self, prefix: str) -> dict[str, CommitRef]:
-        """Ref name -> its commit with the tree, of all refs below `prefix` that name commits."""
-        layout = "--format=%(objectname) %(tree) %(refname)"
-        out = self.git("for-each-ref", layout, prefix).out.decode("utf-8", "surrogateescape")
-        rows = (row.split(" ", 2) for row in lines_of(out))
-        return {name: CommitRef(CommitId(oid), TreeId(tree)) for oid, tree, name in rows if tree}
 
     def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:
         """Change all refs in one transaction, or none: GitFailureError if an old value differs."""
@@ -148,7 +150,7 @@ class Repository(Struct, frozen=True):
             file, lock = self.git_dir / name, self.git_dir / f"{name}.lock"
             if (
                 packed.with_suffix(".lock").exists()
-                or _packed(packed, name) is not None
+                or name in _packed(self.git_dir, name)
                 or not file.is_file()
             ):
                 continue
@@ -179,14 +181,36 @@ class Repository(Struct, frozen=True):
             lock.unlink(missing_ok=True)
 
 
-def _packed(packed: Path, name: str) -> str | None:
-    """The object that a file of packed refs has for a name, None if it has none."""
+def _alone(git_dir: Path, prefix: str) -> dict[str, str] | None:
+    """The refs below `prefix` that are files of their own; None where one is not plain.
+
+    Read before the packed ones: git packs a ref before it deletes the file.
+    """
+    found: dict[str, str] = {}
+    for folder, _, names in os.walk(git_dir / prefix, onerror=_unless_gone):
+        for file in (Path(folder, name) for name in names if not name.endswith(".lock")):
+            with suppress(FileNotFoundError):  # packed or deleted meanwhile
+                oid = file.read_bytes().strip()
+                name = file.relative_to(git_dir).as_posix()
+                if not _ID.fullmatch(oid) or not _PLAIN.fullmatch(name):
+                    return None
+                found[name] = oid.decode()
+    return found
+
+
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
+def _packed(git_dir: Path, prefix: str) -> dict[str, str]:
+    """The refs whose names begin so in the file of packed refs."""
     try:
-        rows = packed.read_bytes().split(b"\n")
+        rows = (git_dir / "packed-refs").read_bytes().split(b"\n")
     except FileNotFoundError:
-        return None
-    ending = b" " + os.fsencode(name)
-    return next((row[: -len(ending)].decode() for row in rows if row.endswith(ending)), None)
+        return {}
+    begin = b" " + os.fsencode(prefix)
+    return {os.fsdecode(row[41:]): row[:40].decode() for row in rows if row[40:].startswith(begin)}
 
 
 def borrow_objects(git_dir: Path, folders: Iterable[Path]) -> None:

@@ -18,6 +18,7 @@ from patchkit.gitcmd.commit_history import Between, that_touched
 from patchkit.gitcmd.first_parent import missing_objects
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.process import GitFailureError, NoAnswerError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, ExternalMerger, GitPin
@@ -87,7 +88,7 @@ from patchkit.workspace.waiting import read_halt
 
 # Upstream's history between two pins. The upstream's repository in the store has the two pins and
 # nothing in between. The history is brought when it is first asked for, and where that fails
-# this is reported: it is a help, no more.
+# this is reported: it is a help, no more. A git that fails on what is here is no such case.
 
 
 _SHOWN = 5
@@ -137,6 +138,8 @@ class UpstreamPast(Struct):
             history = open_history(self.store, at_old, pin.commit, self.progress)
             if history.fork:  # BadInputError where no way leads from pin to pin
                 self._history = history
+        except (GitFailureError, NoAnswerError):
+            raise
         except PatchkitError as error:
             self._note(error)
         return self._history
@@ -149,6 +152,8 @@ class UpstreamPast(Struct):
         try:
             lacking = bring_blobs(self.store, self.component, history, blobs, self.progress)
             self._lacking = self._lacking or bool(lacking)
+        except (GitFailureError, NoAnswerError):
+            raise
         except PatchkitError as error:
             self._note(error)
 

@@ -105,7 +105,7 @@ def _status(
         status = replace(status, snapshot=inspect(checkout))
         said = ["not in the lock"] if lock is not None else []
         if recorded is not None:
-            said = list(_differences(manifest, component, status.snapshot, recorded))
+            said = list(_differences(manifest, component, status.snapshot, recorded, checkout))
     except PatchkitError as error:
         return replace(status, differences=error.problems, exit_code=error.exit_code)
     except OSError as error:
@@ -121,6 +121,7 @@ def _differences(
     component: Component,
     snapshot: Snapshot,
     recorded: LockedComponent,
+    checkout: Checkout,
 ) -> Iterator[str]:
     """What does not agree among manifest, patch files, lock and checkout, as far as ids tell."""
     if isinstance(component.pin, GitPin) and component.pin.commit != recorded.commit:
@@ -132,7 +133,7 @@ def _differences(
     if snapshot.base is not None and snapshot.base != recorded.commit:
         base = short_id(snapshot.base)
         yield f"the checkout's base is {base}, the lock says {short_id(recorded.commit)}"
-    elif snapshot.applied_tree not in (None, recorded.result):
+    elif snapshot.applied and checkout.repository.tree(snapshot.applied) != recorded.result:
         yield "the checkout's stack is not the one of the lock"
 
 

@@ -614,7 +614,7 @@ def _move_back(
         return "", settle(checkout, snapshot, MoveTarget(*before), when=when).saved
     if not there or not snapshot.state.movable:
         return f"the checkout is {snapshot.state.value}, and stays as it is", ()
-    if checkout.repository.resolve(f"{before[1]}^{{commit}}", strict=True) is None:
+    if checkout.repository.commit(before[1]) is None:
         return _STACK_GONE, ()
     held = Held(after[1])
     return "", go_to(checkout, snapshot, stack_place(checkout, before), held=held, when=when).saved
@@ -637,8 +637,8 @@ def _unless_at(snapshot: Snapshot, manifest: Manifest, component: Component) -> 
 
 def stack_place(checkout: Checkout, stack: StackPlace) -> CheckoutSnapshot:
     """A clean checkout of a stack; SurroundingsError where its commits are gone."""
-    tree = checkout.repository.resolve(f"{stack[1]}^{{tree}}", strict=True)
+    tree = checkout.repository.tree(stack[1])
     if tree is None:
         what = f"the old stack, {stack[1]}, is not in the checkout any more"
         raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes a new one"))
-    return CheckoutSnapshot(CommitId(stack[0]), CommitId(stack[1]), TreeId(tree))
+    return CheckoutSnapshot(CommitId(stack[0]), CommitId(stack[1]), tree)

@@ -20,7 +20,7 @@ from patchkit.errors import Problem, SurroundingsError, UsageError
 from patchkit.gitcmd.pins import (
     fetch_blobs,
     make_partial,
-    missing_objects,
+    missing_in_tree,
     note_absent,
 )
 from patchkit.gitcmd.remote import (
@@ -365,7 +365,7 @@ def _salvage(server: Server, commit: CommitId) -> frozenset[str]:
     remote = fetch_trees(server, commit)
     if remote is None:
         return frozenset()
-    return fetch_some_blobs(server, remote, missing_objects(server.stage, commit))
+    return fetch_some_blobs(server, remote, missing_in_tree(server.stage, commit))
 
 
 def _naming(error: RemoteError, url: str, commit: CommitId) -> RemoteError:

@@ -19,7 +19,6 @@ from patchkit.model.objects import (
     Treeish,
     decode_path,
     encode_path,
-    lines_of,
 )
 from patchkit.model.text import regex
 from patchkit.model.tree import TreeChange
@@ -44,15 +43,15 @@ def tree_changes(repository: Repository, old: Treeish, new: Treeish) -> list[Tre
     return [_change(head, path) for head, path in zip(fields[::2], fields[1::2], strict=True)]
 
 
-def absent_objects(repository: Repository, oids: Iterable[str]) -> set[str]:
+def absent_objects(repository: Repository, oids: Iterable[str]) -> frozenset[str]:
     """Which of the objects the repository does not have (some servers have lost a few blobs)."""
-    from patchkit.gitcmd.scratch import overlay  # noqa: PLC0415 (a move of plain files asks not)
+    # a move of plain files asks not
+    from patchkit.gitcmd.first_parent import missing_objects  # noqa: PLC0415
+    from patchkit.gitcmd.scratch import overlay  # noqa: PLC0415
 
-    rows = "".join(f"{oid}\n" for oid in sorted(set(oids))).encode()
     # asked of the repository itself, git would try to fetch them
     with overlay(repository) as trial:
-        out = trial.git("cat-file", "--batch-check=%(objectname)", stdin=rows).out
-    return {row.split()[0] for row in lines_of(out.decode()) if row.endswith(" missing")}
+        return missing_objects(trial, oids)
 
 
 def obstacles(root: Path, changes: Sequence[TreeChange]) -> list[str]:
@@ -294,7 +293,7 @@ def keeps_modes(repository: Repository) -> bool:
     """Whether git found that the file system knows which files are executable."""
     try:
         text = (repository.git_dir / "config").read_text("utf-8", "replace")
-    except OSError:
+    except FileNotFoundError:
         return True
     return "filemode" not in text.lower() or _NO_MODES.search(text) is None
 

@@ -45,7 +45,7 @@ def read_purpose(own_folder: Path) -> Purpose | None:
     try:
         data = json.loads((own_folder / _FILE).read_text(encoding="utf-8"))
         return Purpose(str(data["manifest"]), str(data["upstream"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

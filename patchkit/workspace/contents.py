@@ -220,7 +220,7 @@ def folds_case(repository: Repository) -> bool:
     """Whether git found that names here are the same whatever their case."""
     try:
         text = (repository.git_dir / "config").read_text("utf-8", "replace")
-    except OSError:
+    except FileNotFoundError:
         return False
     return "ignorecase" in text.lower() and _FOLDS.search(text) is not None
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import MissingObjectError, reading
-from patchkit.gitcmd.process import GitFailureError
+from patchkit.gitcmd.process import GitFailureError, NoAnswerError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
-from patchkit.model.objects import CommitId, lines_of
+from patchkit.model.objects import CommitId
 from patchkit.workspace.changes import refresh_index
 from patchkit.workspace.checkout import (
     APPLIED_REF,
@@ -200,18 +199,13 @@ def ref_changes(journal: Journal) -> list[RefChange]:
 
 def refs_known(checkout: Checkout, journal: Journal) -> bool:
     """Whether every ref is where the move found it or where it puts it."""
-    now = _refs(checkout)
-    return all(now.get(c.name, ZERO) in (c.old, c.new) for c in ref_changes(journal))
+    return all(_named(checkout, c) in (c.old, c.new) for c in ref_changes(journal))
 
 
 def refs_untouched(checkout: Checkout, journal: Journal) -> bool:
-    """Whether the move has surely changed no ref yet; somebody else may have.
-
-    A ref that is there and that git does not list may be changed: its folder could not be read.
-    """
-    now, changes = _refs(checkout), [c for c in ref_changes(journal) if c.old != c.new]
-    unread = [c for c in changes if c.name not in now and (checkout.git_dir / c.name).exists()]
-    return not unread and all(now.get(c.name, ZERO) != c.new for c in changes)
+    """Whether the move has surely changed no ref yet; somebody else may have."""
+    changes = [c for c in ref_changes(journal) if c.old != c.new]
+    return all(_named(checkout, c) != c.new for c in changes)
 
 
 def free_refs(checkout: Checkout, journal: Journal) -> None:
@@ -251,13 +245,12 @@ def _move_refs(checkout: Checkout, journal: Journal) -> None:
     changes += _evidence_changes(checkout, journal)
     try:
         _update_refs(checkout, changes)
-    except GitFailureError:
+    except (GitFailureError, NoAnswerError):
         if not refs_known(checkout, journal):
             raise changed_meanwhile("the branch") from None
         free_refs(checkout, journal)
-        now = _refs(checkout)  # a move that was killed may have changed them already
-        # git lists nothing, without a word, where it cannot read the folder
-        left = [each for each in changes if not now or now.get(each.name, ZERO) != each.new]
+        # a move that was killed may have changed them already
+        left = [each for each in changes if _named(checkout, each) != (each.new or ZERO)]
         _update_refs(checkout, left)
 
 
@@ -268,7 +261,7 @@ def _evidence_changes(checkout: Checkout, journal: Journal) -> list[RefChange]:
         ours = _halt_refs(checkout.repository, CommitId(str(journal.halt_before)))
     if not made and not ours:
         return []
-    now = _refs_there(checkout, made.keys() | ours.keys())
+    now = checkout.repository.refs(REMOTES)
     changes = [
         RefChange(name, oid)
         for name, oid in made.items()
@@ -293,16 +286,6 @@ def _halt_refs(repository: Repository, halt: CommitId) -> dict[str, str]:
     return dict(text.get("refs", {}))
 
 
-def _refs_there(checkout: Checkout, names: Collection[str]) -> dict[str, str]:
-    """What those of the refs below `refs/remotes/` that there are name."""
-    found = {name: oid for name, oid in checkout.repository.refs(REMOTES).items() if name in names}
-    for name in names - found.keys():
-        # git lists nothing, without a word, where it cannot read the folder
-        with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            found[name] = (checkout.git_dir / name).read_text().strip()
-    return found
-
-
 def _update_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
     repository = checkout.repository
     if changes:
@@ -311,11 +294,9 @@ def _update_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
         repository.git("symbolic-ref", "-m", "patchkit: move to the stack", "HEAD", BRANCH)
 
 
-def _refs(checkout: Checkout) -> dict[str, str]:
-    """Ref name -> commit of the refs that a move changes, as far as they are there."""
-    names = (BRANCH, BASE_REF, APPLIED_REF, HALT_REF)
-    out = checkout.repository.git("for-each-ref", "--format=%(refname) %(objectname)", *names).out
-    return dict(row.split(" ") for row in lines_of(out.decode()))
+def _named(checkout: Checkout, change: RefChange) -> str:
+    """What the ref of a change names now, ZERO if there is none."""
+    return checkout.repository.ref(change.name) or ZERO
 
 
 def has_leftovers(checkout: Checkout) -> bool:

@@ -1,4 +1,4 @@
-"""In which state a checkout is. Looking writes nothing and costs two git processes."""
+"""In which state a checkout is. Looking writes nothing and costs one git process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import ClassVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.gitcmd.process import GitFailureError
-from patchkit.gitcmd.repository import CommitRef, Repository
+from patchkit.gitcmd.process import GitFailureError, NoAnswerError
+from patchkit.gitcmd.repository import Repository
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeId, Treeish, decode_path
 from patchkit.model.text import counted
@@ -87,7 +87,7 @@ class Snapshot(Struct, frozen=True):
     was last made for.
     """
 
-    not_in_json: ClassVar[frozenset[str]] = frozenset({"applied_tree", "halt", "ours", "index"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"halt", "ours", "index"})
 
     state: CheckoutState  # in one word
     detail: str = ""  # more words to `state`; "" for none
@@ -102,8 +102,6 @@ class Snapshot(Struct, frozen=True):
     operation: str = ""  # of git or patchkit that waits there, such as "rebase"; "" for none
     saved: tuple[str, ...] = ()  # refs of work that was set aside, by name
     manifest: str | None = None
-    # the tree of `applied`
-    applied_tree: TreeId | None = None
     # what it waits for
     halt: CommitId | None = None
     ours: bool = False  # a repository that patchkit made
@@ -149,18 +147,20 @@ def inspect(checkout: Checkout) -> Snapshot:
     repository = checkout.repository
     try:
         return _read(checkout, repository)
-    except GitFailureError:
+    except (GitFailureError, NoAnswerError):
         pass  # ask again: a moment without memory must not make a checkout look like a stranger's
     try:
         return _read(checkout, repository)
-    except GitFailureError as error:
+    except (GitFailureError, NoAnswerError) as error:
         return Snapshot(CheckoutState.OTHER_BRANCH, f"git cannot read it: {error}")
 
 
 def _read(checkout: Checkout, repository: Repository) -> Snapshot:
     mark = index_mark(checkout)
     status = _parse_status(checkout.path, repository.git(*_STATUS).out)
-    return replace(_judge(checkout, status, repository.commit_refs("refs/patchkit/")), index=mark)
+    if status.head is None and status.branch is not None and repository.ref(status.branch):
+        raise NoAnswerError(f"git cannot open {status.branch}")  # it calls it unborn
+    return replace(_judge(checkout, status, repository.refs("refs/patchkit/")), index=mark)
 
 
 def _without_git(checkout: Checkout) -> Snapshot | None:
@@ -185,7 +185,7 @@ class _Status(Struct, frozen=True):
     unmerged: bool  # the index has conflicts
 
 
-def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> Snapshot:
+def _judge(checkout: Checkout, status: _Status, refs: Mapping[str, str]) -> Snapshot:
     operation = BUMP if HALT_REF in refs else _operation(checkout)
     operation = operation or ("merge" if status.unmerged else "")
     purpose = read_purpose(checkout.own_folder)
@@ -194,7 +194,7 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
         state, detail = CheckoutState.OTHER_BRANCH, stranger
     ahead = dropped = 0
     if state is CheckoutState.EXTRA_COMMITS:
-        ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF].commit)
+        ahead, dropped = _distance(checkout.repository, CommitId(refs[APPLIED_REF]))
         detail = _words(ahead, dropped)
     if read_journal(checkout.own_folder) is not None:
         state, detail = CheckoutState.INTERRUPTED, "an apply was interrupted"
@@ -205,7 +205,6 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
         branch=status.branch,
         base=_commit(refs, BASE_REF),
         applied=_commit(refs, APPLIED_REF),
-        applied_tree=refs[APPLIED_REF].tree if APPLIED_REF in refs else None,
         halt=_commit(refs, HALT_REF),
         edited=status.edited,
         untracked=status.untracked,
@@ -218,9 +217,7 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
     )
 
 
-def _place(
-    status: _Status, refs: dict[str, CommitRef], operation: str
-) -> tuple[CheckoutState, str]:
+def _place(status: _Status, refs: Mapping[str, str], operation: str) -> tuple[CheckoutState, str]:
     base, applied = _commit(refs, BASE_REF), _commit(refs, APPLIED_REF)
     if base is None or applied is None:
         return CheckoutState.OTHER_BRANCH, "not made by patchkit"
@@ -242,8 +239,8 @@ def _stranger(checkout: Checkout, purpose: Purpose | None) -> str:
     return f"manifest {purpose.manifest} made it, of another upstream: {purpose.upstream}"
 
 
-def _commit(refs: dict[str, CommitRef], name: str) -> CommitId | None:
-    return refs[name].commit if name in refs else None
+def _commit(refs: Mapping[str, str], name: str) -> CommitId | None:
+    return CommitId(refs[name]) if name in refs else None
 
 
 def _other_place(status: _Status) -> str:

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ import pytest
 from patchkit.gitcmd.object_reader import (
     MissingObjectError,
     ObjectReader,
-    UnreadableObjectError,
     write_objects,
 )
+from patchkit.gitcmd.process import NoAnswerError
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.objects import TreeId, make_object
 from tests.support.repos import Upstream
@@ -45,7 +46,7 @@ def test_an_object_that_git_cannot_open_is_not_said_to_be_missing(tmp_path: Path
         write_objects(repository, [second])
         (git,) = _children() - before
         resource.prlimit(git, resource.RLIMIT_NOFILE, (3, 3))
-        with pytest.raises(UnreadableObjectError, match="git cannot read"):
+        with pytest.raises(NoAnswerError, match="git cannot read"):
             reader.blob(second.oid)
         assert reader.blob(second.oid) == b"second"  # by another git
 
@@ -60,7 +61,22 @@ def test_a_git_that_ended_says_nothing_of_an_object(tmp_path: Path) -> None:
         assert reader.blob(blob.oid) == b"first"
         (git,) = _children() - before
         os.kill(git, signal.SIGKILL)
-        with pytest.raises(UnreadableObjectError):
+        with pytest.raises(NoAnswerError):
+            reader.blob(blob.oid)
+
+
+def test_a_blob_of_which_git_gives_the_size_alone_is_no_empty_file(tmp_path: Path) -> None:
+    """git says how large it is, and ends when it reads on."""
+    repository = init_repository(tmp_path / "r.git")
+    text = bytes(range(256)) * 40
+    blob = make_object("blob", text)
+    file = repository.git_dir / "objects" / blob.oid[:2] / blob.oid[2:]
+    file.parent.mkdir()
+    file.write_bytes(zlib.compress(b"blob %d\0" % len(text) + text, 0)[:2000])
+    with ObjectReader(repository) as reader:
+        with pytest.raises(NoAnswerError):
+            reader.read_present([blob.oid])
+        with pytest.raises(NoAnswerError):
             reader.blob(blob.oid)
 
 

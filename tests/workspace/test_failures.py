@@ -371,8 +371,8 @@ def test_a_workspace_that_is_deleted_is_made_again(bench: Bench) -> None:
     [
         ("os.link", 1, ""),
         *product(("os.rename",), range(1, 9), ("", "core.bigFileThreshold")),
-        *product(("subprocess.Popen",), range(1, 5), ("",)),
-        *product(("subprocess.Popen",), range(1, 8), ("core.bigFileThreshold",)),
+        *product(("subprocess.Popen",), range(1, 4), ("",)),
+        *product(("subprocess.Popen",), range(1, 7), ("core.bigFileThreshold",)),
     ],
 )
 def test_a_file_written_while_it_is_replaced_is_kept(

@@ -205,7 +205,7 @@ def test_the_cache_of_trees_stays_but_for_what_changed(bench: Bench) -> None:
 
 
 def test_a_moved_checkout_takes_few_processes(bench: Bench, tmp_path: Path) -> None:
-    """status and for-each-ref before, diff-tree, update-ref; each is two milliseconds and more."""
+    """status before, diff-tree, update-ref; each is two milliseconds and more."""
     stack = bench.stack()
     bench.enter(bench.stacked(stack.base, stack.base))
     calls: list[str] = []
@@ -217,7 +217,7 @@ def test_a_moved_checkout_takes_few_processes(bench: Bench, tmp_path: Path) -> N
     hooks.append(note)
     bench.enter(stack)
     hooks.remove(note)
-    assert calls == ["status", "for-each-ref", "diff-tree", "update-ref"]
+    assert calls == ["status", "diff-tree", "update-ref"]
 
 
 _VERBS = {
