@@ -15,17 +15,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.carry.carried import CarriedFile, CarryContext, doubted_as
 from patchkit.carry.carry_file import carry_file
 from patchkit.carry.cascade import Names, paths_of, supposed, waits
-from patchkit.carry.engine import is_contained, joined, names_a_path_twice
+from patchkit.carry.engine import is_contained, joined
 from patchkit.drift.drift_report import ExactVerdict, FileVerdict, HunkFault, PatchForecast
+from patchkit.drift.fits import FITS, Fits, PatchLayer, layers_of, question
 from patchkit.drift.follow import Route, RoutePast, ScopeWatch
 from patchkit.drift.forecast_cache import Verdicts
-from patchkit.drift.judge import ChangeResult, State, few_tree, judge
-from patchkit.drift.sample import ChangeGroup, FileVersion, alike, grouped
+from patchkit.drift.judge import State, few_tree, judge
+from patchkit.drift.sample import ChangeGroup, ChangeNumber, FileVersion, alike, grouped
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.model.apply_changes import Blobs, apply_changes
@@ -34,26 +35,20 @@ from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
     Base,
-    GitObject,
     TreeEntry,
     make_object,
 )
-from patchkit.model.outcome import FileResult, Reason, Status
+from patchkit.model.outcome import Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
-from patchkit.model.tree import ObjectSource, Overlay, Tree
+from patchkit.model.tree import ObjectSource, Overlay
 from patchkit.recipes.rule import Recipe
 from patchkit.recipes.run import run_recipe
-from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
+from patchkit.stack.build import SeriesPatch, build_stack
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
-#: A patch that applies as it is.
-FITS = (Status.UNCHANGED, Status.SHIFTED)
-
 #: What stands at a path before a patch; or the patches that leave it open.
 _Met = TreeEntry | Names | None
-#: Whether changes apply as they are, and what they leave: None if they do not.
-_Applied = tuple[ExactVerdict, State | None]
 
 
 class PatchVerdict(Struct, frozen=True):
@@ -73,67 +68,6 @@ class PatchVerdict(Struct, frozen=True):
     def forecast(self, name: str) -> PatchForecast:
         """The same of the patch with that name."""
         return PatchForecast(name, self.status, self.conflicts, self.review, self.waits_for)
-
-
-class _Layer(Struct):
-    """A patch: its changes, and the old stack before and after it (None: not applying there).
-
-    `old` has what each change comes to on the old base; `places` the paths at which each
-    change may come to stand, `related` those and the ones of earlier patches that share some, and
-    so on, `looks_at` the files that its recipe reads and some patch touches;
-    `left` is what the patch leaves on the state of the moment.
-    """
-
-    name: str  # of the patch file
-    changes: tuple[FileChange, ...]
-    before: Tree
-    after: Tree | None
-    old: tuple[FileResult, ...]
-    recipe: Recipe | None
-    places: tuple[frozenset[str], ...] = ()
-    paths: frozenset[str] = frozenset()
-    related: frozenset[str] = frozenset()
-    looks_at: tuple[str, ...] = ()
-    left: State = field(default_factory=dict)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is taken as a whole: it applies exactly, or not at all."""
-        return self.after is None or names_a_path_twice(self.changes)
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether no more than its related paths and earlier patches decides of it."""
-        # a recipe looks at more files, and a file that is added follows its folder
-        return self.recipe is None and all(each.old_path is not None for each in self.changes)
-
-
-def _layers(
-    patches: Sequence[SeriesPatch],
-    stack: Stack,
-    source: ObjectSource,
-    route: Route,
-    recipes: Mapping[str, Recipe],
-) -> list[_Layer]:
-    """Each patch between the trees of the stack on the old base, which `source` has."""
-    layers: list[_Layer] = []
-    tree = Tree(source, stack.base.tree)
-    for patch, outcome in zip(patches, stack.outcomes, strict=True):
-        after = Tree(source, outcome.tree) if outcome.tree is not None else None
-        recipe = recipes.get(patch.name)
-        layer = _Layer(patch.name, patch_changes(patch), tree, after, outcome.files, recipe)
-        layer.places = tuple(route.reached_from(paths_of(c)) for c in layer.changes)
-        layer.paths = layer.related = frozenset[str]().union(*layer.places)
-        for earlier in reversed(layers):
-            if not layer.related.isdisjoint(earlier.paths):
-                layer.related |= earlier.paths
-        layers.append(layer)
-        tree = after or tree
-    touched = sorted(frozenset[str]().union(*(each.paths for each in layers)))
-    for layer in layers:
-        if layer.recipe is not None:
-            layer.looks_at = tuple(filter(layer.recipe.covers, touched))
-    return layers
 
 
 class Forecaster:
@@ -170,19 +104,16 @@ class Forecaster:
         self._remembered = remembered
         self._watch = watch
         self._runs: dict[tuple[int, str, str], str | None] = {}
-        self._plain: dict[tuple[int, int, TreeEntry | None], _Applied] = {}
         self._tries: Counter[tuple[int, int]] = Counter()
         stack = build_stack(source, old_base, patches, stop_at_conflict=False)
         old = Overlay(source, stack.objects)
         self._old_blobs = Blobs(old)
         #: What becomes of each patch on the old base itself.
         self.at_pin = tuple(outcome.status for outcome in stack.outcomes)
-        self._layers = _layers(patches, stack, old, route, recipes)
-        users = Counter(path for each in self._layers for path in each.paths)
+        self._layers = layers_of(patches, stack, old, route, recipes)
+        self._fits = Fits(self, self._layers, verdicts, kept)
         #: Where some patch may come to change a file.
-        self.paths = frozenset(users)
-        read = (path for each in self._layers for path in each.looks_at)
-        self._shared = frozenset(p for p, count in users.items() if count > 1).union(kept, read)
+        self.paths = self._fits.paths
         self._kept_paths = frozenset(kept)
         self._last: dict[int, tuple[int, frozenset[str], PatchVerdict, int]] = {}
         self._patches: dict[object, tuple[PatchVerdict, State]] = {}
@@ -193,6 +124,11 @@ class Forecaster:
         self._failed: list[int] = []
         self._there: dict[tuple[int, int], FileVerdict | Names] = {}
         self._open: set[str] = set()
+        self._told: tuple[PatchVerdict, ...] = ()
+        self._numbers = self._edited()
+        self._standing: dict[str, tuple[Status, ...] | None] = {}
+        self._folders: Sequence[object] = ()
+        self._behind: set[str] = set()
 
     def supply(self, contents: Mapping[str, bytes]) -> None:
         """Take these blobs of the upstream as read; those of the last time are forgotten."""
@@ -213,13 +149,62 @@ class Forecaster:
 
         `changed`: only these paths differ from the state judged last; None: any may.
         """
-        self._failed, self._there, self._open = [], {}, set()
         if changed is None:
             self._last.clear()
+        elif self._stands(changed):
+            self._behind.update(changed)
+            return self._told
+        self._judge({*self._behind, *(changed or ())})
+        for path in self._numbers if changed is None else changed:
+            self._standing[path] = self._how(path)
+        self._folders = self._homes()
+        return self._told
+
+    def _stands(self, changed: Collection[str]) -> bool:
+        """Whether all verdicts stay, as each change applies to these files as it did before.
+
+        Invariant: of a file that patches only edit, each of them where it stands, verdicts follow
+        from how each edit applies to it, exactly or at other lines, and from nothing else of it, as
+        long as all of them apply and none of these patches fails elsewhere.
+        """
+        ways = ((self._standing.get(path), path) for path in changed)
+        same = all(way is not None and way == self._how(path) for way, path in ways)
+        return same and self._folders == self._homes()
+
+    def _how(self, path: str) -> tuple[Status, ...] | None:
+        """How each edit of a file applies as it is; None if that does not decide of the file."""
+        numbers = self._numbers.get(path)
+        if numbers is None or any(number in self._failed for number, _ in numbers):
+            return None
+        return self._fits.standing(numbers, path, self.state.get(path))
+
+    def _homes(self) -> Sequence[object]:
+        """Where the files go that patches add: they follow their folders."""
+        changes = (each for layer in self._layers for each in layer.changes)
+        return [self._moved(each) for each in changes if each.old_path is None]
+
+    def _edited(self) -> dict[str, Sequence[ChangeNumber]]:
+        """The files that patches only edit, with the edits in order.
+
+        None where a recipe makes a patch, as it looks at more; nor of a forecaster that is not
+        quick, which weighs changes that apply as well.
+        """
+        if not self._quick or any(each.recipe is not None for each in self._layers):
+            return {}
+        return {
+            path: group.numbers
+            for group in self.groups()
+            for path in (group.paths if len(group.paths) == 1 else ())
+            if all(each.old_path == each.new_path for each in group.changes)
+            and not any(number in self._thorough for number in group.numbers)
+        }
+
+    def _judge(self, changed: Collection[str]) -> None:
+        self._failed, self._there, self._open, self._behind = [], {}, set(), set()
         told, before = list[PatchVerdict](), 0
         for number, layer in enumerate(self._layers):
             last = self._last.get(number)
-            if last is None or last[0] != before or not last[1].isdisjoint(changed or ()):
+            if last is None or last[0] != before or not last[1].isdisjoint(changed):
                 verdict, after = self._judged(number, layer, before)
                 if layer.is_steady:
                     self._last[number] = last = before, layer.related, verdict, after
@@ -229,9 +214,9 @@ class Forecaster:
                 self._failed.append(number)
             told.append(verdict)
             before = after
-        return tuple(told)
+        self._told = tuple(told)
 
-    def _judged(self, number: int, layer: _Layer, before: int) -> tuple[PatchVerdict, int]:
+    def _judged(self, number: int, layer: PatchLayer, before: int) -> tuple[PatchVerdict, int]:
         """A patch's verdict, and the number of all up to it: see `_prefix`."""
         before = self._prefix(before, *map(self._moved, layer.changes))
         # all that the verdict follows from, but of a recipe, which looks at more
@@ -311,6 +296,8 @@ class Forecaster:
 
         A patch in conflict counts with what can be carried of it.
         """
+        if self._behind:
+            self._judge(self._behind)
         entry = self._ahead(path, len(self._layers))
         # a patch may leave it open: then as upstream has it
         return self.state.get(path) if isinstance(entry, tuple) else entry
@@ -326,7 +313,7 @@ class Forecaster:
         """A number for what earlier patches came to and where their files went, one for each."""
         return self._prefixes.setdefault((before, *news), len(self._prefixes) + 1)
 
-    def _patch(self, number: int, layer: _Layer) -> PatchVerdict:
+    def _patch(self, number: int, layer: PatchLayer) -> PatchVerdict:
         try:
             if layer.recipe is not None:
                 return self._generated(number, layer, layer.recipe)
@@ -339,7 +326,7 @@ class Forecaster:
 
     # Changes file by file
 
-    def _by_file(self, number: int, layer: _Layer) -> PatchVerdict:
+    def _by_file(self, number: int, layer: PatchLayer) -> PatchVerdict:
         rows: list[FileVerdict] = []
         faults: list[HunkFault] = []
         todo = list(range(len(layer.changes)))
@@ -358,7 +345,7 @@ class Forecaster:
         return self._settled(number, layer, rows, tuple(faults))
 
     def _without_fitting(
-        self, number: int, layer: _Layer, rows: list[FileVerdict], faults: list[HunkFault]
+        self, number: int, layer: PatchLayer, rows: list[FileVerdict], faults: list[HunkFault]
     ) -> list[int]:
         """The changes that do not apply as they are, those first that tell soonest of a conflict.
 
@@ -370,9 +357,11 @@ class Forecaster:
                 left.append(index)
                 continue
             met = self._met_by(number, index)
-            verdict, after = self._exact(number, index, met)
+            verdict, after = self._fits.exact(number, index, met)
             if verdict.status in FITS and not verdict.contained:
-                rows.append(FileVerdict(change.path, self._as_old(layer, index, verdict), after))
+                rows.append(
+                    FileVerdict(change.path, self._fits.as_old(number, index, verdict), after)
+                )
             else:
                 faults += verdict.faults
                 left.append(index)
@@ -380,13 +369,17 @@ class Forecaster:
         def cost(index: int) -> tuple[bool, int]:
             # known ones cost nothing; files that change seldom give an answer that holds for long
             met = self._met_by(number, index)
-            key = _key(number, index, self._moved(layer.changes[index]), met)
+            key = question(number, index, self._moved(layer.changes[index]), met)
             return self._known.file(key) is None, self._tries[number, index]
 
         return sorted(left, key=cost)
 
     def _settled(
-        self, number: int, layer: _Layer, rows: Sequence[FileVerdict], faults: tuple[HunkFault, ...]
+        self,
+        number: int,
+        layer: PatchLayer,
+        rows: Sequence[FileVerdict],
+        faults: tuple[HunkFault, ...],
     ) -> PatchVerdict:
         """What a patch comes to by its files, as `carry.engine` puts it together."""
         status = joined(row.status for row in rows)
@@ -492,31 +485,13 @@ class Forecaster:
     def _file(self, number: int, index: int, met: State) -> FileVerdict:
         """The carry engine's verdict on a change, by what it meets."""
         change = self._layers[number].changes[index]
-        key = _key(number, index, self._moved(change), met)
+        key = question(number, index, self._moved(change), met)
         known = self._known.file(key)
         if known is None:
             self._tries[number, index] += 1
             known = self._carried(number, index, met)
-            self._known.note_file(key, known, keep=self._may_keep(known.after))
+            self._known.note_file(key, known, keep=self._fits.may_keep(known.after))
         return known
-
-    def _exact(self, number: int, index: int, met: State) -> tuple[ExactVerdict, State]:
-        """Whether a change applies as it is, and what it leaves: nothing where nobody needs it."""
-        key = _key(number, index, ("exact", None), met)
-        known = self._known.exact(key)
-        if known is None:
-            trial = self._shared.isdisjoint(met)
-            change = self._layers[number].changes[index]
-            verdict, made = judge(self, met, (change,), trial=trial)
-            known = verdict, self._kept(made)
-            self._known.note_exact(key, known, keep=trial)
-        return known
-
-    def _kept(self, made: ChangeResult | None) -> State:
-        if made is None:
-            return {}
-        self._keep(made.blobs, made.after)
-        return made.after
 
     def _carried(self, number: int, index: int, met: State) -> FileVerdict:
         layer = self._layers[number]
@@ -546,14 +521,14 @@ class Forecaster:
             after[file.leaves] = None
         after[file.path] = file.entry
         if file.blob is not None:
-            self._keep([file.blob], after)
+            self._fits.keep([file.blob], after)
         told = file.outcome
-        status = self._as_old(layer, index, told) if not told.review else told.status
+        status = self._fits.as_old(number, index, told) if not told.review else told.status
         return FileVerdict(change.path, status, after, told.review)
 
     def _supposed(self, file: CarriedFile, blobs: Blobs) -> State:
         """What a file in conflict is taken for by patches that build on it."""
-        if file.path not in self._shared:
+        if file.path not in self._fits.shared:
             return {}
         there = supposed(file, self._old_blobs, blobs)
         if there is None or there.blob is None:
@@ -561,15 +536,9 @@ class Forecaster:
         self._made.note(there.blob.oid, there.blob.payload)
         return {there.path: there.entry}
 
-    def _as_old(self, layer: _Layer, index: int, told: FileResult | ExactVerdict) -> Status:
-        """Offsets that the patch has on the old base, too, are no news."""
-        old = layer.old[index].offsets if index < len(layer.old) else ()
-        same = told.status is Status.SHIFTED and told.offsets == old
-        return Status.UNCHANGED if same else told.status
-
     # Patches as a whole
 
-    def _whole(self, number: int, layer: _Layer) -> PatchVerdict:
+    def _whole(self, number: int, layer: PatchLayer) -> PatchVerdict:
         """A patch that says nothing about the old base: it applies exactly, or not at all."""
         met = {path: self._met(path, number) for path in _paths(layer.changes)}
         here = few_tree(self, met)
@@ -584,12 +553,12 @@ class Forecaster:
             if names:
                 return PatchVerdict(Status.WAITING, waits_for=names)
             return PatchVerdict(Status.CONFLICTED, tuple(paths), faults=verdict.faults)
-        layer.left = self._kept(made)
+        layer.left = self._fits.kept(made)
         old = tuple(offset for each in layer.old for offset in each.offsets)
         same = layer.after is not None and verdict.offsets == old
         return PatchVerdict(Status.UNCHANGED if same else verdict.status)
 
-    def _waits_as_whole(self, number: int, layer: _Layer) -> Names:
+    def _waits_as_whole(self, number: int, layer: PatchLayer) -> Names:
         """The earlier patches for which a patch fails that is taken as a whole."""
         if not self._failed:
             return ()
@@ -608,7 +577,7 @@ class Forecaster:
         touching = [n for n in self._failed if not layer.paths.isdisjoint(self._layers[n].paths)]
         return tuple(self._layers[n].name for n in touching or self._failed)
 
-    def _generated(self, number: int, layer: _Layer, recipe: Recipe) -> PatchVerdict:
+    def _generated(self, number: int, layer: PatchLayer, recipe: Recipe) -> PatchVerdict:
         """What its recipe makes of the files of the state, as `recipes.generating` puts it there.
 
         `watch` says what it makes of files that no patch touches.
@@ -616,7 +585,7 @@ class Forecaster:
         met = {path: self._met(path, number) for path in _paths(layer.changes)}
         exact, made = ExactVerdict(Status.CONFLICTED), None
         if layer.changes:
-            exact, made = self._as_it_is(number, layer, met)
+            exact, made = self._fits.whole(number, met)
         if made is not None and self._quick and (number, -1) not in self._thorough:
             layer.left = made
             return PatchVerdict(exact.status)
@@ -636,33 +605,6 @@ class Forecaster:
                 return PatchVerdict(exact.status)
         return PatchVerdict(Status.REGENERATED, faults=exact.faults)
 
-    def _as_it_is(self, number: int, layer: _Layer, met: State) -> _Applied:
-        """Whether a recipe's patch applies as it is, and what it leaves.
-
-        Where its files stay, each change is applied once to each version of its file.
-        """
-        paths = [change.new_path for change in layer.changes if change.new_path is not None]
-        stay = all(change.old_path == change.new_path for change in layer.changes)
-        if not stay or len(set(paths)) < len(paths) or few_tree(self, met) is None:
-            verdict, made = judge(self, met, layer.changes, trial=False)
-            return verdict, self._kept(made) if made is not None else None
-        rows = [self._plainly(number, n, path, met[path]) for n, path in enumerate(paths)]
-        if any(after is None for _, after in rows):
-            faults = tuple(fault for verdict, _ in rows for fault in verdict.faults)
-            return ExactVerdict(Status.CONFLICTED, faults=faults), None
-        left = {path: entry for _, after in rows for path, entry in (after or {}).items()}
-        shifted = any(verdict.status is not Status.UNCHANGED for verdict, _ in rows)
-        offsets = tuple(offset for verdict, _ in rows for offset in verdict.offsets)
-        return ExactVerdict(Status.SHIFTED if shifted else Status.UNCHANGED, offsets), left
-
-    def _plainly(self, number: int, index: int, path: str, entry: TreeEntry | None) -> _Applied:
-        key = number, index, entry
-        if key not in self._plain:
-            change = self._layers[number].changes[index]
-            verdict, made = judge(self, {path: entry}, (change,), trial=False)
-            self._plain[key] = verdict, self._kept(made) if made is not None else None
-        return self._plain[key]
-
     def _run(self, number: int, recipe: Recipe, path: str, entry: TreeEntry) -> TreeEntry | None:
         """What a recipe makes of a file; None if that must not be used."""
         key = number, path, entry.oid
@@ -677,24 +619,6 @@ class Forecaster:
         oid = self._runs[key]
         return TreeEntry(entry.mode, oid) if oid is not None else None
 
-    # What is kept
-
-    def _keep(self, blobs: Sequence[GitObject], after: State) -> None:
-        """Keep what another patch may start from."""
-        left = {e.oid for p, e in after.items() if e and (p in self._shared or p not in self.paths)}
-        for blob in (each for each in blobs if each.oid in left):
-            self._made.note(blob.oid, blob.payload)
-
-    def _may_keep(self, after: State) -> bool:
-        """Whether a verdict is good for another run, which has not the blobs that this one made."""
-        return all(path in self.paths and path not in self._shared for path in after)
-
 
 def _paths(changes: Sequence[FileChange]) -> frozenset[str]:
     return frozenset(path for change in changes for path in paths_of(change))
-
-
-def _key(number: int, index: int, places: tuple[str | None, str | None], met: State) -> str:
-    """A change and all that its verdict depends on, as text that a file can hold."""
-    state = ((path, f"{e.mode:o} {e.oid}" if e else "") for path, e in met.items())
-    return repr((number, index, *places, *state))

@@ -13,8 +13,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.drift.drift_report import HunkFault, PatchForecast
+from patchkit.drift.fits import FITS
 from patchkit.drift.follow import Route, ScopeWatch, follow
-from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
+from patchkit.drift.forecast import Forecaster, PatchVerdict
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import State
 from patchkit.drift.sample import thin_out, touches_of

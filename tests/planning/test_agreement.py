@@ -5,10 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions
-from patchkit.drift.walk import WatchedSeries
+from patchkit.drift.walk import Walker, WatchedSeries
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
@@ -45,11 +46,9 @@ def edited(random: Random, old: str) -> str:
     )
 
 
-def history_of(upstream: Upstream, pin: str, tip: str, fork: str = "") -> History:
+def history_of(upstream: Upstream, pin: str, tip: str) -> History:
     source = GitSource(upstream.url, ())
-    return History(
-        Repository(upstream.path), source, "main", CommitId(pin), CommitId(tip), fork or pin
-    )
+    return History(Repository(upstream.path), source, "main", CommitId(pin), CommitId(tip))
 
 
 def walked(history: History, series: list[SeriesPatch]) -> tuple[CommitRange, ...]:
@@ -117,6 +116,25 @@ def assert_agrees(history: History, series: list[SeriesPatch]) -> None:
         assert forecast(stretch_at(stretches, position)) == expected, (position, commit)
 
 
+def assert_misses_nothing(
+    history: History, series: list[SeriesPatch], *thorough: tuple[int, int]
+) -> None:
+    """A quick walk judges what may have become another; judged afresh everywhere it is the same."""
+    with ObjectReader(history.repository) as reader:
+        along = HistoryReader(history, reader, lambda blobs: None)
+        walker, afresh = (
+            Walker(along, WatchedSeries(series), quick=True, thorough=thorough) for _ in range(2)
+        )
+        for position, verdicts in walker.judge_all():
+            expected = afresh.judge_at(position)
+            for one, other in zip(verdicts, expected, strict=True):
+                same = replace(other, conflicts=one.conflicts, review=one.review)  # not all of them
+                assert (one, bool(one.conflicts)) == (same, bool(other.conflicts)), position
+            if not any(each.status.fails for each in verdicts):
+                for path in walker.forecaster.paths:
+                    assert walker.forecaster.after(path) == afresh.forecaster.after(path), position
+
+
 def patch(name: str, old: dict[str, str], new: dict[str, str]) -> SeriesPatch:
     data = make_patch(old, new, subject=f"Change {name}")
     return SeriesPatch(f"{name}.patch", parse_patch(data, name=name))
@@ -151,6 +169,7 @@ def test_law_as_trying_each_commit(upstream: Upstream, seed: int) -> None:
     tip = upstream.resolve("refs/heads/main")
     assert tip is not None
     assert_agrees(history_of(upstream, pin, tip), series)
+    assert_misses_nothing(history_of(upstream, pin, tip), series)
 
 
 def test_a_folder_that_moves_takes_added_files_along(upstream: Upstream) -> None:
@@ -163,10 +182,43 @@ def test_a_folder_that_moves_takes_added_files_along(upstream: Upstream) -> None
     series = [patch("add", files, {**files, "old/extra.py": "x = 1\n"})]
     history = history_of(upstream, pin, tip)
     assert_agrees(history, series)
+    assert_misses_nothing(history, series)
     assert [(each.first, each.effort) for each in walked(history, series)] == [
         (0, Effort()),
         (2, Effort(0, 1, 1)),
     ]
+
+
+def test_what_fails_elsewhere_decides_of_a_file_as_well(upstream: Upstream) -> None:
+    """The second patch has its lines from the first, which conflicts, until upstream has them."""
+    files = {name: text(Random(name)) for name in ("a.py", "b.py")}
+    a, b = (files[name].splitlines(keepends=True) for name in ("a.py", "b.py"))
+    one = {
+        "a.py": files["a.py"].replace(a[9], "ours = 1\n"),
+        "b.py": files["b.py"].replace(b[9], b[9] + "one = 1\n"),
+    }
+    two = one | {"b.py": one["b.py"].replace("one = 1\n", "one = 1\ntwo = 2\n")}
+    pin = upstream.commit(files)
+    upstream.commit({"a.py": files["a.py"].replace(a[9], "theirs = 1\n")})
+    upstream.commit({"b.py": "first = 1\n" + files["b.py"]})
+    block = "".join([*b[6:10], "one = 1\n", *b[10:13]])
+    tip = upstream.commit({"b.py": "first = 1\n" + files["b.py"] + 9 * "more = 1\n" + block})
+    series = [patch("one", files, one), patch("two", one, two)]
+    assert_misses_nothing(history_of(upstream, pin, tip), series)
+
+
+def test_a_folder_that_is_left_later_takes_added_files_along(upstream: Upstream) -> None:
+    """Its last file goes with an edit of a file to which nothing else happens."""
+    files = {f"old/{number}.py": text(Random(number), 5) for number in range(10, 31)}
+    *moved, last = sorted(files)
+    base = text(Random(1))
+    pin = upstream.commit({**files, "a.py": base})
+    upstream.commit({**dict.fromkeys(moved), **{f"new/{p[4:]}": files[p] for p in moved}})
+    upstream.commit({"a.py": base + "more = 1\n"})
+    tip = upstream.commit({"a.py": base + "yet = 1\n", last: None})
+    at_pin = {"a.py": base}
+    ours = {"a.py": base.replace("\n", "\nours = 1\n", 9), "old/extra.py": "x = 1\n"}
+    assert_misses_nothing(history_of(upstream, pin, tip), [patch("one", at_pin, ours)], (0, 1))
 
 
 def test_a_break_that_is_mended_is_passed(upstream: Upstream) -> None:
@@ -221,4 +273,4 @@ def test_a_pin_that_is_on_another_branch(upstream: Upstream) -> None:
     tip = upstream.commit({"a.py": edited(Random(1), base)})
     at_pin = {"a.py": base, "b.py": base + "aside = 1\n"}
     changed = {"a.py": base + "ours = 1\n", "b.py": "first = 1\n" + at_pin["b.py"]}
-    assert_agrees(history_of(upstream, pin, tip, fork), [patch("one", at_pin, changed)])
+    assert_agrees(history_of(upstream, pin, tip), [patch("one", at_pin, changed)])
