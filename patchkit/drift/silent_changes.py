@@ -51,7 +51,8 @@ from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEnt
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.syntax import parse_python
-from patchkit.python.modules import FunctionNode, Modules
+from patchkit.python.bodies import FunctionNode
+from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
 from patchkit.recipes.rule import Recipe, Rule
 from patchkit.recipes.sites import Site, engine_version

@@ -34,7 +34,8 @@ from patchkit.model.objects import TreeId
 from patchkit.model.outcome import PatchResult
 from patchkit.model.syntax import parse_python
 from patchkit.model.tree import ObjectSource
-from patchkit.python.modules import FunctionNode, Imported, Modules, read_namespace
+from patchkit.python.bodies import FunctionNode
+from patchkit.python.modules import Imported, Modules, read_namespace
 from patchkit.python.resolve import Code, Resolver
 from patchkit.stack.build import Stack
 

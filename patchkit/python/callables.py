@@ -15,8 +15,8 @@ from enum import Enum
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.python.bodies import FunctionNode, blocks_of, walk
 from patchkit.python.inference import Bound, Instance, NameScope, Unknown, Value, Values
-from patchkit.python.modules import FunctionNode, blocks_of
 from patchkit.python.resolve import (
     Code,
     Inherited,
@@ -295,12 +295,12 @@ def _passed_on(node: FunctionNode, more: str) -> list[ast.Call]:
     """The calls that a function passes its `**more` on to; none if it uses it in any other way."""
     calls = [
         call
-        for call in ast.walk(node)
+        for call in walk(node)
         if isinstance(call, ast.Call)
         for each in call.keywords
         if each.arg is None and isinstance(each.value, ast.Name) and each.value.id == more
     ]
-    used = sum(isinstance(each, ast.Name) and each.id == more for each in ast.walk(node))
+    used = sum(isinstance(each, ast.Name) and each.id == more for each in walk(node))
     return calls if used == len(calls) else []
 
 
@@ -601,7 +601,7 @@ def _keys(node: ast.expr, scope: NameScope, call: ast.Call) -> _Keys:
         return _Keys()
     between = [
         each
-        for each in ast.walk(scope.node)
+        for each in walk(scope.node)
         if start.lineno < getattr(each, "lineno", 0) <= call.lineno and each is not call
     ]
     if any(isinstance(each, ast.stmt) and _gives(each, node.id) is not None for each in between):

@@ -15,7 +15,8 @@ from itertools import islice, product
 
 from msgspec import Struct, field
 
-from patchkit.python.modules import FunctionNode, Module
+from patchkit.python.bodies import FunctionNode, walk
+from patchkit.python.modules import Module
 from patchkit.python.resolve import Code, Resolver
 
 # Where a function or module gives a name its value, and with which way into the expression.
@@ -127,7 +128,7 @@ def attributes_of(owner: ast.ClassDef) -> Attributes:
                 if given is not None:
                     found.values.setdefault(name, []).append((given, ()))
     for method in (each for each in owner.body if isinstance(each, FunctionNode)):
-        for node in ast.walk(method):
+        for node in walk(method):
             _set_by(node, method, found)
     return found
 
@@ -382,7 +383,7 @@ class Evaluator(Struct):
         if default is not None:
             yield from self._literals(ScopedExpression(default, spot.module, ()))
         called = False
-        for call in ast.walk(spot.module.syntax):
+        for call in walk(spot.module.syntax):
             if isinstance(call, ast.Call) and callee(call) == function.name:
                 called = True
                 argument = given(call, function, name)

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
+from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Attributes, attributes_of, parameter_names
-from patchkit.python.modules import FunctionNode, Imported, Module, Namespace, read_namespace
+from patchkit.python.modules import Imported, Module, Namespace, read_namespace
 from patchkit.python.resolve import (
     Absent,
     Code,
@@ -86,8 +87,11 @@ class Values(Struct):
     _underway: set[tuple[int, int]] = field(default_factory=set)
     _cuts: int = 0
 
-    def forget(self) -> None:
-        """Forget what was followed through other modules, but not what a syntax tree alone says."""
+    def forget(self, *, nodes: bool) -> None:
+        """Forget what was followed through others, and with `nodes` what syntax alone says."""
+        if nodes:
+            self._locals.clear()
+            self._attributes.clear()
         self._members.clear()
         self._bound.clear()
 

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
 from patchkit.model.syntax import parse_python
+from patchkit.python.bodies import Bodies, FunctionNode, blocks_of, first_line, fold, is_plain
 
 # What the names in a Python module or class are bound to, read off its syntax; nothing is run.
-
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Imported(Struct, frozen=True):
@@ -93,16 +92,6 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield from blocks_of(statement)
 
 
-def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks within a statement, those of a definition, too."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(statement, name, None)
-        if isinstance(block, list):
-            yield block
-    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield part.body
-
-
 def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -160,8 +149,9 @@ Read = Callable[[str], bytes | None]
 class Module(Struct, frozen=True, eq=False):
     """A module; `path` is "" for a folder without `__init__.py`, `tree` names where it is from.
 
-    `problem` says why it could not be read: then nothing is known of its names. `rebinds`: it may
-    bind names where `read_namespace` does not look (walrus, patterns), or by `global`.
+    `problem` says why it could not be read: then nothing is known of its names. `importing` are the
+    lines where an import may be, `rebinding` those where names may be bound where `read_namespace`
+    does not look (walrus, patterns), or by `global`.
     """
 
     name: str
@@ -171,7 +161,16 @@ class Module(Struct, frozen=True, eq=False):
     syntax: ast.Module  # without statements where `problem` says why
     problem: str = ""
     tree: str = ""
-    rebinds: bool = False
+    importing: Sequence[int] = ()
+    rebinding: Sequence[int] = ()
+
+    def may_import(self, statement: ast.stmt) -> bool:
+        """Whether there may be an import in a statement."""
+        return _is_among(self.importing, statement)
+
+    def may_rebind(self, statement: ast.stmt) -> bool:
+        """Whether a statement may bind names where `read_namespace` does not look."""
+        return _is_among(self.rebinding, statement)
 
     def absolute(self, imported: Imported) -> str:
         """The module that an import in this module names, "" if it leads out of the packages."""
@@ -184,8 +183,43 @@ class Module(Struct, frozen=True, eq=False):
         return ".".join([*parts[:kept], *([imported.module] if imported.module else [])])
 
 
-#: Modules of one tree by name, path and contents.
-ParsedModules = dict[tuple[str, str, bytes | None], Module]
+#: So many bytes of sources are held as whole syntax trees, some thirty times their size.
+_WHOLE = 2_000_000
+
+
+class ParsedModules:
+    """Modules of the versions of one tree, each parsed once.
+
+    `known` has them by name, path and contents. What was parsed is folded when its sources have
+    more than `most` bytes, but not before `rest` is called: until then nobody loses a node.
+    """
+
+    def __init__(self, most: int = _WHOLE) -> None:
+        self.known: dict[tuple[str, str, bytes | None], Module] = {}
+        self._most = most
+        self._whole: list[tuple[ast.Module, bytes]] = []
+        self._bodies = Bodies()
+        self._size = 0
+
+    def module(self, name: str, path: str, data: bytes | None, tree: str) -> Module:
+        """A module by its name, path and contents."""
+        key = name, path, data
+        if key not in self.known:
+            module = self.known[key] = _parsed(name, path, data, tree)
+            self._whole.append((module.syntax, data or b""))
+            self._size += len(data or b"")
+        return self.known[key]
+
+    def rest(self) -> bool:
+        """Fold what was parsed, if it is much; then no node of a function's body may be held."""
+        if self._size + self._bodies.size <= self._most:
+            return False
+        for syntax, data in self._whole:
+            fold(syntax, data, self._bodies)
+        self._whole.clear()
+        self._size = 0
+        self._bodies.close()
+        return True
 
 
 class Modules:
@@ -204,7 +238,7 @@ class Modules:
         parsed: ParsedModules | None = None,
     ) -> None:
         self._read = read
-        self._parsed = parsed if parsed is not None else {}
+        self._parsed = parsed if parsed is not None else ParsedModules()
         self.tree = tree
         self._prefix = f"{root}/" if root else ""
         self._files = frozenset(path for path in paths if path.endswith(".py"))
@@ -250,11 +284,7 @@ class Modules:
             return None
         if not path:
             return Module(name, "", True, Namespace(), ast.Module([], []), tree=self.tree)
-        key = name, path, self._read(path)
-        if key not in self._parsed:
-            is_package = path.endswith("/__init__.py")
-            self._parsed[key] = _parsed(*key, is_package, self.tree)
-        return self._parsed[key]
+        return self._parsed.module(name, path, self._read(path), self.tree)
 
 
 class JoinedModules(Modules):
@@ -330,9 +360,8 @@ class _OneOther(Modules):
         home = others.at(path)
         self._name = home.name if home is not None else None
         if home is not None:
-            is_there = data is not None
-            made = _parsed(home.name, path, data, home.is_package) if is_there else None
-            self._known[home.name] = made
+            there = data is not None
+            self._known[home.name] = _parsed(home.name, path, data) if there else None
 
     def module(self, name: str) -> Module | None:
         """See Modules."""
@@ -353,15 +382,39 @@ def _slashes(path: str) -> Iterable[int]:
     return (index for index, character in enumerate(path) if character == "/")
 
 
-def _parsed(name: str, path: str, data: bytes | None, is_package: bool, tree: str = "") -> Module:
-    syntax, problem = parse_python(data or b"")
-    if data is None:
-        problem = LACKING
-    names = read_namespace(syntax.body)
-    rebinds = data is not None and _REBINDS.search(data) is not None
-    return Module(name, path, is_package, names, syntax, problem, tree, rebinds)
+def _parsed(name: str, path: str, data: bytes | None, tree: str = "") -> Module:
+    text = data or b""
+    syntax, problem = parse_python(text)
+    return Module(
+        name,
+        path,
+        path.endswith("/__init__.py"),
+        read_namespace(syntax.body),
+        syntax,
+        LACKING if data is None else problem,
+        tree,
+        _lines_with(_IMPORTS, text),
+        _lines_with(_REBINDS, text),
+    )
 
 
+_IMPORTS = re.compile(rb"\bimport\b")
 _REBINDS = re.compile(
     rb":=|^[ \t\f]*(?:match|case|global|nonlocal)\b|[;:][ \t]*(?:global|nonlocal)\b", re.M
 )
+
+
+def _lines_with(words: re.Pattern[bytes], data: bytes) -> Sequence[int]:
+    """The lines that have one of the words; all where they are not plain to see."""
+    found, line, counted = list[int](), 1, 0
+    for each in words.finditer(data):
+        line += data.count(b"\n", counted, each.start())
+        counted = each.start()
+        found.append(line)
+    return found if not found or is_plain(data) else range(1, len(data) + 1)
+
+
+def _is_among(lines: Sequence[int], statement: ast.stmt) -> bool:
+    """Whether one of the lines is in a statement."""
+    place = bisect_left(lines, first_line(statement))
+    return place < len(lines) and lines[place] <= (statement.end_lineno or 0)

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
+from patchkit.python.bodies import FunctionNode
 from patchkit.python.modules import (
     Binding,
-    FunctionNode,
     Imported,
     Module,
     Modules,

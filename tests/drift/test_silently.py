@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from patchkit.python.modules import FunctionNode, Modules
+from patchkit.python.bodies import FunctionNode
+from patchkit.python.modules import Modules
 from tests.drift.lines import edit, numbered
 from tests.ops.test_overrides import CORE, MOVED, RULES, overriding
 from tests.ops.test_overrides import SPEED as SPEED_FILES

@@ -1,6 +1,7 @@
 """Calls from one component into another: is what they call there, and does it take what they pass?
 
-`traversal` walks the code that runs on this machine (`conditions`) in the modules that a launch can
-load, `agreement` binds each call to the signature it finds, for all modules of a manifest,
-remembers it, and says what `check` prints of the `breaches`.
+`traversal` walks the code that runs on this machine in the modules that a launch can load, those
+that may lead elsewhere by their names alone (`contact`) whole; `examiner` binds each call to the
+signature it finds; `agreement` does so for all modules of a manifest and remembers it; `breaches`
+is what `check` prints of it.
 """

@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
+from sys import intern
 from unicodedata import normalize
 
 from msgspec import Struct, field
@@ -30,7 +31,8 @@ from patchkit.disk.result_cache import ResultCache
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.traversal import absolute_name
 from patchkit.model.syntax import parse_python
-from patchkit.python.modules import FunctionNode, JoinedModules, Module, Modules, Namespace
+from patchkit.python.bodies import FunctionNode, walk
+from patchkit.python.modules import JoinedModules, Module, Modules, Namespace
 from patchkit.python.resolve import Rebound
 
 _NAME = re.compile(rb"[A-Za-z_]\w*")
@@ -158,30 +160,11 @@ class Contacts(Struct):
 
 
 def _words(data: bytes) -> frozenset[str]:
-    """Everything in a text that may be an identifier, as Python spells it."""
+    """All in a text that may be an identifier, as Python spells it; held once for all texts."""
     if data.isascii():
-        return frozenset(map(bytes.decode, set(_NAME.findall(data))))
-    return frozenset(_ANY_NAME.findall(normalize("NFKC", data.decode("utf-8", "replace"))))
-
-
-def _met_at(
-    tree: str, own: Modules, modules: JoinedModules, others: Mapping[str, Iterable[str]]
-) -> set[str]:
-    """The part of each other module's name at which it is no longer one of the tree's own."""
-    found: set[str] = set()
-    own_ones: dict[str, bool] = {}
-    for name in (each for several in others.values() for each in several):
-        parts = name.split(".")
-        for end, part in enumerate(parts, 1):
-            head = ".".join(parts[:end])
-            if head not in own_ones:
-                home = modules.home(head)
-                is_other = home is not None and home.tree != tree
-                own_ones[head] = not is_other and own.path_of(head) is not None
-            if not own_ones[head]:
-                found.add(part)
-                break
-    return found
+        return frozenset(map(intern, map(bytes.decode, set(_NAME.findall(data)))))
+    text = normalize("NFKC", data.decode("utf-8", "replace"))
+    return frozenset(map(intern, _ANY_NAME.findall(text)))
 
 
 class _Contact(Struct):
@@ -273,7 +256,7 @@ def _in_function(function: FunctionNode, imported: _Import) -> Iterator[_Flow]:
     inside: dict[str, set[str]] = {}
     shown: list[_Flow] = []
     local: list[_Flow] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.arg(arg=name, annotation=annotation):
                 local.append((name, _annotated(annotation)))
@@ -294,7 +277,7 @@ def _in_function(function: FunctionNode, imported: _Import) -> Iterator[_Flow]:
 
 def _in_class(body: Iterable[ast.stmt]) -> Iterator[_Flow]:
     """Of the names of a class that stands in a function."""
-    for node in (each for statement in body for each in ast.walk(statement)):
+    for node in (each for statement in body for each in walk(statement)):
         if isinstance(node, ast.stmt):
             yield from _bound_by(node)
 
@@ -320,7 +303,7 @@ def _bound_by(node: ast.stmt, *, local: bool | None = None) -> Iterator[_Flow]:
             targets, leads = [target], _annotated(annotation) | _names(given)
         case _:
             return
-    for each in (part for target in targets for part in ast.walk(target)):
+    for each in (part for target in targets for part in walk(target)):
         if not isinstance(getattr(each, "ctx", None), ast.Store):
             continue
         if isinstance(each, ast.Name) and local is not False:
@@ -353,7 +336,7 @@ def _annotated(node: ast.expr | None) -> frozenset[str]:
 
 
 def _each_name(node: ast.expr | None, read: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    for each in ast.walk(node) if node is not None else ():
+    for each in walk(node) if node is not None else ():
         match each:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 yield name

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.python.bodies import FunctionNode, blocks_of, walk
 from patchkit.python.inference import NameScope, Values, parameters_of
-from patchkit.python.modules import FunctionNode, Imported, Module, blocks_of, read_namespace
+from patchkit.python.modules import Imported, Module, read_namespace
 from patchkit.python.resolve import Code
 
 # Which branches run, by what a manifest says of the machine: true, false or not known.
@@ -146,13 +147,14 @@ class Traversal(Struct, frozen=True):
                     yield from self._imports(otherwise if holds is not True else (), scope)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     pass
-                case _:
+                case _ if scope.module.may_import(statement):
                     for block in blocks_of(statement):
                         yield from self._imports(block, scope)
 
     def _block(self, body: Sequence[ast.stmt], spot: UseSpot) -> Iterator[CodeUse]:
         for statement in body:
-            yield from self._statement(statement, spot)
+            if self.calls or spot.scope.module.may_import(statement):
+                yield from self._statement(statement, spot)
             if isinstance(statement, _ENDS) or self._always_ends(statement, spot):
                 return
 
@@ -242,11 +244,11 @@ class Traversal(Struct, frozen=True):
 
     def _hidden(self, spot: UseSpot, node: FunctionNode) -> frozenset[str]:
         """Names that the function binds where `read_namespace` does not look: walrus, patterns."""
-        if not spot.scope.module.rebinds:
+        if not spot.scope.module.may_rebind(node):
             return frozenset()
         known = self.conditions.values.local_names(node).names
         names: set[str] = set()
-        for each in ast.walk(node):
+        for each in walk(node):
             match each:
                 case ast.NamedExpr(target=ast.Name(id=name)):
                     names.add(name)
@@ -305,7 +307,7 @@ class Traversal(Struct, frozen=True):
         inner = spot
         for each in node.generators:
             yield from self._expression(each.iter, inner)
-            names = (n.id for n in ast.walk(each.target) if isinstance(n, ast.Name))
+            names = (n.id for n in walk(each.target) if isinstance(n, ast.Name))
             inner = _hiding(inner, frozenset(names))
             for test in each.ifs:
                 yield from self._expression(test, inner)
@@ -319,7 +321,7 @@ def _asking(spot: UseSpot, test: ast.expr) -> UseSpot:
     """The place behind a test that may or may not hold: what it asks for."""
     asked: set[str] = set()
     versioned = spot.versioned
-    for each in ast.walk(test):
+    for each in walk(test):
         match each:
             case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str() as name)]):
                 asked.add(name)

@@ -13,8 +13,9 @@ from hashlib import sha256
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Evaluator
-from patchkit.python.modules import FunctionNode, Module, Modules, imported_names
+from patchkit.python.modules import Module, Modules, imported_names
 from patchkit.python.resolve import (
     Absent,
     Code,

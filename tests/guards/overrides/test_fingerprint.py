@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from patchkit.guards.overrides.replacements import body_hash, parameters_in, signature_of
-from patchkit.python.modules import FunctionNode
+from patchkit.python.bodies import FunctionNode
 
 PLAIN = '''
 @wraps(f"x{a!r:>{w}}")

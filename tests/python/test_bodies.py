@@ -1,0 +1,95 @@
+"""Functions' bodies left in the text: whoever looks finds what was parsed, at the same place."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio.tasks
+import inspect
+import typing
+from pathlib import Path
+
+import pytest
+
+from patchkit.model.syntax import parse_python
+from patchkit.python.bodies import Bodies, blocks_of, fold, walk
+from patchkit.python.modules import Modules
+
+ODD = {
+    "a line of its own, or none": "def f(): return 1\ndef g(a,\n  b): return 2; pass\n",
+    "after a backslash": "def f(): \\\n    return 1\n",
+    "decorated in the body": "def f():\n    # why\n    @ g\n    def h(): pass\n    return h\n",
+    "a text that leaves the block": 'def f():\n    """a\nb\n"""\n    return """\nc"""\nx = 1\n',
+    "brackets and comments that leave it": "def f():\n    x = [\n1,\n]\n# no\n    return x\n",
+    "tabs": "class C:\n\tdef f(self):\n\t\tif self:\n\t\t\treturn 1\n\t\treturn 2\n",
+    "no end of line": "async def f():\n    await g()\n    async with h() as i: yield i",
+    "beyond ASCII": "é = 1\ndef ü(ö='ß'):\n    return é, 'ß', ö\n",
+    "in a block": "try:\n    def f():\n        return 1\nexcept E:\n    def f():\n        pass\n",
+    "scopes": "def f():\n    x = 1\n    def g():\n        nonlocal x\n        global y\n",
+    "another encoding": "# -*- coding: latin-1 -*-\ndef f():\n    return '\xe9'\n",
+    "said to be UTF-8": "#!/bin/python\n# coding: utf8\ndef f():\n    return '\xe9'\n",
+    "other ends of lines": "def f():\r\n    return 1\r\ndef g():\r    return 2\r",
+}  # fmt: skip
+
+
+def shown(tree: ast.AST) -> str:
+    text = ast.dump(tree, include_attributes=True).replace("_FoldedAsync(", "AsyncFunctionDef(")
+    return text.replace("_Folded(", "FunctionDef(")
+
+
+def read(text: str) -> bytes:
+    return text.encode("latin-1" if "latin-1" in text else "utf-8")
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_a_body_that_is_looked_into_again_is_what_it_was(case: str) -> None:
+    data, bodies = read(ODD[case]), Bodies()
+    tree, problem = parse_python(data)
+    assert not problem
+    fold(tree, data, bodies)
+    for _ in range(2):
+        assert shown(tree) == shown(parse_python(data)[0])
+        bodies.close()
+        assert (bodies.opened, bodies.size) == ([], 0)
+
+
+@pytest.mark.parametrize("module", [argparse, asyncio.tasks, inspect, typing])
+def test_law_of_whole_modules(module: object) -> None:
+    data, bodies = Path(inspect.getfile(module)).read_bytes(), Bodies()  # type: ignore[arg-type]
+    tree, whole = parse_python(data)[0], parse_python(data)[0]
+    fold(tree, data, bodies)
+    functions = [e for e in walk(tree) if isinstance(e, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert shown(tree) == shown(whole)
+    assert len(data) / 2 < bodies.size < len(data)
+    assert 0 < len(bodies.opened) < len(functions)  # a function in a function has its body
+
+
+def test_what_needs_no_body_opens_none() -> None:
+    data, bodies = b"class C:\n    def f(self, a=1) -> int:\n        return a\n", Bodies()
+    tree, _ = parse_python(data)
+    fold(tree, data, bodies)
+    (owner,) = tree.body
+    ((function,),) = blocks_of(owner)
+    assert isinstance(function, ast.FunctionDef)
+    assert (function.name, ast.unparse(function.args), bodies.opened) == ("f", "self, a=1", [])
+    assert [type(each).__name__ for each in function.body] == ["Return"]
+    assert bodies.opened == [function]
+
+
+def test_walk_meets_what_ast_walk_meets() -> None:
+    left_out = ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop
+    text = Path(inspect.getfile(typing)).read_bytes()
+    text += b"match a:\n    case [*b, {**c}] | d(e=1): lambda f, /, *, g=1: not a + b < -c\n"
+    tree, _ = parse_python(text)
+    assert list(walk(tree)) == [each for each in ast.walk(tree) if not isinstance(each, left_out)]
+
+
+@pytest.mark.parametrize(("ending", "is_plain"), [("\n", True), ("\r\n", False), ("\r", False)])
+def test_lines_that_may_import_or_bind(ending: str, is_plain: bool) -> None:
+    text = "import a\ndef f():\n    x = 1\n    from b import c\ndef g():\n    if (y := 1): pass\n"
+    data = text.replace("\n", ending).encode()
+    module = Modules(["m.py"], lambda _: data).module("m")
+    assert module is not None
+    _, f, g = module.syntax.body
+    assert (module.may_import(f), module.may_rebind(g)) == (True, True)
+    assert (module.may_import(g), module.may_rebind(f)) == (not is_plain, not is_plain)
