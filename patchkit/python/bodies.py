@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct, field
@@ -67,8 +68,8 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
                 nodes += [inner for inner in value if isinstance(inner, ast.AST)]
 
 
-#: What keeps lines, or the meaning of bytes, from being plain to see.
-_ODD = re.compile(rb"\r|\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8\b)", re.I)
+#: What says that a file is not UTF-8, in one of its first two lines.
+_ENCODED = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8\b)", re.I)
 
 
 def is_plain(data: bytes) -> bool:
@@ -77,7 +78,7 @@ def is_plain(data: bytes) -> bool:
         data.decode()
     except UnicodeDecodeError:
         return False
-    return _ODD.search(data) is None
+    return b"\r" not in data and _ENCODED.match(data) is None
 
 
 class Bodies(Struct):
@@ -103,7 +104,7 @@ def fold(tree: ast.Module, data: bytes, bodies: Bodies) -> None:
     """
     if not is_plain(data):
         return
-    starts = [0, *(each.end() for each in re.finditer(rb"\n", data)), len(data)]
+    starts = [0, *accumulate(len(each) for each in data.splitlines(keepends=True))]
     for function in _functions(tree.body):
         inner = function.body[0]
         first = first_line(inner)

@@ -81,6 +81,7 @@ class Values(Struct):
     resolver: Resolver
     _locals: dict[ast.AST, Namespace] = field(default_factory=dict)
     _attributes: dict[ast.ClassDef, Attributes] = field(default_factory=dict)
+    _tops: dict[tuple[Module, str], tuple[Thing, ...]] = field(default_factory=dict)
     _members: dict[tuple[Value, str], tuple[Value, ...]] = field(default_factory=dict)
     _bound: dict[tuple[int, str], tuple[Value, ...]] = field(default_factory=dict)
     _naming: set[tuple[int, str]] = field(default_factory=set)
@@ -92,6 +93,7 @@ class Values(Struct):
         if nodes:
             self._locals.clear()
             self._attributes.clear()
+        self._tops.clear()
         self._members.clear()
         self._bound.clear()
 
@@ -159,12 +161,19 @@ class Values(Struct):
         if place is not None and name in place.hidden:
             yield Unknown(f"{name} is bound in an expression")
             return
-        things = self.resolver.evaluate(scope.module, ast.Name(name, ast.Load()))
+        things = self._at_top(scope.module, name)
         if all(isinstance(each, Absent) for each in things) and hasattr(builtins, name):
             yield Outside(f"builtins.{name}")
             return
         for thing in things:
             yield from self._followed(thing)
+
+    def _at_top(self, module: Module, name: str) -> tuple[Thing, ...]:
+        """What a name means at the top of a module."""
+        if (module, name) not in self._tops:
+            found = self.resolver.evaluate(module, ast.Name(name, ast.Load()))
+            self._tops[module, name] = found
+        return self._tops[module, name]
 
     def _bound_in(self, place: NameScope, name: str) -> tuple[Value, ...]:
         """What a function binds a name to; () if it does not bind it.

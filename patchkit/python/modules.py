@@ -298,6 +298,7 @@ class JoinedModules(Modules):
         super().__init__((), lambda _: None)
         self._parts = parts
         self._places: dict[str, tuple[Modules | None, str | None]] = {}
+        self._given: dict[str, bool] = {}
         self.asked: set[str] = set()
 
     def module(self, name: str) -> Module | None:
@@ -307,7 +308,9 @@ class JoinedModules(Modules):
 
     def may_have(self, name: str) -> bool:
         """Whether a tree might have the module, by the packages that it gives."""
-        return any(_is_given(name, packages) for _, packages in self._parts)
+        if name not in self._given:
+            self._given[name] = any(_is_given(name, packages) for _, packages in self._parts)
+        return self._given[name]
 
     def is_lacking(self, name: str) -> bool:
         """Whether the module was looked at, and its contents cannot be fetched."""
@@ -393,25 +396,35 @@ def _parsed(name: str, path: str, data: bytes | None, tree: str = "") -> Module:
         syntax,
         LACKING if data is None else problem,
         tree,
-        _lines_with(_IMPORTS, text),
-        _lines_with(_REBINDS, text),
+        _lines_with(_IMPORTS, text, _IMPORTING),
+        _lines_with(_REBINDS, text, _REBINDING),
     )
 
 
-_IMPORTS = re.compile(rb"\bimport\b")
-_REBINDS = re.compile(
-    rb":=|^[ \t\f]*(?:match|case|global|nonlocal)\b|[;:][ \t]*(?:global|nonlocal)\b", re.M
+_IMPORTS = (b"import",)
+_IMPORTING = re.compile(rb".*\bimport\b")
+_REBINDS = (b":=", b"match", b"case", b"global", b"nonlocal")
+_REBINDING = re.compile(
+    rb".*:=|[ \t\f]*(?:match|case|global|nonlocal)\b|.*[;:][ \t]*(?:global|nonlocal)\b"
 )
 
 
-def _lines_with(words: re.Pattern[bytes], data: bytes) -> Sequence[int]:
-    """The lines that have one of the words; all where they are not plain to see."""
-    found, line, counted = list[int](), 1, 0
-    for each in words.finditer(data):
-        line += data.count(b"\n", counted, each.start())
-        counted = each.start()
-        found.append(line)
-    return found if not found or is_plain(data) else range(1, len(data) + 1)
+def _lines_with(words: Iterable[bytes], data: bytes, line: re.Pattern[bytes]) -> Sequence[int]:
+    """The lines of a kind that have one of the words; all where they are not plain to see."""
+    places = {data.rfind(b"\n", 0, place) + 1 for word in words for place in _places(word, data)}
+    found, number, counted = list[int](), 1, 0
+    for start in sorted(each for each in places if line.match(data, each)):
+        number += data.count(b"\n", counted, start)
+        counted = start
+        found.append(number)
+    return found if not places or is_plain(data) else range(1, len(data) + 1)
+
+
+def _places(word: bytes, data: bytes) -> Iterator[int]:
+    place = data.find(word)
+    while place >= 0:
+        yield place
+        place = data.find(word, place + 1)
 
 
 def _is_among(lines: Sequence[int], statement: ast.stmt) -> bool:

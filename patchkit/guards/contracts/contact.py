@@ -35,7 +35,8 @@ from patchkit.python.bodies import FunctionNode, walk
 from patchkit.python.modules import JoinedModules, Module, Modules, Namespace
 from patchkit.python.resolve import Rebound
 
-_NAME = re.compile(rb"[A-Za-z_]\w*")
+#: A space for each byte that is in no identifier.
+_APART = bytes(e if e > 127 or chr(e).isalnum() or e == ord("_") else ord(" ") for e in range(256))
 #: Stands for a name of another tree's among those that lead to a value; no name is spelled so.
 _OTHER = "<other>"
 #: A line that may import one of the packages.
@@ -114,15 +115,17 @@ class Contacts(Struct):
         contact.known |= {head.rpartition(".")[2] for head in heads if "." in head}
         left = dict(self._texts(tree))
         most = len(left) // _FEW
-        words = {name: _words(data) for name, data in left.items()}
+        words: dict[str, frozenset[str]] = {}
         tops = frozenset(head for head in heads if "." not in head)
         importing = re.compile(_IMPORTING % b"|".join(re.escape(each).encode() for each in tops))
-        near = [
-            name
-            for name, data in left.items()
-            if not words[name].isdisjoint(contact.known)
-            or (not words[name].isdisjoint(tops) and importing.search(data))
-        ]
+        near: list[str] = []
+        for name, data in left.items():
+            words[name] = there = _words(data)
+            meets = not there.isdisjoint(contact.known)
+            if meets or (not there.isdisjoint(tops) and importing.search(data)):
+                near.append(name)
+            if len(near) > most:
+                return None
         while near and not contact.is_open and len(contact.taken) + len(near) <= most:
             for name in near:
                 is_package = str(own.path_of(name)).endswith("/__init__.py")
@@ -161,10 +164,11 @@ class Contacts(Struct):
 
 def _words(data: bytes) -> frozenset[str]:
     """All in a text that may be an identifier, as Python spells it; held once for all texts."""
-    if data.isascii():
-        return frozenset(map(intern, map(bytes.decode, set(_NAME.findall(data)))))
-    text = normalize("NFKC", data.decode("utf-8", "replace"))
-    return frozenset(map(intern, _ANY_NAME.findall(text)))
+    found = list[str]()
+    for each in set(data.translate(_APART).split()):
+        text = each.decode("utf-8", "replace")
+        found += (text,) if text.isascii() else _ANY_NAME.findall(normalize("NFKC", text))
+    return frozenset(map(intern, found))
 
 
 class _Contact(Struct):
