@@ -19,8 +19,9 @@ from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import BrokenContract
-    from patchkit.guards.contracts.agreement import Agreement, Partner
+    from patchkit.guards.contracts.agreement import Agreement
     from patchkit.guards.contracts.breaches import ComponentAgreement
+    from patchkit.guards.contracts.known_modules import Partner
 
 
 class Agreements:
@@ -110,7 +111,7 @@ def partners_of(
 
     Their objects can be read until `stack` is closed. BadInputError if a stack is broken.
     """
-    from patchkit.guards.contracts.agreement import Partner  # noqa: PLC0415
+    from patchkit.guards.contracts.known_modules import Partner  # noqa: PLC0415
     from patchkit.machine.requirements import modules_asked_for, modules_of  # noqa: PLC0415
 
     given = set(modules_of(whole_environment(manifest).versions))

@@ -1,59 +1,350 @@
-"""The modules of a manifest's components as one program: each that can be loaded looked at once."""
+"""Each call bound to the signature that it finds; for a manifest, each module that can be loaded
+looked at once.
+
+A place is reported as broken only if everything that it can mean does not fit; where one of the
+meanings is not known, neither is the place.
+"""
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from fnmatch import fnmatchcase
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
-from threading import Lock
-from typing import Any
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.result_cache import (
-    ResultCache,
-    code_digest,
     memory_path,
     read_as,
     recall_as,
     remember,
 )
-from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.breaches import (
+    Breach,
     BrokenCall,
     ComponentAgreement,
     Examined,
     Explained,
+    OpenCall,
     joined,
 )
 from patchkit.guards.contracts.contact import Contacts
-from patchkit.guards.contracts.examiner import TOO_DEEP, Examiner
+from patchkit.guards.contracts.known_modules import (
+    FoundAnswer,
+    KnownModules,
+    ModuleAnswers,
+    Partner,
+    facts_of,
+    known_modules,
+)
 from patchkit.guards.contracts.traversal import (
+    CodeUse,
     Conditions,
     Traversal,
+    UseSpot,
+    absolute_name,
     loaded_by,
 )
-from patchkit.manifest.values import Contracts, Location
-from patchkit.python.inference import Values
-from patchkit.python.modules import JoinedModules, Module, Modules, ParsedModules
-from patchkit.python.resolve import Resolver
+from patchkit.manifest.values import Contracts, DeclaredCall
+from patchkit.python.callables import (
+    Arguments,
+    Called,
+    CallFault,
+    CallMismatch,
+    Opaque,
+    accepts,
+    arguments_of,
+    how_called,
+    mismatches,
+)
+from patchkit.python.inference import Bound, Instance, Value, Values
+from patchkit.python.modules import Imported, JoinedModules, Module, Modules
+from patchkit.python.resolve import Absent, Code, Inherited, Outside, Resolver
 from patchkit.recipes.rule import Scope as Files
 
-#: The code that decides what the same trees come to.
-_CODE = ("guards/contracts", "python")
+_NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})
+#: Who asks for a version has a reason to call in another way.
+_VERSIONED = "a test of a version or signature decides whether it runs"
+_NO_FIT = frozenset({"TypeError"})
+#: Why nothing is known of the rest of a module.
+_TOO_DEEP = "what comes from here on is nested too deeply"
 
 
-class Partner(Struct, frozen=True):
-    """A component that takes part: its tree as patched, and what the manifest says of it."""
+class Examiner(Struct):
+    """Looks at modules of the component `tree`.
 
-    name: str  # the component's
-    tree: TreeView
-    declared: Contracts  # what the manifest says of its calls
+    `given` are globs of first names of modules that come from elsewhere; None: imports of packages
+    that no component gives are not judged. `calls` are declared receivers.
+    """
+
+    tree: str
+    modules: JoinedModules
+    values: Values
+    traversal: Traversal
+    calls: Sequence[DeclaredCall] = ()
+    given: Collection[str] | None = None
+    _broken: list[BrokenCall] = field(default_factory=list)
+    _open: list[OpenCall] = field(default_factory=list)
+    _bound: int = 0
+    _used: set[int] = field(default_factory=set)
+
+    def examine(self, module: Module, *, calls: bool = True) -> Examined:
+        """Everything that a module uses of other components, or what it imports alone.
+
+        It follows from the module and from what it leads to alone, whatever was examined before.
+        """
+        self._broken, self._open, self._bound, self._used = [], [], 0, set()
+        try:
+            for found in self.traversal.walk(module, calls=calls):
+                match found.node:
+                    case ast.Import() | ast.ImportFrom():
+                        self._import(module, found)
+                    case ast.Call() as call:
+                        self._call(module, call, found.spot)
+                    case ast.Attribute() as name:
+                        self._name(module, name, found.spot)
+        except RecursionError:
+            self._open.append(OpenCall(module.path, 1, "", module.name, _TOO_DEEP))
+        if module.problem:
+            self._open.append(OpenCall(module.path, 1, "", module.name, module.problem))
+        return Examined(
+            broken=tuple(self._broken),
+            open=tuple(self._open),
+            bound=self._bound,
+            used=tuple(sorted(self._used)),
+        )
+
+    # -- imports -------------------------------------------------------------------------------
+
+    def _import(self, module: Module, found: CodeUse) -> None:
+        if found.spot.caught & _NO_IMPORT:
+            return
+        if isinstance(found.node, ast.Import):
+            for alias in found.node.names:
+                self._module(module, found, alias.name)
+            return
+        assert isinstance(found.node, ast.ImportFrom)
+        name = absolute_name(module, found.node)
+        if not name or not self._module(module, found, name):
+            return
+        home = self.modules.home(name)
+        if home is not None and home.tree == self.tree:
+            return
+        for alias in found.node.names:
+            things = list(self.values.resolver.imported(module, Imported(name, alias.name, 0)))
+            if alias.name != "*" and all(isinstance(each, Absent) for each in things):
+                inner = self.modules.home(f"{name}.{alias.name}")
+                if things and inner is None:
+                    provider = home.tree if home is not None else ""
+                    what = f"{name} has no {alias.name}"
+                    self._tell(Breach.NAME, module, found, f"{name}.{alias.name}", what, provider)
+
+    def _module(self, module: Module, found: CodeUse, name: str) -> bool:
+        """Whether a module that is imported belongs to a component and is there."""
+        if self.modules.path_of(name) is not None:
+            return True
+        provider = self._nearest(name)
+        if not provider:
+            self._package(module, found, name)
+        elif provider != self.tree:
+            what = f"there is no module {name}"
+            self._tell(Breach.MODULE, module, found, name, what, provider)
+        return False
+
+    def _package(self, module: Module, found: CodeUse, name: str) -> None:
+        """A package that no component gives."""
+        first = name.partition(".")[0]
+        if self.modules.path_of(first) is not None:  # a namespace of several distributions
+            first = ".".join(name.split(".")[:2])
+        known = self.given is None or first in sys.stdlib_module_names
+        if not known and not any(fnmatchcase(first, glob) for glob in self.given or ()):
+            what = f"no component or requirement provides {first}"
+            self._tell(Breach.PACKAGE, module, found, first, what, "")
+
+    def _nearest(self, name: str) -> str:
+        """The component that has the package which a missing module would be in."""
+        return self.modules.tree_around(name.rpartition(".")[0])
+
+    def _tell(  # noqa: PLR0917
+        self,
+        breach: Breach,
+        module: Module,
+        found: CodeUse,
+        target: str,
+        what: str,
+        provider: str,
+    ) -> None:
+        place = (module.path, found.node.lineno, found.spot.within)
+        if found.spot.versioned:
+            self._open.append(OpenCall(*place, target, f"{what}; {_VERSIONED}"))
+        else:
+            self._broken.append(BrokenCall(breach, self.tree, *place, target, what, provider))
+
+    # -- names ---------------------------------------------------------------------------------
+
+    def _name(self, module: Module, node: ast.Attribute, spot: UseSpot) -> None:
+        """A dotted name that leads into a module of another component."""
+        if spot.caught & _NO_NAME or node.attr in spot.asked or not _is_dotted(node.value):
+            return
+        if node.attr.startswith("__"):  # the loader gives modules some by itself
+            return
+        bases = self.values.of(spot.scope, node.value)
+        if not all(isinstance(each, Module) and self._is_foreign(each) for each in bases):
+            return
+        found = [each for base in bases for each in self.values.member(base, node.attr)]
+        if found and all(isinstance(each, Absent) for each in found):
+            base = bases[0]
+            assert isinstance(base, Module)
+            what = f"{base.name} has no {node.attr}"
+            at = CodeUse(node, spot)
+            self._tell(Breach.NAME, module, at, f"{base.name}.{node.attr}", what, base.tree)
+
+    def _is_foreign(self, module: Module) -> bool:
+        return bool(module.path) and module.tree != self.tree
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def _call(self, module: Module, call: ast.Call, spot: UseSpot) -> None:
+        declared = self._declared(module, call)
+        if not declared and isinstance(call.func, ast.Attribute):
+            self._name(module, call.func, spot)
+        found = declared or self.values.of(spot.scope, call.func)
+        called = [how_called(self.values, each) for each in found]
+        foreign = [e for e in called if isinstance(e, Called) and e.tree != self.tree]
+        opaque = [
+            (value, each)
+            for value, each in zip(found, called, strict=True)
+            if isinstance(each, Opaque) and not isinstance(value, Absent | Outside)
+        ]
+        if not foreign:
+            told = [each for value, each in opaque if self._leads_out(value)]
+            if told:
+                self._leave_open(module, call, spot, told[0].why)
+            elif not declared and isinstance(call.func, ast.Attribute):
+                self._method(module, call, spot)
+            return
+        if opaque:
+            self._leave_open(module, call, spot, opaque[0][1].why)
+        elif len(foreign) == len(called):
+            self._bind(module, call, spot, foreign)
+        else:
+            self._bound += 1
+
+    def _leads_out(self, value: Value) -> bool:
+        """Whether a value is something of another component."""
+        match value:
+            case Bound(function=Code(module=home) | Inherited(owner=Code(module=home))):
+                return home.tree != self.tree
+            case Instance(owner=Code(module=home)) | Inherited(owner=Code(module=home)):
+                return home.tree != self.tree
+            case Code(module=home):
+                return home.tree != self.tree
+        return False
+
+    def _method(self, module: Module, call: ast.Call, spot: UseSpot) -> None:
+        """A method that an object of another component's class has not."""
+        assert isinstance(call.func, ast.Attribute)
+        name = call.func.attr
+        if spot.caught & _NO_NAME or name in spot.asked:
+            return
+        bases = self.values.of(spot.scope, call.func.value)
+        if not bases or not all(isinstance(e, Instance) and e.exact for e in bases):
+            return
+        found = [each for base in bases for each in self.values.member(base, name)]
+        if not all(isinstance(each, Absent) for each in found):
+            return
+        base = bases[0]
+        assert isinstance(base, Instance)
+        owner = base.owner
+        if owner.module.tree != self.tree:
+            place = f"{owner.module.name}.{owner.qualified}"
+            at, target = CodeUse(call, spot), f"{place}.{name}"
+            self._tell(Breach.NAME, module, at, target, f"{place} has no {name}", owner.module.tree)
+
+    def _bind(
+        self, module: Module, call: ast.Call, spot: UseSpot, targets: Sequence[Called]
+    ) -> None:
+        given = arguments_of(call, spot.scope)
+        wrong = [self._mismatches(each, given) for each in targets]
+        if not all(wrong) or spot.caught & _NO_FIT:
+            doubtful = [n for n in given.perhaps if not any(self._takes(e, n) for e in targets)]
+            if doubtful:
+                why = f"{targets[0].name} takes no {', '.join(doubtful)}, given on some ways"
+                self._leave_open(module, call, spot, why)
+            else:
+                self._bound += 1
+            return
+        target, first = targets[0], wrong[0]
+        if spot.versioned:
+            what = "; ".join(each.text for each in first)
+            self._leave_open(module, call, spot, f"{target.name} {what}; {_VERSIONED}")
+            return
+        crossed = all(each.misfit is CallFault.CROSSED for each in first)
+        self._broken.append(
+            BrokenCall(
+                breach=Breach.CROSSED if crossed else Breach.ARGUMENTS,
+                component=self.tree,
+                path=module.path,
+                line=call.lineno,
+                within=spot.within,
+                target=target.name,
+                what="; ".join(each.text for each in first),
+                provider=target.tree,
+                defined=target.place,
+                signature=str(target.signature),
+            )
+        )
+
+    def _mismatches(self, target: Called, given: Arguments) -> tuple[CallMismatch, ...]:
+        found = mismatches(target.signature, given)
+        if found or not target.signature.more:
+            return found
+        names = dict.fromkeys(given.keywords)
+        unknown = tuple(each for each in names if not self._takes(target, each))
+        if not unknown:
+            return ()
+        text = f"takes no argument {', '.join(unknown)}, nor does what it passes them on to"
+        return (CallMismatch(CallFault.KEYWORD, unknown, text),)
+
+    def _takes(self, target: Called, keyword: str) -> bool:
+        return accepts(self.values, target, keyword)
+
+    def _leave_open(self, module: Module, call: ast.Call, spot: UseSpot, why: str) -> None:
+        text = ast.unparse(call.func)
+        self._open.append(OpenCall(module.path, call.lineno, spot.within, text, why))
+
+    def _declared(self, module: Module, call: ast.Call) -> tuple[Value, ...]:
+        """What the manifest says that a call leads to, () if nothing."""
+        for number, declared in enumerate(self.calls):
+            if (
+                Files(declared.files).covers(module.path)
+                and ast.unparse(call.func) == declared.call
+            ):
+                self._used.add(number)
+                return tuple(_as_called(each) for each in self.values.resolver.resolve(declared.to))
+        return ()
+
+
+def _as_called(thing: Value) -> Value:
+    """A method that a manifest names, as it is called on an object."""
+    if isinstance(thing, Code) and thing.owner and not isinstance(thing.node, ast.ClassDef):
+        return Bound(thing)
+    return thing
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+# All modules of a manifest, each of which is looked at once.
 
 
 class Agreement(Struct, frozen=True):
@@ -61,55 +352,6 @@ class Agreement(Struct, frozen=True):
 
     found: Mapping[str, Examined]
     modules: Mapping[str, int]
-
-
-#: So many answers about modules are kept that nobody asked for the last time, some 100 bytes each.
-_SPARE = 20_000
-
-
-class KnownModules(Struct, frozen=True):
-    """Modules of trees that were looked at, for versions of them in which most files are the same.
-
-    `answers` has what was found of single modules (None: nothing is kept), `trees` the last tree
-    of each component, `parsed` all its modules by their contents.
-    """
-
-    answers: ResultCache | None = None
-    trees: dict[str, tuple[TreeView, Modules]] = field(default_factory=dict)
-    parsed: dict[str, ParsedModules] = field(default_factory=dict)
-
-    def of(self, partner: Partner) -> Modules:
-        """The modules of a component's tree."""
-        name, tree = partner.name, partner.tree
-        known = self.trees.get(name)
-        if known is None or known[0] is not tree:
-            parsed = self.parsed.setdefault(name, ParsedModules())
-            modules = Modules(tree.files(), tree.data, partner.declared.root, name, parsed)
-            self.trees[name] = known = (tree, modules)
-        return known[1]
-
-    def rest(self) -> bool:
-        """Fold what was parsed, if it is much; then no node of a function's body may be held."""
-        folded = [each.rest() for each in self.parsed.values()]
-        return any(folded)
-
-
-#: Held by whoever looks: the answers of one serve the next, and memory has the trees of one look.
-_LOOKING = Lock()
-
-
-@contextmanager
-def known_modules(
-    cache: Path, partners: Sequence[Partner], given: Collection[str]
-) -> Iterator[KnownModules]:
-    """What earlier looks found of single modules, kept below the cache folder."""
-    facts = ["modules", *_facts(partners, given)]
-    with _LOOKING:
-        answers = ResultCache(memory_path(cache, "contracts", facts), _SPARE)
-        try:
-            yield KnownModules(answers)
-        finally:
-            answers.close()
 
 
 def agreement_of(
@@ -126,27 +368,6 @@ def agreement_of(
             kept = examine_partners(partners, given, each)
         remember(path, to_builtins(kept))
     return kept
-
-
-_NOWHERE = Location(Path(), 0)
-
-
-def facts_of(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
-    """All that an agreement follows from, for the name of a file that keeps it."""
-    return [*_facts(partners, given), [each.tree.oid for each in partners]]
-
-
-def _facts(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
-    """The same without the trees."""
-    facts = [[each.name, repr(_told(each.declared))] for each in partners]
-    version = list(sys.version_info[:2])  # the syntax that can be read
-    return [code_digest(*_CODE), version, facts, sorted(given)]
-
-
-def _told(declared: Contracts) -> Contracts:
-    """What an answer follows from: not the places in the manifest, nor what is explained."""
-    calls = tuple(replace(each, where=_NOWHERE) for each in declared.calls)
-    return replace(declared, calls=calls, absent=(), where=_NOWHERE)
 
 
 def explain(
@@ -221,67 +442,6 @@ def examine_module(
     return together.examine(name)
 
 
-#: So many answers are kept about one version of a module, for what it leads to differs.
-_ANSWERS = 6
-
-#: An answer that JSON can hold, and whether it is good for another run.
-_Found = tuple[Any, bool]
-
-
-class _ModuleAnswers(Struct, frozen=True):
-    """What was found of single modules, by their contents.
-
-    Invariant: an answer follows from the text of its module, from what the manifest says (the
-    key of the cache), and from what stands at the names that were asked for on the way to it:
-    which file of which tree, with what contents, and what modules that were loaded have given to
-    the one there. With each answer is a digest of that, over these names; it holds where the
-    digest is the same.
-    """
-
-    modules: JoinedModules  # of all components
-    trees: Mapping[str, TreeView]  # by component
-    answers: ResultCache | None  # None: nothing is kept
-    given: dict[str, str] = field(default_factory=dict)  # to a module, by others: what, by which
-    known: dict[str, str] = field(default_factory=dict)  # name -> what stands there
-
-    def of(self, question: str, name: str, find: Callable[[], _Found]) -> Any:
-        """The answer to a question about a module, kept or found."""
-        if self.answers is None:
-            return find()[0]
-        asked = f"{question} {name} {self._standing(name)}"
-        rows = self.answers.known(asked) or []
-        for names, digest, answer in rows:
-            if self._digest(names) == digest:
-                return answer
-        self.modules.asked.clear()
-        answer, is_good = find()
-        names = sorted(each for each in self.modules.asked if self.modules.may_have(each))
-        if is_good and not any(map(self.modules.is_lacking, (name, *names))):
-            row = [names, self._digest(names), answer]
-            self.answers.note(asked, [row, *rows[: _ANSWERS - 1]])
-        return answer
-
-    def note_given(self, giver: str, given: Iterable[tuple[str, str]]) -> None:
-        """A module has given something to others, from now on."""
-        for home, what in given:
-            row = f"{what} {giver} {self._standing(giver)}"
-            self.given[home] = f"{self.given.get(home, '')}\n{row}"
-
-    def _digest(self, names: Sequence[str]) -> str:
-        rows = (f"{self._standing(each)} {self.given.get(each, '')}" for each in names)
-        return sha256("\0".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:24]
-
-    def _standing(self, name: str) -> str:
-        """The file that is a module: its tree, path and blob; or a folder, or nothing."""
-        if name not in self.known:
-            path, home = self.modules.path_of(name), self.modules.home(name)
-            there = repr(path)
-            if home is not None and path:
-                there = f"{home.tree} {path} {self.trees[home.tree].files()[path]}"
-            self.known[name] = there
-        return self.known[name]
-
-
 class _Together(Struct, frozen=True):
     """The modules of all components as one program, and who looks at those of each."""
 
@@ -290,7 +450,7 @@ class _Together(Struct, frozen=True):
     resolver: Resolver
     traversal: Traversal
     examiners: Mapping[str, Examiner]  # by component
-    answers: _ModuleAnswers  # of earlier looks
+    answers: ModuleAnswers  # of earlier looks
     known: KnownModules
 
     @classmethod
@@ -315,7 +475,7 @@ class _Together(Struct, frozen=True):
             for each in partners
         }
         views = {each.name: each.tree for each in partners}
-        answers = _ModuleAnswers(modules, views, known.answers)
+        answers = ModuleAnswers(modules, views, known.answers)
         return cls(trees, modules, values.resolver, traversal, examiners, answers, known)
 
     def home(self, name: str) -> str:
@@ -369,7 +529,7 @@ class _Together(Struct, frozen=True):
         assert module is not None
         return module
 
-    def _imports(self, name: str) -> _Found:
+    def _imports(self, name: str) -> FoundAnswer:
         """The names that may be modules which a module loads."""
         module, names, whole = self._module(name), dict[str, None](), False
         with suppress(RecursionError):  # the examiner tells it
@@ -378,13 +538,13 @@ class _Together(Struct, frozen=True):
             whole = True
         return list(names), whole
 
-    def _gives(self, name: str) -> _Found:
+    def _gives(self, name: str) -> FoundAnswer:
         """Whether a module gives something to others, when all before it are loaded."""
         return self.resolver.gives(self._module(name)), True
 
-    def _uses(self, name: str, *, calls: bool) -> _Found:
+    def _uses(self, name: str, *, calls: bool) -> FoundAnswer:
         found = self.examiners[self.home(name)].examine(self._module(name), calls=calls)
-        return to_builtins(found), all(each.why != TOO_DEEP for each in found.open)
+        return to_builtins(found), all(each.why != _TOO_DEEP for each in found.open)
 
 
 def _assumed(declared: Contracts) -> Mapping[str, bool]:

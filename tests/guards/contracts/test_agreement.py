@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.guards.contracts.agreement import Partner, examine_partners, known_modules
+from patchkit.guards.contracts.agreement import examine_partners
 from patchkit.guards.contracts.breaches import Breach, Examined
+from patchkit.guards.contracts.known_modules import Partner, known_modules
 from tests.guards.contracts.trees import TextTree, agreed, contracts, declared
 
 LIB = {

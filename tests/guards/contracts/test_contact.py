@@ -7,13 +7,8 @@ from random import Random
 
 import pytest
 
-from patchkit.guards.contracts.agreement import (
-    Agreement,
-    KnownModules,
-    Partner,
-    examine_partners,
-    known_modules,
-)
+from patchkit.guards.contracts.agreement import Agreement, examine_partners
+from patchkit.guards.contracts.known_modules import KnownModules, Partner, known_modules
 from patchkit.python.modules import ParsedModules
 from tests.guards.contracts.trees import TextTree, contracts
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.contracts.agreement import Agreement, Partner, examine_partners
+from patchkit.guards.contracts.agreement import Agreement, examine_partners
+from patchkit.guards.contracts.known_modules import Partner
 from patchkit.manifest.values import Contracts, DeclaredCall, Location
 from patchkit.model.objects import FILE_MODE, TreeEntry, TreeId, make_object
 
