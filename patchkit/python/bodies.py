@@ -82,7 +82,7 @@ def is_plain(data: bytes) -> bool:
 
 
 class Bodies(Struct):
-    """The functions whose bodies were looked into again; `size` is that of their text, in bytes."""
+    """The functions that were `opened` again; `size` is that of their bodies' text, in bytes."""
 
     opened: list[_Folded | _FoldedAsync] = field(default_factory=list)
     size: int = 0

@@ -451,7 +451,7 @@ class _Together(Struct, frozen=True):
     traversal: Traversal
     examiners: Mapping[str, Examiner]  # by component
     answers: ModuleAnswers  # of earlier looks
-    known: KnownModules
+    known: KnownModules  # their modules, as they were parsed
 
     @classmethod
     def of(
