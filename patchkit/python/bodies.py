@@ -104,7 +104,7 @@ def fold(tree: ast.Module, data: bytes, bodies: Bodies) -> None:
     """
     if not is_plain(data):
         return
-    starts = [0, *accumulate(len(each) for each in data.splitlines(keepends=True))]
+    starts = [0, *accumulate(len(each) + 1 for each in data.split(b"\n"))]
     for function in _functions(tree.body):
         inner = function.body[0]
         first = first_line(inner)
