@@ -146,6 +146,22 @@ def fitted(files: Sequence[Scored], number: _Number) -> list[Step]:
     return [*fit(below), *fit(above)]
 
 
+def tables_of(files: Sequence[Scored]) -> Tables:
+    """The steps of both numbers.
+
+    Where the lines' step is the lower one it is said of the bytes, too (`worth`): such files tell
+    nothing of the bytes' own step, which is fitted to the others.
+    """
+    lines, first = fitted(files, _lines), fitted(files, _bytes)
+    most = max((each.share for each in lines), default=0.0)
+    asked = [
+        each
+        for each in files
+        if said(lines, each.score.lines) >= min(most, said(first, each.score.same_bytes))
+    ]
+    return {"lines": lines, "bytes": fitted(asked, _bytes)}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit, print the table, check it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -158,11 +174,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         [each for path in paths for each in read_scored(path, mirrors)]
         for paths in (options.fit, options.test)
     )
-    tables = {what: fitted(files, number) for what, number in _NUMBERS.items()}
-    rest: dict[str, Tables] = {}
-    for history in {each.history for each in files}:
-        own = [each for each in files if each.history != history]
-        rest[history] = {what: fitted(own, number) for what, number in _NUMBERS.items()}
+    tables = tables_of(files)
+    rest = {
+        history: tables_of([each for each in files if each.history != history])
+        for history in {each.history for each in files}
+    }
     for what, number in _NUMBERS.items():
         print(f"{what}: {len(files)} files of {len(rest)} histories")
         for step in tables[what]:
