@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -225,26 +225,30 @@ def require_bounded(rule: CodeRule) -> int:
     return looks
 
 
-def require_shallow(rule: CodeRule, looks: int, path: str, depth: int) -> None:
-    """BadInputError for a file that nests too deep for a rule."""
+def require_shallow(
+    rule: CodeRule, looks: int, path: str, is_deeper: Callable[[int], bool]
+) -> None:
+    """BadInputError for a file that nests too deep for a rule; `is_deeper` than so many levels."""
     most = DEEPEST.get(looks)
-    if most is not None and depth > most:
+    if most is not None and is_deeper(most):
         what = f"{path} nests more than {most} deep, too much for {rule.id}"
         raise BadInputError(Problem(what, str(rule.where), _HINT_FILE))
 
 
-def depth_of(root: SgNode, size: int) -> int:
-    """How deep a tree of so many characters nests, or any number up to that; no more is counted
-    than matters.
-    """
-    least = min(DEEPEST.values())
-    if size <= least:  # every level has a character
-        return size
-    level, depth = [root], 0
-    while level and depth <= max(DEEPEST.values()):
-        level = [child for node in level for child in node.children()]
+#: So many levels, at most, each character of a file adds to its tree.
+_LEVELS = 4
+
+
+def nests_deeper(root: SgNode, size: int, most: int) -> bool:
+    """Whether a tree of so many characters has more than `most` levels."""
+    # Invariant: `level` has all nodes at `depth` under which there may be a level beyond `most`:
+    # those with too few characters for that are left out, which are nearly all.
+    level, depth = [root] if size * _LEVELS > most else [], 1
+    while level and depth <= most:
+        children = [child for node in level for child in node.children()]
+        level = [each for each in children if len(each.text()) * _LEVELS >= most - depth]
         depth += 1
-    return depth
+    return bool(level)
 
 
 def require_apart(rule: CodeRule, path: str, *, text: int, steps: int) -> None:

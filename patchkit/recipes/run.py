@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -74,19 +75,37 @@ def may_match(data: bytes, needed: Needed) -> bool:
     return needed.search(data) is not None
 
 
+_Held = TypeVar("_Held")
+_Answer = TypeVar("_Answer")
+
+
+class _Known(Generic[_Held, _Answer]):
+    """Answers about things that have no hash, by identity: they are held, so it is no other's.
+
+    `most` of them; any thread may ask.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rows: dict[tuple[object, ...], tuple[_Held, _Answer]] = {}
+
+    def answer(self, held: _Held, *facts: str | bytes, ask: Callable[[], _Answer]) -> _Answer:
+        """What `ask` says, asked once about this thing and these facts."""
+        key = id(held), *facts
+        row = self._rows.get(key)
+        if row is None:
+            if len(self._rows) >= self._most:
+                self._rows.clear()
+            row = self._rows[key] = held, ask()
+        return row[1]
+
+
+_needs = _Known[Rule, Needed](1000)
+
+
 def needed_in(rule: Rule) -> Needed:
     """What every file has that the rule matches in; worked out once for a rule."""
-    known = _known_needs.get(id(rule))
-    if known is None or known[0] is not rule:
-        if len(_known_needs) >= _MOST_KNOWN:
-            _known_needs.clear()
-        known = _known_needs[id(rule)] = rule, _needed_in(rule)
-    return known[1]
-
-
-#: By the rule's identity: a rule has no hash. It is held, so its identity is no other's.
-_known_needs: dict[int, tuple[Rule, Needed]] = {}
-_MOST_KNOWN = 1000
+    return _needs.answer(rule, ask=lambda: _needed_in(rule))
 
 
 def _needed_in(rule: Rule) -> Needed:
@@ -292,33 +311,27 @@ class _FileRun(Struct, frozen=True):
     is_changed: bool = False  # whether the edits of the sites make another file of it
 
 
-#: So many files are remembered: a stack is tried on many trees, in which most files are the same.
-_MOST_FILES = 20_000
 _NOTHING = _FileRun()
-#: By the recipe's identity, the path and a digest of the contents. The recipe is held, so its
-#: identity is no other's.
-_files: dict[tuple[int, str, bytes], tuple[Recipe, _FileRun]] = {}
+#: By recipe, path and a digest of the contents: a stack is tried on many trees, in which most files
+#: are the same.
+_runs = _Known[Recipe, _FileRun](20_000)
 
 
 def _made_of(recipe: Recipe, rules: _Rules, path: str, data: bytes) -> _FileRun:
     """What rules make of a file: it follows from them, its path and its contents."""
     if b"\0" in data or not any(_may_have(*each, path, data) for each in rules):
         return _NOTHING
-    key = id(recipe), path, sha256(data).digest()
-    known = _files.get(key)
-    if known is None or known[0] is not recipe:
-        if len(_files) >= _MOST_FILES:
-            _files.clear()  # by any thread, at any time
-        known = _files[key] = recipe, _found_in(rules, path, data)
-    return known[1]
+    found = partial(_found_in, rules, path, data)
+    return _runs.answer(recipe, path, sha256(data).digest(), ask=found)
 
 
 def _found_in(rules: _Rules, path: str, data: bytes) -> _FileRun:
-    sites = _sites_in(rules, path, data)
+    source = Source.of(path, decode_file(data)[0])
+    sites = _sites_in(rules, source, data)
     findings = list(_overlaps(sites))
     new = data if findings else splice(data, sites)
     if new != data:
-        findings += _damage(rules, sites, path, data, new)
+        findings += _damage(rules, sites, source, data, new)
     return _FileRun(tuple(sites), tuple(findings), new != data)
 
 
@@ -346,17 +359,10 @@ def splice(data: bytes, sites: Sequence[Site]) -> bytes:
         raise BadInputError(Problem(what, next(iter(sites)).path)) from error
 
 
-def _sites_in(rules: _Rules, path: str, data: bytes) -> list[Site]:
-    if b"\0" in data:
-        return []  # not text
-    source: Source | None = None
-    found: list[Site] = []
-    for rule, needed in rules:
-        if not _may_have(rule, needed, path, data):
-            continue
-        source = source or Source.of(path, decode_file(data)[0])
-        found += find_sites(rule, source)
-    return found
+def _sites_in(rules: _Rules, source: Source, data: bytes) -> list[Site]:
+    """What rules find in a file of these contents."""
+    looking = (rule for rule, needed in rules if _may_have(rule, needed, source.path, data))
+    return [site for rule in looking for site in find_sites(rule, source)]
 
 
 def _may_have(rule: Rule, needed: Needed, path: str, data: bytes) -> bool:
@@ -379,12 +385,12 @@ def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
 
 
 def _damage(
-    rules: _Rules, sites: Sequence[Site], path: str, old: bytes, new: bytes
+    rules: _Rules, sites: Sequence[Site], before: Source, old: bytes, new: bytes
 ) -> Iterator[Finding]:
     """What is wrong with a file that was changed."""
-    text = decode_file(new)[0]
-    for site in _sites_in(rules, path, new):
-        if site.new is not None and text[slice(*site.cut)] != site.new:
+    after = Source.of(before.path, decode_file(new)[0])
+    for site in _sites_in(rules, after, new):
+        if site.new is not None and after.text[slice(*site.cut)] != site.new:
             yield Finding(
                 Severity.ERROR,
                 "recipe-not-idempotent",
@@ -395,25 +401,18 @@ def _damage(
             break
     edited = {site.rule for site in sites if site.new is not None}
     languages = {r.language for r, _ in rules if isinstance(r, CodeRule) and r.id in edited}
-    languages |= {"python"} if path.endswith(".py") else set()
+    languages |= {"python"} if before.path.endswith(".py") else set()
     for language in sorted(languages):
-        if not _parses_as_before(language, path, old, new):
+        if after.errors(language) > before.errors(language) or (
+            language == "python" and syntax_problem(".py", new) and not syntax_problem(".py", old)
+        ):
             yield Finding(
                 Severity.ERROR,
                 "recipe-does-not-parse",
                 f"{', '.join(sorted(edited))}: the result is no {language} any more",
-                path,
+                before.path,
                 "look at it: patchkit recipe try",
             )
-
-
-def _parses_as_before(language: str, path: str, old: bytes, new: bytes) -> bool:
-    before, after = (Source.of(path, decode_file(data)[0]) for data in (old, new))
-    if after.errors(language) > before.errors(language):
-        return False
-    return (
-        language != "python" or not syntax_problem(".py", new) or bool(syntax_problem(".py", old))
-    )
 
 
 def _expectations(recipe: Recipe, rule: Rule, sites: Sequence[Site]) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from patchkit.recipes.rule import (
     CodeRule,
     Rule,
     TextRule,
-    depth_of,
+    nests_deeper,
     require_apart,
     require_bounded,
     require_shallow,
@@ -220,7 +221,7 @@ class Source(Struct, frozen=True):
     path: str  # of the file
     text: str
     roots: dict[str, SgNode]  # language -> tree
-    depths: dict[str, int]  # language -> how many levels its tree has
+    deeper: dict[tuple[str, int], bool]  # (language, levels): whether its tree has more
     starts: list[int]  # index in the text of each line's first character
     literals: dict[str, list[int]]  # language -> lines that begin within a string
 
@@ -255,11 +256,12 @@ class Source(Struct, frozen=True):
             self.roots[language] = SgRoot(self.text[self.offset :], language).root()
         return self.roots[language]
 
-    def depth(self, language: str) -> int:
-        """How deep its tree nests, as far as that matters."""
-        if language not in self.depths:
-            self.depths[language] = depth_of(self.root(language), len(self.text))
-        return self.depths[language]
+    def is_deeper(self, language: str, most: int) -> bool:
+        """Whether its tree has more than so many levels."""
+        key = language, most
+        if key not in self.deeper:
+            self.deeper[key] = nests_deeper(self.root(language), len(self.text), most)
+        return self.deeper[key]
 
     def literal(self, rule: CodeRule, nodes: Sequence[SgNode]) -> frozenset[int]:
         """The lines that begin within a string or another token, counted from the first node's."""
@@ -357,7 +359,7 @@ def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:
         config["utils"] = rule.utils
     root = source.root(rule.language)
     if looks := require_bounded(rule):
-        require_shallow(rule, looks, source.path, source.depth(rule.language))
+        require_shallow(rule, looks, source.path, partial(source.is_deeper, rule.language))
     try:
         return root.find_all(config)  # type: ignore[call-overload, no-any-return]
     except Exception as error:  # ast-grep raises plain Exception and RuntimeError

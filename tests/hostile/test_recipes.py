@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
+from ast_grep_py import SgRoot
 
 from patchkit.errors import BadInputError
 from patchkit.recipes.recipe_file import parse_recipe
+from patchkit.recipes.rule import nests_deeper
 from patchkit.recipes.run import RecipeRun, run_recipe
 from tests.recipes.kitchen import recipe_text
 
@@ -61,6 +63,26 @@ def test_a_file_that_nests_deep_for_a_rule_that_looks_far(looks: int, depth: int
     (problem,) = raised.value.problems
     assert "x.recipe.yml" in str(problem.where)
     assert "ignores" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", nested(40) + "x = 1\n" * 99),
+        ("python", "class C:\n    " + "-" * 90 + "1\n"),
+        ("yaml", "- " * 60 + "a\n"),  # more levels than characters
+        ("yaml", "[" * 70 + "]" * 70),
+        ("cpp", "A<" * 40 + "int" + ">" * 40 + " x;\n"),
+        ("json", ""),
+    ],
+)
+def test_how_deep_a_tree_nests(language: str, text: str) -> None:
+    root = SgRoot(text, language).root()
+    level, levels = [root], 0
+    while level:
+        level, levels = [child for node in level for child in node.children()], levels + 1
+    found = [most for most in range(1, 2 * levels) if nests_deeper(root, len(text), most)]
+    assert found == list(range(1, levels))
 
 
 def test_too_many_looks() -> None:
