@@ -18,8 +18,6 @@ from msgspec.structs import replace
 from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, CarryContext, doubted_as
 from patchkit.carry.carry_file import carry_file
 from patchkit.model.apply_changes import Blobs, apply_changes
-from patchkit.model.diff_parse import split_lines
-from patchkit.model.merging.regions import compare_three
 from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange
@@ -149,7 +147,10 @@ def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile |
         upstream = blobs.contents(here.oid)
         if any(b"\0" in text for text in (base, upstream, ours)):
             return None
-        three = compare_three(split_lines(base), split_lines(upstream), split_lines(ours))
+        # loaded where a file needs it: in most bumps none is in conflict
+        from patchkit.model.merging.merge import compare_texts  # noqa: PLC0415
+
+        three = compare_texts(base, upstream, ours)
         taken = [r.patch if r.settled is None else r.settled for r in three.regions]
         blob = make_object("blob", three.assemble(taken))
         file = replace(file, entry=TreeEntry(here.mode, blob.oid), blob=blob)

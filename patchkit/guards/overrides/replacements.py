@@ -72,7 +72,9 @@ def parameters_in(signature: str) -> list[str]:
 
 def body_hash(node: ast.AST | None) -> str:
     """A hash of what code does: of a definition with its decorators, or of a value."""
-    return sha256("".join(_words(node)).encode()).hexdigest()[:_DIGITS]
+    words: list[str] = []
+    _write(node, words)
+    return sha256("".join(words).encode()).hexdigest()[:_DIGITS]
 
 
 def joined_hash(hashes: list[str]) -> str:
@@ -115,24 +117,24 @@ def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
     return argument.arg if default is None else f"{argument.arg}={text_of(default)}"
 
 
-def _words(node: object) -> Iterator[str]:
+def _write(node: object, words: list[str]) -> None:
     """The tree as text, without what is empty: Pythons differ in which empty fields they have."""
     if isinstance(node, ast.AST):
-        yield f"({type(node).__name__}"
+        words.append(f"({type(node).__name__}")
         for name in node._fields:
             value = _part(node, name)
             if value is None and not isinstance(node, ast.Constant):
                 continue
             if value == [] or name in ("ctx", "kind", "type_comment", "type_ignores"):
                 continue
-            yield f" {name}="
-            yield from _words(value)
-        yield ")"
+            words.append(f" {name}=")
+            _write(value, words)
+        words.append(")")
     elif isinstance(node, list):
         for each in node:
-            yield from _words(each)
+            _write(each, words)
     else:
-        yield f"{type(node).__name__}:{node!r}"
+        words.append(f"{type(node).__name__}:{node!r}")
 
 
 def _part(node: ast.AST, name: str) -> object:

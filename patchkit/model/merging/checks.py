@@ -20,11 +20,15 @@ from patchkit.model.merging.scopes import PYTHON
 from patchkit.model.syntax import definitions, kept, language_of, syntax_problem, unbound_names
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
+_WORD = re.compile(rb"[^\W\d]\w*")
+#: A word that does not stand right behind a dot.
+_NO_ATTRIBUTE = re.compile(rb"(?<![\w.])[^\W\d]\w*")
 _TELLING = re.compile(rb"\w.*\w.*\w")
+#: A line that defines a function or class, annotates a name, or imports names: see `_defined`.
 _DEFINITION = re.compile(
-    rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:)"
+    rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:[ \t]*[^\s#]"
+    rb"|(?:from[ \t][^\n#]*?[ \t])?import\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)|(?:[^\\\n]|\\.|\\\n)*))"
 )
-_IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]")
 # Upstream has these whether it uses them or not.
 _ALWAYS_THERE = frozenset(name.encode() for name in (*keyword.kwlist, *dir(builtins)))
 _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
@@ -152,7 +156,8 @@ def file_doubts(path: str, before: Sequence[bytes], merged: bytes) -> tuple[Doub
     if not path.endswith(".py") or not _may_define_twice(before, merged):
         return ()
     repeated = {name: n for name, n in definitions(merged).items() if n > 1}
-    for known in map(definitions, before):  # as one of the sides has it, perhaps
+    for each in before:  # as one of the sides has it, perhaps
+        known = definitions(each) if repeated else {}
         repeated = {name: n for name, n in repeated.items() if n > known[name]}
     return (Doubt.DEFINED_TWICE,) if repeated else ()
 
@@ -195,41 +200,46 @@ def _compiles(data: bytes) -> bool:
 
 def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
     """Whether something is defined more often, in whatever scope: a quick no for most files."""
-    imports = [len(_IMPORT.findall(each)) for each in (merged, *before)]
-    if imports[0] > min(imports[1:]):
-        return True
-    sides = [Counter(_DEFINITION.findall(each)) for each in before]
+    sides = [_defined(each) for each in before]
     return any(
         count > 1 and count > min(side[name] for side in sides)
-        for name, count in Counter(_DEFINITION.findall(merged)).items()
+        for name, count in _defined(merged).items()
     )
+
+
+def _defined(data: bytes) -> Counter[tuple[str, bytes]]:
+    """(kind, name) of what seems to be defined, annotated or imported: more is found than is so."""
+    found = Counter[tuple[str, bytes]]()
+    for name, annotated, imported in _DEFINITION.findall(data):
+        if name or annotated:
+            found["", name or annotated] += 1
+        else:
+            found.update(("import", each) for each in _WORD.findall(imported))
+    return found
 
 
 # Names that a merged Python file uses and nothing in it binds: one side takes a name away, the
 # other one uses it in new lines; git's own merge is clean then.
 
 
-_WORD = re.compile(rb"[^\W\d]\w*")
-
-
 def names_unbound(path: str, three: ThreeWay, merged: bytes) -> tuple[str, ...]:
     """Names without a binding in `merged` that have one, or are not used, on each side."""
-    if not path.endswith(".py") or not _may_lose_a_binding(three):
+    if not path.endswith(".py") or not _may_lose_a_binding(three, merged):
         return ()
-    sides = [unbound_names(b"".join(side)) for side in (three.upstream, three.patch)]
-    result = unbound_names(merged)
-    if result is None or any(side is None for side in sides):
-        return ()
-    return tuple(sorted(result.difference(*(side for side in sides if side is not None))))
+    names = unbound_names(merged)
+    for side in (three.patch, three.upstream):  # the patch's is known of other versions
+        there = unbound_names(b"".join(side)) if names else None
+        names = None if names is None or there is None else names - there
+    return tuple(sorted(names or ()))
 
 
-def _may_lose_a_binding(three: ThreeWay) -> bool:
-    """Whether a word that one side takes away is in the other's new lines: mostly none is."""
+def _may_lose_a_binding(three: ThreeWay, merged: bytes) -> bool:
+    """Whether a name that one side takes away is in the other's new lines: mostly none is."""
     up, own = three.upstream_edits, three.patch_edits
-    return bool(
-        _taken(three.base, up) & _brought(three.patch, own)
-        or _taken(three.base, own) & _brought(three.upstream, up)
-    )
+    words = _taken(three.base, up) & _brought(three.patch, own)
+    words |= _taken(three.base, own) & _brought(three.upstream, up)
+    words -= _ALWAYS_THERE
+    return bool(words) and not words.isdisjoint(_NO_ATTRIBUTE.findall(merged))
 
 
 def _taken(base: Sequence[bytes], edits: Iterable[Edit]) -> set[bytes]:

@@ -551,14 +551,14 @@ def merge_file(
     """
     if any(_NUL in each for each in (base, upstream, patch)):
         return None
-    three = _compare(base, upstream, patch)
+    three = compare_texts(base, upstream, patch)
     if not three.conflicts:
         return _clean(path, three)
     ends = [each.endswith(b"\n") for each in (base, upstream, patch)]
     if not all(ends):
         # as if all ended in a newline; whether the result does is a question of its own
         full = [each.removesuffix(b"\n") + b"\n" for each in (base, upstream, patch)]
-        three = _compare(*full)
+        three = compare_texts(*full)
     newline = ends[1] if ends[0] == ends[2] else ends[2]
     first: FileMerge | None = None
     for order in possible_orders(patch_first=patch_first):
@@ -571,7 +571,9 @@ def merge_file(
     return replace(first, data=None) if first is not None else None
 
 
-def _compare(base: bytes, upstream: bytes, patch: bytes) -> ThreeWay:
+@lru_cache(maxsize=4)  # a conflict's are asked for again, for what later patches meet
+def compare_texts(base: bytes, upstream: bytes, patch: bytes) -> ThreeWay:
+    """The regions of three texts."""
     lines, changed, edits = _change(base, patch)
     return compare_three(lines, split_lines(upstream), changed, edits)
 
@@ -610,7 +612,8 @@ def _merged(path: str, three: ThreeWay, *, newline: bool, order: Order) -> FileM
     if by_line and lines_lost(three.base, three.upstream, three.patch, lines):
         doubts.append(Doubt.LINES_LOST)
     data = b"".join(lines)
-    doubts += file_doubts(path, [b"".join(three.upstream), b"".join(three.patch)], data)
+    # the patch's side first: it is known of other versions of upstream's file
+    doubts += file_doubts(path, [b"".join(three.patch), b"".join(three.upstream)], data)
     data = data if newline else data.removesuffix(b"\n")
     return _with_doubts(path, replace(merge, data=data, doubts=tuple(doubts)))
 

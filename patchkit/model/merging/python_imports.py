@@ -214,6 +214,12 @@ def merge_listed(
     return lines if merged and _all_names(merged) == (there | set(added)) - gone else None
 
 
+#: What the first statement of such lines begins with, if there is any.
+_OPENS = re.compile(
+    rb"(?:[ \t\f]*(?:#[^\n]*)?\r?\n)*[ \t\f]*(?:(?:import|from|__all__)\b|(?:#.*)?\Z)"
+)
+
+
 def lists_names(lines: Lines) -> bool:
     """Whether the lines are whole statements of these kinds, blank lines and comments."""
     return _statements(lines) is not None
@@ -221,8 +227,11 @@ def lists_names(lines: Lines) -> bool:
 
 def _statements(lines: Lines) -> list[_Statement | bytes] | None:
     """The statements, and the lines between them; None if there is anything else."""
+    text = b"".join(lines)
+    if not _OPENS.match(text):
+        return None  # most lines that are asked about: not parsed
     try:
-        tree = ast.parse(dedent(b"".join(lines).decode("utf-8", "surrogateescape")))
+        tree = ast.parse(dedent(text.decode("utf-8", "surrogateescape")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     found: list[_Statement | bytes] = []

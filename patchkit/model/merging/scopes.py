@@ -35,6 +35,9 @@ _FIRST_COLUMN = regex(rb"[A-Za-z_$]")
 _NAME = regex(rb"[A-Za-z_]\w{3,}")
 _WORD = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
+#: What a line begins with whose depth says nothing.
+_NOTHING = frozenset((b"", b"#", b")", b"]", b"}"))
+
 # Words of a name that are as short say nothing of which one it is.
 _SHORT = 3
 # Of the lines of a function, the part that the renamed one must have.
@@ -129,8 +132,7 @@ def misplaced(
     """
     if not path.endswith(PYTHON) or old[0] == new[0]:
         return ()
-    lines = [data.split(b"\n") for data in old]
-    own = diff_lines(*lines)
+    lines, own = _change(*old)
     found: dict[Misplaced, None] = {}
     for side, ranges in ((1, _new_ranges), (0, _old_ranges)):
         made = _made(lines[side], scopes_of(old[side]), ranges(own))
@@ -138,6 +140,13 @@ def misplaced(
         for place in ranges(edits):
             found |= dict.fromkeys(_elsewhere(made, now, scopes, place))
     return tuple(each for each in found if not _is_renamed(each, old[0], new[0]))
+
+
+@lru_cache(maxsize=16)
+def _change(before: bytes, after: bytes) -> tuple[tuple[list[bytes], ...], tuple[Edit, ...]]:
+    """The lines of a patch's two sides, and its edits, which may be looked for in many versions."""
+    lines = before.split(b"\n"), after.split(b"\n")
+    return lines, diff_lines(*lines)
 
 
 def misplaced_hunks(
@@ -282,11 +291,12 @@ def _end(lines: Sequence[bytes], opening: int) -> int:
 
 def _counts(line: bytes) -> bool:
     """Whether a line's indentation says something: not blank, no comment, no closing bracket."""
-    bare = line.strip()
-    return bool(bare) and not bare.startswith((b"#", b")", b"]", b"}"))
+    return line.lstrip()[:1] not in _NOTHING
 
 
 def depth_of(line: bytes) -> int:
     """How many columns the line is indented."""
+    if b"\t" not in line:
+        return len(line) - len(line.lstrip())
     expanded = line.expandtabs(8)
     return len(expanded) - len(expanded.lstrip())

@@ -149,6 +149,9 @@ SETTER = SOUND.replace(b"    def", b"    @property\n    def") + (
 BROKEN = SOUND + b"def\n"
 
 
+LISTED = b"from a import (\n    f,  # (not) here\n    g\n)\n"
+
+
 @pytest.mark.parametrize(
     ("path", "before", "merged", "doubts"),
     [
@@ -176,6 +179,21 @@ BROKEN = SOUND + b"def\n"
             b"from a import f\nfrom b import f\n",
             (Doubt.DEFINED_TWICE,),
         ),
+        (
+            "m.py",
+            [LISTED, LISTED],
+            LISTED.replace(b"    g", b"    g,\n    g"),
+            (Doubt.DEFINED_TWICE,),
+        ),
+        ("m.py", [LISTED, LISTED], LISTED + b"import h as g\n", (Doubt.DEFINED_TWICE,)),
+        (
+            "m.py",
+            [LISTED, LISTED],
+            LISTED + b"from a import \\\n    h, g\n",
+            (Doubt.DEFINED_TWICE,),
+        ),
+        ("m.py", [LISTED, LISTED], LISTED + b"from g import g.h\n", (Doubt.DOES_NOT_PARSE,)),
+        ("m.py", [LISTED, LISTED], LISTED + b"from g import h\n", ()),
         ("m.py", [SOUND], b"'\\d'\n" + SOUND, ()),  # a warning is not an error
         ("m.txt", [SOUND], BROKEN, ()),
         ("m.json", [b"{}"], b"[1]", ()),
