@@ -136,9 +136,9 @@ class _CallSearch(Struct, frozen=True):
 
     def _broken_in(self, place: BrokenCall, mixed: TreeView) -> frozenset[tuple[str, ...]]:
         """What is broken in the module that a place is in, with another version of one file."""
-        caller = self._caller(place, mixed)
         partners = self._with(mixed)
-        looked = examine_module(partners, self.given, place.component, caller, self.known)
+        home = next(each for each in partners if each.name == place.component)
+        looked = examine_module(partners, self.given, home, place.path, self.known)
         return frozenset(map(_known_by, looked.broken))
 
     def _with(self, view: TreeView) -> tuple[Partner, ...]:
@@ -147,20 +147,11 @@ class _CallSearch(Struct, frozen=True):
             for each in self.partners
         )
 
-    def _modules(self, partner: Partner, view: TreeView) -> Modules:
-        return Modules(view.files(), view.data, partner.declared.root, partner.name)
-
-    def _caller(self, place: BrokenCall, view: TreeView) -> str:
-        """The dotted name of the module that a place is in."""
-        partner = next(each for each in self.partners if each.name == place.component)
-        tree = view if place.component == self.component else partner.tree
-        return self._modules(partner, tree).name_of(place.path)
-
     def _path(self, place: BrokenCall, pinned: TreeView) -> str:
         """The file of the component whose versions decide: the caller's, or the target's."""
         if place.component == self.component:
             return place.path
-        modules = self._modules(self.own, pinned)
+        modules = Modules(pinned.files(), pinned.data, self.own.declared.root)
         parts = place.target.split(".")
         paths = (modules.path_of(".".join(parts[:end])) for end in range(len(parts), 0, -1))
         return next(filter(None, paths), "")
@@ -181,12 +172,10 @@ class _OneFileOther(TreeView):
         self, tree: TreeView, path: str, entry: TreeEntry | None, data: bytes | None
     ) -> None:
         super().__init__(tree.source, tree.oid)
-        self._tree, self._path, self._entry, self._data = tree, path, entry, data
-
-    def files(self) -> dict[str, TreeEntry]:
-        """See TreeView."""
-        others = {path: each for path, each in self._tree.files().items() if path != self._path}
-        return others if self._entry is None else {**others, self._path: self._entry}
+        self._tree, self._path, self._data = tree, path, data
+        self._files = {each: there for each, there in tree.files().items() if each != path}
+        if entry is not None:
+            self._files[path] = entry
 
     def data(self, path: str) -> bytes | None:
         """See TreeView."""

@@ -188,22 +188,22 @@ _WHOLE = 2_000_000
 
 
 class ParsedModules:
-    """Modules of the versions of one tree, each parsed once.
+    """Modules of the versions of several trees, each parsed once.
 
-    `known` has them by name, path and contents. What was parsed is folded when its sources have
-    more than `most` bytes, but not before `rest` is called: until then nobody loses a node.
+    `known` has them by tree, name, path and contents. What was parsed is folded when its sources
+    have more than `most` bytes, but not before `rest` is called: until then nobody loses a node.
     """
 
     def __init__(self, most: int = _WHOLE) -> None:
-        self.known: dict[tuple[str, str, bytes | None], Module] = {}
+        self.known: dict[tuple[str, str, str, bytes | None], Module] = {}
         self._most = most
         self._whole: list[tuple[ast.Module, bytes]] = []
         self._bodies = Bodies()
         self._size = 0
 
     def module(self, name: str, path: str, data: bytes | None, tree: str) -> Module:
-        """A module by its name, path and contents."""
-        key = name, path, data
+        """A module by its name, path and contents, of a tree."""
+        key = tree, name, path, data
         if key not in self.known:
             module = self.known[key] = _parsed(name, path, data, tree)
             self._whole.append((module.syntax, data or b""))

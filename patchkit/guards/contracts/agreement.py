@@ -63,7 +63,7 @@ from patchkit.python.callables import (
     mismatches,
 )
 from patchkit.python.inference import Bound, Instance, Value, Values
-from patchkit.python.modules import Imported, JoinedModules, Module, Modules
+from patchkit.python.modules import Imported, JoinedModules, Module, Modules, ParsedModules
 from patchkit.python.resolve import Absent, Code, Inherited, Outside, Resolver
 from patchkit.recipes.rule import Scope as Files
 
@@ -432,11 +432,16 @@ def examine_partners(
 
 
 def examine_module(
-    partners: Sequence[Partner], given: Collection[str], tree: str, name: str, known: KnownModules
+    partners: Sequence[Partner],
+    given: Collection[str],
+    home: Partner,
+    path: str,
+    known: KnownModules,
 ) -> Examined:
-    """Look at one module of one component; nothing is found if it is not there."""
+    """Look at one file of one of the components; nothing is found if it is not there."""
     together = _Together.of(partners, given, known)
-    if not together.modules.path_of(name) or together.home(name) != tree:
+    name = together.trees[home.name].name_of(path)
+    if not together.modules.path_of(name) or together.home(name) != home.name:
         return Examined()
     together.load(name)
     return together.examine(name)
@@ -451,7 +456,7 @@ class _Together(Struct, frozen=True):
     traversal: Traversal
     examiners: Mapping[str, Examiner]  # by component
     answers: ModuleAnswers  # of earlier looks
-    known: KnownModules  # their modules, as they were parsed
+    parsed: ParsedModules  # their modules
 
     @classmethod
     def of(
@@ -476,7 +481,7 @@ class _Together(Struct, frozen=True):
         }
         views = {each.name: each.tree for each in partners}
         answers = ModuleAnswers(modules, views, known.answers)
-        return cls(trees, modules, values.resolver, traversal, examiners, answers, known)
+        return cls(trees, modules, values.resolver, traversal, examiners, answers, known.parsed)
 
     def home(self, name: str) -> str:
         """The component of a module that is there."""
@@ -524,7 +529,7 @@ class _Together(Struct, frozen=True):
 
     def _module(self, name: str) -> Module:
         """A module to look at, when what was followed from those before is forgotten."""
-        self.traversal.conditions.values.forget(nodes=self.known.rest())
+        self.traversal.conditions.values.forget(nodes=self.parsed.rest())
         module = self.modules.module(name)
         assert module is not None
         return module

@@ -41,27 +41,21 @@ class KnownModules(Struct, frozen=True):
     """Modules of trees that were looked at, for versions of them in which most files are the same.
 
     `answers` has what was found of single modules (None: nothing is kept), `trees` the last tree
-    of each component, `parsed` all its modules by their contents.
+    of each component, `parsed` the modules of all.
     """
 
     answers: ResultCache | None = None
     trees: dict[str, tuple[TreeView, Modules]] = field(default_factory=dict)
-    parsed: dict[str, ParsedModules] = field(default_factory=dict)
+    parsed: ParsedModules = field(default_factory=ParsedModules)
 
     def of(self, partner: Partner) -> Modules:
         """The modules of a component's tree."""
         name, tree = partner.name, partner.tree
         known = self.trees.get(name)
         if known is None or known[0] is not tree:
-            parsed = self.parsed.setdefault(name, ParsedModules())
-            modules = Modules(tree.files(), tree.data, partner.declared.root, name, parsed)
+            modules = Modules(tree.files(), tree.data, partner.declared.root, name, self.parsed)
             self.trees[name] = known = (tree, modules)
         return known[1]
-
-    def rest(self) -> bool:
-        """Fold what was parsed, if it is much; then no node of a function's body may be held."""
-        folded = [each.rest() for each in self.parsed.values()]
-        return any(folded)
 
 
 #: Held by whoever looks: the answers of one serve the next, and memory has the trees of one look.

@@ -24,7 +24,7 @@ _ATTRIBUTES = ("x", "run", "made", "made_by")
 
 def told(files: dict[str, str], lib: dict[str, str] = LIB, most: int = 1 << 20) -> Agreement:
     """What is found in both, folding modules once `most` bytes of them are parsed."""
-    known = KnownModules(parsed={"lib": ParsedModules(most), "app": ParsedModules(most)})
+    known = KnownModules(parsed=ParsedModules(most))
     both = [Partner("lib", TextTree(lib), contracts("lib"))]
     both.append(Partner("app", TextTree(files), contracts("app")))
     return examine_partners(both, (), known)
