@@ -20,7 +20,7 @@ from patchkit.explain.explanation import (
 )
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
-from patchkit.model.text import counted, shown
+from patchkit.model.text import counted, listed, shown
 
 if TYPE_CHECKING:
     from patchkit.explain.explanation import (
@@ -76,9 +76,8 @@ def explanation_lines(explanation: PatchExplanation, *, shift: int = 0) -> Itera
 def _origin_lines(origin: Origin) -> Iterator[Line]:
     if origin.alone:
         why = "   made for this base without the patches before it, which change "
-        paths = ", ".join(each.path for each in origin.others[:_BLOBS])
-        more = f" and {len(origin.others) - _BLOBS} more" * (len(origin.others) > _BLOBS)
-        yield ["  ", Painted("why", Paint.NOTICE), f"{why}{paths}{more}"]
+        paths = listed([each.path for each in origin.others], _BLOBS)
+        yield ["  ", Painted("why", Paint.NOTICE), f"{why}{paths}"]
     elif origin.others:
         were = "file differs" if origin.known == 1 else "files differ"
         count = f"{len(origin.others)} of {origin.known} {were}"

@@ -13,7 +13,7 @@ from patchkit.errors import Problem
 from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Attention, FileResult, Status
 from patchkit.model.revision import Revision
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 from patchkit.ops.refresh_report import (
     BumpedComponent,
     BumpReport,
@@ -229,12 +229,8 @@ def _component(
         terminal.kept(component.name, "the stack as it was is", component.saved)
     terminal.also_saved(component.name, component.also_saved)
     if component.untracked and component.result is not RefreshResult.UNCHANGED:
-        names = ", ".join(component.untracked[:_SHOWN])
-        more = len(component.untracked) - _SHOWN
-        terminal.hint(
-            f"{component.name}: left alone: untracked (git add takes them up): {names}"
-            + (f" and {more} more" if more > 0 else "")
-        )
+        names = listed(component.untracked, _SHOWN)
+        terminal.hint(f"{component.name}: left alone: untracked (git add takes them up): {names}")
     for problem in component.problems:
         terminal.problem(problem)
 

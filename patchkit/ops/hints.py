@@ -44,8 +44,8 @@ def _what(refusal: Refusal) -> str:
     if refusal.cause is RefusalCause.UNSAVABLE:
         return f"in the way of the stack, and no commit can hold it: {names}"
     if refusal.cause is RefusalCause.INTERRUPTED:
-        changed = names or "its branch or its index"
-        return f"an apply was interrupted, and since then somebody changed {changed}"
+        changed = names or "the branch or the index"
+        return f"changed after an apply was interrupted: {changed}"
     return refusal.detail
 
 

@@ -24,7 +24,7 @@ from patchkit.model.objects import (
     encode_path,
     make_object,
 )
-from patchkit.model.text import regex
+from patchkit.model.text import listed, regex
 
 FILE = "file"
 EXECUTABLE = "executable"
@@ -199,7 +199,7 @@ def require_steady(repository: Repository, changed: Iterable[str]) -> None:
     if not folds_case(repository):
         return
     above = (path.split("/")[:deep] for path in changed for deep in range(1, path.count("/") + 2))
-    if told := _told(list(dict.fromkeys("/".join(parts) for parts in above))):
+    if told := _told(dict.fromkeys("/".join(parts) for parts in above)):
         raise SurroundingsError(
             Problem(
                 f"names change only by case, which this file system takes for one: {told}",
@@ -209,11 +209,8 @@ def require_steady(repository: Repository, changed: Iterable[str]) -> None:
         )
 
 
-def _told(paths: list[str]) -> str:
-    """The first of the clashes among paths, "" for none."""
-    clashes = list(clashing(paths))
-    more = f", and {len(clashes) - _MOST_TOLD} more" if len(clashes) > _MOST_TOLD else ""
-    return ", ".join(f"{one} and {other}" for one, other in clashes[:_MOST_TOLD]) + more
+def _told(paths: Iterable[str]) -> str:
+    return listed([f"{one} and {other}" for one, other in clashing(list(paths))], _MOST_TOLD)
 
 
 def folds_case(repository: Repository) -> bool:

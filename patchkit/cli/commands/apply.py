@@ -14,7 +14,7 @@ from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, UsageError
 from patchkit.model.names import short_id
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 
 if TYPE_CHECKING:
     from patchkit.model.outcome import PatchResult
@@ -258,8 +258,7 @@ def _remarks(outcome: PatchResult) -> list[str]:
         found.append(f"{counted(len(offsets), 'hunk')} at offset {span}")
     if outcome.made_for_another_base:
         others = [file.path for file in outcome.files if file.preimage.value == "differs"]
-        more = f" and {len(others) - 1} more" * (len(others) > 1)
-        found.append(f"made for another base: {others[0]}{more}")
+        found.append(f"made for another base: {listed(others, 1)}")
     found += [f"{f.path}: {reason}" for f in outcome.files if f.review for reason in f.reasons]
     return found
 

@@ -19,7 +19,7 @@ from patchkit.drift.drift_report import forecast_words
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Answers
@@ -424,8 +424,7 @@ def _identity(commit: Landed) -> list[Piece]:
 
 def _files(each: Break | Interval) -> str:
     paths = list(dict.fromkeys(fault.path for fault in each.faults))
-    names = ", ".join(path.rpartition("/")[2] for path in paths[:2])
-    return f"{names} and {len(paths) - 2} more" if len(paths) > 2 else names
+    return listed([path.rpartition("/")[2] for path in paths], 2)
 
 
 def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:

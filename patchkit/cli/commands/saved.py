@@ -10,7 +10,7 @@ from patchkit.cli.command import ArgumentSpec, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, UsageError
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 
 if TYPE_CHECKING:
     from patchkit.ops.saved import SavedReport, SavedWork
@@ -154,8 +154,7 @@ def _render_list(terminal: Terminal, report: SavedReport) -> None:
 
 
 def _row(saved: SavedWork) -> list[Line]:
-    more = len(saved.what) - _SHOWN
-    what = ", ".join(saved.what[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    what = listed(saved.what, _SHOWN)
     name = Painted(saved.component, Paint.STRONG)
     return [saved.id, name, saved.kind.value, what or "-", saved.why]
 
