@@ -72,7 +72,7 @@ _UNUSED = {
     *("rich", "git", "jinja2", "unidiff", "jsonschema", "ast_grep_py"),
     *("ssl", "asyncio", "concurrent", "email", "http"),
     *("yaml", "typer", "inspect"),  # a manifest read before, a plain line
-    *("urllib", "ipaddress", "decimal", "numbers", "textwrap", "locale"),
+    *("urllib", "ipaddress", "decimal", "numbers", "textwrap"),
 }
 
 
