@@ -181,7 +181,10 @@ class Past(Protocol):
         """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
 
     def written_by(self, commit: str, like: str) -> tuple[str, ...]:
-        """The files that a commit, as "ID subject", added or changed, of the kind of `like`."""
+        """The files that a commit, as "ID subject", added or changed, of the kind of `like`.
+
+        Those of "" are all that are new on the new base, where the bases have no history in common.
+        """
 
     def brought_by(self, path: str, line: bytes) -> str:
         """The commit that brought a line into the file, as "ID subject"; "" if it is not known."""

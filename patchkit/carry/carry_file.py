@@ -47,7 +47,7 @@ from patchkit.model.text import listed
 
 if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
-    from patchkit.model.merging.moved import MovedMerge
+    from patchkit.model.merging.moved import MovedMerge, SplitMerge
 
 # How sure an exact place is that a three-way merge does not come to by itself.
 _EXACT_ELSEWHERE = Confidence(0.7, 0.7)
@@ -321,10 +321,10 @@ def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes
     return CarriedFile(outcome, it.target, entry, blob, it.leaves, marked)
 
 
-def _in_conflict(it: FileSides, merge: FileMerge) -> CarriedFile:
+def _in_conflict(it: FileSides, merge: FileMerge, *further: str) -> CarriedFile:
     reasons = merge_reasons(merge, it.context.past, it.place)
     marked = conflict_text(merge.three, it.context.labels)
-    return replace(conflict(it.exact, it.place, *reasons), marked=marked)
+    return replace(conflict(it.exact, it.place, *reasons, *further), marked=marked)
 
 
 def _stands_once(it: FileSides) -> bool:
@@ -478,12 +478,13 @@ def _by(commit: str) -> str:
 
 # Code that went to other files: upstream split the file, or moved the part that a patch
 # changes. Taken only where every edit has exactly one place (`model/merging/moved.py`), and always
-# flagged for review.
+# flagged for review. Where no commit tells that the code moved, as between archives, it is said
+# where it stands now, and no more.
 
 
 _SPLIT = Confidence(0.6, 0.6)
 _NAMES_GONE = Confidence(0.6, 0.6)
-# A commit that writes more files is no move of a piece of code.
+# What writes more files is no move of a piece of code.
 _MOST_HOMES = 60
 
 
@@ -496,7 +497,10 @@ def split_up(it: FileSides) -> CarriedFile | None:
     if before.mode != after.mode or before.mode & TYPE != REGULAR:
         return None
     commit = context.past.deleted_by(change.path)
-    homes = dict(_files(context, context.past.written_by(commit, change.path)))
+    written = context.past.written_by(commit, change.path)
+    if not commit and len(written) > _MOST_HOMES:
+        return None
+    homes = dict(_files(context, written))
     texts = [context.old_blobs.contents(entry.oid) for entry in (before, after)]
     candidates = {path: context.blobs.contents(entry.oid) for path, entry in homes.items()}
     from patchkit.model.merging.moved import merge_split  # noqa: PLC0415 (most have no conflict)
@@ -504,9 +508,10 @@ def split_up(it: FileSides) -> CarriedFile | None:
     merge = merge_split(texts[0], texts[1], candidates)
     if merge is None:
         return None
+    if not commit:
+        return conflict(it.exact, it.place, "upstream deleted the file", _stands_in(merge))
     made = _made(homes, merge.files)
-    by = f" ({commit})" if commit else ""
-    reason = f"upstream split the file{by}; its code is in {', '.join(merge.files)} now"
+    reason = f"upstream split the file ({commit}); its code is in {', '.join(merge.files)} now"
     gone = names_reason(merge.names)
     confidence = _SPLIT.times(_NAMES_GONE if gone else SURE)
     status = replace(it.exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)
@@ -535,9 +540,9 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     where = list(dict.fromkeys((it.place, was)))
     lines = [taken_away(region) for region in merge.conflicts]
     found = [_first(past.removed_by(path, line) for path in where if line) for line in lines]
-    if not all(found):
-        return None
     commits = dict.fromkeys(found)
+    if not all(lines) or ("" in commits and len(commits) > 1):
+        return None
     paths = {path for commit in commits for path in past.written_by(commit, it.place)}
     if len(paths) > _MOST_HOMES:
         return None
@@ -546,6 +551,8 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     from patchkit.model.merging.moved import merge_moved  # noqa: PLC0415 (most have no conflict)
 
     moved = merge_moved(merge.three, merge.conflicts, {p: _now(context, p, homes) for p in homes})
+    if moved is not None and "" in commits:
+        return _in_conflict(it, merge, _stands_in(moved))
     rest = _merged_rest(it, moved) if moved is not None else None
     if moved is None or rest is None or rest.data is None:
         return None
@@ -553,6 +560,10 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     carried = _carried_on(it, moved, rest, reason)
     marked = conflict_text(merge.three, context.labels)
     return replace(carried, marked=marked, split_off=tuple(_made(homes, moved.files)))
+
+
+def _stands_in(merge: SplitMerge) -> str:
+    return f"the code that it changes stands in {', '.join(merge.files)} now, new upstream"
 
 
 def _merged_rest(it: FileSides, moved: MovedMerge) -> FileMerge | None:

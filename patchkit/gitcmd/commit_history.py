@@ -313,12 +313,18 @@ class Between(Struct):
         return next(iter(self._touching(path, line)), "")
 
     def written_by(self, commit: str, like: str) -> tuple[str, ...]:
-        """The files that a commit, as "ID subject", added or changed, with the ending of `like`."""
+        """The files that a commit, as "ID subject", added or changed, with the ending of `like`.
+
+        Those of "" are the files that are new at `new`, where no history leads there from `old`.
+        """
         oid = commit.partition(" ")[0]
-        if not oid:
+        if not oid and self._is_joined():
             return ()
-        arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AM", "--name-only"]
-        out = self._with_past().ask(*arguments, f"{oid}^", oid, no=NOT_HERE) or b""
+        past, which, pair = self._with_past(), "AM", (f"{oid}^", oid)
+        if not oid:
+            past, which, pair = self.repository, "A", (self.old, self.new)
+        options = ["-r", "-z", "--no-renames", f"--diff-filter={which}", "--name-only"]
+        out = past.ask("diff-tree", *options, *pair, no=NOT_HERE) or b""
         names = [decode_path(each) for each in out.split(b"\0") if each]
         return tuple(name for name in names if name.rpartition(".")[2] == like.rpartition(".")[2])
 
@@ -363,6 +369,10 @@ class Between(Struct):
         texts = self._versions(path) if len(touches) <= _MOST_MERGED else None
         newest = ((each.name, (texts or {}).get(each.new or "")) for each in touches)
         return tuple((name, data) for name, data in newest if data is not None)[::-1]
+
+    def _is_joined(self) -> bool:
+        """Whether both commits have an ancestor in common, as far as the history is here."""
+        return self._with_past().ask("merge-base", self.old, self.new, no=NOT_HERE) is not None
 
     def _all_commits(self) -> tuple[_Told, ...]:
         """Every commit of the range but merges and those that were reverted, newest first."""

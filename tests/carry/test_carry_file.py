@@ -298,6 +298,16 @@ def test_a_file_that_upstream_takes_apart_is_followed(upstream: Upstream) -> Non
         **expected,
         "f.py": None,
     }
+    # an archive tells no history: where the code is, it is said, and no more
+    release = upstream.commit(parts, "Release", parents=())
+    report = carry(upstream, old, release, make_patch({"f.py": TEXT}, {"f.py": patched}))
+    (file,) = report.outcomes[0].files
+    assert file.status is Status.CONFLICTED
+    assert file.reasons == (
+        "upstream deleted the file",
+        "the code that it changes stands in a.py, c.py now, new upstream",
+    )
+    assert report.stack.commit == release
 
 
 def test_a_half_that_git_takes_for_the_whole_is_not_all(upstream: Upstream) -> None:
@@ -372,6 +382,13 @@ def test_a_line_is_followed_out_of_a_block_that_upstream_took_apart(upstream: Up
     assert file.reasons[0] == f"upstream moved the code to numbers.h ({numbered[:10]} Numbers)"
     moved = numbers.replace("NUMBER_5 5", "NUMBER_5 55").encode()
     assert report.carried["0.patch"]["numbers.h"] == moved
+    files = {"all.h": "int all;\n#endif\n", "numbers.h": numbers, "names.h": names}
+    release = upstream.commit(files, "Release", parents=())
+    report = carry(upstream, old, release, patch)
+    (file,) = report.outcomes[0].files
+    told = "the code that it changes stands in numbers.h now, new upstream"
+    assert (file.status, file.reasons[-1]) == (Status.CONFLICTED, told)
+    assert b"<<<<<<< upstream" in report.marked["0.patch"]["all.h"]
 
 
 @pytest.mark.parametrize("why", ["a twin was there", "it is in two files", "the patch is there"])
