@@ -25,7 +25,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, to_builtins
 
-from patchkit.disk.files import UNFINISHED, replace_file, sync_folder, write_beside
+from patchkit.disk.files import UNFINISHED, files_in, replace_file, sync_folder, write_beside
 from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.model.names import can_be_a_file
 
@@ -229,7 +229,7 @@ def _is_ours(root: Path, step: _Step) -> bool:
 def _sweep(folders: Iterable[Path]) -> None:
     """Remove what a killed writer left beside; a minute spares one that is at work now."""
     for folder in folders:
-        for beside in folder.glob(f".*{UNFINISHED}"):
+        for beside in files_in(folder, f".*{UNFINISHED}"):
             with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
                 if time.time() - beside.stat().st_mtime > _STALE:
                     beside.unlink()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
+from patchkit.disk.files import files_in
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import NoAnswerError
 from patchkit.gitcmd.repository import RefChange, Repository
@@ -123,7 +124,7 @@ def bear_absent(repository: Repository, source: Repository) -> None:
     """
     if not absent_blobs(source):
         return
-    for pack in (source.git_dir / "objects" / "pack").glob("pack-*.pack"):
+    for pack in files_in(source.git_dir / "objects" / "pack", "pack-*.pack"):
         ours = repository.git_dir / "objects" / "pack" / pack.name
         if ours.exists():
             ours.with_suffix(".promisor").touch()
@@ -188,7 +189,7 @@ def is_damaged(repository: Repository, ref: str) -> bool:
 
 def _looks_damaged(repository: Repository, ref: str) -> bool:
     packs = _packs(repository).items()
-    receipts = [_read_receipt(path) for path in _receipt_folder(repository).glob("*.json")]
+    receipts = [_read_receipt(path) for path in files_in(_receipt_folder(repository), "*.json")]
     stale = any(receipt is None or not receipt[1].items() <= packs for receipt in receipts)
     if not repository.exists:
         return bool(receipts) or bool(packs)
@@ -203,7 +204,7 @@ def _looks_damaged(repository: Repository, ref: str) -> bool:
 
 def is_sound(repository: Repository, ref: str) -> bool:
     """Whether every pack holds what its checksums say, and the pin, if it is here, is whole."""
-    packs = sorted((repository.git_dir / "objects" / "pack").glob("pack-*.idx"))
+    packs = files_in(repository.git_dir / "objects" / "pack", "pack-*.idx")
     if packs and repository.ask("verify-pack", *map(str, packs)) is None:
         return False
     return not is_damaged(repository, ref)
@@ -223,9 +224,8 @@ def _examine(repository: Repository, ref: str) -> Base | None:
 def _packs(repository: Repository) -> dict[str, int]:
     """The size of every pack and index, by name."""
     folder = repository.git_dir / "objects" / "pack"
-    files = (path for ending in ("pack", "idx") for path in folder.glob(f"pack-*.{ending}"))
     sizes: dict[str, int] = {}
-    for path in files:
+    for path in (*files_in(folder, "pack-*.pack"), *files_in(folder, "pack-*.idx")):
         with suppress(FileNotFoundError):  # gone since it was listed
             sizes[path.name] = path.stat().st_size
     return sizes

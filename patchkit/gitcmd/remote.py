@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any, cast
 
@@ -272,13 +273,15 @@ def _environment() -> dict[str, str]:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        # TERM, not KILL: git then removes its temporary packs and lock files
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        # another thread may be ending it as well; what has ended has no group any more
+        with suppress(ProcessLookupError):
+            # TERM, not KILL: git then removes its temporary packs and lock files
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _telling(

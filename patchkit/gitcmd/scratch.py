@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from patchkit.disk.files import scratch_folder
+from patchkit.disk.files import files_in, scratch_folder
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.gitcmd.trees import objects_directory
@@ -51,7 +51,7 @@ def staging(target: Repository, folder: Path) -> Iterator[Repository]:
         work.mkdir(mode=0o700)
         stage = init_repository(work / "stage.git")
         # each git that fetches looks through what is borrowed
-        if target.exists and any((target.git_dir / "objects" / "pack").glob("*.idx")):
+        if target.exists and files_in(target.git_dir / "objects" / "pack", "*.idx"):
             borrow_objects(stage.git_dir, [target.git_dir / "objects"])
             if shallow_commits(target.git_dir):
                 shutil.copyfile(target.git_dir / "shallow", stage.git_dir / "shallow")
@@ -69,7 +69,7 @@ def adopt(stage: Repository, target: Repository) -> None:
         stage.git("repack", "-d", "-l", "-q")  # over dumb HTTP, git brings single objects
     into = target.git_dir / "objects" / "pack"
     into.mkdir(parents=True, exist_ok=True)
-    for pack in sorted((stage.git_dir / "objects" / "pack").glob("pack-*.pack")):
+    for pack in files_in(stage.git_dir / "objects" / "pack", "pack-*.pack"):
         for ending in _PACK_FILES:
             part = pack.with_suffix(ending)
             if part.exists():
@@ -102,7 +102,7 @@ def link_packs(source: Repository, git_dir: Path) -> None:
     """
     into = git_dir / "objects" / "pack"
     into.mkdir(parents=True, exist_ok=True)
-    for pack in sorted((source.git_dir / "objects" / "pack").glob("pack-*.idx")):
+    for pack in files_in(source.git_dir / "objects" / "pack", "pack-*.idx"):
         for ending in _PACK_FILES:
             part = pack.with_suffix(ending)
             if part.exists() and not (into / part.name).exists():

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.errors import BadInputError, Problem
 from patchkit.installed.wheel_record import RowEdit
 from patchkit.model.names import can_be_a_file
@@ -159,7 +159,7 @@ def receipt_bytes(receipt: Receipt) -> bytes:
 def receipts_in(root: Path) -> tuple[Receipt, ...]:
     """The receipts in a folder, lowest layer first; BadInputError if one cannot be believed."""
     found, problems = list[Receipt](), list[Problem]()
-    for path in sorted((root / RECEIPTS).glob(f"*{_ENDING}")):
+    for path in files_in(root / RECEIPTS, f"*{_ENDING}"):
         try:
             receipt = read_receipt(read_plain(path, most=LARGEST_PATCH))
             if (root / receipt.name) != path:

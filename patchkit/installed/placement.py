@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.disk.transaction import runs, write_set
 from patchkit.errors import Problem
 from patchkit.installed.layer import (
@@ -97,7 +97,7 @@ class FolderView:
             return []
         begin = _bytecode_begin(path)
         folder = begin.rpartition("/")[0]
-        on_disk = (f"{folder}/{each.name}" for each in (self.root / folder).glob("*.pyc"))
+        on_disk = (f"{folder}/{each.name}" for each in files_in(self.root / folder, "*.pyc"))
         return sorted(p for p in {*on_disk, *self._now} if p.startswith(begin) and p[-4:] == ".pyc")
 
     def commit(self) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from patchkit.disk.files import read_plain
+from patchkit.disk.files import files_in, read_plain
 from patchkit.model.names import can_be_a_file
 
 RECORD = "RECORD"
@@ -80,7 +80,7 @@ class Distribution(Struct, frozen=True):
 
 def distributions(root: Path) -> tuple[Distribution, ...]:
     """The wheels installed into a folder, by name; OSError for a RECORD that cannot be read."""
-    found = sorted(root.glob("*.dist-info"))
+    found = files_in(root, "*.dist-info")
     return tuple(_distribution(each) for each in found if each.is_dir())
 
 

@@ -28,7 +28,7 @@ def find_manifest(name: str, *, cwd: Path, search: Sequence[Path]) -> Path:
 def available_manifests(*, cwd: Path, search: Sequence[Path]) -> tuple[str, ...]:
     """The names that can be looked for from here, without endings, each once, in order of search.
 
-    Folders that cannot be read are passed over: completion must not fail.
+    Folders that are not there are passed over.
     """
     folders = (cwd / FOLDER, *search)
     return tuple(dict.fromkeys(path.stem for folder in folders for path in manifests_in(folder)))
@@ -38,7 +38,7 @@ def manifests_in(folder: Path) -> list[Path]:
     """The manifests directly in `folder`, by name; none if there is no such folder."""
     try:
         found = [path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file()]
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(path for path in found if not path.name.startswith("."))
 

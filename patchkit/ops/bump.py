@@ -428,7 +428,7 @@ def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str
             continue
         try:
             other = load_manifest(path).component(component.name)
-        except PatchkitError:
+        except BadInputError:
             continue  # `check` reports it
         if other is not None and other.pin_where.file.samefile(component.pin_where.file):
             yield path.name

@@ -349,7 +349,7 @@ def edit_of(
             file = parse_patch(data, name=patch.name, strip=patch.strip)
             changes = patch_changes(replace(patch.series_patch, file=file))
             applied = apply_changes(Tree(met.source, met.tree), Blobs(met.source), changes)
-        except (PatchkitError, MissingObjectError):
+        except (BadInputError, MissingObjectError):
             return False
         return applied.tree is not None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
+from patchkit.disk.files import files_in
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
@@ -278,7 +279,7 @@ _NAME = 16
 def load_resolutions(home: SeriesFolder) -> dict[str, Resolution]:
     """Key -> resolution, of all that are beside the series; BadInputError for one that is none."""
     found = {}
-    for path in sorted((home.folder / FOLDER).glob(f"*{ENDING}")):
+    for path in files_in(home.folder / FOLDER, f"*{ENDING}"):
         where = path.relative_to(home.root).as_posix()
         resolution = parse_resolution(path.read_bytes(), where)
         found[resolution.key] = resolution

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.edit import add_patch, set_series
@@ -74,7 +74,11 @@ def files_of(project: Project) -> dict[Path, bytes | None]:
     for entry in component.patches:
         if isinstance(entry, LocalSeries):
             series = root / entry.path
-            paths |= {series, *series.parent.glob("*.patch"), *_listed_files(series, entry.path)}
+            paths |= {
+                series,
+                *files_in(series.parent, "*.patch"),
+                *_listed_files(series, entry.path),
+            }
         elif isinstance(entry, LocalPatch):
             paths.add(root / entry.path)
     plain = {path for path in paths if path.is_file()}
@@ -84,7 +88,7 @@ def files_of(project: Project) -> dict[Path, bytes | None]:
 def _listed_files(series: Path, name: str) -> list[Path]:
     """The files that a series lists, of any ending; none where it cannot be read."""
     try:
-        names = parse_series(series.read_bytes(), name=name).names
+        names = parse_series(read_plain(series), name=name).names
     except (OSError, BadInputError):
         return []
     return [series.parent / each for each in names]
@@ -92,7 +96,7 @@ def _listed_files(series: Path, name: str) -> list[Path]:
 
 def patch_names_in(folder: Path) -> frozenset[str]:
     """The names of all patch files in a folder, listed or not."""
-    return frozenset(path.name for path in folder.glob("*.patch"))
+    return frozenset(path.name for path in files_in(folder, "*.patch"))
 
 
 def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path, bytes | None]:
@@ -227,7 +231,7 @@ def _manifests(manifest: Manifest) -> Iterator[Manifest]:
             continue
         try:
             yield load_manifest(path)
-        except PatchkitError:
+        except BadInputError:
             continue
     yield manifest
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.disk.result_cache import memory_path, recall_packed, remember_packed
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.manifest.values import (
@@ -341,9 +341,9 @@ def _unlisted(
     for entry in entries:
         folder = entry.path.rpartition("/")[0]
         listed |= {_beside(folder, name) for name in _named(series[entry.path])}
-        files = sorted((manifest.root / folder).glob("*.patch"))
+        files = files_in(manifest.root / folder, "*.patch")
         found += [_beside(folder, file.name) for file in files]
-        recipes = sorted((manifest.root / folder).glob(f"*{RECIPE_ENDING}"))
+        recipes = files_in(manifest.root / folder, f"*{RECIPE_ENDING}")
         found += [_beside(folder, name) for name in _of_no_patch(recipes, folder, listed)]
     return tuple(path for path in found if path not in listed)
 

@@ -28,6 +28,7 @@ from urllib.request import url2pathname
 from msgspec import Struct, field
 from packaging.version import InvalidVersion, Version
 
+from patchkit.disk.files import read_plain
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId, lines_of
@@ -78,7 +79,7 @@ def uv_files(environment: Mapping[str, str]) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     for path in _places(environment):
         try:
-            found.append(tomllib.loads(path.read_text(encoding="utf-8")))
+            found.append(tomllib.loads(read_plain(path).decode()))
         except (OSError, ValueError, RecursionError):
             continue
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from patchkit.disk.files import FileLock, replace_file
+from patchkit.disk.files import UNFINISHED, FileLock, replace_file
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, Manifest
@@ -155,7 +155,8 @@ def _make_own_folder(folder: Path) -> None:
     One that holds something already may be part of a project whose files git is to see.
     """
     workspace = folder.parent
-    if not workspace.exists() or not any(workspace.iterdir()):
+    there = list(workspace.iterdir()) if workspace.exists() else []
+    if all(each.name.endswith(UNFINISHED) for each in there):  # of a run that was killed right here
         workspace.mkdir(parents=True, exist_ok=True)
         if not os.path.lexists(workspace / ".gitignore"):
             replace_file(workspace / ".gitignore", b"*\n")

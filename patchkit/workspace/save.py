@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.files import files_in
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.gitcmd.trees import add_all, add_paths, unfiltered, write_tracked
@@ -96,7 +97,8 @@ def read_worktree(
     """
     folder = move_folder(checkout.own_folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob("*.lock"):  # of a git that was not let tidy up; we hold the checkout
+    # of a git that was not let tidy up; we hold the checkout
+    for left in files_in(folder, "*.lock"):
         left.unlink(missing_ok=True)
     repository, index = checkout.repository, folder / "worktree.index"
     view = unfiltered(repository, folder / "unfiltered.git")

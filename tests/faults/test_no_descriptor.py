@@ -11,6 +11,7 @@ import pytest
 
 from bench.faults.calls import fault_of
 from bench.faults.tracing import Tracer, unavailable
+from patchkit.disk.files import files_in
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.commit_history import Between, find_rename
 from patchkit.gitcmd.first_parent import missing_objects
@@ -69,6 +70,7 @@ QUESTIONS: dict[str, Callable[[Asked], object]] = {
     "same change": lambda asked: asked.between().same_change((asked.new,), "", "", ""),
     "lines": lambda asked: asked.between().lines_of(asked.new),
     "damaged": lambda asked: is_damaged(asked.repository, "refs/heads/alone"),
+    "folder": lambda asked: files_in(asked.repository.git_dir / "objects" / asked.old[:2], "*"),
     "sound": lambda asked: is_sound(asked.repository, "refs/heads/alone"),
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.disk.files import UNFINISHED
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
@@ -59,6 +60,9 @@ def test_twice_touches_nothing(demo: Project) -> None:
 
 def test_git_ignores_a_workspace_that_apply_makes(demo: Project) -> None:
     git_in(demo.root, "init", "-q")
+    (demo.root / "workspace").mkdir()
+    # a run was killed before its file had this name
+    (demo.root / f"workspace/.gitignore.x{UNFINISHED}").write_bytes(b"")
     demo.run("apply").ok()
     assert b"workspace" not in git_in(demo.root, "status", "--porcelain", "-uall")
     (demo.root / "there").mkdir()
