@@ -6,8 +6,8 @@
   changed since.
 - New sites: what rules name at the tip and not at the pin.
 
-Apart from `ops/drift.py`, which alone asks it: three searches, loaded only for components that need
-one.
+Apart from `ops/line_drift.py`, which alone asks it: three searches, loaded only where one is
+needed.
 """
 
 from __future__ import annotations
