@@ -140,10 +140,7 @@ def _render_notes(terminal: Terminal, row: BumpedComponent) -> None:
     if row.saved:
         terminal.kept(row.name, "what was done to the conflict is", row.saved)
     terminal.also_saved(row.name, row.also_saved)
-    for finding in row.findings:
-        terminal.warn(Problem(finding.what, finding.where, finding.hint))
-    for note in row.notes:
-        terminal.warn(note)
+    _warn(terminal, row)
     for problem in row.problems:
         terminal.problem(problem)
 
@@ -197,6 +194,17 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
     return render
 
 
+def _warn(terminal: Terminal, row: RefreshedComponent | BumpedComponent) -> None:
+    """What was found, and the first notes: a move may break a hundred calls."""
+    for finding in row.findings:
+        terminal.warn(Problem(finding.what, finding.where, finding.hint))
+    for note in row.notes[:_SHOWN]:
+        terminal.warn(note)
+    if (more := len(row.notes) - _SHOWN) > 0:
+        what = f"{counted(more, 'more warning')} like these"
+        terminal.warn(Problem(what, row.name, "--json has all"))
+
+
 def _says_nothing(component: RefreshedComponent) -> bool:
     """Whether nothing is to be said of a component but that it is as it was."""
     found = (component.edits, component.findings, component.notes, component.problems)
@@ -221,10 +229,7 @@ def _component(
                 print_carried_file(terminal, file)
     if component.halted is not None:
         print_halted(terminal, component.halted)
-    for finding in component.findings:
-        terminal.warn(Problem(finding.what, finding.where, finding.hint))
-    for note in component.notes:
-        terminal.warn(note)
+    _warn(terminal, component)
     if component.saved:
         terminal.kept(component.name, "the stack as it was is", component.saved)
     terminal.also_saved(component.name, component.also_saved)

@@ -97,7 +97,9 @@ def broken_by_moving(
 
 def _told(broken: BrokenContract) -> Problem:
     place = broken.place
-    text = place.what if place.target in place.what else f"{place.target} {place.what}"
+    owner, _, name = place.target.rpartition(".")
+    named = place.target in place.what or place.what == f"{owner} has no {name}"
+    text = place.what if named else f"{place.target} {place.what}"
     by = ""
     if broken.by is not None:
         by = f"since {short_id(broken.by.commit)} {broken.by.subject}"

@@ -145,3 +145,22 @@ def test_a_bump_that_breaks_nothing_says_nothing(pair: Project, kernels: Upstrea
     pair.run("apply").ok()
     ran = pair.run("bump", "kernels", "--to", "main").ok()
     assert "breaks a call" not in ran.out + ran.err
+
+
+@pytest.mark.slow
+def test_a_bump_names_the_first_of_many_calls(
+    pair: Project, upstream: Upstream, kernels: Upstream
+) -> None:
+    many = "from kernels import rms_norm\n" + "rms_norm(1, 2, 3)\n" * 12
+    pin = upstream.commit({**FIXED, "engine/many.py": many}, "Many")
+    pair.component("engine", upstream, pin, contracts={"packages": ["engine"]})
+    gone = {"kernels/norm.py": "def rms_norm():\n    return 1\n", "kernels/rope.py": "x = 1\n"}
+    kernels.commit(gone, "Nothing any more")
+    ran = pair.run("bump", "kernels", "--to", "main", "--dry-run").ok()
+    rows = [row for row in ran.err.splitlines() if "breaks a call: " in row]
+    assert len(rows) == 8
+    assert "warning: kernels: 6 more warnings like these\nhint: --json has all" in ran.err
+    found = pair.run("bump", "kernels", "--to", "main", "--dry-run", "--json").json
+    whats = [note["what"] for note in found["components"][0]["notes"]]
+    assert len(whats) == 14
+    assert "upstream breaks a call: kernels.rope has no rope" in whats
