@@ -33,8 +33,13 @@ _DEFINITION = re.compile(
 _ALWAYS_THERE = frozenset(name.encode() for name in (*keyword.kwlist, *dir(builtins)))
 _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
 
-_LONG_QUOTE = re.compile(rb"\"\"\"|'''")
-_PROSE = (".md", ".rst")
+_PROSE = (".md", ".rst", ".adoc")
+# Languages with C's comments.
+_LIKE_C = (".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".hpp", ".go", ".java", ".js", ".rs", ".ts")
+# What begins a text of several lines that is no code, and what ends it; strings are passed over.
+_ENDS_TEXT = {b'"""': b'"""', b"'''": b"'''", b"/*": b"*/", b"//": b"\n"}
+_TEXT_MARKS = re.compile(rb"\"\"\"|'''")
+_COMMENT_MARKS = re.compile(rb"/\*|\*/|//|\n|\"(?:[^\"\\\n]|\\.)*\"")
 
 #: From this share of a file's added lines on, upstream is taken to have made the change itself.
 MOST = 0.6
@@ -101,15 +106,15 @@ def names_gone(path: str, three: ThreeWay) -> tuple[str, ...]:
     """Names that the patch's new lines use, known to the old file and not to upstream's.
 
     A name that only the patch's own new lines bring along, and one that the patch took out of use
-    itself, is not upstream's to keep. The words of prose, docstrings included, are no names.
+    itself, is not upstream's to keep. The words of prose, docstrings and comments are no names.
     """
     if path.endswith(_PROSE):
         return ()
     used = _names_added(three, three.patch)
     kept = names_used(line for edit in _between(three) for line in three.base[edit[0] : edit[1]])
     gone = (used & kept) - names_used(three.upstream)
-    if gone and path.endswith(PYTHON):
-        gone &= _names_added(three, without_docstrings(three.patch))
+    if gone:
+        gone &= _names_added(three, code_alone(path, three.patch))
     return tuple(sorted(name.decode("ascii", "replace") for name in gone))
 
 
@@ -117,23 +122,26 @@ def _names_added(three: ThreeWay, patch: Sequence[bytes]) -> set[bytes]:
     return names_used(x for e in three.patch_edits for x in patch[e.new_start : e.new_end])
 
 
-def without_docstrings(lines: Sequence[bytes]) -> Sequence[bytes]:
-    """Lines of Python, each without what is in strings that may go over several lines.
+def code_alone(path: str, lines: Sequence[bytes]) -> Sequence[bytes]:
+    """Lines of Python without what is in strings that may go over several; of C without comments.
 
     No parser, which half a file would not pass: three quotes in a comment count, too.
     """
-    found, inside = [], b""
+    if not path.endswith((*PYTHON, *_LIKE_C)):
+        return lines
+    marks = _TEXT_MARKS if path.endswith(PYTHON) else _COMMENT_MARKS
+    found, ends = [], b""
     for line in lines:
         code, at = b"", 0
-        for quote in _LONG_QUOTE.finditer(line):
-            if not inside:
-                code, inside = code + line[at : quote.start()], quote[0]
-            elif inside == quote[0]:
-                inside = b""
+        for mark in marks.finditer(line):
+            if not ends and mark[0] in _ENDS_TEXT:
+                code, ends = code + line[at : mark.start()], _ENDS_TEXT[mark[0]]
+            elif ends == mark[0]:
+                ends = b""
             else:
                 continue
-            at = quote.end()
-        found.append(code if inside else code + line[at:])
+            at = mark.end()
+        found.append(code if ends else code + line[at:])
     return found
 
 

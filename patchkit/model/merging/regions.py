@@ -291,9 +291,10 @@ def _lines(text: bytes) -> list[bytes]:
 
 # Two insertions at one point: which comes first, and where the second one begins.
 #
-# The lines are never changed, only their order. A list that is kept sorted stays so, and lines go
-# on with the block that they are indented for. Where the text says nothing the side decides: a
-# change that is carried onto a newer upstream comes after upstream's lines, as if it had been
+# The lines are never changed, only their order. A list that is kept sorted stays so, also where it
+# is only around the place; lines go on with the block that they are indented for, and with the
+# paragraph above before one that leaves a blank line. Where the text says nothing the side decides:
+# a change that is carried onto a newer upstream comes after upstream's lines, as if it had been
 # written later; in a merge of upstream into a branch the branch's own lines come first, as between
 # git's markers.
 
@@ -305,6 +306,9 @@ _IMPORTS_SHOW_ORDER = 2
 _IMPORTS = (b"import", b"from")
 _CLOSING = (b")", b"]", b"}")
 _NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#.*|//.*")
+#: C's comments, but for the globs of shell, YAML and Make.
+_OPENS_COMMENT = re.compile(rb"(?:^|\s)/\*")
+_ENDS_COMMENT = re.compile(rb"\*/(?=\s|$)")
 _STARRED = re.compile(rb"\*(?:\*?[A-Za-z_].*)?,$")
 #: A statement that leaves its block for good, and a comment: `#include` is none.
 _LEAVES = re.compile(rb"[ \t]*(?:return|raise|break|continue|goto|throw|exit)\b")
@@ -336,7 +340,8 @@ def join_insertions(
     if in_order is not None:
         return in_order
     first, second = (patch, upstream) if order.patch_first else (upstream, patch)
-    if _is_starred(first) and not _is_starred(second):
+    ahead = _goes_on(around[0], second) and not _goes_on(around[0], first)
+    if (_is_starred(first) or ahead) and not _is_starred(second):
         first, second = second, first
     return [*first, *second] if order.whole else put_behind(first, second)
 
@@ -344,6 +349,11 @@ def join_insertions(
 def _is_starred(lines: Lines) -> bool:
     """Whether it is an argument or a parameter behind which plain ones mean something else."""
     return _STARRED.match(_code(lines)) is not None
+
+
+def _goes_on(above: Lines, lines: Lines) -> bool:
+    """Whether lines go on with the paragraph above: no blank line stands between."""
+    return bool(above and above[-1].strip() and lines[0].strip())
 
 
 def put_behind(first: Lines, second: Lines) -> list[bytes]:
@@ -404,14 +414,15 @@ def indentation(lines: Lines) -> int:
 
 
 def is_open(lines: Lines) -> bool:
-    """Whether lines open a bracket that they do not close."""
+    """Whether lines open a bracket, or a comment of C's, that they do not close."""
     return sum(map(_opened, lines)) > 0
 
 
 def _opened(line: bytes) -> int:
-    """How many more brackets a line opens than it closes, but for strings and comments."""
+    """How many more brackets, C's comments too, a line opens than it closes; strings apart."""
     code = _NOT_CODE.sub(b"", line)
-    return sum(map(code.count, (b"(", b"[", b"{"))) - sum(map(code.count, _CLOSING))
+    opened = sum(map(code.count, (b"(", b"[", b"{"))) - sum(map(code.count, _CLOSING))
+    return opened + len(_OPENS_COMMENT.findall(code)) - len(_ENDS_COMMENT.findall(code))
 
 
 # A list that is kept sorted: with either side's entries it is in order, so that whoever added them
@@ -429,12 +440,27 @@ def _sorted_together(
     enough = _IMPORTS_SHOW_ORDER if _opening(patch[0]) in _IMPORTS else _SHOWS_ORDER
     if min(len(ours), len(theirs)) + len(before) + len(after) < enough:
         return None
-    for key in _KEYS:
-        sides = ([*before, *each, *after] for each in (theirs, ours))
-        if all(_is_sorted(side, key) for side in sides):
+    lists = [(key, before, after) for key in _KEYS]
+    lists += [(key, *near) for key in _KEYS if (near := _near(before, after, key)) is not None]
+    for key, above, below in lists:
+        sides = ([*above, *each, *below] for each in (theirs, ours))
+        if not any(_falls(side, key) for side in sides):
             both = sorted([*theirs, *ours], key=lambda entry: key(entry[0]))
             return [line for entry in both for line in entry]
     return None
+
+
+def _near(
+    before: list[list[bytes]], after: list[list[bytes]], key: Callable[[bytes], _Key]
+) -> tuple[list[list[bytes]], list[list[bytes]]] | None:
+    """The entries around the place that are in order, where those further on are not.
+
+    One on each side and three in all: what is put between them so is not there by chance.
+    """
+    above = before[max(_falls(before, key), default=0) :]
+    below = after[: min(_falls(after, key), default=len(after))]
+    shown = above and below and len(above) + len(below) >= _SHOWS_ORDER
+    return (above, below) if shown else None
 
 
 def _length(entries: Sequence[Lines]) -> int:
@@ -483,9 +509,10 @@ def _opening(line: bytes) -> bytes:
     return word if word in _IMPORTS else (bare[:1] if not bare[:1].isalnum() else b"a")
 
 
-def _is_sorted(entries: Sequence[Lines], key: Callable[[bytes], _Key]) -> bool:
+def _falls(entries: Sequence[Lines], key: Callable[[bytes], _Key]) -> list[int]:
+    """The entries that stand behind a greater one."""
     keys = [key(entry[0]) for entry in entries]
-    return all(earlier <= later for earlier, later in pairwise(keys))
+    return [number for number, (one, other) in enumerate(pairwise(keys), 1) if one > other]
 
 
 def _letters(line: bytes) -> _Key:

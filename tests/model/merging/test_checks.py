@@ -57,7 +57,24 @@ def test_the_words_of_a_manual_are_no_names() -> None:
     base, upstream = [b"Call it.\n", b"one\n"], [b"Use it.\n", b"one\n"]
     three = compare_three(base, upstream, [*base, b"Call twice.\n"])
     assert names_gone("manual.md", three) == ()
+    assert names_gone("manual.adoc", three) == ()
     assert names_gone("Makefile", three) == ("Call",)
+
+
+@pytest.mark.parametrize(
+    ("added", "gone"),
+    [
+        ("/*\n * pick() is no\n * longer there */\n", ()),
+        ("use(); // as pick does\n", ()),
+        ("/* one */ pick(1); /* two */\n", ("pick",)),
+        ('open("refs/*"); pick(1);\n', ("pick",)),
+        ('say("a\\" // pick");\npick(1);\n', ("pick",)),
+    ],
+)
+def test_the_words_of_a_comment_in_c_are_no_names(added: str, gone: tuple[str, ...]) -> None:
+    base, upstream = [b"pick(0);\n", b"end();\n"], [b"choose(0);\n", b"end();\n"]
+    three = compare_three(base, upstream, [*base, *added.encode().splitlines(True)])
+    assert names_gone("m.c", three) == gone
 
 
 def rows(text: str) -> list[bytes]:

@@ -31,7 +31,10 @@ def joined(upstream: str, patch: str, above: str = "", below: str = "") -> str:
         ("import d\n", "import c\n", "import a\n", "", True),  # but for imports
         ("from d import x\n", "from c import x\n", "", "from e import x\n", True),
         ("d\n", "c\n", "b\na\n", "e\n", False),  # not sorted above
-        ("d\n", "c\n", "a\nb\n", "e\nc\n", False),  # nor below
+        ("d\n", "c\n", "a\nb\n", "e\nc\n", True),  # not further on, but around the place
+        ("d\n", "c\n", "z\nb\n", "e\nf\na\n", True),
+        ("d\n", "c\n", "z\nb\n", "e\na\n", False),  # two lines show no order
+        ("d\n", "c\n", "z\na\nb\n", "", False),  # nor do those on one side only
         ("z\n", "c\n", "a\nb\n", "e\n", False),  # not with upstream's
         ("d\n", "z\n", "a\nb\n", "e\n", False),  # not with the patch's
         ("'d'\n", "'c'\n", "a\nb\n", "e\n", False),  # another kind of line: one entry
@@ -74,6 +77,14 @@ def test_the_side_decides_where_the_text_does_not() -> None:
     assert join_insertions(*lines, Order()) == [b"x = 1\n", b"y = 2\n"]
     assert join_insertions(*lines, Order(patch_first=True)) == [b"y = 2\n", b"x = 1\n"]
     assert [each.patch_first for each in possible_orders(patch_first=True)] == [1, 1, 0, 0]
+
+
+def test_a_line_of_the_paragraph_above_comes_before_a_new_paragraph() -> None:
+    sides = "\n/* why */\nunsigned filter;\n\n", "unsigned touched;\n"
+    assert joined(*sides, above="unsigned flags;\n") == sides[1] + sides[0]
+    assert joined(*sides, above="{\n\n") == sides[0] + sides[1]  # there is none above
+    starred = "    *rest,\n"
+    assert joined("\n    extra,\n", starred, above="    first,\n").endswith(starred)
 
 
 def test_a_call_is_not_torn_where_its_bracket_closes() -> None:

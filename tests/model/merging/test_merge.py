@@ -172,6 +172,15 @@ def test_an_insertion_behind_lines_that_upstream_replaced_stays_in_its_scope() -
     assert settled(merged) == upstream.replace("COUNT", "    value.end()\nCOUNT")
 
 
+def test_an_insertion_does_not_tear_a_comment_of_upstream_s() -> None:
+    base = "int nongit;\n\nset_up_the_directory(&nongit);\n\nfor (;;)\n"
+    comment = "/*\n * We wish to read the\n * configuration:\n * set_up_the_directory()\n */\n"
+    upstream = swapped("set_up", comment + "if (set_up", swapped("nongit)", "nongit))", base))
+    patch = swapped("set_up", "first();\n\nset_up", base)
+    merged = merge(upstream, patch, base, path="m.c")
+    assert settled(merged) == swapped("/*", "first();\n\n/*", upstream)
+
+
 def test_a_sorted_list_stays_sorted() -> None:
     base = "".join(f"from package import {name}\n" for name in ("a", "c", "e", "g"))
     upstream = swapped("import c\n", "import c\nfrom package import d2\n", base)
