@@ -35,6 +35,7 @@ from patchkit.guards.overrides.override_review import (
     TreeAt,
     as_it_was,
     resolver_of,
+    standings,
     survey,
 )
 from patchkit.guards.overrides.replacements import (
@@ -241,7 +242,7 @@ def _lost_names(
     ours = set(added)
     had = names_in([line for line in old if line not in ours])
     has = names_in([line for line in new if line not in ours])
-    for name in sorted(names_in([_code(line) for line in added]) & had - has):
+    for name in sorted(names_in([line.partition(b"#")[0] for line in added]) & had - has):
         hunk = next(h for h in change.hunks if any(name in line[1:] for line in h.lines))
         number = change.hunks.index(hunk) + 1
         what = f"{name.decode()} is used by added lines, and gone from the rest of the file"
@@ -258,10 +259,6 @@ def _signature(lines: Sequence[bytes], name: bytes) -> frozenset[str] | None:
 
 def _added(hunk: Hunk) -> list[bytes]:
     return [line[1:] for line in hunk.lines if line[:1] == b"+"]
-
-
-def _code(line: bytes) -> bytes:
-    return line.partition(b"#")[0]
 
 
 # Moved targets: functions that another component replaces at run time, and that upstream has
@@ -294,10 +291,10 @@ def find_moved_targets(
     notes = ResultCache(notes_path)
     looking = _TargetSearch(along, component, declared, notes)
     then, now = looking.resolver(history.pin), looking.resolver(history.tip)
-    reviewed = as_it_was(then, list(calls.below(declared.packages)), history.pin)
-    found = survey(declared, calls, now, reviewed, comparing=True)
+    was = standings(then, calls.below(declared.packages))
+    found = survey(declared, calls, now, as_it_was(was, history.pin), comparing=True)
     targets = [each for each in found.targets if each.verdict in _MOVED]
-    moved = tuple(looking.told(targets, then))
+    moved = tuple(looking.told(targets, was, then.modules))
     notes.close()
     remember(path, [to_builtins(each) for each in moved])
     return moved
@@ -325,10 +322,11 @@ class _TargetSearch(Struct, frozen=True):
             path.startswith(f"{head}/") or path == f"{head}.py" for head in heads
         )
 
-    def told(self, targets: Sequence[OverrideTarget], then: Resolver) -> Iterator[MovedTarget]:
+    def told(
+        self, targets: Sequence[OverrideTarget], was: Mapping[str, Definition], pinned: Modules
+    ) -> Iterator[MovedTarget]:
         """The targets with where they were, and the commits that changed them."""
-        was = {target.name: definition_of(then, target.name) for target in targets}
-        commits = self._commits(targets, was, then.modules)
+        commits = self._commits(targets, was, pinned)
         for target in targets:
             yield MovedTarget(
                 component=self.component,
@@ -345,7 +343,7 @@ class _TargetSearch(Struct, frozen=True):
         self, targets: Sequence[OverrideTarget], was: Mapping[str, Definition], pinned: Modules
     ) -> dict[str, Landed]:
         history = self.along.history
-        homes = {name: standing.place.partition(":")[0] for name, standing in was.items()}
+        homes = {each.name: was[each.name].place.partition(":")[0] for each in targets}
         now = self.along.entries(history.tip, set(homes.values()) - {""})
         line = frozenset(history.line().commits)
         by: dict[str, Landed] = {}

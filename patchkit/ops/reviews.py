@@ -33,6 +33,7 @@ from patchkit.guards.overrides.override_review import (
     is_chosen,
     read_replacements,
     resolver_of,
+    standings,
     survey,
 )
 from patchkit.guards.overrides.replacements import CallSite, source_lines, source_of
@@ -182,8 +183,8 @@ class _Reviewing(Struct, frozen=True):
             reviewed = lock.overrides.get((name, target.name), {})
             if options.since:
                 then = self._tree(target, options.since, stack)
-                names = list(calls.below(declared.packages))
-                reviewed = as_it_was(resolver_of(declared, then), names, then.commit)
+                found_then = standings(resolver_of(declared, then), calls.below(declared.packages))
+                reviewed = as_it_was(found_then, then.commit)
             since = bool(options.since)
             found = survey(declared, calls, resolver, reviewed, comparing=since)
             asked = tuple(each for each in found.targets if is_chosen(each.name, options.names))

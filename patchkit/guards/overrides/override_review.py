@@ -195,13 +195,12 @@ def survey(
     return Survey(targets, calls.uncertain, len(calls.targets) - len(named), unused)
 
 
-def as_it_was(resolver: Resolver, names: Sequence[str], commit: CommitId) -> Reviewed:
-    """What a review of another tree of the target would have recorded."""
-    found = standings(resolver, dict.fromkeys(names))
+def as_it_was(found: Mapping[str, Definition], commit: CommitId) -> Reviewed:
+    """What a review of another tree of the target would have recorded, by its `standings`."""
     return {n: as_reviewed(each, commit) for n, each in found.items() if each.kind.is_there}
 
 
-def standings(resolver: Resolver, names: Mapping[str, object]) -> dict[str, Definition]:
+def standings(resolver: Resolver, names: Iterable[str]) -> dict[str, Definition]:
     """What each name stands for."""
     return {name: definition_of(resolver, name) for name in names}
 
