@@ -7,12 +7,13 @@ as they now are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import parse_diff
@@ -126,10 +127,8 @@ def read_stack(repository: Repository, base_commit: CommitId, tip: str) -> tuple
     rows = [[CommitId(each) for each in row.split()] for row in lines_of(listed.decode())]
     parents = {row[0]: row[1:] for row in rows}
     ids = _line_of_commits(parents, base_commit, repository.commit(tip) or CommitId(tip))
-    if not ids:
-        return ()
-    raw = repository.git("cat-file", "--batch", stdin="".join(f"{i}\n" for i in ids).encode()).out
-    return tuple(_parse_commits(raw))
+    with reading(repository) as reader:
+        return tuple(parse_commit(*each) for each in reader.read_many(ids, "commit"))
 
 
 class StackBuilder:
@@ -267,16 +266,6 @@ def _line_of_commits(
             *(Problem(f"commit {oid} is a merge", hint=_LINEAR_HINT) for oid in merges)
         )
     return line[::-1]
-
-
-def _parse_commits(raw: bytes) -> Iterator[StackCommit]:
-    position = 0
-    while position < len(raw):
-        end = raw.index(b"\n", position)
-        oid, _, size = raw[position:end].decode().split(" ")
-        payload = raw[end + 1 : end + 1 + int(size)]
-        yield parse_commit(oid, payload)
-        position = end + 2 + int(size)
 
 
 def parse_commit(oid: str, payload: bytes) -> StackCommit:

@@ -19,6 +19,7 @@ from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import is_damaged, is_sound
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
+from patchkit.stack.build import read_stack
 from tests.faults.test_faults import POINTS, SEED
 from tests.support.repos import Upstream
 
@@ -71,6 +72,7 @@ QUESTIONS: dict[str, Callable[[Asked], object]] = {
     "lines": lambda asked: asked.between().lines_of(asked.new),
     "damaged": lambda asked: is_damaged(asked.repository, "refs/heads/alone"),
     "folder": lambda asked: files_in(asked.repository.git_dir / "objects" / asked.old[:2], "*"),
+    "stack": lambda asked: read_stack(asked.repository, asked.old, asked.new),
     "sound": lambda asked: is_sound(asked.repository, "refs/heads/alone"),
 }
 
@@ -83,11 +85,11 @@ def _wrong(question: Callable[[], object], place: Path) -> dict[int, str]:
     answer = os.open(place, os.O_RDWR | os.O_CREAT)
 
     def work() -> int:
+        os.ftruncate(answer, 0)
         try:
             said = repr(question())
         except (OSError, SurroundingsError):
             said = right
-        os.ftruncate(answer, 0)
         os.pwrite(answer, said.encode(), 0)
         return 0
 
