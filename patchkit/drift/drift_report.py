@@ -74,8 +74,8 @@ class FileVerdict(Struct, frozen=True):
     waits_for: tuple[str, ...] = ()  # conflicted patches without which it cannot be carried
 
     def waiting(self, names: tuple[str, ...]) -> FileVerdict:
-        """The same as one that fails only because earlier patches do."""
-        return replace(self, status=Status.WAITING, waits_for=names)
+        """The same as one that fails only because earlier patches do: nobody looks at it now."""
+        return replace(self, status=Status.WAITING, review=False, waits_for=names)
 
 
 class FileForecast(Struct, frozen=True):
