@@ -20,7 +20,6 @@ from patchkit.model.patch import Identity
 #: Ids of git objects, by kind: 40 lower-case hex digits. The type says which kind is meant.
 CommitId = NewType("CommitId", str)
 TreeId = NewType("TreeId", str)
-BlobId = NewType("BlobId", str)
 #: What git takes where it wants a tree: the id of one, or of a commit that has it.
 Treeish: TypeAlias = TreeId | CommitId
 

@@ -15,6 +15,7 @@ from enum import Enum
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.model.text import counted
 from patchkit.python.bodies import FunctionNode, blocks_of, walk
 from patchkit.python.inference import Bound, Instance, NameScope, Unknown, Value, Values
 from patchkit.python.resolve import (
@@ -146,7 +147,7 @@ def mismatches(signature: Signature, given: Arguments) -> tuple[CallMismatch, ..
     count = len(given.positions) + given.after
     found: list[CallMismatch] = []
     if count > len(positional) and not signature.rest:
-        text = f"takes {len(positional)} positional arguments, is given {count}"
+        text = f"takes {counted(len(positional), 'positional argument')}, is given {count}"
         found.append(CallMismatch(CallFault.TOO_MANY, (), text))
     names = tuple(dict.fromkeys((*given.keywords, *given.perhaps)))
     if not signature.more:
