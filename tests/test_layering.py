@@ -14,6 +14,10 @@ import pytest
 
 import patchkit
 from bench.mutation.groups import GROUPS
+from patchkit.drift import forecast_cache
+from patchkit.guards.contracts import known_modules
+from patchkit.manifest import cached
+from patchkit.refresh import carry_onto
 
 ROOT = Path(patchkit.__file__).parent
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
@@ -96,12 +100,39 @@ def test_imports_point_down_the_list() -> None:
     assert {m: names for m, names in upward.items() if names} == {}
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def _needs(module: str) -> set[str]:
+    """The modules of patchkit that a module imports, itself not."""
     known = {m.removesuffix(".py").removesuffix("/__init__").replace("/", "."): m for m in MODULES}
-    left = {
-        m: {known[n.removeprefix("patchkit.")] for n in _imports(m) if n[9:] in known} - {m}
-        for m in MODULES
-    }
+    own = {name.removeprefix("patchkit.") for name in _imports(module)}
+    return {known[name] for name in own & known.keys()} - {module}
+
+
+@pytest.mark.parametrize(
+    ("makes", "places"),
+    [
+        ("carry/", carry_onto._CODE),
+        ("drift/forecast.py", forecast_cache._ENGINE),
+        ("guards/contracts/", known_modules._CODE),
+        ("manifest/load.py", cached._CODE),
+    ],
+)
+def test_what_is_kept_follows_from_all_code_that_made_it(
+    makes: str, places: tuple[str, ...]
+) -> None:
+    """But for what brings bytes, whole or as an error, and for what only holds values."""
+    brings = ("__init__", "errors", "parallel", "disk/", "gitcmd/", "upstream/", "manifest/")
+    values = ("guards/contracts/breaches", "recipes/rule", "model/objects", "model/progress")
+    holds = {f"{name}.py" for name in values}
+    left, made_by = {m for m in MODULES if m.startswith(makes)}, set[str]()
+    while left - made_by:
+        made_by |= left
+        left = {need for m in left - holds for need in _needs(m)}
+    kept = {m for m in made_by if {m.removesuffix(".py"), m.rpartition("/")[0]} & set(places)}
+    assert sorted(m for m in made_by - kept - holds if not m.startswith(brings)) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    left = {m: _needs(m) for m in MODULES}
     while ready := [m for m, needs in left.items() if not needs & left.keys()]:
         for m in ready:
             del left[m]

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from patchkit import __version__
-from patchkit.disk.files import replace_file
+from patchkit.disk.files import files_in, replace_file
 from patchkit.errors import SurroundingsError
 
 T = TypeVar("T")
@@ -31,14 +31,16 @@ def memory_path(cache: Path, kind: str, facts: object) -> Path:
 
 
 @cache
-def code_digest(*packages: str) -> str:
-    """A digest of the modules in folders of patchkit, for what is kept of what their code came to;
-    none of them is loaded.
+def code_digest(*places: str) -> str:
+    """A digest of modules of patchkit, for what is kept of what their code came to; a place is a
+    folder of them, or one without its ending. None is loaded.
+
+    OSError where a place is neither: a digest of nothing would keep what other code came to.
     """
     digest, home = sha256(), Path(__file__).parent.parent
-    for package in packages:
-        for file in sorted((home / package).glob("*.py")):
-            digest.update(file.read_bytes())
+    for place in places:
+        for file in files_in(home / place, "*.py") or [home / f"{place}.py"]:
+            digest.update(sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 
 

@@ -39,7 +39,17 @@ if TYPE_CHECKING:  # an answer that is kept whole loads nothing that would find 
 _FORM = 2
 
 #: The code whose rules the verdicts are.
-_ENGINE = ("carry", "model", "model/merging", "drift", "explain", "guards/overrides", "python")
+_ENGINE = (
+    "carry",
+    "model",
+    "model/merging",
+    "drift",
+    "explain",
+    "guards/overrides",
+    "python",
+    "recipes",
+    "stack",
+)
 
 _Exact: Any = tuple[ExactVerdict, dict[str, TreeEntry | None]]
 

@@ -3,8 +3,8 @@
 YAML, the declared format and its rules are a third of what a short command costs, and need not be
 loaded while no file changed.
 
-Invariant: what is kept follows from its key. The key has the manifest's place, this code's own
-files, and the kept data name every file that was read with the digest of its bytes. What the rules
+Invariant: what is kept follows from its key. The key has the manifest's place and the code,
+and the kept data name every file that was read with the digest of its bytes. What the rules
 ask of the disk beside these bytes (no path leads out of the project) is asked again.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from patchkit.disk.result_cache import memory_path, recall, remember
+from patchkit.disk.result_cache import code_digest, memory_path, recall, remember
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest import values
 from patchkit.manifest.find import absolute, find_manifest, is_inside, project_root
@@ -29,8 +29,8 @@ _CLASSES: Mapping[str, type[Struct]] = {
     for name, each in vars(values).items()
     if isinstance(each, type) and issubclass(each, Struct) and each is not Struct
 }
-#: Files whose code decides what becomes of a text: a change of theirs makes another key.
-_CODE = ("values", "load", "format", "rules", "scalars", "validate", "yaml_nodes", "cached")
+#: The code that decides what becomes of a text: a change of it makes another key.
+_CODE = ("manifest", "model/names", "model/text")
 
 
 def read_manifest(path: Path, cache: Path) -> Manifest:
@@ -38,7 +38,7 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
 
     Read again only if a file changed since; `cache` is patchkit's cache folder.
     """
-    kept = memory_path(cache, "manifests", [str(path), str(absolute(path)), *_code_state()])
+    kept = memory_path(cache, "manifests", [str(path), str(absolute(path)), code_digest(*_CODE)])
     manifest = _recalled(recall(kept), project_root(path))
     if manifest is None:
         from patchkit.manifest.load import load_with_files  # noqa: PLC0415 (YAML and the format)
@@ -111,11 +111,6 @@ def _stays_inside(manifest: Manifest) -> bool:
             ):
                 return False
     return True
-
-
-def _code_state() -> list[int]:
-    files = [Path(__file__).with_name(f"{name}.py") for name in _CODE]
-    return [file.stat().st_mtime_ns for file in files if file.exists()]
 
 
 def _packed(value: object) -> object:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.result_cache import memory_path, recall, remember
+from patchkit.disk.result_cache import code_digest, memory_path, recall, remember
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
@@ -34,3 +34,9 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, damage: str) -> None:
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "scans").write_text("a file where the folder should be")
     remember(memory_path(tmp_path, "scans", [1]), {})
+
+
+def test_code_that_is_not_there_has_no_digest() -> None:
+    assert code_digest("model") != code_digest("model", "model/names") != code_digest("model/names")
+    with pytest.raises(OSError, match="model/nams"):
+        code_digest("model/nams")

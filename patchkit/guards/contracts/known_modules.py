@@ -22,7 +22,7 @@ from patchkit.manifest.values import Contracts, Location
 from patchkit.python.modules import JoinedModules, Modules, ParsedModules
 
 #: The code that decides what the same trees come to.
-_CODE = ("guards/contracts", "python")
+_CODE = ("guards/contracts", "model", "python")
 
 
 class Partner(Struct, frozen=True):
