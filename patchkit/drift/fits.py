@@ -98,7 +98,7 @@ def layers_of(
 class Fits:
     """Which changes of `layers` apply as they are to what they meet, as far as `source` has that.
 
-    `kept` are paths at which somebody else asks what patches make of them.
+    `kept` are paths of which the caller wants what patches make of them.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Fits:
         read = (path for each in layers for path in each.looks_at)
         #: Where some patch may come to change a file.
         self.paths = frozenset(users)
-        #: Paths from which another patch, or somebody else, may start.
+        #: Paths from which another patch, or the caller, may start.
         self.shared = frozenset(p for p, count in users.items() if count > 1).union(kept, read)
 
     def exact(self, number: int, index: int, met: State) -> tuple[ExactVerdict, State]:
