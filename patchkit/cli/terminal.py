@@ -25,7 +25,7 @@ from patchkit.model.text import clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
+    from rich.progress import Task
 
 
 # Text on its way to a terminal: made harmless, coloured by meaning, laid out in columns.
@@ -506,14 +506,14 @@ def _short_ids(text: str) -> str:
 
 
 class _Bars:
-    """A bar per component; drawn once the operation has lasted a moment."""
+    """A bar per component that is under way; drawn once the operation has lasted a moment."""
 
     counts = True
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._state: dict[str, tuple[str, int, int | None]] = {}
-        self._tasks: dict[str, TaskID] = {}
+        self._tasks: dict[str, Task] = {}
         self._display: RichProgress | None = None
         self._timer = threading.Timer(_PATIENCE, self._open)
         self._timer.daemon = True
@@ -528,28 +528,37 @@ class _Bars:
             self._show(component, what, done, total)
 
     def finish(self, component: str, what: str) -> None:
-        self._show(component, what, 1, 1)
+        """Take its bar away, so that those left have room on a small screen."""
+        with self._lock:
+            self._state.pop(component, None)
+            task = self._tasks.pop(component, None)
+            if self._display is not None and task is not None:
+                self._display.remove_task(task.id)
 
     @contextmanager
     def away(self) -> Iterator[None]:
         """Without bars on the screen for a moment: something is printed in their place."""
         with self._lock:
-            if self._display is not None:
-                self._display.stop()
+            shown = self._display is not None
+            self._stop()
             try:
                 yield
             finally:
-                if self._display is not None:
-                    self._display.start()
+                if shown:  # anew: a display that starts again wipes the lines above it
+                    self._open()
 
     def close(self) -> None:
         """Take the bars off the screen: the report that follows says how it ended."""
         self._timer.cancel()
         with self._lock:
-            if self._display is not None:
-                self._display.stop()
-            self._display = None
+            self._stop()
             self._state.clear()
+
+    def _stop(self) -> None:
+        if self._display is not None:
+            self._display.stop()
+        self._display = None
+        self._tasks.clear()
 
     def _open(self) -> None:
         from rich.console import Console
@@ -582,14 +591,13 @@ class _Bars:
             return
         if component not in self._tasks:
             name = clean(component)
-            self._tasks[component] = self._display.add_task(
-                "", total=None, component=name, figures=""
-            )
+            self._display.add_task("", total=None, component=name, figures="")
+            self._tasks[component] = self._display.tasks[-1]
         # update() takes a total of None for "as before"; here it means that it is not known
-        self._display.tasks[self._tasks[component]].total = total
+        self._tasks[component].total = total
         figures = f"{done} of {total}" if total and total > 1 else ""
         self._display.update(
-            self._tasks[component],
+            self._tasks[component].id,
             description=clean(_short_ids(what)),
             completed=done,
             figures=figures,

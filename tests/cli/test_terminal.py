@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import socket
 import subprocess
@@ -247,6 +248,48 @@ def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
                 answers("a", "the first")
         shown += _read_until(screen.fileno(), b"the first")
     assert shown.index(b"the second") < shown.index(b"the first")
+
+
+def _on_screen(written: str) -> list[str]:
+    """The lines of a terminal that moves its cursor up, and erases lines, where it is told to."""
+    lines, row = [""], 0
+    for part in re.split(r"(\x1b\[[?0-9;]*[a-zA-Z]|\r|\n)", written):
+        if part == "\n":
+            row += 1
+            lines += [""] * (row == len(lines))
+        elif part == "\x1b[1A":
+            row = max(row - 1, 0)
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif part and part[0] not in "\x1b\r":
+            lines[row] += part
+    return [line for line in lines if line]
+
+
+def test_bars_leave_what_was_printed_above_them() -> None:
+    """They went over it when they came back: five bars wiped the last four lines."""
+    main, other = pty.openpty()
+    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            terminal = Terminal()
+            answers = Answers[str](terminal, ["a", "b", "c"], Terminal.product, shown=True)
+            with showing_progress(terminal) as progress:
+                terminal.product("before")
+                for name in "abc":
+                    progress.step(name, "looking")
+                shown = _read_until(screen.fileno(), b"c")
+                for name in "abc":
+                    answers(name, f"the answer for {name}")
+                    shown += _read_until(screen.fileno(), b"looking")  # the bars are back
+                progress.finish("b", "done")
+                progress.step("c", "waiting")
+                shown += _read_until(screen.fileno(), b"waiting")
+                assert not [line for line in _on_screen(shown.decode()) if " b " in line]
+        stream.write("end")
+        stream.flush()
+        shown += _read_until(screen.fileno(), b"end")
+    answered = [f"the answer for {name}" for name in "abc"]
+    assert _on_screen(shown.decode()) == ["before", *answered, "end"]
 
 
 def test_ci_tells_what_drifted_while_others_are_looked_at(
