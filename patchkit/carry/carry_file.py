@@ -407,15 +407,20 @@ def with_absorbing_commit(past: Past, change: FileChange, outcome: FileResult) -
 
 
 def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:
+    places: dict[str, list[str]] = {}  # what is said, of which lines
     for region, resolution in merge.steps:
-        line = f"line {region.upstream_at + 1}"
         if resolution is None:
-            yield f"{line}: both sides change the same lines{_by(_who(region, past, path))}"
+            said = f"both sides change the same lines{_by(_who(region, past, path))}"
         elif resolution.rule in (Rule.CONTAINED, Rule.CONTAINS):
-            yield f"{line}: {resolution.detail}{_by(_who(region, past, path))}"
+            said = f"{resolution.detail}{_by(_who(region, past, path))}"
         elif resolution.rule is not Rule.CLEAN:
             rewritten = Doubt.REWRITTEN in resolution.doubts
-            yield f"{line}: {resolution.detail}{', and rewrote them' if rewritten else ''}"
+            said = f"{resolution.detail}{', and rewrote them' if rewritten else ''}"
+        else:
+            continue
+        places.setdefault(said, []).append(str(region.upstream_at + 1))
+    for said, lines in places.items():
+        yield f"line{'s' if len(lines) > 1 else ''} {', '.join(lines)}: {said}"
     for doubt in merge.doubts:
         if doubt in _DOUBTS:
             yield _DOUBTS[doubt]

@@ -10,7 +10,6 @@ from shutil import get_terminal_size
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import Problem
-from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Attention, FileResult, Status
 from patchkit.model.revision import Revision
 from patchkit.model.text import counted, listed
@@ -150,8 +149,7 @@ def print_halted(terminal: Terminal, halted: Halted) -> None:
     terminal.product("")
     place = f"patch {halted.number} of {halted.total}: " * bool(halted.number)
     terminal.product([place, Painted(halted.patch, Paint.STRONG), f": {halted.subject}"])
-    for line in lines_of(halted.reason):
-        terminal.product(["  ", line])
+    terminal.prose(halted.reason, indent=2)
     for file in halted.files:
         how = "" if file.marked else "  no markers: git add or git rm it"
         terminal.product(["  in conflict: ", Painted(file.path, Paint.PLACE), how])
@@ -187,6 +185,9 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
             terminal.product(
                 [word(RefreshResult.UNCHANGED), "  ", ", ".join(e.name for e in quiet)]
             )
+        for component in report.components:
+            for problem in component.problems:
+                terminal.problem(problem)
         written = any(each.files for each in report.components)
         if report.dry_run and written:
             terminal.say("a dry run: nothing was written")
@@ -236,8 +237,6 @@ def _component(
     if component.untracked and component.result is not RefreshResult.UNCHANGED:
         names = listed(component.untracked, _SHOWN)
         terminal.hint(f"{component.name}: left alone: untracked (git add takes them up): {names}")
-    for problem in component.problems:
-        terminal.problem(problem)
 
 
 def _detail(component: RefreshedComponent) -> str:

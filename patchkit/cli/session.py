@@ -52,6 +52,11 @@ def project_folder() -> Path:
     return Path()
 
 
+def own_manifests() -> list[Path]:
+    """The manifests of the project, by name."""
+    return manifests_in(project_folder() / MANIFEST_FOLDER)
+
+
 def near(path: Path) -> str:
     """A path as seen from here: relative in this project, else as it is."""
     path = path.absolute()
@@ -178,7 +183,8 @@ class Session:
         try:
             return _manifest_path(name)
         except UsageError as error:
-            if "message" not in self._own:
+            spelt = (error.problems[0].hint or "").startswith("did you mean")
+            if "message" not in self._own or spelt or not own_manifests():
                 raise
             hint = "-m names the manifest; the message goes with --message"
             raise UsageError(f"{name}: no such manifest", hint=hint) from error
@@ -269,7 +275,7 @@ class Session:
         """The files of a repeatable -m, of words that name manifests; all of manifests/ without."""
         if self._manifests:
             return tuple(dict.fromkeys(_manifest_path(name) for name in self._manifests))
-        found = tuple(manifests_in(project_folder() / MANIFEST_FOLDER))
+        found = tuple(own_manifests())
         named = [(name, _named_manifest(name)) for name in self._names]
         words = {name for name, path in named if path is not None}
         if words:
@@ -312,7 +318,7 @@ class Session:
 
     def _several_manifests(self) -> UsageError:
         names = self._names
-        found = manifests_in(project_folder() / MANIFEST_FOLDER)
+        found = own_manifests()
         fitting = [path for path in found if names and set(names) <= self._component_names([path])]
         if names and not fitting:
             known = self._component_names(found)
@@ -350,7 +356,7 @@ class Session:
             return "add --help to the command"
         if len([part for part in word.split(",") if part in have]) > 1:
             return f"components are words of their own: {' '.join(word.split(','))}"
-        stems = [path.stem for path in manifests_in(project_folder() / MANIFEST_FOLDER)]
+        stems = [path.stem for path in own_manifests()]
         known = [*have, *(stem for stem in stems if len(manifests) > 1)]
         if close := get_close_matches(Path(word).name, known, n=2, cutoff=0.6):
             return f"did you mean {' or '.join(dict.fromkeys(close))}?"
@@ -385,7 +391,7 @@ class Session:
     @cached_property
     def workspace(self) -> Path:
         """The folder with the checkouts."""
-        return self._workspace or project_folder() / "workspace"
+        return self._workspace or project_folder().resolve() / "workspace"
 
     # --- what it says
 
@@ -454,7 +460,7 @@ def _manifest_of_checkout(folders: Sequence[Path]) -> Path | None:
 
 def _only_manifest() -> Path | None:
     """The manifest of manifests/; None where there are several. UsageError if there is none."""
-    found = manifests_in(project_folder() / MANIFEST_FOLDER)
+    found = own_manifests()
     if not found:
         raise _no_manifest()
     return found[0] if len(found) == 1 else None

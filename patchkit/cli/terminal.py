@@ -101,17 +101,28 @@ def fold(line: Line, room: int, hang: int) -> list[list[Piece]]:
     """
     lines: list[list[Piece]] = [[]]
     used = 0
-    for piece in pieces(line):
-        text = clean(_text(piece))
-        for part in re.findall(r" +|[^ ]+", text):
-            taken = sum(map(_columns, part))
-            if used + taken > room and part[0] != " " and used > hang:
-                _strip_end(lines[-1])
-                lines.append([" " * hang])
-                used = hang
-            lines[-1].append(Painted(part, piece.paint) if isinstance(piece, Painted) else part)
-            used += taken
+    for word in _words(line):
+        taken = width(word)
+        if used + taken > room and _text(word[0])[0] != " " and used > hang:
+            _strip_end(lines[-1])
+            lines.append([" " * hang])
+            used = hang
+        lines[-1] += word
+        used += taken
     return lines
+
+
+def _words(line: Line) -> Iterator[list[Piece]]:
+    """The words of a line and the spaces between; a word may be of pieces: a path and its colon."""
+    word: list[Piece] = []
+    for piece in pieces(line):
+        for part in re.findall(r" +|[^ ]+", clean(_text(piece))):
+            if word and " " in (part[0], _text(word[-1])[0]):
+                yield word
+                word = []
+            word.append(Painted(part, piece.paint) if isinstance(piece, Painted) else part)
+    if word:
+        yield word
 
 
 def _strip_end(line: list[Piece]) -> None:
@@ -229,6 +240,15 @@ class Terminal:
             return
         for each in self._folded(self._out, line, hang):
             self._write(self._out, render(each, colour=self._colour_out))
+
+    def prose(self, text: str, *, indent: int) -> None:
+        """Text with lines of its own; a paragraph too wide for the terminal is folded anew."""
+        room = max(_NARROW, get_terminal_size().columns) - indent
+        for paragraph in re.split(r"\n(?=\n|[-* \t])", text) if text else ():
+            wide = any(width(line) > room for line in paragraph.split("\n"))
+            joined = " ".join(paragraph.split("\n")) if wide and self._out.isatty() else paragraph
+            for line in joined.split("\n"):
+                self.product([" " * indent, line], hang=indent)
 
     def table(self, rows: Iterable[Sequence[Line]], *, indent: int = 0) -> None:
         """Rows of cells on stdout, in aligned columns; put what may be long last.

@@ -100,10 +100,9 @@ def _told(broken: BrokenContract) -> Problem:
     owner, _, name = place.target.rpartition(".")
     named = place.target in place.what or place.what == f"{owner} has no {name}"
     text = place.what if named else f"{place.target} {place.what}"
-    by = ""
     if broken.by is not None:
-        by = f"since {short_id(broken.by.commit)} {broken.by.subject}"
-    return Problem(f"upstream breaks a call: {text}", f"{place.component} {place.place}", by)
+        text += f", since {short_id(broken.by.commit)} {broken.by.subject}"
+    return Problem(f"upstream breaks a call: {text}", f"{place.component} {place.place}")
 
 
 def partners_of(

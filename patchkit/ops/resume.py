@@ -34,6 +34,7 @@ from patchkit.model.outcome import FileResult
 from patchkit.model.patch import Identity
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
+from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
 from patchkit.ops.refresh_report import Halted, NamedPin
 from patchkit.ops.undo import (
@@ -338,8 +339,9 @@ def _open(
     for path, lines in still.items():
         if not lines:
             name = shlex.quote(path)
-            hint = f"git -C {folder} add {name}, or git -C {folder} rm {name}"
-            yield Problem("is not decided", path, hint)
+            ways = [("keep it", f"git -C {folder} add {name}")]
+            ways.append(("or delete it", f"git -C {folder} rm {name}"))
+            yield Problem("is not decided", path, in_columns(ways))
             continue
         places = ", ".join(str(line) for line in lines)
         what = f"has conflict markers in line{'s' if len(lines) > 1 else ''} {places}"

@@ -339,7 +339,7 @@ def _decoded(text: str | None) -> bytes | None:
 
 _STACK_GONE = "the old stack is not in the checkout any more"
 
-_BY_GIT = "undo --list says what can be; for the rest use git in the project"
+_BY_GIT = "patchkit undo --list  says what can be; for the rest use git in the project"
 
 
 class UndoableChange(Struct, frozen=True):

@@ -60,6 +60,15 @@ def test_the_commit_that_made_a_part_of_the_change_is_named(upstream: Upstream) 
     assert report.carried["0.patch"]["f.py"] == whole.encode()
 
 
+def test_what_holds_at_several_places_is_said_once(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    theirs = TEXT.replace("return 2\n", "return two\n").replace("return 7\n", "return seven\n")
+    new = upstream.commit({"f.py": theirs}, "Count")
+    ours = TEXT.replace("return 2\n", "return 20\n").replace("return 7\n", "return 70\n")
+    file = only_file(carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": ours})))
+    assert file.reasons == (f"lines 8, 23: both sides change the same lines ({new[:10]} Count)",)
+
+
 def test_beside_an_edit_of_upstream_s_it_is_flagged(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     new = upstream.commit({"f.py": TEXT.replace("function_5()", "function_5(value)")}, "Rename")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("new", "new: NAME is missing", "for example `patchkit new fix-rope --message"),
         ("new -m text", "new: NAME is missing", "the message goes with --message"),
         ("new x -m text -c app", "text: no such manifest", "the message goes with --message"),
+        ("new x -m dmo -c app", "dmo: no such manifest", "did you mean demo?"),
         ("split", "split: PATCH is missing", "`patchkit log` lists the patches"),
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
         ("split fix-two --new b -c app", "PATH:N or --staged is missing: what goes", "--hunk src/"),
@@ -71,6 +73,10 @@ def test_a_mistake_gets_a_hint(words: str, error: str, hint: str, two: Project) 
     said, _, hinted = ran.err.partition("\nhint: ")
     assert error in said
     assert hint in hinted
+
+
+def test_a_manifest_where_there_is_none_is_no_message(tmp_path: Path) -> None:
+    assert "`patchkit init` writes one" in run("refresh", "-m", "demo", cwd=tmp_path).err
 
 
 def test_a_path_of_a_checkout_means_its_component(two: Project) -> None:

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Answers, Terminal, colour_wanted, showing_progress
-from patchkit.errors import ExitCode
+from patchkit.errors import ExitCode, Problem
 from patchkit.guards.overrides import TargetVerdict
 from patchkit.installed.layer import PatchPresence
 from patchkit.model.outcome import Status
@@ -109,6 +109,31 @@ def test_a_last_column_without_room_goes_below_its_row(monkeypatch: pytest.Monke
         "    the middle of a bump, 1 file edited",
         "bad  " + "c" * 20 + ":",
         "    " + "d" * 40,
+    ]
+
+
+def test_lines_are_folded_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path and its colon are one word; a paragraph is folded as one, a list is not."""
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("NO_COLOR", "1")
+    main, other = pty.openpty()
+    message = f"{'word ' * 9}done\nand more of it.\n\n- one\n- two"
+    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            Terminal().problem(Problem("is gone", "p" * 60))
+            Terminal().prose(message, indent=2)
+            Terminal().product("end")
+        stream.flush()
+        shown = _read_until(screen.fileno(), b"end").decode()
+    assert shown.split() == ["error:", "p" * 60 + ":", "is", "gone", *message.split(), "end"]
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert lines[3:] == [
+        f"  {'word ' * 9}".rstrip(),
+        "  done and more of it.",
+        "",
+        "  - one",
+        "  - two",
+        "end",
     ]
 
 

@@ -155,7 +155,7 @@ def test_a_bump_names_the_first_of_many_calls(
     pin = upstream.commit({**FIXED, "engine/many.py": many}, "Many")
     pair.component("engine", upstream, pin, contracts={"packages": ["engine"]})
     gone = {"kernels/norm.py": "def rms_norm():\n    return 1\n", "kernels/rope.py": "x = 1\n"}
-    kernels.commit(gone, "Nothing any more")
+    commit = kernels.commit(gone, "Nothing any more")
     ran = pair.run("bump", "kernels", "--to", "main", "--dry-run").ok()
     rows = [row for row in ran.err.splitlines() if "breaks a call: " in row]
     assert len(rows) == 8
@@ -163,4 +163,5 @@ def test_a_bump_names_the_first_of_many_calls(
     found = pair.run("bump", "kernels", "--to", "main", "--dry-run", "--json").json
     whats = [note["what"] for note in found["components"][0]["notes"]]
     assert len(whats) == 14
-    assert "upstream breaks a call: kernels.rope has no rope" in whats
+    since = f"since {commit[:10]} Nothing any more"
+    assert f"upstream breaks a call: kernels.rope has no rope, {since}" in whats

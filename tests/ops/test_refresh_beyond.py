@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -257,6 +259,16 @@ def test_one_component_that_fails_does_not_keep_the_other(
     assert "ambiguous  demo" in ran.out
     assert "refreshed  second" in ran.out
     assert b"+5\n" in (project.root / "patches/second/one.patch").read_bytes()
+    program = [sys.executable, "-m", "patchkit", "refresh"]
+    both = subprocess.run(
+        program,
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    ).stdout
+    assert both.index("unchanged  second") < both.index("error: demo: "), "what to do comes last"
 
 
 def test_files_that_are_not_checked_out_are_no_edits(project: Project, upstream: Upstream) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from patchkit.disk.files import UNFINISHED
 from patchkit.stack.lockfile import load_lock
-from tests.support.commands import Ran
+from tests.support.commands import Ran, run
 from tests.support.projects import Project
 from tests.support.repos import (
     Content,
@@ -281,6 +281,9 @@ def test_all_that_is_left_is_named(stack: Bumping, upstream: Upstream) -> None:
     assert "added.txt: is not decided" in ran.err
     assert "b.txt:10: has conflict markers" in ran.err
     assert "three.patch still waits: 2 files to resolve" in ran.err
+    here = run("continue", cwd=stack.checkout)  # what it says to type has no ".."
+    assert f"hint: keep it:      git -C {stack.checkout} add added.txt\n" in here.err
+    assert f"or delete it: git -C {stack.checkout} rm added.txt\n" in here.err
 
 
 @pytest.mark.slow
