@@ -41,9 +41,7 @@ PROCESSES = {
     "apply, a patch changed": "cat-file status diff-tree update-ref",
     "check": "cat-file",
     "refresh, nothing edited": "status cat-file rev-parse",
-    "bump, a commit that was fetched": (
-        "version ls-remote status rev-parse log cat-file diff-tree"
-    ),
+    "bump, a commit that was fetched": ("version ls-remote status rev-parse cat-file diff-tree"),
     "drift, nothing new": "version ls-remote cat-file",
 }
 

@@ -114,8 +114,8 @@ def find_suspicions(
     history: History, reader: ObjectReader, patches: Sequence[SeriesPatch]
 ) -> tuple[tuple[Suspicion, ...], ...]:
     """For each patch that applies on the pin and at the tip, what looks wrong at the tip."""
-    pin = StackBuilder(reader, history.base(history.pin))
-    tip = StackBuilder(reader, history.base(history.tip))
+    pin = StackBuilder(reader, history.base(history.pin, reader))
+    tip = StackBuilder(reader, history.base(history.tip, reader))
     found: list[tuple[Suspicion, ...]] = []
     for patch in patches:
         then, now = pin.push(patch), tip.push(patch)

@@ -53,14 +53,15 @@ class Trial(Struct, frozen=True):
         repository = history.repository
         paths = series_paths(series.patches)
         between = Between(repository, history.pin, commit, lambda: repository, along.bring, paths)
+        old, new = (history.base(each, along.reader) for each in (history.pin, commit))
         try:
             if series.recipes:
                 tree = tree_of(along.reader, commit)
                 _bring_scope(along.reader, tree, generator, along.bring)
             report = carry_stack(
                 along.reader,
-                history.base(history.pin),
-                history.base(commit),
+                old,
+                new,
                 series.patches,
                 CarryOptions(
                     generator,

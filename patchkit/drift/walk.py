@@ -131,7 +131,7 @@ class Walker:
         homes = (home for each in self.route.homes.values() for _, home in each)
         self.forecaster = Forecaster(
             along.reader,
-            history.base(history.pin),
+            history.base(history.pin, along.reader),
             patches,
             self.route,
             recipes=series.recipes,

@@ -254,6 +254,7 @@ class Between(Struct):
     _known: dict[str, str | None] = field(default_factory=dict)
     _moved: dict[str, dict[str, str]] = field(default_factory=dict)
     _touches: dict[str, tuple[Touch, ...]] = field(default_factory=dict)
+    _written: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: The versions of one file, the last that was asked about.
     _read: tuple[str, dict[str, bytes] | None] = ("", None)
     #: All commits of the range, as far as `same_change` asks of them.
@@ -323,10 +324,12 @@ class Between(Struct):
         past, which, pair = self._with_past(), "AM", (f"{oid}^", oid)
         if not oid:
             past, which, pair = self.repository, "A", (self.old, self.new)
-        options = ["-r", "-z", "--no-renames", f"--diff-filter={which}", "--name-only"]
-        out = past.ask("diff-tree", *options, *pair, no=NOT_HERE) or b""
-        names = [decode_path(each) for each in out.split(b"\0") if each]
-        return tuple(name for name in names if name.rpartition(".")[2] == like.rpartition(".")[2])
+        if oid not in self._written:
+            options = ["-r", "-z", "--no-renames", f"--diff-filter={which}", "--name-only"]
+            out = past.ask("diff-tree", *options, *pair, no=NOT_HERE) or b""
+            self._written[oid] = tuple(decode_path(each) for each in out.split(b"\0") if each)
+        ending = like.rpartition(".")[2]
+        return tuple(name for name in self._written[oid] if name.rpartition(".")[2] == ending)
 
     def brought_by(self, path: str, line: bytes) -> str:
         """The first commit that brought the line into the file, as "ID subject"; "" if unknown."""

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patchkit.disk.files import files_in
 from patchkit.errors import SurroundingsError
@@ -19,6 +20,9 @@ from patchkit.gitcmd.process import NoAnswerError
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
 from patchkit.model.text import regex
+
+if TYPE_CHECKING:
+    from patchkit.model.tree import ObjectSource
 
 # Repositories from which blobs are left out on purpose, and how to get exactly those.
 #
@@ -170,8 +174,22 @@ def write_pin(repository: Repository, ref: str, base: Base) -> None:
     _write_receipt(repository, ref, base)
 
 
-def read_base(repository: Repository, commit: CommitId) -> Base:
-    """The base that a commit is; GitFailureError if it is not here."""
+# The head of a commit whose committer has a date as git writes them: what it says is what git's log
+# says.
+_HEAD = regex(
+    rb"tree ([0-9a-f]{40})\n(?:parent [0-9a-f]{40}\n)*author [^\n]*\n"
+    rb"committer [^\n<>]*<[^\n<>]*> ((?:0|[1-9][0-9]{0,9}) (?:\+[0-9]{4}|-(?!0000)[0-9]{4}))\n"
+)
+
+
+def read_base(repository: Repository, commit: CommitId, source: ObjectSource | None = None) -> Base:
+    """The base that a commit is; GitFailureError if it is not here.
+
+    A `source` of the repository's objects is asked before another git; MissingObjectError then.
+    """
+    head = _HEAD.match(source.read(commit, "commit")) if source is not None else None
+    if head is not None:
+        return Base(CommitId(commit), TreeId(head[1].decode()), head[2].decode())
     form = "--format=%T%n%cd"
     out = repository.git("log", "-1", "--no-show-signature", "--date=raw", form, commit).out
     tree, date = lines_of(out.decode("ascii"))

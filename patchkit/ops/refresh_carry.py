@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from patchkit.carry.carried import CarryOptions, CarryReport, Merger
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, that_touched
-from patchkit.gitcmd.first_parent import missing_objects
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError, NoAnswerError
@@ -112,6 +111,8 @@ class UpstreamPast(Struct):
     _asked: bool = False
     _between: Between | None = None
     _lacking: bool = False
+    #: Files that were asked for and are here.
+    _here: set[str] = field(default_factory=set)
 
     @property
     def is_whole(self) -> bool:
@@ -144,18 +145,21 @@ class UpstreamPast(Struct):
             self._note(error)
         return self._history
 
-    def bring(self, blobs: Iterable[str]) -> None:
-        """Bring files of the history, as far as they can be had."""
-        history = self.history()
-        if history is None:
-            return
+    def bring(self, blobs: Iterable[str]) -> bool:
+        """Bring files of the history, as far as they can be had; whether all of them are here."""
+        history, wanted = self.history(), frozenset(blobs) - self._here
+        if history is None or not wanted:
+            return history is not None
         try:
-            lacking = bring_blobs(self.store, self.component, history, blobs, self.progress)
+            lacking = bring_blobs(self.store, self.component, history, wanted, self.progress)
             self._lacking = self._lacking or bool(lacking)
+            self._here |= wanted - lacking
+            return not lacking
         except (GitFailureError, NoAnswerError):
             raise
         except PatchkitError as error:
             self._note(error)
+            return False
 
     def note(self) -> tuple[Problem, ...]:
         """What the user should know of a carry that had to go without."""
@@ -220,8 +224,7 @@ def evidence_of(conflict: Conflict, upstream: UpstreamPast, pins: tuple[str, str
             continue
         entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]
         blobs = {each.oid for each in entries}
-        upstream.bring(blobs)
-        if missing_objects(repository, blobs):
+        if not upstream.bring(blobs):
             continue
         with reading(repository) as reader:
             objects = [GitObject("blob", oid, reader.blob(oid)) for oid in sorted(blobs)]
@@ -413,7 +416,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     past = upstream.past()
     last = _last_carry(carry) if resumed is None else None
     with overlay(*sources) as trial, reading(trial) as reader:
-        bases = (read_base(carry.cache, carry.old), found.base)
+        bases = (read_base(carry.cache, carry.old, reader), found.base)
         draft, report = draft_carry(
             reader,
             bases,

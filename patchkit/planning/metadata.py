@@ -305,7 +305,8 @@ class Metadata:
         self._tags = TaggedVersions(history.repository, tags or dict)
         self._found: list[tuple[int, Declaration]] = []
         self._files: tuple[TreeEntry | None, ...] = ()
-        pin, tip = history.base(history.pin), tree_of(along.reader, history.tip)
+        pin = history.base(history.pin, along.reader)
+        tip = tree_of(along.reader, history.tip)
         at_pin = self._patched(patches)
         asked = [
             path

@@ -126,7 +126,8 @@ def read_stack(repository: Repository, base_commit: CommitId, tip: str) -> tuple
     listed = repository.git("rev-list", "--parents", f"{base_commit}..{tip}").out
     rows = [[CommitId(each) for each in row.split()] for row in lines_of(listed.decode())]
     parents = {row[0]: row[1:] for row in rows}
-    ids = _line_of_commits(parents, base_commit, repository.commit(tip) or CommitId(tip))
+    last = rows[0][0] if rows else repository.commit(tip) or CommitId(tip)  # newest first
+    ids = _line_of_commits(parents, base_commit, last)
     with reading(repository) as reader:
         return tuple(parse_commit(*each) for each in reader.read_many(ids, "commit"))
 

@@ -64,7 +64,8 @@ def fetch_history(
     """
 
     def bring(server: Server) -> None:
-        lacking = [each for each in (tip.commit, pin) if target.commit(each) is None]
+        missing = missing_objects(target, (tip.commit, pin))
+        lacking = [each for each in (tip.commit, pin) if each in missing]
         if lacking:
             _bring_commits(server, tip, lacking)
             adopt(server.stage, target)
@@ -165,11 +166,14 @@ class History(Struct, frozen=True):
             raise BadInputError(Problem(what, self.pin_where, "correct `track`"))
         return self._known.fork
 
-    def base(self, commit: CommitId) -> Base:
-        """A commit of the history as a base to build on; git is asked once for each."""
+    def base(self, commit: CommitId, reader: ObjectReader | None = None) -> Base:
+        """A commit of the history as a base to build on; git is asked once for each.
+
+        A `reader` of the history is asked before another git.
+        """
         bases = self._known.bases
         if commit not in bases:
-            bases[commit] = read_base(self.repository, commit)
+            bases[commit] = read_base(self.repository, commit, reader)
         return bases[commit]
 
     def line(self) -> Line:
@@ -269,10 +273,11 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
             init_repository(repository.git_dir)
             fetching = store.fetching(component.name, progress)
             fetch_history(source, tip, pin.commit, repository, fetching)
-            _keep_ref(repository, _PINS + pin.commit, pin.commit)
+            kept = {_tip_ref(name): tip.commit} if meaning.refs is not None else {}
+            _keep_refs(repository, {**kept, _PINS + pin.commit: pin.commit})
     if meaning.refs is not None and repository.ref(_tip_ref(name)) != tip.commit:
         with store.locked(f"history-{repository.git_dir.stem}", component.name, progress):
-            _keep_ref(repository, _tip_ref(name), tip.commit)
+            _keep_refs(repository, {_tip_ref(name): tip.commit})
     return History(repository, source, name, pin.commit, tip.commit, str(component.pin_where))
 
 
@@ -337,9 +342,10 @@ def _meaning_path(store: Store, source: GitSource, name: str) -> Path:
     return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:20]}.json"
 
 
-def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
-    repository.free_refs([name])
-    repository.update_refs([RefChange(name, commit)], reason="patchkit: fetched")
+def _keep_refs(repository: Repository, refs: Mapping[str, CommitId]) -> None:
+    repository.free_refs(refs)
+    changes = [RefChange(name, commit) for name, commit in refs.items()]
+    repository.update_refs(changes, reason="patchkit: fetched")
 
 
 def _tip_ref(name: str) -> str:

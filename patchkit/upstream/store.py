@@ -21,7 +21,7 @@ from pathlib import Path
 
 from patchkit.disk.files import locked, replace_file
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.gitcmd.pins import (
     absent_blobs,
     is_damaged,
@@ -191,8 +191,9 @@ class Store:
         with about(component.name):
             init_repository(repository.git_dir)
             commit = fetch_pin(component, repository, self.fetching(component.name, progress))
-            base = read_base(repository, commit)
-            _require_plain_tree(repository, base)
+            with reading(repository) as reader:
+                base = read_base(repository, commit, reader)
+                _require_plain_tree(reader, base)
             write_pin(repository, ref, base)
             return base
 
@@ -326,13 +327,12 @@ def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base
     return base if base is not None and all(file is not None for file in files) else None
 
 
-def _require_plain_tree(repository: Repository, base: Base) -> None:
+def _require_plain_tree(reader: ObjectReader, base: Base) -> None:
     """BadInputError if the upstream has paths that no checkout must have, or too many of them.
 
     Before the pin is recorded, so that every command refuses it alike.
     """
-    with reading(repository) as reader:
-        fault = tree_fault(reader, base.tree)
+    fault = tree_fault(reader, base.tree)
     if fault is not None:
         path, what = fault
         place = f" at {path}" if path else ""

@@ -38,6 +38,8 @@ from patchkit.workspace.contents import (
 
 def tree_changes(repository: Repository, old: Treeish, new: Treeish) -> list[TreeChange]:
     """The paths in which two trees differ, in git's order; a rename is two of them."""
+    if old == new:
+        return []
     out = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, "--").out
     fields = decode_path(out).split("\0")[:-1]
     return [_change(head, path) for head, path in zip(fields[::2], fields[1::2], strict=True)]

@@ -447,7 +447,7 @@ def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: i
         abandon(checkout)
         raise
     held = Held(worktree.tree, in_the_way=in_the_way, staged=staged)
-    moved = move_checkout(checkout, before, stack.target, held, when=when)
+    moved = move_checkout(checkout, before, stack.target, held, when=when, changes=changes)
     end_operation(checkout, saved.ref)
     return replace(_moved(before, moved), saved=saved)
 

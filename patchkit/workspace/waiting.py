@@ -216,7 +216,7 @@ def go_to(
         what = f"untracked and in the way: {names}"
         raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
     target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index, refs)
-    return move_checkout(checkout, snapshot, target, held, when=when)
+    return move_checkout(checkout, snapshot, target, held, when=when, changes=changes)
 
 
 def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[str, list[int]]:

@@ -114,7 +114,7 @@ def test_components_are_named_alike(command: str, argument: bool, project: Proje
 )
 def test_patches_are_named_alike(command: str, where: ParameterSpec, project: Project) -> None:
     """By number, by a beginning that only it has, with or without the ending; and did-you-mean."""
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     (project.checkout("app") / "new").write_text("1\n")
     git_in(project.checkout("app"), "add", "new")
     dry = ["--dry-run"] if "dry_run" in _keywords(command) else []
@@ -140,7 +140,7 @@ def test_a_dry_run_does_not_refuse_over_edits(
     if command == "apply":
         pytest.skip("it says what is in the way")
     upstream.commit({"other": "1\n"})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     checkout, words = project.checkout("app"), [*_words(command), "--dry-run"]
     words += ["-c", "app"] if "component" in _keywords(command) else []
     clean = project.run(*words)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.gitcmd.object_reader import write_objects
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import (
     is_damaged,
     is_sound,
@@ -166,3 +166,18 @@ def test_a_partial_repository_has_the_last_url_as_it_was(tmp_path: Path) -> None
         assert make_partial(repository, url) == "upstream"
     assert repository.git("config", "--get-all", "remote.upstream.url").out.decode() == f"{url}\n"
     assert repository.git("config", "extensions.partialClone").out == b"upstream\n"
+
+
+@pytest.mark.parametrize(
+    "date", ["1700000000 +0130", "0 +0000", "7 -0000", "007 +0000", "99999999999 -0200", "7", ""]
+)
+def test_a_base_is_one_whoever_reads_it(repository: Repository, date: str) -> None:
+    """Dates that git would not write, too."""
+    blob, tree, _ = _objects()
+    head = f"tree {tree.oid}\nauthor Ann <ann@example.com> 1 +0000\n"
+    head += f"committer Ann <ann@example.com> {date}\n\nHello\n"
+    commit = make_object("commit", head.encode())
+    write_objects(repository, [blob, tree, commit])
+    oid = CommitId(commit.oid)
+    with reading(repository) as reader:
+        assert read_base(repository, oid, reader) == read_base(repository, oid)

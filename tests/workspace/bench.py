@@ -135,18 +135,29 @@ def _bytes(path: Path) -> bytes:
     return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
 
 
+_NOT_THERE = b"0" * 40
+
+
 def committed_files(repository: Path, revision: str) -> set[tuple[bytes, bytes]]:
     """(path, contents as in a worktree) of every file of a commit."""
     rows = git_in(repository, "ls-tree", "-r", "-z", revision).split(b"\0")[:-1]
-    names = [row.split(b"\t", 1)[1] for row in rows if not row.startswith(b"160000")]
+    facts = dict(row.split(b"\t", 1)[::-1] for row in rows if not row.startswith(b"160000"))
     settings = [Path.home() / ".gitconfig", repository / ".git/config"]
     set_up = (repository / ".git/info/attributes").exists() or any(
         b"autocrlf" in path.read_bytes().lower() for path in settings if path.exists()
     )
-    if not set_up and not any(name.endswith(b".gitattributes") for name in names):
-        found = tree_files(repository, revision)
-        return {(os.fsencode(name), data) for name, data in found.items()}
+    if not set_up and not any(name.endswith(b".gitattributes") for name in facts):
+        plain = tree_files(repository, revision)
+        return {(os.fsencode(name), data) for name, data in plain.items()}
+    # a row of git's names a regular file; behind each one that is not there, as a header tells a
+    # file's size before its filters
+    rows_of_git = {n: f.split()[2] for n, f in facts.items() if f[:3] == b"100" and b"\n" not in n}
+    asked = b"".join(b"%s %s\n%s\n" % (o, n, _NOT_THERE) for n, o in rows_of_git.items())
+    out = git_in(repository, "cat-file", "--batch=file", "--filters", stdin=asked)
+    contents = out.split(b"\n%s missing\n" % _NOT_THERE)[:-1]
+    found = dict(zip(rows_of_git, contents, strict=True))
+    others = [(name, f"{revision}:{os.fsdecode(name)}") for name in facts if name not in found]
     return {
-        (name, git_in(repository, "cat-file", "--filters", f"{revision}:{os.fsdecode(name)}"))
-        for name in names
+        *((name, data.removeprefix(b"file\n")) for name, data in found.items()),
+        *((name, git_in(repository, "cat-file", "--filters", each)) for name, each in others),
     }
