@@ -49,7 +49,7 @@ from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.lockfile import compare, load_lock, lock_component, recorded_in
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_recipe
-from patchkit.upstream.history import bring_blobs, known_history
+from patchkit.upstream.history import bring_blobs, bring_trees, known_history
 from patchkit.upstream.store import Store, home_of
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def edit_of(
 ) -> PatchEdit | None:
     """The commit that changed the patch's file; None where its repository's history is not here.
 
-    Of that history only the file's versions are fetched, if they are not here.
+    Of that history its folders and the file's versions are fetched, if they are not here.
     """
     entry = patch.origin
     if not isinstance(entry, PinnedPatch):
@@ -357,6 +357,7 @@ def edit_of(
         bring_blobs(store, component, history, blobs, Silent())
 
     try:
+        bring_trees(store, component, history, Silent())
         return find_edit(history.repository, commit, entry.path, fits, bring)
     except PatchkitError:  # without a network nobody can tell
         return None

@@ -23,7 +23,13 @@ from patchkit.model.progress import Progress
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
-from patchkit.upstream.history import bring_blobs, known_commit, known_history, open_history
+from patchkit.upstream.history import (
+    bring_blobs,
+    bring_trees,
+    known_commit,
+    known_history,
+    open_history,
+)
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
 from patchkit.workspace.changes import tree_changes
@@ -487,6 +493,7 @@ def _shown_commit(
         commit = history.tip
     assert commit is not None
     repository = history.repository
+    bring_trees(store, component, history, progress, "--max-count=2")  # its parent's, too
     parent = repository.tree(f"{commit}^1") or EMPTY_TREE
     changes = tree_changes(repository, parent, commit)
     entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]

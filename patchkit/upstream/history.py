@@ -1,11 +1,17 @@
 """Histories of tracked branches, for looking back over them; kept apart from the store's bases.
 
-    histories/<name>-<hash>.git   refs/patchkit/named/<name> keeps what was fetched for a name
+    histories/<name>-<hash>.git   refs/patchkit/spans/<pin>/<name> says that the trees from the pin
+                                  to the name's commit are here
     named/<name>-<hash>/          what a name meant when the server was last asked: offline it
                                   still means that
 
-They hold commits and trees, and of files what was looked at. A base's repository is shallow, whole,
-and its packs are linked into checkouts: nothing of this would be welcome there.
+They hold commits, the trees of those that were looked along, and of files what was looked at. A
+base's repository is shallow, whole, and its packs are linked into checkouts: nothing of this would
+be welcome there.
+
+Invariant: a commit that is here is here with all commits before it, and a commit's tree that is
+here with all folders in it. git fetches nothing here by itself: a tree that is not here is an
+error.
 """
 
 from __future__ import annotations
@@ -17,11 +23,25 @@ from typing import TypeVar
 
 from msgspec import Struct, field, to_builtins
 
+from patchkit.disk.files import files_in
 from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
-from patchkit.gitcmd.first_parent import Landing, Line, merge_base, missing_objects, walk_line
+from patchkit.gitcmd.first_parent import (
+    Landing,
+    Line,
+    first_parents,
+    merge_base,
+    missing_objects,
+    walk_line,
+)
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
-from patchkit.gitcmd.pins import absent_blobs, make_partial, note_absent, read_base
+from patchkit.gitcmd.pins import (
+    absent_blobs,
+    fetch_blobs,
+    make_partial,
+    note_absent,
+    read_base,
+)
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.remote import RemoteError, Trouble, speaks_v2
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
@@ -45,9 +65,9 @@ from patchkit.upstream.git import (
 )
 from patchkit.upstream.store import Store
 
-# Fetching: commits and trees, and single blobs when they are asked for. To say when a patch stopped
-# fitting takes every tree and very few files. So the branch comes without blobs where the server
-# allows that, and what is then looked at is asked for by id, many at once.
+# Fetching: all commits, the trees of those between pin and tip, and single blobs when they are
+# asked for. To say when a patch stopped fitting takes every tree on the way and very few files. So
+# commits come alone where the server allows that, and the rest is asked for by id, many at once.
 
 
 Answer = TypeVar("Answer")
@@ -58,19 +78,80 @@ _ALL = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*"
 def fetch_history(
     source: GitSource, tip: NamedCommit, pin: CommitId, target: Repository, fetching: Fetching
 ) -> None:
-    """Bring the history of the commits `tip` and `pin` into `target`.
+    """Bring the history of the commits `tip` and `pin` into `target`, and the trees between them.
 
     What `target` has is not asked for again. On disk: packs in `target`, no ref.
     """
 
+    treeless = target.git_dir / _TREELESS
+
     def bring(server: Server) -> None:
-        missing = missing_objects(target, (tip.commit, pin))
-        lacking = [each for each in (tip.commit, pin) if each in missing]
-        if lacking:
-            _bring_commits(server, tip, lacking)
-            adopt(server.stage, target)
+        partial = speaks_v2(server.stage, server.url, stop=server.stop)
+        remote = make_partial(server.stage, server.url) if partial else None
+        if not treeless.exists():
+            _bring_commits(server, tip, _lacking(target, tip, pin), _NO_FILES, remote)
+        elif remote is None or not _bring_span(server, remote, tip, pin, target):
+            # what is here must not be told: the server would leave out trees before these commits
+            _bring_commits(server, tip, [tip.commit, pin], _NO_FILES, remote, afresh=True)
+            if not files_in(target.git_dir / "objects" / "pack", "*.idx"):
+                treeless.unlink()
+        adopt(server.stage, target)
 
     _from_first(source, target, fetching, bring)
+
+
+def _bring_span(
+    server: Server, remote: str, tip: NamedCommit, pin: CommitId, target: Repository
+) -> bool:
+    """Bring commits, then the trees between pin and tip; False if the server refuses it."""
+    try:
+        _bring_commits(server, tip, _lacking(target, tip, pin), _NO_TREES, remote)
+        # not asked of the stage, where git would fetch each tree that it is asked about
+        lacking = missing_objects(target, _trees_between(server.stage, pin, tip.commit))
+        _bring_trees(server, remote, lacking)
+    except RemoteError as error:
+        if error.trouble not in (Trouble.REFUSED, Trouble.OTHER):
+            raise
+        return False
+    return True
+
+
+def _lacking(target: Repository, tip: NamedCommit, pin: CommitId) -> list[CommitId]:
+    missing = missing_objects(target, (tip.commit, pin))
+    return [each for each in (tip.commit, pin) if each in missing]
+
+
+def fetch_trees(
+    source: GitSource, trees: Collection[str], target: Repository, fetching: Fetching
+) -> None:
+    """Bring trees, with all folders in them, into `target`.
+
+    On disk: packs in `target`, no ref.
+    """
+
+    def bring(server: Server) -> None:
+        _bring_trees(server, make_partial(server.stage, server.url), trees)
+        adopt(server.stage, target)
+
+    _from_first(source, target, fetching, bring)
+
+
+def _trees_between(repository: Repository, pin: CommitId, tip: CommitId) -> list[str]:
+    """The trees of commits that have to be here to look along the line from a pin to a tip.
+
+    These are the line's start, the commits that pin or tip has and the start does not, and the
+    parents of all: whatever git compares along the line, or inside of its merges, is among them.
+    """
+    fork = merge_base(repository, pin, tip)
+    line = first_parents(repository, fork, tip) if fork is not None else None
+    since = [f"^{line.start}^@"] if line is not None and line.follows else []
+    return _trees_of(repository, "--boundary", tip, pin, *since)
+
+
+def _trees_of(repository: Repository, *commits: str) -> list[str]:
+    """The trees of commits, as `git rev-list` names them."""
+    arguments = ["rev-list", "--no-commit-header", "--format=%T", *commits]
+    return repository.git(*arguments).out.decode("ascii").split()
 
 
 def fetch_file_contents(
@@ -108,19 +189,36 @@ def _from_first(
     raise SurroundingsError(*problems)
 
 
-def _bring_commits(server: Server, tip: NamedCommit, lacking: Collection[str]) -> None:
-    whole = not speaks_v2(server.stage, server.url, stop=server.stop)
-    options = [] if whole else ["--filter=blob:none"]
-    remote = None if whole else make_partial(server.stage, server.url)
+_NO_FILES = "--filter=blob:none"
+_NO_TREES = "--filter=tree:0"
+#: A file in a repository's folder: commits may be here without their trees. It is there before the
+#: first of them; a history that came without it was fetched with all trees.
+_TREELESS = "patchkit-treeless"
+
+
+def _bring_commits(
+    server: Server,
+    tip: NamedCommit,
+    lacking: Collection[str],
+    without: str,
+    remote: str | None,
+    *,
+    afresh: bool = False,
+) -> None:
+    """Bring commits with all before them; where there is a `remote`, without what a filter says."""
+    options = [without] if remote is not None else []
+    if not lacking:
+        return
     # a server that gives no commit by its id still gives the branch
     names: dict[str, str] = {tip.commit: tip.ref} if tip.ref else {}
     wanted = [f"+{names.get(each, each)}:refs/fetched/{each}" for each in lacking]
     try:
-        server.fetch(wanted, *options, remote=remote)
+        server.fetch(wanted, *options, remote=remote, afresh=afresh)
     except RemoteError as error:
         if error.trouble is not Trouble.REFUSED:
             raise
-        server.fetch(_ALL, *options, remote=remote)  # a server that gives out branches only
+        # a server that gives out branches only
+        server.fetch(_ALL, *options, remote=remote, afresh=afresh)
     stage = server.stage
     absent = [
         each for each in lacking if not has_come(stage, CommitId(each), f"refs/fetched/{each}")
@@ -129,8 +227,18 @@ def _bring_commits(server: Server, tip: NamedCommit, lacking: Collection[str]) -
         raise RemoteError(Trouble.ABSENT, server.url, f"does not have commit {absent[0]}")
 
 
-_NAMED = "refs/patchkit/named/"
-_PINS = "refs/patchkit/pins/"
+def _bring_trees(server: Server, remote: str, trees: Collection[str]) -> None:
+    """Bring trees with all folders in them, and no file."""
+
+    def fetch_batch(batch: Collection[str]) -> None:
+        server.fetch(list(batch), "--filter=blob:none", remote=remote, afresh=True)
+
+    absent = fetch_blobs(fetch_batch, sorted(trees))
+    if absent:
+        raise RemoteError(Trouble.DAMAGED, server.url, f"lacks the tree {min(absent)}")
+
+
+_SPANS = "refs/patchkit/spans"
 _OFFLINE = "run it without --offline; or name a commit that was fetched before: --to COMMIT"
 
 
@@ -263,21 +371,23 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     doing = f"fetching the history of {said}"
     meaning = find_commit(store, component, wanted, progress, doing=doing)
     name, tip = meaning.wanted, meaning.named
-    if not _is_whole(repository, tip.commit, pin.commit):
+    span = _span_ref(pin.commit, name)
+    if not _is_here(repository, span, tip.commit, pin.commit):
         store.require_network(component.name, f"the history of {name} is not in the cache")
         with (
             store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
             about(component.name),
         ):
             progress.step(component.name, doing)
-            init_repository(repository.git_dir)
+            if not repository.exists:
+                init_repository(repository.git_dir)
+                (repository.git_dir / _TREELESS).touch()
             fetching = store.fetching(component.name, progress)
             fetch_history(source, tip, pin.commit, repository, fetching)
-            kept = {_tip_ref(name): tip.commit} if meaning.refs is not None else {}
-            _keep_refs(repository, {**kept, _PINS + pin.commit: pin.commit})
-    if meaning.refs is not None and repository.ref(_tip_ref(name)) != tip.commit:
+            _keep_ref(repository, span, tip.commit)
+    elif meaning.refs is not None and repository.ref(span) != tip.commit:
         with store.locked(f"history-{repository.git_dir.stem}", component.name, progress):
-            _keep_refs(repository, {_tip_ref(name): tip.commit})
+            _keep_ref(repository, span, tip.commit)
     return History(repository, source, name, pin.commit, tip.commit, str(component.pin_where))
 
 
@@ -317,15 +427,37 @@ def bring_blobs(
     return absent
 
 
+def bring_trees(
+    store: Store, component: Component, history: History, progress: Progress, *newest: str
+) -> None:
+    """Bring the trees of the first-parent commits up to the tip; `newest` may say of how many."""
+    repository = history.repository
+    trees = _trees_of(repository, "--first-parent", *newest, history.tip)
+    if missing_objects(repository, trees):
+        store.require_network(component.name, f"folders of {history.ref} are not in the cache")
+        with (
+            store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
+            about(component.name),
+        ):
+            progress.step(component.name, "fetching the folders of older commits")
+            fetching = store.fetching(component.name, progress)
+            lacking = missing_objects(repository, trees)
+            fetch_trees(history.source, lacking, repository, fetching)
+
+
 def _repository(store: Store, source: GitSource) -> Repository:
     return Repository(store.cache / "histories" / f"{folder_name(upstream_key(source))}.git")
 
 
-def _is_whole(repository: Repository, tip: CommitId, pin: CommitId) -> bool:
-    """Whether tip and pin are here; what is here is here with all that came before it."""
-    kept = repository.ref(_PINS + pin) if repository.exists else None
+def _is_here(repository: Repository, span: str, tip: CommitId, pin: CommitId) -> bool:
+    """Whether tip and pin are here, and the trees between them."""
+    if not repository.exists:
+        return False
     try:
-        return kept is not None and not missing_objects(repository, (kept, tip))
+        if missing_objects(repository, (pin, tip)):
+            return False
+        known = repository.ref(span) == tip
+        return known or not missing_objects(repository, _trees_between(repository, pin, tip))
     except GitFailureError:  # git cannot read it
         return False
 
@@ -342,17 +474,16 @@ def _meaning_path(store: Store, source: GitSource, name: str) -> Path:
     return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:20]}.json"
 
 
-def _keep_refs(repository: Repository, refs: Mapping[str, CommitId]) -> None:
-    repository.free_refs(refs)
-    changes = [RefChange(name, commit) for name, commit in refs.items()]
-    repository.update_refs(changes, reason="patchkit: fetched")
+def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
+    repository.free_refs([name])
+    repository.update_refs([RefChange(name, commit)], reason="patchkit: fetched")
 
 
-def _tip_ref(name: str) -> str:
-    """The ref of ours that keeps the history of a branch, tag or pattern as the user writes it."""
+def _span_ref(pin: CommitId, name: str) -> str:
+    """The ref of ours for the line from a pin to a branch, tag or pattern as the user writes it."""
     plain = all(char.isalnum() or char in "-_." for char in name) and ".." not in name
     safe = plain and name[:1] not in ("", ".", "-") and not name.endswith((".", ".lock"))
-    return _NAMED + (name if safe else hashlib.sha256(name.encode()).hexdigest()[:20])
+    return f"{_SPANS}/{pin}/{name if safe else hashlib.sha256(name.encode()).hexdigest()[:20]}"
 
 
 # A history to walk along: its first-parent line, the trees on it, and how missing blobs are

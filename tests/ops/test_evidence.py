@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.ops.test_resume import Bumping, stack
+from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
 
 __all__ = ["stack"]
@@ -107,3 +108,12 @@ def test_what_is_neither_is_refused(stack: Bumping) -> None:
     for word, said in (("nothing", "no such patch"), ("0123456789", "no such patch")):
         ran = stack.run("show", word)
         assert (ran.code, said in ran.err) == (2, True), ran.err
+
+
+def test_a_commit_before_the_pin_is_shown(project: Project, upstream: Upstream) -> None:
+    """Its tree was not fetched to look along the branch."""
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    _, old, _, pin, _ = (upstream.commit({"a.txt": f"{number}\n"}) for number in range(5))
+    project.component("demo", upstream, pin, {}, track="main")
+    project.run("drift").ok()
+    assert "-0\n+1\n" in project.run("show", old).ok().out

@@ -1,0 +1,151 @@
+"""Histories come with the trees that are looked at, whatever the server can leave out; what they
+tell is what upstream's own repository tells.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.first_parent import entries_at, first_parents, landings_inside, walk_line
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import CommitId
+from patchkit.model.progress import Silent
+from patchkit.upstream.history import History, bring_trees, open_history
+from patchkit.upstream.store import Store
+from tests.support.components import git_component
+from tests.support.dumb import dumb_server
+from tests.support.repos import Upstream
+
+#: What a server is told about filters.
+SERVERS = {
+    "any": {"uploadpack.allowFilter": "true"},
+    "files": {"uploadpack.allowFilter": "true", "uploadpackfilter.tree.allow": "false"},
+    "none": {"uploadpack.allowFilter": "false"},
+}
+PATHS = ("a.py", "b/c/d.py", "b/e.py")
+
+
+def _serve(upstream: Upstream, server: str) -> None:
+    upstream.git("config", "--remove-section", "uploadpackfilter", accept=(0, 128))
+    for key, value in SERVERS[server].items():
+        upstream.git("config", key, value)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache")
+
+
+def _open(store: Store, upstream: Upstream, pin: str, name: str = "main") -> History:
+    return open_history(store, git_component(upstream.url, pin), name, Silent())
+
+
+def _grown(upstream: Upstream, random: Random) -> list[CommitId]:
+    """Commits of a branch into which others are merged that began anywhere before."""
+    commits = [upstream.commit(dict.fromkeys(PATHS, "0\n"), "Begin")]
+    side: list[CommitId] = []
+    for number in range(24):
+        path, text = random.choice(PATHS), f"{random.randrange(4)}\n"
+        if random.random() < 0.4:
+            start = random.choice(commits + side)
+            side.append(upstream.commit({path: text}, f"{number}", branch="side", parents=(start,)))
+            continue
+        merged = side and random.random() < 0.5
+        parents = (commits[-1], random.choice(side)) if merged else None
+        commits.append(upstream.commit({path: text}, f"{number}", parents=parents))
+    return commits + side
+
+
+def _told(repository: Repository, pin: CommitId, tip: CommitId, fork: CommitId) -> object:
+    line, landed = walk_line(repository, fork, tip, PATHS)
+    inside = [landings_inside(repository, each, PATHS) for each in landed]
+    places = {pin, tip, fork, line.start, *line.commits}
+    entries = [entries_at(repository, each, PATHS) for each in sorted(places)]
+    return line, landed, inside, entries, first_parents(repository, fork, tip)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_line_is_told_as_upstream_has_it(upstream: Upstream, store: Store, seed: int) -> None:
+    random = Random(seed)
+    commits = _grown(upstream, random)
+    tip = CommitId(upstream.resolve("main") or "")
+    server = random.choice(["any", *SERVERS])
+    _serve(upstream, server)
+    for pin in random.sample(commits, 3):
+        history = _open(store, upstream, pin)
+        told = _told(history.repository, pin, tip, history.fork)
+        assert told == _told(Repository(upstream.path), pin, tip, history.fork), (server, pin)
+        offline = Store(store.cache, offline=True)
+        assert _open(offline, upstream, pin, tip).landings(PATHS) == history.landings(PATHS)
+
+
+def test_a_merge_that_brings_the_pin_s_own_branch(upstream: Upstream, store: Store) -> None:
+    """What it landed is told commit by commit, also what came before the pin."""
+    _serve(upstream, "any")
+    start = upstream.commit({"a.py": "0\n"})
+    early, before, pin = (
+        upstream.commit({"a.py": f"{n}\n"}, branch="release", parents=(start,) if n == 1 else None)
+        for n in (1, 2, 3)
+    )
+    main = upstream.commit({"b.py": "0\n"}, parents=(start,))
+    tip = upstream.commit({"a.py": "3\n"}, "Merge release", parents=(main, pin))
+    history = _open(store, upstream, pin)
+    (merge,) = history.landings(["a.py"])
+    found = landings_inside(history.repository, merge, ["a.py"])
+    assert (merge.commit.id, [each.commit.id for each in found]) == (tip, [early, before, pin])
+
+
+def _has(history: History, commit: str, path: str = "a.py") -> bool:
+    return history.repository.resolve(f"{commit}:{path}") is not None
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_trees_that_no_one_looks_at_stay_where_they_are(
+    upstream: Upstream, store: Store, server: str
+) -> None:
+    _serve(upstream, server)
+    old, middle, pin, _ = (upstream.commit({"a.py": f"{n}\n"}) for n in range(4))
+    history = _open(store, upstream, pin)
+    assert _has(history, pin)
+    assert _has(history, old) == (server != "any")
+    bring_trees(store, git_component(upstream.url, pin), history, Silent())
+    assert _has(history, old)
+    assert _has(history, middle)
+
+
+def test_a_gap_between_two_lines_is_filled(upstream: Upstream, store: Store) -> None:
+    _serve(upstream, "any")
+    old, early, gap, _, late, tip = ids = [upstream.commit({"a.py": f"{n}\n"}) for n in range(6)]
+    _open(store, upstream, old, early)
+    history = _open(store, upstream, late, tip)
+    assert not _has(history, gap)
+    with pytest.raises(SurroundingsError, match="is not in the cache"):
+        _open(Store(store.cache, offline=True), upstream, old, tip)
+    found = _open(store, upstream, old, tip).landings(["a.py"])
+    assert [each.commit.id for each in found] == ids[1:]
+
+
+@pytest.mark.parametrize("server", ["files", "none", "over HTTP"])
+def test_a_server_that_cannot_leave_out_trees_is_not_told_of_commits_without(
+    upstream: Upstream, store: Store, server: str
+) -> None:
+    """It would leave out what these commits have: here a folder of the first one."""
+    _serve(upstream, "any")
+    first = upstream.commit({"b/c.py": "0\n"})
+    upstream.commit({"b/c.py": "1\n"})
+    pin = upstream.commit({"b/c.py": "2\n"})
+    assert not _has(_open(store, upstream, pin), first, "b/c.py")
+    side = upstream.commit({"a.py": "0\n"}, branch="side", parents=(first,))
+    tip = upstream.commit({"a.py": "0\n"}, parents=(pin, side))
+    if server in SERVERS:
+        _serve(upstream, server)
+        assert _has(_open(store, upstream, pin), side, "b/c.py")
+        return
+    with dumb_server(upstream) as url:
+        component = git_component(upstream.url, pin, mirrors=(url,))
+        upstream.path.rename(upstream.path.with_name("gone.git"))
+        assert _has(open_history(store, component, tip, Silent()), side, "b/c.py")
