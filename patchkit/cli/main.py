@@ -206,7 +206,7 @@ def collect_rarely() -> None:
     """
     import gc
 
-    gc.set_threshold(100_000, 20, 100)
+    gc.set_threshold(1_000_000, 20, 100)
 
 
 def _collect_no_more() -> None:

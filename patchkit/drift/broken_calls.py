@@ -62,8 +62,7 @@ def _found(looking: _CallSearch) -> tuple[BrokenContract, ...]:
     now = list(looking.broken(along.history.tip))
     then = looking.broken(along.history.pin) if now else ()
     known = {_known_by(each) for each in then}
-    news = [each for each in now if _known_by(each) not in known]
-    return tuple(looking.told(each) for each in news)
+    return tuple(looking.told([each for each in now if _known_by(each) not in known]))
 
 
 def _known_by(place: BrokenCall) -> tuple[str, ...]:
@@ -112,14 +111,26 @@ class _CallSearch(Struct, frozen=True):
             self.trees[commit] = TreeView(self.along.reader, tree_of(self.along.reader, commit))
         return self.trees[commit]
 
-    def told(self, place: BrokenCall) -> BrokenContract:
-        """A broken call with the commit that broke it, None where one file does not tell."""
+    def told(self, places: Sequence[BrokenCall]) -> Iterator[BrokenContract]:
+        """Broken calls, each with the commit that broke it, None where one file does not tell.
+
+        One walk along the line for all of their files.
+        """
+        if not places:
+            return
         history = self.along.history
-        pinned, tip = self._tree(history.pin), self._tree(history.tip)
-        path = self._path(place, pinned)
-        if not path:
-            return BrokenContract(place)
-        found = history.landings([path])
+        pinned = self._tree(history.pin)
+        modules = Modules(pinned.files(), pinned.data, self.own.declared.root)
+        paths = [self._path(each, modules) for each in places]
+        found = history.landings(sorted({*paths} - {""}))
+        for place, path in zip(places, paths, strict=True):
+            versions = [each for each in found if path in each.touches]
+            broke = self._breaking(place, path, versions)
+            yield BrokenContract(place, landed(history, broke.commit) if broke else None)
+
+    def _breaking(self, place: BrokenCall, path: str, found: Sequence[Landing]) -> Landing | None:
+        """The version of a file from which on a call is broken."""
+        tip = self._tree(self.along.history.tip)
         contents = self.along.contents(each.touches[path] for each in found)
 
         def is_broken(number: int) -> bool:
@@ -131,8 +142,7 @@ class _CallSearch(Struct, frozen=True):
                 self.looked[key] = self._broken_in(place, mixed)
             return _known_by(place) in self.looked[key]
 
-        broke = _first(found, is_broken)
-        return BrokenContract(place, landed(history, broke.commit) if broke is not None else None)
+        return _first(found, is_broken)
 
     def _broken_in(self, place: BrokenCall, mixed: TreeView) -> frozenset[tuple[str, ...]]:
         """What is broken in the module that a place is in, with another version of one file."""
@@ -147,11 +157,10 @@ class _CallSearch(Struct, frozen=True):
             for each in self.partners
         )
 
-    def _path(self, place: BrokenCall, pinned: TreeView) -> str:
-        """The file of the component whose versions decide: the caller's, or the target's."""
+    def _path(self, place: BrokenCall, modules: Modules) -> str:
+        """The file whose versions decide: the caller's, or the target's, of the pin's modules."""
         if place.component == self.component:
             return place.path
-        modules = Modules(pinned.files(), pinned.data, self.own.declared.root)
         parts = place.target.split(".")
         paths = (modules.path_of(".".join(parts[:end])) for end in range(len(parts), 0, -1))
         return next(filter(None, paths), "")

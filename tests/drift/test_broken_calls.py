@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.test_processes import started
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
@@ -80,6 +81,19 @@ def test_what_upstream_breaks_is_told_with_the_commit(pair: Project, kernels: Up
     rules = [each["ruleId"] for each in sarif["runs"][0]["results"]]
     assert rules == ["contract-upstream"] * 2
     assert told(drift(pair, "kernels", "--offline")) == told(found)
+
+
+@pytest.mark.slow
+def test_one_walk_names_the_commits_of_all(pair: Project, kernels: Upstream) -> None:
+    assert told(drift(pair, "kernels")) == []
+    one = {"kernels/norm.py": "def rms_norm():\n    return 1\n"}
+    walks = []
+    for changed in (one, {"kernels/rope.py": None}):
+        kernels.commit(changed, "Nothing")
+        asked, _ = started("drift", "-c", "kernels", "--quiet", cwd=pair.root)
+        walks.append(asked.count("log"))
+    assert len(told(drift(pair, "kernels"))) == 2
+    assert walks[0] == walks[1] > 0
 
 
 def test_what_upstream_calls_wrongly_is_told_too(pair: Project, upstream: Upstream) -> None:
