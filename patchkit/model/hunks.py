@@ -120,7 +120,7 @@ class _Image(Struct):
         if at_start or at_end:
             found = self._at_edge(needle, old_lines, at_start=at_start, at_end=at_end)
         else:
-            found = self._expected(needle, wanted, ahead) or self._nearest(needle, wanted, ahead)
+            found = self._first(needle, wanted, ahead) or self._nearest(needle, wanted, ahead)
         if found is None:
             return None
         start, end, line, current = found
@@ -181,16 +181,21 @@ class _Image(Struct):
             return place
         return None
 
-    def _expected(self, needle: bytes, wanted: int, ahead: int) -> tuple[int, int, int, int] | None:
-        """The recorded place, if it lies behind all earlier hunks and the lines stand there."""
-        for start in self._occurrences(needle, ahead):
-            line = self._line_at(start)
-            if line + self.grown == wanted:
-                end = self._line_end(needle, start)
-                return None if end is None else (start, end, line, wanted)
-            if line + self.grown > wanted:
-                return None
-        return None
+    def _first(self, needle: bytes, wanted: int, ahead: int) -> tuple[int, int, int, int] | None:
+        """The first place behind all earlier hunks, if the lines stand there and none is nearer.
+
+        Invariant: places are asked for in order. Behind it the next one is farther, or there is
+        none; those before the end of what was put in are as far away as that at least.
+        """
+        if ahead < 0 or not needle or (ahead and self.data[ahead - 1] != _NEWLINE):
+            return None
+        line, end = self._line_at(ahead), self._line_end(needle, ahead)
+        current = line + self.grown
+        if end is None or (current < wanted and self.data.find(needle, ahead + 1) >= 0):
+            return None
+        if current > wanted and self.spans and current - wanted > wanted - self._last():
+            return None
+        return ahead, end, line, current
 
     def _nearest(self, needle: bytes, wanted: int, ahead: int) -> tuple[int, int, int, int] | None:
         """The best place, as git's outward search would come upon it."""
@@ -198,10 +203,13 @@ class _Image(Struct):
         if not self.spans:
             return found
         # places before the end of what was put in are as far away at least
-        last = self.spans[-1].line + self.spans[-1].old_lines + self.grown
-        if found is not None and abs(found[3] - wanted) <= wanted - last:
+        if found is not None and abs(found[3] - wanted) <= wanted - self._last():
             return found
         return self._best(needle, wanted, 0)
+
+    def _last(self) -> int:
+        """The line behind what the last of the hunks put in, as it now is."""
+        return self.spans[-1].line + self.spans[-1].old_lines + self.grown
 
     def _best(self, needle: bytes, wanted: int, start: int) -> tuple[int, int, int, int] | None:
         best = None

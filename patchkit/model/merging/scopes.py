@@ -98,25 +98,23 @@ def scopes_of(data: bytes) -> tuple[str, ...]:
     """For each line of a Python file the qualified name of the scope around it, as `enclosing`."""
     lines = data.split(b"\n")
     names = [""] * len(lines)
-    around: list[tuple[int, str]] = []  # of every line above that is less deep: depth, name
+    around: list[tuple[int, str]] = []  # of functions and classes above: depth, name
     waiting = 0  # lines without a depth of their own go with the next one that has one
-    # Invariant: the depths in `around` rise, and each entry opens or continues the block in which
-    # the next one is: a stack of indentation, as Python's own tokenizer keeps one.
+    # Invariant: the depths in `around` rise, and each entry is in the block that the one before it
+    # opens: a stack of indentation, as Python's own tokenizer keeps one.
     for number, line in enumerate(lines):
-        if not _counts(line):
+        opening = _OPENING.match(line)
+        if opening is None and (not around or not _counts(line)):
             continue
         depth = depth_of(line)
         while around and around[-1][0] >= depth:
             around.pop()
         outer = around[-1][1] if around else ""
-        opening = _OPENING.match(line)
-        name = outer
-        if opening is not None:
-            name = f"{outer}.{opening[1].decode()}" if outer else opening[1].decode()
-        around.append((depth, name))
         names[waiting:number] = [outer] * (number - waiting)
-        names[number] = name
-        waiting = number + 1
+        names[number], waiting = outer, number + 1
+        if opening is not None:
+            names[number] = f"{outer}.{opening[1].decode()}" if outer else opening[1].decode()
+            around.append((depth, names[number]))
     return tuple(names)
 
 
