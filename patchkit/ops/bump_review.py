@@ -187,7 +187,7 @@ class _Reviewing(Struct, frozen=True):
         now = file.carried_to or file.path
         old, new = self.row.bases
         there = _files_there(repository, ((old, file.path), (new, now)))
-        if there is None or there == [False, True]:
+        if there is None or not there[0]:
             return None
         gone, change = not there[1], None
         if all(there):

@@ -293,3 +293,21 @@ def test_a_review_that_can_name_no_commit_says_so(bumping: tuple[Project, str, s
     project.run("undo").ok()
     ran = project.run("bump", "demo", "--to", new, "--summary", "body.md", "--offline")
     assert (ran.code, ran.err.count("warning: demo: ")) == (0, 1), "one cause, one message"
+
+
+def test_a_file_of_the_patches_own_is_not_gone_upstream(
+    project: Project, upstream: Upstream
+) -> None:
+    """Of one that an earlier patch adds, the page said that upstream had deleted it."""
+    start = upstream.commit({"a": _BASE})
+    both = {"a": _with(l10="ten"), "ours": "2\n"}
+    patches = {
+        "add.patch": make_patch({}, {"ours": "1\n"}),
+        "edit.patch": make_patch({"a": _BASE, "ours": "1\n"}, both),
+    }
+    project.component("demo", upstream, start, patches)
+    project.prepare("apply").ok()
+    new = upstream.commit({"a": _with(l10="zehn")}, "Zehn")
+    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--review", "-")
+    assert "Upstream in <code>a</code></h4>" in ran.out
+    assert "Upstream in <code>ours</code>" not in ran.out
