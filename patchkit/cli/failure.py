@@ -84,6 +84,8 @@ def _usage_error(error: Any, argv: list[str]) -> UsageError:
         return _without_value(command, error.option_name, usage)
     if kind == "BadParameter" and parameter is not None:
         return _bad_value(command, parameter.name, str(error.message), usage)
+    if extra := re.fullmatch(r"got unexpected extra arguments?(?:\(s\))? \((.*)\)", message):
+        return UsageError(f"{command}: too many words: {extra[1]}", hint=usage)
     return UsageError(message, hint=usage)
 
 

@@ -360,7 +360,7 @@ class Session:
         known = [*have, *(stem for stem in stems if len(manifests) > 1)]
         if close := get_close_matches(Path(word).name, known, n=2, cutoff=0.6):
             return f"did you mean {' or '.join(dict.fromkeys(close))}?"
-        there = f"there are {', '.join(have)}"
+        there = f"there {'are' if len(have) > 1 else 'is'} {', '.join(have)}"
         if (path := _named_manifest(word)) is not None:
             there = f"{word} is a manifest: -m {path.stem}"
         elif owners := self._owners(word, manifests):

@@ -266,15 +266,15 @@ def _acquired(path: Path, stop: Stop, waiting: Callable[[], None]) -> FileLock:
             stop.check()
             if lock.acquire(patience):
                 return lock
-    except PermissionError as error:
-        hint = (
-            "the cache is another user's: give it a group of both (chgrp -R GROUP, chmod -R g+rwX,"
-            " setgid folders, umask 002), or have one of your own with --cache DIR"
-        )
-        raise SurroundingsError(f"{path} cannot be locked: {error.strerror}", hint=hint) from error
     except OSError as error:
-        what = f"{path} cannot be locked: {error}"
-        raise SurroundingsError(what, hint="put the cache elsewhere with --cache DIR") from error
+        hint = "put the cache elsewhere with --cache DIR"
+        if isinstance(error, PermissionError):
+            hint = (
+                "the cache is another user's: give it a group of both (chgrp -R GROUP, chmod -R"
+                " g+rwX, setgid folders, umask 002), or have one of your own with --cache DIR"
+            )
+        what = f"{path} cannot be locked: {error.strerror or error}"
+        raise SurroundingsError(what, hint=hint) from error
     raise AssertionError("_patience never ends")
 
 

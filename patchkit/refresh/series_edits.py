@@ -23,6 +23,7 @@ from patchkit.model.names import is_patch_name, pick_patch, slug
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange
+from patchkit.model.text import counted
 from patchkit.refresh.draft import Draft, RefreshStart, finish_draft, full_name
 from patchkit.refresh.patch_plan import SeriesFolder, StackSlot, commit_changes
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
@@ -189,7 +190,7 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
         place = others.index(beside) + (1 if edit.after else 0)
     else:
         if not 1 <= edit.place <= len(start.patches):
-            hint = f"the series has {len(start.patches)} patches"
+            hint = f"the series has {counted(len(start.patches), 'patch', 'patches')}"
             raise UsageError(f"there is no position {edit.place}", hint=hint)
         place = edit.place - 1
     order = [*others[:place], patch, *others[place:]]

@@ -214,7 +214,7 @@ def _missing(refs: Refs, wanted: str) -> UsageError:
     if re.fullmatch(r"[0-9a-f]{4,39}|[0-9a-f]{41,63}", wanted):
         return UsageError(Problem(what, hint="a commit id must be given in full: 40 digits"))
     close = _near(refs, wanted)
-    hint = f"there are {', '.join(close)}" if close else "git ls-remote lists what there is"
+    hint = f"it has {', '.join(close)}" if close else "git ls-remote lists what there is"
     return UsageError(Problem(what, hint=hint))
 
 

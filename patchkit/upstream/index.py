@@ -528,7 +528,7 @@ def _not_there(
     if versions or not problems:
         what = f"no source distribution of {f'{project} {version}'.strip()} on the package index"
         shown = ", ".join(sorted(versions, key=_version_key)[-_SHOWN_VERSIONS:])
-        hint = f"there are {shown}" if shown else "check the name, or pip's index configuration"
+        hint = f"it has {shown}" if shown else "check the name, or pip's index configuration"
         problems.insert(0, Problem(what, hint=hint))
     return SurroundingsError(*problems)
 

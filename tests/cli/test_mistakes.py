@@ -31,6 +31,8 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("new -m text", "new: NAME is missing", "the message goes with --message"),
         ("new x -m text -c app", "text: no such manifest", "the message goes with --message"),
         ("new x -m dmo -c app", "dmo: no such manifest", "did you mean demo?"),
+        ("new x -c app Say why", "new: too many words: Say why", "see `patchkit new --help`"),
+        ("move fix-two --to 3 -c app", "there is no position 3", "the series has 1 patch"),
         ("split", "split: PATCH is missing", "`patchkit log` lists the patches"),
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
         ("split fix-two --new b -c app", "PATH:N or --staged is missing: what goes", "--hunk src/"),

@@ -90,7 +90,7 @@ def test_in_a_checkout_its_component_and_manifest_are_meant(
         (["bump", "apq", "--to", "main"], "did you mean app?"),
         (["check", "apq"], "did you mean app?"),
         (["status", "-m", "demo", "demo"], "demo is a manifest"),
-        (["status", "nothing"], "there are app"),
+        (["status", "nothing"], "there is app"),
         (["doctor", "demo", "-m", "demo"], "one manifest at a time"),
     ],
 )

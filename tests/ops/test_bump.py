@@ -149,7 +149,7 @@ def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> No
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("v1.1", "has no branch or tag v1.1\nhint: there are v1.10, v1.1rc"),
+        ("v1.1", "has no branch or tag v1.1\nhint: it has v1.10, v1.1rc"),
         ("w*", "has no branch or tag w*"),
         ("deadbeef", "hint: a commit id must be given in full"),
         ("both", "both is both a branch and a tag"),
@@ -282,7 +282,7 @@ def test_a_version_of_the_index(project: Project, index: HttpServer) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "code", "said"),
-    [("1.2", 5, "there are 1.0, 1.1, 2.0rc1"), ("main", 2, "main is no version")],
+    [("1.2", 5, "it has 1.0, 1.1, 2.0rc1"), ("main", 2, "main is no version")],
 )
 def test_a_version_that_the_index_does_not_have(
     project: Project, index: HttpServer, wanted: str, code: int, said: str

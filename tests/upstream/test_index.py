@@ -133,7 +133,7 @@ def test_a_version_that_is_not_there(server: HttpServer) -> None:
 
     (problem,) = caught.value.problems
     assert problem.what == "no source distribution of demo 1.0 on the package index"
-    assert problem.hint == "there are 0.2, 0.3, 0.9, 0.10, 0.11"
+    assert problem.hint == "it has 0.2, 0.3, 0.9, 0.10, 0.11"
 
 
 def test_a_project_that_is_not_there(server: HttpServer) -> None:
