@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import os
 import signal
 import time
@@ -10,11 +12,30 @@ from threading import Event
 
 import pytest
 
+from patchkit.model.syntax import parse_python
 from patchkit.parallel import in_parallel
 
 
 def test_answers_come_in_order() -> None:
     assert in_parallel(lambda n: n * n, range(20), jobs=3) == tuple(n * n for n in range(20))
+
+
+def test_threads_may_parse_while_python_collects() -> None:
+    # a collection in the middle of parsing that lets another thread go on, as a finalizer may
+    text = b"def f(x):\n    return [x + 1, {x: (x, x)}]\n" * 300
+    before = gc.get_threshold()
+
+    def let_others(_phase: str, _info: object) -> None:
+        time.sleep(0.0001)
+
+    gc.callbacks.append(let_others)
+    gc.set_threshold(500)
+    try:
+        found = in_parallel(lambda _: parse_python(text), range(6), jobs=3)
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(let_others)
+    assert all(ast.dump(tree) == ast.dump(found[0][0]) and not why for tree, why in found)
 
 
 def test_the_first_error_is_raised_when_all_are_through() -> None:

@@ -18,9 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from hashlib import sha256
 from importlib import import_module
+from threading import RLock
 from typing import Any, TypeVar
 
 _Answer = TypeVar("_Answer")
+
+#: Held by whoever has Python parse. CPython counts for all threads together how deep the tree is
+#: that it makes: where a collection lets another one parse meanwhile, both counts are wrong and it
+#: raises SystemError (3.11, and others). `warnings` has one list of filters for all, too.
+PARSING = RLock()
 
 #: Ending -> what a file of that name is.
 _LANGUAGES = {
@@ -79,7 +85,7 @@ def parse_python(data: bytes | str) -> tuple[ast.Module, str]:
 
 def _compiled(data: bytes | str, flags: int) -> tuple[Any, str]:
     try:
-        with warnings.catch_warnings():
+        with PARSING, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return compile(data, "file", "exec", flags, dont_inherit=True), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -145,7 +151,7 @@ def unbound_names(data: bytes) -> frozenset[str] | None:
     if _EVERYTHING.search(data):
         return None
     try:
-        with warnings.catch_warnings():
+        with PARSING, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # it takes bytes as `compile` does, a line that names their encoding included
             module = symtable.symtable(data, "file", "exec")  # type: ignore[arg-type]

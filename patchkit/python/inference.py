@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
+from patchkit.model.syntax import PARSING
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Attributes, attributes_of, parameter_names
 from patchkit.python.modules import Imported, Module, Namespace, read_namespace
@@ -376,7 +377,9 @@ class Values(Struct):
         match node:
             case ast.Constant(value=str() as text):
                 try:
-                    yield from self.annotated(module, ast.parse(text, mode="eval").body)
+                    with PARSING:
+                        named = ast.parse(text, mode="eval").body
+                    yield from self.annotated(module, named)
                 except (SyntaxError, ValueError, RecursionError, MemoryError):
                     yield Unknown("an annotation")
             case ast.Constant(value=None):

@@ -32,6 +32,7 @@ from patchkit.disk.files import read_plain
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId, lines_of
+from patchkit.model.syntax import PARSING
 from patchkit.upstream.archive import commit_archive
 from patchkit.upstream.fetching import Fetching, normal_project
 from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError, download
@@ -236,7 +237,8 @@ def _is_true(text: str) -> bool:
 def _text(written: str) -> str:
     """A value as pip prints it: a Python literal."""
     try:
-        return str(ast.literal_eval(written))
+        with PARSING:
+            return str(ast.literal_eval(written))
     except (SyntaxError, ValueError):
         return written
 

@@ -13,6 +13,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.model.syntax import PARSING
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Evaluator
 from patchkit.python.modules import Module, Modules, imported_names
@@ -422,7 +423,8 @@ def _literal(text: str) -> str | None:
     if text[:1] not in "'\"":
         return None
     try:
-        value = ast.literal_eval(text)
+        with PARSING:
+            value = ast.literal_eval(text)
     except (SyntaxError, ValueError):
         return None
     return value if isinstance(value, str) else None

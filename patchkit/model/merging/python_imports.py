@@ -14,6 +14,8 @@ from typing import AnyStr
 
 from msgspec import Struct
 
+from patchkit.model.syntax import PARSING
+
 _FROM = re.compile(rb"^(\s*)from\s+(\S+)\s+import\s+([\w., ]+?)\s*$")
 _IMPORT = re.compile(rb"^\s*import\s+([\w., ]+?)\s*$")
 _COMMENT = re.compile(rb"\s*#.*$")
@@ -231,7 +233,8 @@ def _statements(lines: Lines) -> list[_Statement | bytes] | None:
     if not _OPENS.match(text):
         return None  # most lines that are asked about: not parsed
     try:
-        tree = ast.parse(dedent(text.decode("utf-8", "surrogateescape")))
+        with PARSING:
+            tree = ast.parse(dedent(text.decode("utf-8", "surrogateescape")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     found: list[_Statement | bytes] = []
