@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from patchkit.cli.terminal import Line, Paint, Painted, Terminal, cut
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal, cut, room
 from patchkit.explain.explanation import (
     Cause,
     edited_files,
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
         RenamedName,
     )
 
-# How wide a report is at least, what stands before code, how many lines of a hunk one reads.
-_NARROW = 80
+# What stands before code, how many lines of a hunk one reads.
 _MARGIN = 22
 _LINES = 8
 _BLOBS = 4
@@ -60,9 +58,9 @@ def explanation_lines(explanation: PatchExplanation, *, shift: int = 0) -> Itera
 
     They fit the terminal when they are shifted so far to the right.
     """
-    room = max(_NARROW, get_terminal_size().columns) - shift
+    space = room() - shift
     for file in explanation.files:
-        yield from _file_lines(file, room)
+        yield from _file_lines(file, space)
     if explanation.contained:
         yield ["  ", Painted("why", Paint.NOTICE), "   the tree already has the whole change"]
     for name in explanation.renamed:
@@ -105,9 +103,9 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
         yield [matching, Painted(origin.commit_subject, Paint.FAINT)]
 
 
-def _file_lines(file: FileExplanation, room: int) -> Iterator[Line]:
+def _file_lines(file: FileExplanation, space: int) -> Iterator[Line]:
     words = file_words(file)
-    if len(file.path) + len(words) + 4 <= room:
+    if len(file.path) + len(words) + 4 <= space:
         yield ["  ", Painted(file.path, Paint.STRONG), f": {words}"]
     else:
         yield ["  ", Painted(file.path, Paint.STRONG), ":"]
@@ -117,7 +115,7 @@ def _file_lines(file: FileExplanation, room: int) -> Iterator[Line]:
         return
     yield from (_move_line(move) for move in file.moves)
     for hunk in file.hunks:
-        yield from _hunk_lines(hunk, file, room)
+        yield from _hunk_lines(hunk, file, space)
 
 
 def _move_line(move: MovedPath) -> Line:
@@ -125,30 +123,30 @@ def _move_line(move: MovedPath) -> Line:
     return ["    now perhaps ", Painted(move.path, Paint.PLACE), f" ({move.how}, {share})"]
 
 
-def _hunk_lines(hunk: HunkExplanation, file: FileExplanation, room: int) -> Iterator[Line]:
+def _hunk_lines(hunk: HunkExplanation, file: FileExplanation, space: int) -> Iterator[Line]:
     here = hunk.place_path == file.path
     if not here and hunk.place is not None and not hunk.mismatches:
         yield f"    hunk {hunk.number} (patch line {hunk.line}): fits {place_words(hunk, file)}"
         return
     head = f"    hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded}): "
     words = hunk_words(hunk, file)
-    if len(head) + len(words) <= room:
+    if len(head) + len(words) <= space:
         yield head + words
     else:
         yield head.rstrip()
         yield f"      {words}"
     if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
         return
-    yield from _mismatch_lines(hunk, room - _MARGIN)
+    yield from _mismatch_lines(hunk, space - _MARGIN)
     if hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
         yield f"      {hunk.present} of the {hunk.added} lines that it adds are in the file already"
 
 
-def _mismatch_lines(hunk: HunkExplanation, room: int) -> Iterator[Line]:
+def _mismatch_lines(hunk: HunkExplanation, space: int) -> Iterator[Line]:
     side_by_side = _both_starts if hunk.cause is Cause.GONE else _rows
     rows = [row for each in hunk.mismatches for row in side_by_side(each)]
     blanks = hunk.cause is Cause.WHITESPACE
-    texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]], room)
+    texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]], space)
     for row, text in zip(rows, texts, strict=False):
         paint = Paint.REMOVED if row.label == "expected" else Paint.ADDED
         yield [f"      {row.label:<8} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
@@ -199,11 +197,11 @@ def _visible(data: bytes, *, blanks: bool) -> str:
     return text.replace("\t", "→").replace(" ", "·")
 
 
-def _fitted(texts: Sequence[str], room: int) -> list[str]:
+def _fitted(texts: Sequence[str], space: int) -> list[str]:
     """The lines without their common indentation, cut to the width."""
     filled = [text for text in texts if text.strip()]
     indent = min((len(text) - len(text.lstrip()) for text in filled), default=0)
-    return [cut(text[indent:], room) for text in texts]
+    return [cut(text[indent:], space) for text in texts]
 
 
 def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator[Line]:
@@ -242,4 +240,4 @@ def _edit_lines(edit: PatchEdit | None) -> Iterator[Line]:
             Painted(short_id(edit.commit), Paint.STRONG),
             f" {edit.date[:10]} {edit.author}",
         ]
-        yield ["        ", cut(edit.subject, _NARROW - _MARGIN)]
+        yield ["        ", cut(edit.subject, room() - _MARGIN)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from shutil import get_terminal_size
 
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -27,10 +25,6 @@ from patchkit.refresh.draft import RoutedEdit
 # What became of a patch that was carried, for people: each file that is worth a word, and why.
 
 
-_NARROW = 40
-_HANGING = 2
-
-
 def print_carried(
     terminal: Terminal, name: str, status: Status, *, review: bool, indent: int = 0
 ) -> None:
@@ -49,15 +43,7 @@ def print_carried_file(terminal: Terminal, file: FileResult, *, offsets: bool = 
     place = f" -> {file.carried_to}" if file.carried_to else ""
     terminal.product(["    ", word(file.status), f"  {file.path}{place}{shift}{sure}"])
     for reason in file.reasons:
-        for indent, line in wrapped(reason, 8):
-            terminal.product([indent, Painted(line, Paint.FAINT)])
-
-
-def wrapped(text: str, indent: int) -> list[tuple[str, str]]:
-    """(indent, text) of the lines for which the terminal has room; paths stay whole."""
-    width = max(_NARROW, get_terminal_size().columns) - indent - _HANGING
-    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-    return [(" " * (indent + _HANGING * bool(n)), line) for n, line in enumerate(lines)]
+        terminal.product([" " * 8, Painted(reason, Paint.FAINT)], hang=10)
 
 
 # What bump and continue print: each component, by what a reviewer must look at, and conflicts.
@@ -154,8 +140,7 @@ def print_halted(terminal: Terminal, halted: Halted) -> None:
         how = "" if file.marked else "  no markers: git add or git rm it"
         terminal.product(["  in conflict: ", Painted(file.path, Paint.PLACE), how])
         for commit in file.upstream:
-            for indent, line in wrapped(f"upstream: {commit}", 4):
-                terminal.product([indent, line])
+            terminal.product(f"    upstream: {commit}", hang=6)
     if halted.unknown:
         terminal.product(["  upstream's commits are not named: ", halted.unknown])
     if halted.later:

@@ -95,15 +95,15 @@ def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) ->
     return lines
 
 
-def fold(line: Line, room: int, hang: int) -> list[list[Piece]]:
-    """The line in as many as it takes to fit `room` columns; broken at spaces only, so that names
+def fold(line: Line, space: int, hang: int) -> list[list[Piece]]:
+    """The line in as many as it takes to fit `space` columns; broken at spaces only, so that names
     and commands stay whole, with `hang` columns before each that follows.
     """
     lines: list[list[Piece]] = [[]]
     used = 0
     for word in _words(line):
         taken = width(word)
-        if used + taken > room and _text(word[0])[0] != " " and used > hang:
+        if used + taken > space and _text(word[0])[0] != " " and used > hang:
             _strip_end(lines[-1])
             lines.append([" " * hang])
             used = hang
@@ -163,10 +163,15 @@ def _columns(char: str) -> int:
 
 _Result = TypeVar("_Result")
 
-_NARROW = 40  # columns; nobody reads a report in fewer
+_NARROW = 40  # nobody reads a report in fewer
 
 #: For outputs whose encoding has no room for the symbols of `patchkit.cli.status_words`.
 _PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "→": ">", "…": "~"})
+
+
+def room() -> int:
+    """The columns that a report has."""
+    return max(_NARROW, get_terminal_size().columns)
 
 
 class Terminal:
@@ -243,9 +248,9 @@ class Terminal:
 
     def prose(self, text: str, *, indent: int) -> None:
         """Text with lines of its own; a paragraph too wide for the terminal is folded anew."""
-        room = max(_NARROW, get_terminal_size().columns) - indent
+        space = room() - indent
         for paragraph in re.split(r"\n(?=\n|[-* \t])", text) if text else ():
-            wide = any(width(line) > room for line in paragraph.split("\n"))
+            wide = any(width(line) > space for line in paragraph.split("\n"))
             joined = " ".join(paragraph.split("\n")) if wide and self._out.isatty() else paragraph
             for line in joined.split("\n"):
                 self.product([" " * indent, line], hang=indent)
@@ -263,9 +268,9 @@ class Terminal:
         hang = max(
             (width(each) for each, row in zip(heads, rows, strict=True) if row[1:]), default=0
         )
-        room = max(_NARROW, get_terminal_size().columns)
+        space = room()
         for line, head, row in zip(lines, heads, rows, strict=True):
-            if row[1:] and hang > room // 2 and width(line) > room and self._out.isatty():
+            if row[1:] and hang > space // 2 and width(line) > space and self._out.isatty():
                 self.product(head)
                 self.product([" " * (indent + 4), *pieces(row[-1])])
             else:
@@ -275,16 +280,6 @@ class Terminal:
         """One row of a table that comes row by row; `like` has cells as wide as any will be."""
         line, widest = columns([row, like])
         self.product(line, hang=min(width(widest), width(line)))
-
-    def folded(self, rows: Sequence[Sequence[Line]], *, indent: int = 0) -> None:
-        """A table whose last cells go below the others where it is wider than the terminal."""
-        room = max(_NARROW, get_terminal_size().columns)
-        if all(width(line) <= room for line in columns(rows, indent=indent)):
-            self.table(rows, indent=indent)
-            return
-        for line, row in zip(columns([row[:-1] for row in rows], indent=indent), rows, strict=True):
-            self.product(line)
-            self.product([" " * (indent + 2), *pieces(row[-1])])
 
     def diff(self, data: bytes) -> None:
         """A patch or diff on stdout: its very bytes, or cleaned and coloured on a terminal."""
@@ -368,14 +363,14 @@ class Terminal:
         """The line as the terminal has room for it; as it is in a pipe or file."""
         if not stream.isatty():
             return [line]
-        room = max(_NARROW, get_terminal_size().columns)
-        if width(line) <= room:
+        space = room()
+        if width(line) <= space:
             return [line]
         text = "".join(_text(piece) for piece in pieces(line))
         longest = max(map(len, text.split()), default=0)
-        if hang is None or hang > room // 2 or hang + longest > room:
+        if hang is None or hang > space // 2 or hang + longest > space:
             hang = len(text) - len(text.lstrip()) + 4
-        return fold(line, room, hang)
+        return fold(line, space, hang)
 
     def _write(self, stream: TextIO, text: str) -> None:
         if not (stream.encoding or "").lower().replace("-", "").startswith("utf"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.files import files_in
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
 from patchkit.manifest.find import absolute, is_inside
@@ -179,7 +180,7 @@ def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[DocumentKind, ..
 
 def _leftovers(output: Path, names: set[str], place: TargetFolders) -> Iterator[_Wanted]:
     """Launch scripts that patchkit made from a launch of this manifest that is there no more."""
-    for path in sorted(output.glob("launch-*.sh")):
+    for path in files_in(output, "launch-*.sh"):
         text = _read(path)
         ours = text is not None and f"from {place.manifest}. " in text and is_marked(text)
         if path.name not in names and text is not None and ours:

@@ -256,8 +256,6 @@ def _print_origins(
     terminal: Terminal, places: Sequence[str], origins: Sequence[Origin], status: str
 ) -> None:
     """Several patches that were made for one other base, in one message."""
-    from textwrap import wrap
-
     first = origins[0]
     terminal.product(["  ", word(status), f"  {len(places)} patches:"])
     counts = [f"{len(each.others)} of {counted(each.known, 'file')}" for each in origins]
@@ -265,8 +263,7 @@ def _print_origins(
     if len(places) > _PLACES:
         terminal.product(f"      and {len(places) - _PLACES} more")
     what = "apply, but were made for another base, where so many of the files differ"
-    for line in wrap(what, 74):
-        terminal.product(["    ", line])
+    terminal.product(f"    {what}", hang=4)
     if first.commit is not None:
         subject = Painted(first.commit_subject, Paint.FAINT)
         terminal.product([f"    nearest known: {short_id(first.commit)}  ", subject])
@@ -275,8 +272,6 @@ def _print_origins(
 def _print_findings_of_one_cause(
     terminal: Terminal, findings: Sequence[Finding], status: str
 ) -> None:
-    from textwrap import wrap
-
     first = findings[0]
     if len(findings) == 1:
         terminal.product(["  ", word(status), "  ", first.where])
@@ -286,8 +281,7 @@ def _print_findings_of_one_cause(
             terminal.product(["      ", each.where])
         if len(findings) > _PLACES:
             terminal.product(f"      and {len(findings) - _PLACES} more")
-    for line in wrap(first.what, 74, break_long_words=False):
-        terminal.product(["    ", line])
+    terminal.product(f"    {first.what}", hang=4)
     if first.hint:
         terminal.product(["    ", Painted("hint:", Paint.PLACE), f" {first.hint}"])
 

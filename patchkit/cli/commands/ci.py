@@ -298,7 +298,7 @@ def matrix(
 
 
 def _render_jobs(terminal: Terminal, report: MatrixReport) -> None:
-    terminal.folded([(job.name, job.options) for job in report.jobs])
+    terminal.table([(job.name, job.options) for job in report.jobs])
 
 
 FilesArgument = Annotated[
@@ -428,5 +428,5 @@ def _render_issues(terminal: Terminal, report: IssuesReport) -> None:
     from patchkit.report.markdown import IssueChange, count_words
 
     changed = [each for each in report.issues if each.change is not IssueChange.UNCHANGED]
-    terminal.folded([(each.change.value, each.id, each.title) for each in changed])
+    terminal.table([(each.change.value, each.id, each.title) for each in changed])
     terminal.product(count_words(report.issues))

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import OptionSpec, command
@@ -14,7 +13,7 @@ from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
-from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, width
+from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, room, width
 from patchkit.drift.drift_report import forecast_words
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
@@ -258,9 +257,6 @@ def _before(change: StateChange) -> str:
     return f"was {change.was.value}" if change.was is not None else "is new in the series"
 
 
-# Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
-_NARROW = 40
-
 #: Of a patch that does not fit: what a bump does about it by itself.
 _BUMP = {
     Status.MERGED: ", a bump carries it",
@@ -307,7 +303,7 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
             )
             terminal.product(Painted(since, Paint.FAINT))
         if component.since is None:
-            terminal.folded([_row(patch) for patch in component.patches], indent=2)
+            terminal.table([_row(patch) for patch in component.patches], indent=2)
         else:
             print_changes(terminal, component, component.since)
         for patch in component.patches:
@@ -330,7 +326,7 @@ def _heading(component: ComponentDrift) -> Iterator[Line]:
     begin = f"from {last} " if last else ""
     to = f"{begin}to {short_id(component.tip.commit)} of {_day(component.tip)}"
     what = f"  {component.ref} {to}, {counted(component.commits, 'commit')}"
-    if width([name, what]) <= _width():
+    if width([name, what]) <= room():
         yield [name, what]
     else:
         yield name
@@ -406,12 +402,12 @@ def _one_break(each: Break) -> Iterator[Line]:
 def _commit_lines(label: str, paint: Paint, commit: Landed, files: str = "") -> Iterator[Line]:
     gap = " " * max(1, 10 - len(label))
     yield ["  ", Painted(label, paint), gap, *_identity(commit)]
-    yield [" " * 12, Painted(cut(commit.subject, _width() - 16), Paint.FAINT)]
+    yield [" " * 12, Painted(cut(commit.subject, room() - 16), Paint.FAINT)]
     if commit.via is not None:
         via = f"by way of {short_id(commit.via.commit)} {commit.via.subject}"
-        yield [" " * 12, Painted(cut(via, _width() - 16), Paint.FAINT)]
+        yield [" " * 12, Painted(cut(via, room() - 16), Paint.FAINT)]
     if files:
-        yield " " * 12 + cut(f"in {files}", _width() - 16)
+        yield " " * 12 + cut(f"in {files}", room() - 16)
 
 
 def _identity(commit: Landed) -> list[Piece]:
@@ -437,7 +433,7 @@ def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
     for by, hunks in list(by_commit.items())[:_SHOWN]:
         yield [" " * 12, *(_identity(by) if by is not None else ["before the branch begins here"])]
         for each in hunks[:_SHOWN]:
-            yield [" " * 14, f"patch line {each.line}: {_tail(each.path, _width() - 34)}"]
+            yield [" " * 14, f"patch line {each.line}: {_tail(each.path, room() - 34)}"]
         if len(hunks) > _SHOWN:
             yield " " * 14 + f"and {len(hunks) - _SHOWN} more"
     if len(by_commit) > _SHOWN:
@@ -458,8 +454,8 @@ def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:
         words = f"   wrong, though {counted(hunks, 'hunk')} {apply}"
         yield ["  ", Painted("perhaps", Paint.NOTICE), words]
     for each in patch.suspicions[:_SHOWN]:
-        yield " " * 12 + f"patch line {each.line}: {_tail(each.path, _width() - 32)}"
-        yield " " * 14 + cut(each.what, _width() - 18)
+        yield " " * 12 + f"patch line {each.line}: {_tail(each.path, room() - 32)}"
+        yield " " * 14 + cut(each.what, room() - 18)
         if each.by is not None:
             yield [" " * 14, *_identity(each.by)]
     if len(patch.suspicions) > _SHOWN:
@@ -472,7 +468,7 @@ def _risk_lines(patch: PatchDrift) -> Iterator[Line]:
     often = f"{counted(patch.risk.commits, 'commit')}, {patch.risk.per_month:g} a month"
     yield ["  ", Painted("risk", Paint.NOTICE), f"      its files changed: {often}"]
     for file in patch.risk.files[:3]:
-        yield f"            {file.commits:4}  {_tail(file.path, _width() - 22)}"
+        yield f"            {file.commits:4}  {_tail(file.path, room() - 22)}"
 
 
 def _summary(report: DriftReport, *, allowed: bool) -> Line:
@@ -501,10 +497,6 @@ def _summary(report: DriftReport, *, allowed: bool) -> Line:
 
 def _day(commit: Landed | None) -> str:
     return commit.date[:10] if commit is not None else ""
-
-
-def _width() -> int:
-    return max(_NARROW, get_terminal_size().columns)
 
 
 def _tail(path: str, width: int) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
-from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut
+from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, room
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.text import counted
@@ -76,7 +75,6 @@ def plan(
 # A plan as a person reads it: how far each amount of work reaches, and what stops it there.
 
 
-_NARROW = 40
 # Amounts of work that are shown in full: the first ones, and what the tip takes.
 _SHOWN = 6
 
@@ -152,10 +150,9 @@ def _reach_lines(reach: FarthestCommit) -> Iterator[Line]:
     for patch in reach.patches:
         yield f"      {patch.name}: {_patch_words(patch)}"
     if reach.stopped_by is not None:
-        width = max(_NARROW, get_terminal_size().columns)
         by = reach.stopped_by
         text: list[Piece] = ["      then ", Painted(short_id(by.commit), Paint.PLACE), " "]
-        yield [*text, Painted(cut(by.subject, width - 25), Paint.FAINT)]
+        yield [*text, Painted(cut(by.subject, room() - 25), Paint.FAINT)]
 
 
 def _work(effort: Effort) -> str:
