@@ -196,6 +196,8 @@ def removed_and_added(
 def missing_objects(repository: Repository, ids: Iterable[str]) -> frozenset[str]:
     """Those of the objects that are not in the repository, as two gits say."""
     wanted = sorted(set(ids))
+    if repository.has_no_objects:
+        return frozenset(wanted)
     for _ in range(2):
         if wanted:
             stdin = "".join(f"{each}\n" for each in wanted).encode()

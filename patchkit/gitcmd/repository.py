@@ -80,6 +80,14 @@ class Repository(Struct, frozen=True):
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return False
 
+    @property
+    def has_no_objects(self) -> bool:
+        """Whether no object was put here since it was made, so that git need not look for any."""
+        folders = self.git_dir / "objects", self.git_dir / "objects/info"
+        there = [path.name for each in folders if each.is_dir() for path in each.iterdir()]
+        packs = self.git_dir / "objects/pack"
+        return sorted(there) == ["info", "pack"] and not any(packs.iterdir())
+
     def resolve(self, revision: str) -> str | None:
         """The id of the object that `revision` names, None if it is not here."""
         out = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", revision)

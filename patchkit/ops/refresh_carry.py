@@ -111,8 +111,6 @@ class UpstreamPast(Struct):
     _asked: bool = False
     _between: Between | None = None
     _lacking: bool = False
-    #: Files that were asked for and are here.
-    _here: set[str] = field(default_factory=set)
 
     @property
     def is_whole(self) -> bool:
@@ -147,13 +145,12 @@ class UpstreamPast(Struct):
 
     def bring(self, blobs: Iterable[str]) -> bool:
         """Bring files of the history, as far as they can be had; whether all of them are here."""
-        history, wanted = self.history(), frozenset(blobs) - self._here
-        if history is None or not wanted:
-            return history is not None
+        history = self.history()
+        if history is None:
+            return False
         try:
-            lacking = bring_blobs(self.store, self.component, history, wanted, self.progress)
+            lacking = bring_blobs(self.store, self.component, history, blobs, self.progress)
             self._lacking = self._lacking or bool(lacking)
-            self._here |= wanted - lacking
             return not lacking
         except (GitFailureError, NoAnswerError):
             raise

@@ -248,6 +248,7 @@ class _Known(Struct):
     fork: CommitId | None = None  # see History
     line: Line | None = None
     bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
+    here: set[str] = field(default_factory=set)  # blobs that were asked for, and are here
 
 
 class History(Struct, frozen=True):
@@ -409,9 +410,11 @@ def bring_blobs(
     store: Store, component: Component, history: History, blobs: Iterable[str], progress: Progress
 ) -> frozenset[str]:
     """Bring those of `blobs` that are not here, all at once; the ids of those that nobody gives."""
-    repository = history.repository
-    lacking = missing_objects(repository, blobs)
-    absent = lacking & absent_blobs(repository)
+    repository, here = history.repository, history._known.here
+    wanted = frozenset(blobs) - here
+    lacking = missing_objects(repository, wanted)
+    absent = lacking & absent_blobs(repository) if lacking else lacking
+    here |= wanted - lacking
     if lacking == absent:
         return absent
     store.require_network(component.name, f"{len(lacking - absent)} files are not in the cache")
@@ -424,6 +427,7 @@ def bring_blobs(
             progress.step(component.name, f"fetching {len(lacking)} versions of files")
             fetching = store.fetching(component.name, progress)
             absent |= fetch_file_contents(history.source, sorted(lacking), repository, fetching)
+    here |= wanted - absent
     return absent
 
 

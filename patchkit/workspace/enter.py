@@ -199,8 +199,8 @@ def _file_count(repository: Repository) -> int:
 
 
 def _present(repository: Repository, commits: frozenset[CommitId]) -> frozenset[str]:
-    if not commits:
-        return commits
+    if not commits or repository.has_no_objects:
+        return frozenset()
     return commits - absent_objects(repository, commits)
 
 

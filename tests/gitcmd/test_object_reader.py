@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.gitcmd.first_parent import missing_objects
 from patchkit.gitcmd.object_reader import (
     MissingObjectError,
     ObjectReader,
     write_objects,
 )
 from patchkit.gitcmd.process import NoAnswerError
-from patchkit.gitcmd.repository import Repository, init_repository
+from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.model.objects import TreeId, make_object
 from tests.support.repos import Upstream
 
@@ -100,3 +101,17 @@ def test_a_ref_is_found_wherever_git_keeps_it(upstream: Upstream) -> None:
     assert not (upstream.path / "refs/heads/main").exists()
     upstream.git("symbolic-ref", "refs/heads/also", "refs/heads/main")
     assert repository.ref("refs/heads/also") == commit
+
+
+def test_a_repository_has_no_objects_until_one_is_put_there(tmp_path: Path) -> None:
+    bare, loose, lent = (init_repository(tmp_path / f"{name}.git") for name in ("a", "b", "c"))
+    other = init_repository(tmp_path / "w" / ".git", work_tree=tmp_path / "w")
+    assert all(each.has_no_objects for each in (bare, loose, lent, other))
+    blob = make_object("blob", b"1\n")
+    write_objects(bare, [blob])
+    loose.git("hash-object", "-w", "--stdin", stdin=b"1\n")
+    borrow_objects(lent.git_dir, [bare.git_dir / "objects"])
+    for each in (bare, loose, lent):
+        assert not each.has_no_objects
+        assert missing_objects(each, [blob.oid]) == frozenset()
+    assert missing_objects(other, [blob.oid]) == {blob.oid}
