@@ -57,6 +57,7 @@ class Stage:
         base = {f"f{n}.txt": f"{n}\n" * 400 + os.urandom(900).hex() for n in range(12)}
         old = upstream.commit(base)
         upstream.commit({"f1.txt": "new first line\n" + base["f1.txt"], "new.txt": "new\n"})
+        upstream.git("config", "uploadpack.allowFilter", "true")  # as the large hosts do
         self._patch = make_patch(base, {"f2.txt": base["f2.txt"] + "patched\n"}, subject="One")
         self._upstream, self._old = Upstream(upstream.path), old
         self.sizes: dict[str, list[int]] = {}
