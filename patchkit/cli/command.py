@@ -95,6 +95,22 @@ JOBS = 4
 DryRunOption = Annotated[
     bool, OptionSpec("--dry-run", "-n", help="Show what would be done, and change nothing.")
 ]
+ForkOption = Annotated[
+    bool,
+    OptionSpec(
+        "--copy-series",
+        old={"--fork": ""},
+        help="Where other stacks use the series too, give this one its own copy.",
+    ),
+]
+CarefulOption = Annotated[
+    bool,
+    OptionSpec(
+        "--no-fuzz",
+        old={"--careful": ""},
+        help="Leave in conflict what a person would have to check.",
+    ),
+]
 ForceOption = Annotated[
     bool,
     OptionSpec(

@@ -41,7 +41,8 @@ FormatOption = Annotated[
         "--format",
         metavar="FORM",
         help="What to write: text, json, junit (test results), sarif (code scanning), github "
-        "(annotations), markdown (comments, job summaries), html (one page).",
+        "(annotations), markdown (comments, job summaries), html (one page). Without it as FILE "
+        "ends: .json, .xml, .sarif, .md, .html.",
     ),
 ]
 OutputOption = Annotated[
@@ -53,6 +54,15 @@ OutputOption = Annotated[
         help="Write the report to this file, and to the terminal only problems and a summary.",
     ),
 ]
+
+#: The form of a file where --format names none, by its ending.
+_ENDINGS = {
+    ".json": Format.JSON,
+    ".xml": Format.JUNIT,
+    ".sarif": Format.SARIF,
+    ".md": Format.MARKDOWN,
+    ".html": Format.HTML,
+}
 
 #: How a result is written in each form that is not for the terminal.
 Writers = Mapping[Format, Callable[[_Result], str]]
@@ -68,6 +78,8 @@ class ReportRequest(Struct, frozen=True):
 def wanted(form: Format, output: Path | None, *, json: bool) -> ReportRequest:
     """What the options ask for; UsageError, before any work is done, if they do not go together."""
     form = Format.JSON if json else form
+    if form is Format.TEXT and output is not None:
+        form = _ENDINGS.get(output.suffix, form)
     if form is Format.TEXT and output is not None:
         hint = "add --format html, junit, sarif, markdown or json"
         raise UsageError("--output: text goes to the terminal", hint=hint)

@@ -391,7 +391,7 @@ def place_words(hunk: HunkExplanation, file: FileExplanation) -> str:
 
 def renamed_words(name: RenamedName, explanation: PatchExplanation) -> Iterator[str]:
     """How much a renaming explains, one line each."""
-    share = f"{name.hunks} of {hunks_words(len(explanation.hunks))}"
+    share = f"{name.hunks} of {counted(len(explanation.hunks), 'hunk')}"
     files = counted(len(name.files), "file")
     yield f"in {name.lines} lines of {files}; this alone explains {share}"
     if name.expected_exists is False:
@@ -406,11 +406,6 @@ def edited_files(explanation: PatchExplanation) -> tuple[str, ...]:
         for file in explanation.files
         if file.preimage is Preimage.MATCHES and file.reason is Reason.CONTEXT
     )
-
-
-def hunks_words(count: int) -> str:
-    """ "1 hunk", "2 hunks"."""
-    return counted(count, "hunk")
 
 
 def _anchor(hunk: HunkExplanation, place: str) -> str:

@@ -147,9 +147,7 @@ class _Folded(ast.FunctionDef):
 
 class _FoldedAsync(ast.AsyncFunctionDef):
     text: _Text
-
-    def __getattr__(self, name: str) -> Any:
-        return _opened(self, name)
+    __getattr__ = _Folded.__getattr__
 
 
 def _opened(function: _Folded | _FoldedAsync, name: str) -> list[ast.stmt]:

@@ -310,6 +310,8 @@ def test_a_report_in_a_file_leaves_a_summary_on_the_terminal(
     assert ran.code == 1
     assert ran.out == "✗ failed: 1 component, 1 patch, 1 broken at the tip\n"
     assert json.loads((project.root / "out" / "drift.sarif").read_text())["version"] == "2.1.0"
+    assert project.run("drift", "-o", "out/page.html").code == 1
+    assert (project.root / "out/page.html").read_text().startswith("<!doctype html>")
     ran = project.run("drift", "--output", "x")
     assert (ran.code, "fetch" in ran.err) == (2, False)  # told before anything is done
 

@@ -6,7 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import DryRunOption, OptionSpec, command
+from patchkit.cli.command import CarefulOption, DryRunOption, ForkOption, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode, Problem
 
@@ -70,22 +70,6 @@ ReviewFormOption = Annotated[
 ]
 DiffOption = Annotated[
     bool, OptionSpec("--diff", help="Show how each patch differs from the one before.")
-]
-ForkOption = Annotated[
-    bool,
-    OptionSpec(
-        "--copy-series",
-        old={"--fork": ""},
-        help="Where other stacks use the series too, give this one its own copy.",
-    ),
-]
-CarefulOption = Annotated[
-    bool,
-    OptionSpec(
-        "--no-fuzz",
-        old={"--careful": ""},
-        help="Leave in conflict what a person would have to check.",
-    ),
 ]
 RunOption = Annotated[
     bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+from patchkit.cli.command import CarefulOption, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Terminal
@@ -71,14 +71,7 @@ def carry(
         bool,
         OptionSpec("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
     ] = False,
-    careful: Annotated[
-        bool,
-        OptionSpec(
-            "--no-fuzz",
-            old={"--careful": ""},
-            help="Leave in conflict what a person would have to check.",
-        ),
-    ] = False,
+    careful: CarefulOption = False,
     merger: Annotated[
         list[str] | None,
         OptionSpec(

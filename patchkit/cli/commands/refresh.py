@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
+from patchkit.cli.command import (
+    ArgumentSpec,
+    CarefulOption,
+    DryRunOption,
+    ForkOption,
+    OptionSpec,
+    command,
+)
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
@@ -27,14 +34,6 @@ MessageOption = Annotated[
         "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
     ),
 ]
-ForkOption = Annotated[
-    bool,
-    OptionSpec(
-        "--copy-series",
-        old={"--fork": ""},
-        help="Where other stacks use the series too, give this one its own copy.",
-    ),
-]
 CanonicalOption = Annotated[
     bool,
     OptionSpec(
@@ -44,15 +43,6 @@ CanonicalOption = Annotated[
 ]
 DiffOption = Annotated[
     bool, OptionSpec("--diff", help="Show the change of each patch, as a diff of the patches.")
-]
-
-CarefulOption = Annotated[
-    bool,
-    OptionSpec(
-        "--no-fuzz",
-        old={"--careful": ""},
-        help="With a new pin: leave in conflict what a person would have to check.",
-    ),
 ]
 
 RunOption = Annotated[

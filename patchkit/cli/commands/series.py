@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
+from patchkit.cli.command import ArgumentSpec, DryRunOption, ForkOption, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode, UsageError
 
@@ -24,14 +24,6 @@ _HOW = "The patch's name, the start of it, or its number in the series."
 
 PatchArgument = Annotated[str, ArgumentSpec(metavar="PATCH", help=_HOW)]
 PatchesArgument = Annotated[list[str], ArgumentSpec(metavar="PATCH", help=_HOW)]
-ForkOption = Annotated[
-    bool,
-    OptionSpec(
-        "--copy-series",
-        old={"--fork": ""},
-        help="Where other stacks use the series too, give this one its own copy.",
-    ),
-]
 
 
 @command(
