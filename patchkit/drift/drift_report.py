@@ -11,7 +11,7 @@ from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.guards.overrides import TargetVerdict
 from patchkit.model.objects import CommitId, TreeEntry
-from patchkit.model.outcome import PatchResult, Reason, Status
+from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.text import counted
 
 
@@ -78,24 +78,6 @@ class FileVerdict(Struct, frozen=True):
         return replace(self, status=Status.WAITING, review=False, waits_for=names)
 
 
-class FileForecast(Struct, frozen=True):
-    """What carrying would make of one file of a patch, as `patchkit bump` says it.
-
-    `carried_to` is its path there if that is another one; `absorbed_by` the upstream commit, as "ID
-    subject", that made the same change; `waits_for` are conflicted patches without which it cannot
-    be carried.
-    """
-
-    path: str
-    status: Status
-    confidence: float  # of a merge: 0 to 1, how likely it is right
-    review: bool  # a person should look at it
-    reasons: tuple[str, ...] = ()  # why it came to that, in words
-    carried_to: str = ""
-    waits_for: tuple[str, ...] = ()
-    absorbed_by: str = ""
-
-
 class PatchForecast(Struct, frozen=True):
     """What carrying would make of a patch: files left in conflict, files to look at.
 
@@ -108,7 +90,7 @@ class PatchForecast(Struct, frozen=True):
     conflicts: tuple[str, ...] = ()
     review: tuple[str, ...] = ()  # paths of files to look at
     waits_for: tuple[str, ...] = ()
-    files: tuple[FileForecast, ...] = ()
+    files: tuple[FileResult, ...] = ()  # without the clashes
 
     @property
     def absorbed_by(self) -> tuple[str, ...]:
@@ -122,19 +104,7 @@ def forecast_of(outcome: PatchResult) -> PatchForecast:
     if outcome.status is Status.CONFLICTED and not conflicts:
         conflicts = (outcome.name,)  # its recipe gives nothing to be used
     review = tuple(each.path for each in outcome.files if each.review)
-    files = tuple(
-        FileForecast(
-            each.path,
-            each.status,
-            0.0 if each.status.fails else each.confidence,
-            each.review,
-            each.reasons,
-            each.carried_to,
-            each.waits_for,
-            each.absorbed_by,
-        )
-        for each in outcome.files
-    )
+    files = tuple(replace(each, clashes=()) for each in outcome.files)
     return PatchForecast(outcome.name, outcome.status, conflicts, review, outcome.waits_for, files)
 
 
