@@ -45,7 +45,7 @@ from patchkit.gitcmd.pins import (
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.remote import RemoteError, Trouble, speaks_v2
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
-from patchkit.gitcmd.scratch import adopt, staging
+from patchkit.gitcmd.scratch import adopt, overlay, staging
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
 from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry, TreeId
@@ -106,8 +106,11 @@ def _bring_span(
     """Bring commits, then the trees between pin and tip; False if the server refuses it."""
     try:
         _bring_commits(server, tip, _lacking(target, tip, pin), _NO_TREES, remote)
+        trees = _trees_between(server.stage, pin, tip.commit)
         # not asked of the stage, where git would fetch each tree that it is asked about
-        lacking = missing_objects(target, _trees_between(server.stage, pin, tip.commit))
+        with overlay(server.stage) as sent:
+            # a server that knows no filter has sent all, if it was told of nothing that is here
+            lacking = missing_objects(sent if target.has_no_objects else target, trees)
         _bring_trees(server, remote, lacking)
     except RemoteError as error:
         if error.trouble not in (Trouble.REFUSED, Trouble.OTHER):
