@@ -18,6 +18,8 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, cast
 
+from msgspec import Struct
+
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import (
     git_program,
@@ -172,8 +174,15 @@ def fetch(
     )
 
 
-def speaks_v2(repository: Repository, url: str, *, stop: Stop | None = None) -> bool:
-    """Whether the server at `url` speaks protocol v2, and so gives any object by its id.
+class Abilities(Struct, frozen=True):
+    """What a server does for who asks."""
+
+    by_id: bool  # speaks protocol v2, and so gives any object by its id
+    filters: bool  # leaves out files or trees, maybe not all that may be asked for
+
+
+def abilities(repository: Repository, url: str, *, stop: Stop | None = None) -> Abilities:
+    """What the server at `url` says that it does.
 
     `repository` may be any. RemoteError if it does not answer.
     """
@@ -188,9 +197,11 @@ def speaks_v2(repository: Repository, url: str, *, stop: Stop | None = None) -> 
         extra=extra,
     )
     try:
-        return b"< version 2" in trace.read_bytes()
+        said = trace.read_bytes()
     except FileNotFoundError:  # a dumb server sends no packets
-        return False
+        said = b""
+    by_id = b"< version 2" in said
+    return Abilities(by_id, by_id and re.search(rb"< fetch=[^\n]*\bfilter\b", said) is not None)
 
 
 def run_network(

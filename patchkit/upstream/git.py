@@ -27,9 +27,9 @@ from patchkit.gitcmd.remote import (
     Listener,
     RemoteError,
     Trouble,
+    abilities,
     fetch,
     run_network,
-    speaks_v2,
 )
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import adopt, staging
@@ -308,7 +308,7 @@ def fetch_trees(server: Server, commit: CommitId) -> str | None:
 
     A server that does not give single objects sends all of them at once: then None.
     """
-    if not speaks_v2(server.stage, server.url, stop=server.stop):
+    if not abilities(server.stage, server.url, stop=server.stop).by_id:
         _bring(server, commit, None)
         return None
     remote = make_partial(server.stage, server.url)

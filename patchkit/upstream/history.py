@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
-from patchkit.disk.files import files_in
 from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
 from patchkit.gitcmd.first_parent import (
@@ -43,9 +43,9 @@ from patchkit.gitcmd.pins import (
     read_base,
 )
 from patchkit.gitcmd.process import GitFailureError
-from patchkit.gitcmd.remote import RemoteError, Trouble, speaks_v2
+from patchkit.gitcmd.remote import RemoteError, Trouble, abilities
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
-from patchkit.gitcmd.scratch import adopt, overlay, staging
+from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
 from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry, TreeId
@@ -86,32 +86,32 @@ def fetch_history(
     treeless = target.git_dir / _TREELESS
 
     def bring(server: Server) -> None:
-        partial = speaks_v2(server.stage, server.url, stop=server.stop)
-        remote = make_partial(server.stage, server.url) if partial else None
+        filters = abilities(server.stage, server.url, stop=server.stop).filters
         if not treeless.exists():
-            _bring_commits(server, tip, _lacking(target, tip, pin), _NO_FILES, remote)
-        elif remote is None or not _bring_span(server, remote, tip, pin, target):
-            # what is here must not be told: the server would leave out trees before these commits
-            _bring_commits(server, tip, [tip.commit, pin], _NO_FILES, remote, afresh=True)
-            if not files_in(target.git_dir / "objects" / "pack", "*.idx"):
-                treeless.unlink()
+            _bring_commits(server, tip, _lacking(target, tip, pin), _NO_FILES if filters else "")
+        elif not filters or not _bring_span(server, tip, pin, target):
+            # in a stage that sees nothing of this: git would tell the server of commits that are
+            # here, and the server leave out all trees before them
+            nowhere = Repository(fetching.scratch / "nothing.git")
+            with staging(nowhere, fetching.scratch) as stage:
+                both, alone = [tip.commit, pin], replace(server, stage=stage)
+                _bring_commits(alone, tip, both, _NO_FILES if filters else "")
+                if target.has_no_objects:
+                    treeless.unlink()
+                adopt(stage, target)
+            return
         adopt(server.stage, target)
 
     _from_first(source, target, fetching, bring)
 
 
-def _bring_span(
-    server: Server, remote: str, tip: NamedCommit, pin: CommitId, target: Repository
-) -> bool:
+def _bring_span(server: Server, tip: NamedCommit, pin: CommitId, target: Repository) -> bool:
     """Bring commits, then the trees between pin and tip; False if the server refuses it."""
     try:
-        _bring_commits(server, tip, _lacking(target, tip, pin), _NO_TREES, remote)
-        trees = _trees_between(server.stage, pin, tip.commit)
+        _bring_commits(server, tip, _lacking(target, tip, pin), _NO_TREES)
         # not asked of the stage, where git would fetch each tree that it is asked about
-        with overlay(server.stage) as sent:
-            # a server that knows no filter has sent all, if it was told of nothing that is here
-            lacking = missing_objects(sent if target.has_no_objects else target, trees)
-        _bring_trees(server, remote, lacking)
+        lacking = missing_objects(target, _trees_between(server.stage, pin, tip.commit))
+        _bring_trees(server, lacking)
     except RemoteError as error:
         if error.trouble not in (Trouble.REFUSED, Trouble.OTHER):
             raise
@@ -133,7 +133,7 @@ def fetch_trees(
     """
 
     def bring(server: Server) -> None:
-        _bring_trees(server, make_partial(server.stage, server.url), trees)
+        _bring_trees(server, trees)
         adopt(server.stage, target)
 
     _from_first(source, target, fetching, bring)
@@ -200,28 +200,23 @@ _TREELESS = "patchkit-treeless"
 
 
 def _bring_commits(
-    server: Server,
-    tip: NamedCommit,
-    lacking: Collection[str],
-    without: str,
-    remote: str | None,
-    *,
-    afresh: bool = False,
+    server: Server, tip: NamedCommit, lacking: Collection[str], without: str
 ) -> None:
-    """Bring commits with all before them; where there is a `remote`, without what a filter says."""
-    options = [without] if remote is not None else []
+    """Bring commits with all before them, less what a filter says; "" for none."""
     if not lacking:
         return
+    options = [without] if without else []
+    remote = make_partial(server.stage, server.url) if without else None
     # a server that gives no commit by its id still gives the branch
     names: dict[str, str] = {tip.commit: tip.ref} if tip.ref else {}
     wanted = [f"+{names.get(each, each)}:refs/fetched/{each}" for each in lacking]
     try:
-        server.fetch(wanted, *options, remote=remote, afresh=afresh)
+        server.fetch(wanted, *options, remote=remote)
     except RemoteError as error:
         if error.trouble is not Trouble.REFUSED:
             raise
         # a server that gives out branches only
-        server.fetch(_ALL, *options, remote=remote, afresh=afresh)
+        server.fetch(_ALL, *options, remote=remote)
     stage = server.stage
     absent = [
         each for each in lacking if not has_come(stage, CommitId(each), f"refs/fetched/{each}")
@@ -230,8 +225,9 @@ def _bring_commits(
         raise RemoteError(Trouble.ABSENT, server.url, f"does not have commit {absent[0]}")
 
 
-def _bring_trees(server: Server, remote: str, trees: Collection[str]) -> None:
+def _bring_trees(server: Server, trees: Collection[str]) -> None:
     """Bring trees with all folders in them, and no file."""
+    remote = make_partial(server.stage, server.url)
 
     def fetch_batch(batch: Collection[str]) -> None:
         server.fetch(list(batch), "--filter=blob:none", remote=remote, afresh=True)

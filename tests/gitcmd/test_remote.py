@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.gitcmd.remote import RemoteError, Trouble, classify, fetch, speaks_v2
+from patchkit.gitcmd.remote import Abilities, RemoteError, Trouble, abilities, classify, fetch
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.progress import Stop, StoppedError
 from tests.support.commands import run_process
@@ -212,20 +212,23 @@ def test_what_git_says_is_understood(said: str, trouble: Trouble) -> None:
     assert classify(said) is trouble
 
 
-def test_which_servers_give_single_objects(
+def test_what_servers_do_is_what_they_say(
     upstream: Upstream, target: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upstream.commit({"a": "1\n"})
-    assert speaks_v2(target, upstream.url)
+    assert abilities(target, upstream.url) == Abilities(by_id=True, filters=False)
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    assert abilities(target, upstream.url) == Abilities(by_id=True, filters=True)
+    plain = Abilities(by_id=False, filters=False)
     with dumb_server(upstream) as url:
-        assert not speaks_v2(target, url)
+        assert abilities(target, url) == plain
     ssh = tmp_path / "ssh"
     ssh.write_text('#!/bin/sh\nunset GIT_PROTOCOL\nfor last; do :; done\nexec sh -c "$last"\n')
     ssh.chmod(0o755)
     monkeypatch.setenv("GIT_SSH", str(ssh))
-    assert not speaks_v2(target, f"ssh://git.invalid{upstream.path}")
+    assert abilities(target, f"ssh://git.invalid{upstream.path}") == plain
     with pytest.raises(RemoteError):
-        speaks_v2(target, f"file://{tmp_path}/nothing.git")
+        abilities(target, f"file://{tmp_path}/nothing.git")
 
 
 @pytest.mark.slow

@@ -112,6 +112,8 @@ def test_trees_that_no_one_looks_at_stay_where_they_are(
     history = _open(store, upstream, pin)
     assert _has(history, pin)
     assert _has(history, old) == (server != "any")
+    marker = history.repository.git_dir / "patchkit-treeless"
+    assert marker.exists() == (server == "any")
     bring_trees(store, git_component(upstream.url, pin), history, Silent())
     assert _has(history, old)
     assert _has(history, middle)
