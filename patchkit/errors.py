@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -57,6 +58,18 @@ class Problem(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what
+
+
+class OfComponents:
+    """A report on `components`, which is as bad as the worst of them."""
+
+    __slots__ = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of the components."""
+        components: Iterable[Any] = self.components  # type: ignore[attr-defined]
+        return worst(each.exit_code for each in components)
 
 
 class PatchkitError(Exception):

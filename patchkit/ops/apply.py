@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import CommitId, TreeId
@@ -133,7 +133,7 @@ class AppliedComponent(Struct, frozen=True):
     lock: LockedComponent | None = None
 
 
-class ApplyReport(Struct, frozen=True):
+class ApplyReport(OfComponents, Struct, frozen=True):
     """What became of the components, in the manifest's order.
 
     `lock` is the lock file, `lock_written` whether this run wrote it. With `dry_run` nothing was
@@ -146,11 +146,6 @@ class ApplyReport(Struct, frozen=True):
     lock: Path
     lock_written: bool
     warnings: tuple[Problem, ...] = ()  # on manifest and lock, beside the components
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of the components."""
-        return worst(each.exit_code for each in self.components)
 
 
 def apply_components(

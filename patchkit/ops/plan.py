@@ -18,10 +18,10 @@ from patchkit.drift.trial import Trial
 from patchkit.drift.walk import WatchedSeries
 from patchkit.errors import (
     ExitCode,
+    OfComponents,
     PatchkitError,
     Problem,
     SurroundingsError,
-    worst,
 )
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import (
@@ -93,7 +93,7 @@ class ComponentPlan(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-class PlanReport(Struct, frozen=True):
+class PlanReport(OfComponents, Struct, frozen=True):
     """What each component can do, and the newest combinations of several.
 
     `clashes` are requirements that today's pins do not meet either, so that they stop nothing.
@@ -103,11 +103,6 @@ class PlanReport(Struct, frozen=True):
     components: tuple[ComponentPlan, ...]
     combinations: tuple[Combination, ...] = ()
     clashes: tuple[UnmetRequirement, ...] = ()
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of all."""
-        return worst(each.exit_code for each in self.components)
 
 
 class _Planned(Struct, frozen=True):

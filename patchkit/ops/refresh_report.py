@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, Problem, worst
+from patchkit.errors import ExitCode, OfComponents, Problem, worst
 from patchkit.model.lint import Finding
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
@@ -114,17 +114,12 @@ class RefreshedComponent(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-class RefreshReport(Struct, frozen=True):
+class RefreshReport(OfComponents, Struct, frozen=True):
     """What became of the components, in the manifest's order; `dry_run`: nothing was written."""
 
     manifest: str
     dry_run: bool
     components: tuple[RefreshedComponent, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of the components."""
-        return worst(each.exit_code for each in self.components)
 
 
 # What upstream's own tests came to: a report of `test`, and a part of that of `bump --test`.
@@ -162,17 +157,12 @@ class TestedComponent(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-class TestReport(Struct, frozen=True):
+class TestReport(OfComponents, Struct, frozen=True):
     """What the components' tests came to; `record` is the file of what was learnt."""
 
     manifest: str  # its name
     record: Path
     components: tuple[TestedComponent, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of the components."""
-        return worst(each.exit_code for each in self.components)
 
 
 # What a bump reports: the two pins, and the patches by what a reviewer must look at.

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
-from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
+from patchkit.errors import BadInputError, ExitCode, OfComponents, Problem, UsageError
 from patchkit.gitcmd.object_reader import reading
 from patchkit.guards.contracts.breaches import (
     BrokenCall,
@@ -411,16 +411,11 @@ class ComponentResidual(Struct, frozen=True):
         return ExitCode.FINDING if self.new or self.expired else ExitCode.OK
 
 
-class ResidualReport(Struct, frozen=True):
+class ResidualReport(OfComponents, Struct, frozen=True):
     """Every component that has rules to look for."""
 
     manifest: str  # its name
     components: tuple[ComponentResidual, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of all."""
-        return worst(each.exit_code for each in self.components)
 
 
 def baseline_path(component: Component) -> str:

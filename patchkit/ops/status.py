@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, read_plain
-from patchkit.errors import ExitCode, PatchkitError, Problem, worst
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
 from patchkit.model.patch import FileChange, Kind
@@ -60,18 +60,16 @@ class ComponentStatus(Struct, frozen=True):
         return (self.state is CheckoutState.APPLIED or bare) and not self.differences
 
 
-class StatusReport(Struct, frozen=True):
-    """The components' checkouts, in the manifest's order; `locked`: there is a lock file."""
+class StatusReport(OfComponents, Struct, frozen=True):
+    """The components' checkouts, in the manifest's order; `locked`: there is a lock file.
+
+    A state is no finding, but for `gate`.
+    """
 
     manifest: str
     workspace: Path  # the folder that holds the checkouts
     locked: bool
     components: tuple[ComponentStatus, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """OK unless a checkout could not be examined: a state is no finding; see `gate`."""
-        return worst(each.exit_code for each in self.components)
 
     @property
     def gate(self) -> ExitCode:
@@ -214,16 +212,11 @@ class ComponentDiff(Struct, frozen=True):
     exit_code: ExitCode = ExitCode.OK
 
 
-class DiffReport(Struct, frozen=True):
+class DiffReport(OfComponents, Struct, frozen=True):
     """The differences of the components asked for."""
 
     manifest: str  # its name
     components: tuple[ComponentDiff, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """OK whether something differs or not: looking is no check."""
-        return worst(each.exit_code for each in self.components)
 
 
 def diff_components(

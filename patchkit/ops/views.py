@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError, worst
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.line_history import PatchDependency
@@ -76,16 +76,11 @@ class ComponentLog(Struct, frozen=True):
     exit_code: ExitCode = ExitCode.OK
 
 
-class LogReport(Struct, frozen=True):
+class LogReport(OfComponents, Struct, frozen=True):
     """The stacks of the components asked for."""
 
     manifest: str  # its name
     components: tuple[ComponentLog, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of all."""
-        return worst(each.exit_code for each in self.components)
 
 
 def log_components(
@@ -340,16 +335,11 @@ class ComponentGraph(Struct, frozen=True):
     exit_code: ExitCode = ExitCode.OK
 
 
-class GraphReport(Struct, frozen=True):
+class GraphReport(OfComponents, Struct, frozen=True):
     """The graphs of the components asked for."""
 
     manifest: str  # its name
     components: tuple[ComponentGraph, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of all."""
-        return worst(each.exit_code for each in self.components)
 
 
 def graph_components(
