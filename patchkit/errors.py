@@ -8,6 +8,7 @@ component: input that cannot be read, a git that is missing, a fetch that failed
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
@@ -100,3 +101,11 @@ class SurroundingsError(PatchkitError):
     """Git missing or too old, a dead host, a full disk, a lock held by somebody else."""
 
     exit_code = ExitCode.ENVIRONMENT
+
+
+def expected(error: OSError | PatchkitError, where: str = "") -> PatchkitError:
+    """The error as one of ours: what the system says of a file is about `where`."""
+    if isinstance(error, PatchkitError):
+        return error
+    place = os.fsdecode(error.filename) if error.filename else "the system"
+    return SurroundingsError(Problem(f"{place}: {error.strerror or error}", where))

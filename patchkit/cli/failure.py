@@ -17,7 +17,14 @@ from patchkit.cli.catalog import split_command
 from patchkit.cli.command import ParameterSpec, about, body_of, parameters_of
 from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
-from patchkit.errors import SHORTAGES, ExitCode, PatchkitError, SurroundingsError, UsageError
+from patchkit.errors import (
+    SHORTAGES,
+    ExitCode,
+    PatchkitError,
+    SurroundingsError,
+    UsageError,
+    expected,
+)
 
 _SHORTAGES = tuple(map(os.strerror, SHORTAGES))
 
@@ -41,13 +48,10 @@ def report_failure(error: BaseException, argv: list[str]) -> int:
 
 def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
     """The error as one of ours; None for a bug."""
-    if isinstance(error, PatchkitError):
-        return error
+    if isinstance(error, PatchkitError | OSError):
+        return expected(error)
     if _is_usage_error(error):
         return _usage_error(error, argv)
-    if isinstance(error, OSError):
-        place = error.filename or "the system"
-        return SurroundingsError(f"{place}: {error.strerror or error}")
     if isinstance(error, MemoryError):
         return SurroundingsError("out of memory", hint="run fewer jobs: --jobs 1")
     # what is loaded late, a full table of open files keeps from being loaded

@@ -5,7 +5,6 @@ A component is all or nothing, and does not keep the others from being done.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -14,7 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
+from patchkit.errors import (
+    ExitCode,
+    OfComponents,
+    PatchkitError,
+    Problem,
+    expected,
+)
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import CommitId, TreeId
@@ -192,11 +197,9 @@ class _Applying(Struct, frozen=True):
         blank = AppliedComponent(component.name, place, ApplyResult.FAILED)
         try:
             applied = self._in_peace(component, blank)
-        except PatchkitError as error:
-            applied = replace(blank, exit_code=error.exit_code, problems=error.problems)
-        except OSError as error:
-            failure = _from_system(error, component)
-            applied = replace(blank, exit_code=failure.exit_code, problems=failure.problems)
+        except (PatchkitError, OSError) as error:
+            failed = expected(error, component.name)
+            applied = replace(blank, exit_code=failed.exit_code, problems=failed.problems)
         self.progress.finish(component.name, applied.result.value)
         self.known(component.name, applied)
         return applied
@@ -358,8 +361,3 @@ def _strangers_in_lock(manifest: Manifest, lock: Lock | None) -> tuple[Problem, 
         for name in names
         if manifest.component(name) is None
     )
-
-
-def _from_system(error: OSError, component: Component) -> SurroundingsError:
-    place = os.fsdecode(error.filename) if error.filename else "the system"
-    return SurroundingsError(Problem(f"{place}: {error.strerror or error}", component.name))

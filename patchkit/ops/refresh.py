@@ -7,7 +7,6 @@ not a file in them is touched (`refresh_write`).
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.errors import ExitCode, PatchkitError, Problem, expected
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.process import user_identity
 from patchkit.gitcmd.repository import Repository
@@ -158,15 +157,10 @@ class _Refreshing:
                     problems=error.problems,
                 )
             )
-        except PatchkitError as error:
+        except (PatchkitError, OSError) as error:
+            failed = expected(error, component.name)
             return PlannedRefresh(
-                replace(blank, exit_code=error.exit_code, problems=error.problems)
-            )
-        except OSError as error:
-            place = os.fsdecode(error.filename) if error.filename else "the system"
-            problem = Problem(f"{place}: {error.strerror or error}", component.name)
-            return PlannedRefresh(
-                replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,))
+                replace(blank, exit_code=failed.exit_code, problems=failed.problems)
             )
 
     def _plan(

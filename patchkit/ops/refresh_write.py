@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
-from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.errors import PatchkitError, Problem, expected
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.ops.refresh_report import RefreshedComponent
@@ -132,11 +132,8 @@ def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
         return _stopped(planned, planned.stop, when)
     try:
         return _settled(planned, when)
-    except PatchkitError as error:
-        code, problems = error.exit_code, error.problems
-    except OSError as error:
-        code = ExitCode.ENVIRONMENT
-        problems = (Problem(f"{error.filename}: {error.strerror or error}"),)
+    except (PatchkitError, OSError) as error:
+        failed = expected(error)
     name = planned.report.name
     waits = planned.move is not None and planned.move.snapshot.halt is not None
     behind = Problem(
@@ -144,10 +141,9 @@ def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
         name,
         "run patchkit continue" if waits else "run patchkit refresh again",
     )
-    told = tuple(replace(each, where=each.where or name) for each in problems)
-    return replace(
-        planned, report=replace(planned.report, exit_code=code, problems=(*told, behind))
-    )
+    told = tuple(replace(each, where=each.where or name) for each in failed.problems)
+    report = replace(planned.report, exit_code=failed.exit_code, problems=(*told, behind))
+    return replace(planned, report=report)
 
 
 def _stopped(planned: PlannedRefresh, stop: NewConflict, when: int) -> PlannedRefresh:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, read_plain
-from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, worst
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, expected, worst
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
 from patchkit.model.patch import FileChange, Kind
@@ -104,12 +104,9 @@ def _status(
         said = ["not in the lock"] if lock is not None else []
         if recorded is not None:
             said = list(_differences(manifest, component, status.snapshot, recorded, checkout))
-    except PatchkitError as error:
-        return replace(status, differences=error.problems, exit_code=error.exit_code)
-    except OSError as error:
-        problem = Problem(f"{error.filename}: {error.strerror}", component.name)
-        code = ExitCode.ENVIRONMENT
-        return replace(status, differences=(problem,), exit_code=code)
+    except (PatchkitError, OSError) as error:
+        failed = expected(error, component.name)
+        return replace(status, differences=failed.problems, exit_code=failed.exit_code)
     differences = tuple(Problem(what, component.name) for what in said)
     return replace(status, differences=differences)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from patchkit.errors import PatchkitError, Problem, SurroundingsError
+from patchkit.errors import PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.model.objects import CommitId, GitObject, TreeId, Treeish
 from patchkit.model.tree import TreeChange
@@ -247,7 +247,10 @@ def _carry_out(
     except BaseException as error:
         if saved := _undo(checkout, journal, when, error):
             what = f"what was written while it was replaced is kept as {', '.join(saved)}"
-            raise ChangedMeanwhileError(*_problems(error), Problem(what)) from error
+            problems = [Problem(what)]
+            if isinstance(error, OSError | PatchkitError):  # else a signal, or a bug
+                problems[:0] = expected(error).problems
+            raise ChangedMeanwhileError(*problems) from error
         raise
     saved = save_late(checkout, journal, when)
     clean_up(checkout)
@@ -275,19 +278,13 @@ def _undo(
             clean_up(checkout)
             return saved
     except (OSError, PatchkitError) as error:
-        failures = _problems(error)
+        failures = expected(error).problems
     if not isinstance(reason, OSError | PatchkitError):
         return ()  # a signal, or a bug
     what = f"{checkout.path} is half-way between two stacks, and locked for git"
     hint = "fix what is reported above, then run the command again: it finishes the move"
-    problems = dict.fromkeys((*_problems(reason), *failures, Problem(what, hint=hint)))
+    problems = dict.fromkeys((*expected(reason).problems, *failures, Problem(what, hint=hint)))
     raise SurroundingsError(*problems) from reason
-
-
-def _problems(error: BaseException) -> tuple[Problem, ...]:
-    if isinstance(error, OSError):
-        return (Problem(f"{error.filename or 'the system'}: {error.strerror or error}"),)
-    return error.problems if isinstance(error, PatchkitError) else (Problem(str(error)),)
 
 
 def _stage(checkout: Checkout, changes: Sequence[TreeChange]) -> tuple[list[str], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -12,7 +13,14 @@ import pytest
 
 from patchkit import __version__
 from patchkit.cli.failure import report_failure
-from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    Problem,
+    SurroundingsError,
+    UsageError,
+    expected,
+)
 from tests.support.commands import run
 from tests.support.golden import Golden
 
@@ -149,3 +157,14 @@ def test_a_command_of_git_or_quilt_gets_the_one_of_patchkit(word: str, named: st
     ran = run(word)
     assert ran.code == ExitCode.USAGE
     assert f"hint: `patchkit {named}` " in ran.err
+
+
+def test_what_the_system_says_names_the_file_or_the_system() -> None:
+    """It was "None: ..." of an error without a file, "b'/x': ..." of one that git's bytes name."""
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert expected(full, "app").problems == (
+        Problem("the system: No space left on device", "app"),
+    )
+    named = OSError(errno.EIO, "Input/output error", b"/x")
+    assert str(expected(named)) == "/x: Input/output error"
+    assert expected(expected(named), "app").exit_code is ExitCode.ENVIRONMENT
