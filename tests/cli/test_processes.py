@@ -67,6 +67,19 @@ def test_a_command_starts_so_many(name: str, project: Project, upstream: Upstrea
     assert started(*argv, "--quiet", cwd=project.root)[0] == PROCESSES[name].split()
 
 
+def test_what_a_server_sends_unasked_is_not_fetched_again(
+    project: Project, upstream: Upstream
+) -> None:
+    """One that knows no filter sends the trees and files of a history with its commits."""
+    upstream.git("config", "uploadpack.allowFilter", "false")
+    pin = upstream.commit({"a": "1\n"})
+    patches = {"two.patch": make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")}
+    project.component("demo", upstream, pin, patches, track="main")
+    upstream.commit({"a": "1\n", "b": "2\n"})
+    project.run("fetch").ok()
+    assert started("drift", "--quiet", cwd=project.root)[0].count("fetch") == 1
+
+
 def _far(project: Project, upstream: Upstream, patches: int, commits: int) -> set[str]:
     """Patches of a file each, and commits of which every other one changes such a file.
 

@@ -119,19 +119,6 @@ def test_trees_that_no_one_looks_at_stay_where_they_are(
     assert _has(history, middle)
 
 
-@pytest.mark.parametrize(("server", "fetches"), [("any", 2), ("files", 1), ("none", 1)])
-def test_what_a_server_sends_unasked_is_not_fetched_again(
-    upstream: Upstream, store: Store, server: str, fetches: int
-) -> None:
-    _serve(upstream, server)
-    pin = upstream.commit({"a.py": "0\n", "b/c.py": "0\n"})
-    upstream.commit({"a.py": "1\n"})
-    history = _open(store, upstream, pin)
-    packs = list((history.repository.git_dir / "objects/pack").glob("*.pack"))
-    assert len(packs) == fetches
-    assert _has(history, pin, "b/c.py")
-
-
 def test_a_gap_between_two_lines_is_filled(upstream: Upstream, store: Store) -> None:
     _serve(upstream, "any")
     old, early, gap, _, late, tip = ids = [upstream.commit({"a.py": f"{n}\n"}) for n in range(6)]
