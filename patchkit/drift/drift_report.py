@@ -338,7 +338,8 @@ def forecast_words(forecast: PatchForecast) -> str:
             by = f" ({'; '.join(forecast.absorbed_by)})" if forecast.absorbed_by else ""
             what = f"retires it: upstream has it{by}"
         case Status.WAITING:
-            what = f"carries it once {' and '.join(forecast.waits_for)} is resolved"
+            are = "are" if len(forecast.waits_for) > 1 else "is"
+            what = f"carries it once {' and '.join(forecast.waits_for)} {are} resolved"
         case _:
             what = "carries it"
     return f"{what}, {review} to look at" if review else what

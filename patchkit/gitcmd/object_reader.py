@@ -11,7 +11,12 @@ from types import TracebackType
 from typing import IO
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.process import NoAnswerError, sealed_command, sealed_environment
+from patchkit.gitcmd.process import (
+    NoAnswerError,
+    require_uninterrupted,
+    sealed_command,
+    sealed_environment,
+)
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
     GitObject,
@@ -143,7 +148,10 @@ class ObjectReader:
         return payload
 
     def _unreadable(self) -> NoAnswerError:
+        process = self._process
         self._give_up()
+        if process is not None:
+            require_uninterrupted(process)
         what = f"git cannot read {self.repository.git_dir}"
         return NoAnswerError(what, hint=f"run it again; {_HINT}")
 

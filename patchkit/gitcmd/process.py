@@ -165,6 +165,7 @@ def run_sealed(
         cwd=work_tree or "/",
         check=False,
     )
+    require_uninterrupted(done)
     finished = Finished(done.returncode, done.stdout, done.stderr)
     if short := _SHORTAGE.search(done.stderr):
         raise NoAnswerError(f"git {_verb(args)}: {os.fsdecode(short[0])}", hint="run it again")
@@ -173,6 +174,16 @@ def run_sealed(
             require_git()
         raise GitFailureError(args, finished)
     return finished
+
+
+def require_uninterrupted(
+    git: subprocess.CompletedProcess[bytes] | subprocess.Popen[bytes],
+) -> None:
+    """KeyboardInterrupt where ^C ended a git, in whatever thread: it says nothing of what it was
+    asked.
+    """
+    if git.returncode == -signal.SIGINT:
+        raise KeyboardInterrupt
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.drift.drift_report import PatchDrift
+from patchkit.drift.drift_report import PatchDrift, PatchForecast, forecast_words
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
 from tests.recipes.kitchen import DROP, recipe_text
@@ -119,3 +119,10 @@ def test_a_recipe_reads_what_earlier_patches_leave(project: Project, upstream: U
 
     assert _states(one) == [("unchanged", 0), ("merged", 2)]
     assert _states(made) == [("unchanged", 0), ("regenerated", 1), ("unchanged", 3)]
+
+
+def test_the_words_for_a_patch_that_waits() -> None:
+    waiting = PatchForecast("c.patch", Status.WAITING, waits_for=("a.patch",))
+    assert forecast_words(waiting) == "carries it once a.patch is resolved"
+    both = PatchForecast("c.patch", Status.WAITING, waits_for=("a.patch", "b.patch"))
+    assert forecast_words(both) == "carries it once a.patch and b.patch are resolved"

@@ -115,3 +115,20 @@ def test_a_repository_has_no_objects_until_one_is_put_there(tmp_path: Path) -> N
         assert not each.has_no_objects
         assert missing_objects(each, [blob.oid]) == frozenset()
     assert missing_objects(other, [blob.oid]) == {blob.oid}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children by /proc")
+def test_a_git_that_an_interrupt_ended_has_answered_nothing(upstream: Upstream) -> None:
+    """On a terminal ^C reaches the gits of all threads: check called a component failed for it."""
+    commit = upstream.commit({"a": "1\n"})
+    repository = Repository(upstream.path)
+    ended = "alias.end=!kill -INT $(ps -o ppid= -p $$)"
+    with pytest.raises(KeyboardInterrupt):
+        repository.git("-c", ended, "end")
+    before = _children()
+    with ObjectReader(repository) as reader:
+        reader.commit(commit)
+        (git,) = _children() - before
+        os.kill(git, signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            reader.commit("0" * 40)
