@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from patchkit.drift.forecast import Forecaster
+from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.first_parent import Line
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
@@ -244,10 +245,17 @@ class TaggedVersions:
         return str(version) if names[best] == commit else _next(version)
 
     def _names(self, commit: CommitId) -> dict[str, CommitId]:
-        """Tag -> commit, of the releases that a commit has."""
+        """Tag -> commit, of the releases that a commit has.
+
+        SurroundingsError where git leaves one out as it is damaged: without it the version would be
+        another one.
+        """
         arguments = ["for-each-ref", "--format=%(objectname) %(refname)", f"--merged={commit}"]
-        out = self._repository.git(*arguments, _REFS).out.decode("utf-8", "surrogateescape")
-        rows = (row.split(" ", 1) for row in lines_of(out))
+        done = self._repository.git(*arguments, _REFS)
+        if "broken ref" in done.message:
+            hint = f"delete {self._repository.git_dir / _REFS}: what is there is fetched again"
+            raise SurroundingsError(Problem(done.message, str(self._repository.git_dir), hint))
+        rows = (row.split(" ", 1) for row in lines_of(done.out.decode("utf-8", "surrogateescape")))
         return {name.removeprefix(_REFS): CommitId(oid) for oid, name in rows}
 
     def _bring(self) -> None:

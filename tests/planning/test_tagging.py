@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.first_parent import first_parents
 from patchkit.gitcmd.repository import Repository
 from patchkit.planning.metadata import TaggedVersions
@@ -53,3 +56,12 @@ def test_no_tags_no_version(upstream: Upstream) -> None:
     commit = upstream.commit({"a": "a\n"})
     versions = TaggedVersions(Repository(upstream.path), dict)
     assert versions.at(commit, BY_TAGS).version == ""
+
+
+def test_a_damaged_tag_is_not_left_out(upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "a\n"})
+    repository = Repository(upstream.path)
+    assert TaggedVersions(repository, lambda: {"v1.0": commit}).at(commit, BY_TAGS).version == "1.0"
+    (repository.git_dir / "refs/patchkit/tags/v1.0").write_bytes(b"")
+    with pytest.raises(SurroundingsError, match=r"broken ref refs/patchkit/tags/v1\.0"):
+        TaggedVersions(repository, dict).at(commit, BY_TAGS)
