@@ -28,7 +28,7 @@ def found(project: Project) -> tuple[str, str]:
 
 def test_absent_then_applied(demo: Project, golden: Golden) -> None:
     golden("status-absent", demo.run("status"))
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     golden("status-applied", demo.run("status"))
     assert found(demo) == ("applied", "")
 
@@ -37,7 +37,7 @@ def test_absent_then_applied(demo: Project, golden: Golden) -> None:
 def test_what_is_missing_in_the_project_is_no_fault_of_the_checkout(
     demo: Project, file: str
 ) -> None:
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     (demo.checkout("demo") / "b.py").write_text("mine\n")
     (demo.root / file).unlink()
     ran = demo.run("status").ok()
@@ -47,7 +47,7 @@ def test_what_is_missing_in_the_project_is_no_fault_of_the_checkout(
 
 
 def test_a_series_that_cannot_be_read_is_told_with_the_state(demo: Project) -> None:
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     (demo.root / "patches/demo/series").write_bytes(b"../x.patch\n")
     ran = demo.run("status")
     assert ran.code == 4
@@ -57,7 +57,7 @@ def test_a_series_that_cannot_be_read_is_told_with_the_state(demo: Project) -> N
 
 
 def test_looking_writes_nothing(demo: Project) -> None:
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     # git would like to note the new time in its index
     (demo.checkout("demo") / "b.py").touch()
     index = demo.checkout("demo") / ".git/index"
@@ -103,7 +103,7 @@ def test_looking_writes_nothing(demo: Project) -> None:
     ],
 )  # fmt: skip
 def test_states(demo: Project, steps: list[str], state: str, detail: str) -> None:
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     for step in steps:
         git_in(demo.checkout("demo"), "-c", f"alias.do=!{step}", "do")
     actual, said = found(demo)
@@ -111,7 +111,7 @@ def test_states(demo: Project, steps: list[str], state: str, detail: str) -> Non
 
 
 def test_edits_are_counted(demo: Project, golden: Golden) -> None:
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     for name in ("a.py", "b.py", "new file.py"):
         (demo.checkout("demo") / name).write_text("mine\n")
     golden("status-edited", demo.run("status"))
@@ -120,7 +120,7 @@ def test_edits_are_counted(demo: Project, golden: Golden) -> None:
 def test_a_moved_pin_and_a_changed_patch_show(
     demo: Project, upstream: Upstream, golden: Golden
 ) -> None:
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     pin = upstream.commit({"b.py": "2\n"})
     demo.component("demo", upstream, pin, {"one.patch": ONE.replace(b"Shout", b"Cry")})
     ran = demo.run("status", "--json").ok()
@@ -146,7 +146,7 @@ def test_what_is_no_folder(demo: Project, kind: str) -> None:
 def test_a_gate_passes_what_manifest_and_lock_say_only(demo: Project) -> None:
     gate = ("status", "--exit-code", "--quiet")
     assert demo.run(*gate).code == 1  # nothing is there yet
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     demo.run(*gate).ok()
     file = next(path for path in demo.checkout("demo").iterdir() if path.is_file())
     data = file.read_bytes()

@@ -73,7 +73,7 @@ def test_the_first_refresh_makes_the_patch(kitchen: Kitchen) -> None:
     assert diff.count(b"\n-@fuser\n") == 3
     assert kitchen.run("check", "--strict").ok()
     before = kitchen.patch
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     assert "unchanged" in kitchen.run("refresh").ok().out
     assert kitchen.patch == before
 
@@ -115,7 +115,7 @@ def test_before_it_is_made_nothing_is_applied(project: Project, upstream: Upstre
 
 
 def test_quilt_and_git_see_an_ordinary_patch(kitchen: Kitchen) -> None:
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     text = (kitchen.project.checkout("demo") / "src" / "a.py").read_text()
     assert "@fuser" not in text
     assert "import sys" in text  # the patch before it is there
@@ -123,7 +123,7 @@ def test_quilt_and_git_see_an_ordinary_patch(kitchen: Kitchen) -> None:
 
 @pytest.mark.slow
 def test_a_moved_pin(kitchen: Kitchen, golden: Golden) -> None:
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     more = CODE.replace("def g(x):", "def new(x):") + "\n\n@fuser\ndef newest(): pass\n"
     kitchen.pin(kitchen.upstream.commit({"src/a.py": "# licence\n" + more}, "moves on"))
     kitchen.recipe({**DROP, "expect": 4})
@@ -131,7 +131,7 @@ def test_a_moved_pin(kitchen: Kitchen, golden: Golden) -> None:
     golden("refresh-regenerated", kitchen.run("refresh"))
     assert kitchen.patch.count(b"\n-@fuser\n") == 4
     assert kitchen.run("check", "--strict").ok()
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     assert "@fuser" not in (kitchen.project.checkout("demo") / "src" / "a.py").read_text()
     assert "unchanged" in kitchen.run("refresh").ok().out
 
@@ -150,7 +150,7 @@ def test_a_pin_that_the_patch_fits_but_misses_a_site(kitchen: Kitchen, golden: G
 
 
 def test_a_changed_recipe_regenerates(kitchen: Kitchen) -> None:
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     kitchen.recipe({**DROP, "files": ["src/a.py"]})
     assert kitchen.codes() == ["recipe-stale"]
     assert "would" in kitchen.run("refresh", "--dry-run").ok().out
@@ -159,7 +159,7 @@ def test_a_changed_recipe_regenerates(kitchen: Kitchen) -> None:
     assert "regenerated" in ran.out
     assert b"src/b.py" not in kitchen.patch
     assert kitchen.codes() == []
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     assert "@fuser" in (kitchen.project.checkout("demo") / "src" / "b.py").read_text()
 
 
@@ -212,7 +212,7 @@ def test_a_recipe_that_changes_nothing_any_more(kitchen: Kitchen) -> None:
 
 
 def test_an_edit_in_a_generated_patch_is_refused(kitchen: Kitchen) -> None:
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     path = kitchen.project.checkout("demo") / "src" / "a.py"
     path.write_text(path.read_text().replace("def f(x)", "def f(y)"))
     before = kitchen.project.files("")
@@ -226,7 +226,7 @@ def test_an_edit_in_a_generated_patch_is_refused(kitchen: Kitchen) -> None:
 
 
 def test_an_edit_before_it_that_makes_a_new_site(kitchen: Kitchen) -> None:
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     path = kitchen.project.checkout("demo") / "src" / "a.py"
     path.write_text(path.read_text().replace("import sys\n", "import sys\n@fuser\ndef i(): ...\n"))
     kitchen.run("refresh", "--patch", "first").ok()
@@ -234,7 +234,7 @@ def test_an_edit_before_it_that_makes_a_new_site(kitchen: Kitchen) -> None:
     kitchen.recipe({**DROP, "expect": 4})
     kitchen.run("refresh").ok()
     assert kitchen.run("check").ok()
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     assert "@fuser" not in path.read_text()
 
 
@@ -268,7 +268,7 @@ def test_a_recipe_of_no_patch_is_told(kitchen: Kitchen) -> None:
 @pytest.mark.slow
 def test_a_patch_behind_a_generated_one(kitchen: Kitchen) -> None:
     """The recipe runs in its place: the patch behind it is made for what it leaves."""
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     path = kitchen.project.checkout("demo") / "src" / "a.py"
     path.write_text(path.read_text().replace("return x + 1", "return x + 2"))
     kitchen.run("new", "behind", "--message", f"Count\n\n{BODY}").ok()
@@ -283,6 +283,6 @@ def test_a_patch_behind_a_generated_one(kitchen: Kitchen) -> None:
     kitchen.run("refresh").ok()
     assert kitchen.patch.count(b"\n-@fuser\n") == 4
     assert kitchen.run("check", "--strict").ok()
-    kitchen.run("apply").ok()
+    kitchen.project.prepare("apply").ok()
     assert "@fuser" not in path.read_text()
     assert "return x + 2" in path.read_text()
