@@ -36,7 +36,7 @@ from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
-from patchkit.ops.refresh_input import PinEdit, RefreshOptions, ResumeStep
+from patchkit.ops.refresh_input import BumpTarget, PinEdit, RefreshOptions, ResumeStep
 from patchkit.ops.refresh_report import (
     BumpedComponent,
     BumpReport,
@@ -60,15 +60,6 @@ from patchkit.workspace import checkout_of
 _JOBS = 4
 
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
-
-
-class BumpTarget(Struct, frozen=True):
-    """The pin to move to, with the names by which both pins are known."""
-
-    pin: Pin
-    old: NamedPin  # the pin now
-    new: NamedPin  # the pin to move to
-    archive: tuple[str, ...] = ()  # of an archive: its URLs then, as `archive_urls` has them
 
 
 def find_target(
@@ -415,10 +406,7 @@ def _edit_of(
         "nothing was written. To have the conflict in the checkout, and go on from there:\n"
         f"patchkit apply {names}, then bump again"
     )
-    names_of = (target.old, target.new)
-    return PinEdit(
-        file, before, after, target.pin, CommitId(old), *names_of, way_out, target.archive
-    )
+    return PinEdit(file, before, after, target, CommitId(old), way_out)
 
 
 def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str]:

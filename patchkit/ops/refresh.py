@@ -280,7 +280,7 @@ class _Refreshing:
         """What carried the patches to the new pin, for a person."""
         if self._pin is None:
             return f"refresh onto {short_id(found.base.commit)}"
-        return f"bump to {self._pin.new.name or short_id(self._pin.new.pin)}"
+        return f"bump to {self._pin.target.new.name or short_id(self._pin.target.new.pin)}"
 
     def _refresh(self, found: RefreshInput, blank: RefreshedComponent) -> PlannedRefresh:
         blank = replace(blank, untracked=found.snapshot.untracked)

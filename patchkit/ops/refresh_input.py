@@ -336,20 +336,25 @@ class RefreshOptions(Struct, frozen=True):
     series_edit: SeriesEdit | None = None  # a verb on the series, in place of a refresh
 
 
+class BumpTarget(Struct, frozen=True):
+    """The pin to move to, with the names by which both pins are known."""
+
+    pin: Pin
+    old: NamedPin  # the pin now
+    new: NamedPin  # the pin to move to
+    archive: tuple[str, ...] = ()  # of an archive: its URLs then, as `archive_urls` has them
+
+
 class PinEdit(Struct, frozen=True):
     """A pin that is written together with the patches for it.
 
-    `file` holds `before`, and will hold `after`, with `pin` in it; `old_base` is the base that the
-    patches are for. `old` and `new` are the pins by name. `way_out` is what to do where a patch
-    conflicts. `archive` are the URLs of an archive to write with it, in `archive_urls`' order.
+    `file` holds `before`, and will hold `after`, with the target's pin in it; `old_base` is the
+    base that the patches are for. `way_out` is what to do where a patch conflicts.
     """
 
     file: Path
     before: bytes
     after: bytes
-    pin: Pin
+    target: BumpTarget
     old_base: CommitId
-    old: NamedPin
-    new: NamedPin
     way_out: str
-    archive: tuple[str, ...] = ()
