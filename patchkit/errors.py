@@ -61,16 +61,31 @@ class Problem(Struct, frozen=True):
         return f"{self.where}: {self.what}" if self.where else self.what
 
 
+class AtLine:
+    """What stands at `line` of the file `path`."""
+
+    __slots__ = ()
+
+    path: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """For messages: path:line."""
+        return f"{self.path}:{self.line}"
+
+
 class OfComponents:
     """A report on `components`, which is as bad as the worst of them."""
 
     __slots__ = ()
 
+    components: Any  # a tuple of what each report has for one
+
     @property
     def exit_code(self) -> ExitCode:
         """The worst of the components."""
-        components: Iterable[Any] = self.components  # type: ignore[attr-defined]
-        return worst(each.exit_code for each in components)
+        return worst(each.exit_code for each in self.components)
 
 
 class PatchkitError(Exception):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.errors import AtLine
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.guards.overrides import TargetVerdict
@@ -204,7 +205,7 @@ class TrendPoint(Struct, frozen=True):
     waiting: int = 0
 
 
-class NewSite(Struct, frozen=True):
+class NewSite(AtLine, Struct, frozen=True):
     """A site at the tip, as upstream has it, that a rule names and neither pin nor review has.
 
     `text` is in short; `by` is the commit since which it is there, None where the line did not
@@ -217,11 +218,6 @@ class NewSite(Struct, frozen=True):
     within: str  # the function or class around it
     text: str
     by: Landed | None = None
-
-    @property
-    def place(self) -> str:
-        """For messages: path:line."""
-        return f"{self.path}:{self.line}"
 
 
 class MovedTarget(Struct, frozen=True):

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import read_plain
 from patchkit.disk.result_cache import memory_path, recall_as, remember
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import AtLine, BadInputError, Problem
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
@@ -401,7 +401,7 @@ class ReviewState(str, Enum):
     REVIEWED = "reviewed"
 
 
-class ResidualSite(Struct, frozen=True):
+class ResidualSite(AtLine, Struct, frozen=True):
     """A site that no patch covers, and the reason why it may stay (or might)."""
 
     rule: str  # its id
@@ -411,11 +411,6 @@ class ResidualSite(Struct, frozen=True):
     text: str  # as in its Fingerprint
     state: ReviewState  # what the baseline says of it
     reason: str = ""
-
-    @property
-    def place(self) -> str:
-        """For messages: path:line."""
-        return f"{self.path}:{self.line}"
 
 
 class Review(Struct, frozen=True):

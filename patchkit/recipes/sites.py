@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import AtLine, BadInputError, Problem
 from patchkit.recipes.regex import matches
 from patchkit.recipes.rule import (
     HASH_COMMENTS,
@@ -188,7 +188,7 @@ def _shifted(line: str, columns: int) -> str:
 BOM = "\ufeff"
 
 
-class Site(Struct, frozen=True):
+class Site(AtLine, Struct, frozen=True):
     """A place that a rule names: `text[start:end]`, at a 1-based line and column.
 
     `within` is the qualified name of the function or class around it ("Outer.method"; of a
@@ -208,11 +208,6 @@ class Site(Struct, frozen=True):
     new: str | None
     cut: tuple[int, int]
     allowed: Allowance | None = None
-
-    @property
-    def place(self) -> str:
-        """For messages: path:line."""
-        return f"{self.path}:{self.line}"
 
 
 class Source(Struct, frozen=True):

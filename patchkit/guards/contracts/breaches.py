@@ -10,6 +10,7 @@ from enum import Enum
 
 from msgspec import Struct
 
+from patchkit.errors import AtLine
 from patchkit.manifest.values import AbsentTarget, DeclaredCall
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.text import listed
@@ -25,7 +26,7 @@ class Breach(str, Enum):
     CROSSED = "crossed arguments"
 
 
-class BrokenCall(Struct, frozen=True):
+class BrokenCall(AtLine, Struct, frozen=True):
     """A place that does not fit: `target` is what it names there, defined at `defined`, "" if not.
 
     `component` is the one whose code `path` and `line` are in, `provider` the one it leads to, ""
@@ -43,13 +44,8 @@ class BrokenCall(Struct, frozen=True):
     defined: str = ""
     signature: str = ""
 
-    @property
-    def place(self) -> str:
-        """For messages: path:line."""
-        return f"{self.path}:{self.line}"
 
-
-class OpenCall(Struct, frozen=True):
+class OpenCall(AtLine, Struct, frozen=True):
     """A place of which nobody can tell whether it fits, and why."""
 
     path: str  # of the file in the calling component
@@ -57,11 +53,6 @@ class OpenCall(Struct, frozen=True):
     within: str  # the function or class of the call
     text: str  # the call as it is written, shortened
     why: str  # what keeps it from being judged
-
-    @property
-    def place(self) -> str:
-        """For messages: path:line."""
-        return f"{self.path}:{self.line}"
 
 
 class Examined(Struct, frozen=True):

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import AtLine, BadInputError, Problem
 from patchkit.model.syntax import PARSING
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Evaluator
@@ -282,18 +282,13 @@ def _bodies(resolver: Resolver, things: Iterable[Thing]) -> Iterator[str]:
 VARIABLE = "TARGET"
 
 
-class CallSite(Struct, frozen=True):
+class CallSite(AtLine, Struct, frozen=True):
     """A call that replaces something; `within` is the function around it, `text` the argument."""
 
     path: str  # the file in the component
     line: int  # from 1
     within: str
     text: str
-
-    @property
-    def place(self) -> str:
-        """For messages: path:line."""
-        return f"{self.path}:{self.line}"
 
 
 class Replacements(Struct, frozen=True):
