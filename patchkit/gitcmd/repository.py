@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import Finished, require_git, run_sealed
 from patchkit.model.objects import CommitId, TreeId, lines_of
 from patchkit.model.text import regex
@@ -134,6 +135,16 @@ class Repository(Struct, frozen=True):
         out = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).out
         rows = (row.split(" ", 1) for row in lines_of(out.decode("utf-8", "surrogateescape")))
         return {name: oid for oid, name in rows}
+
+    def for_each_ref(self, layout: str, prefix: str, *options: str, hint: str) -> bytes:
+        """What git says of each ref below `prefix`, in a layout of `git for-each-ref`.
+
+        SurroundingsError with `hint` where one is damaged: git leaves it out and ends with 0.
+        """
+        done = self.git("for-each-ref", f"--format={layout}", *options, prefix)
+        if "broken ref" in done.message:
+            raise SurroundingsError(Problem(done.message, str(self.git_dir), hint))
+        return done.out
 
     def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:
         """Change all refs in one transaction, or none: GitFailureError if an old value differs."""

@@ -163,7 +163,8 @@ def _read(manifest: Manifest, component: Component, workspace: Path) -> Iterator
         "trailers:key=Patchkit-Patch,valueonly,separator=%2C subject"
     )
     layout = "%09".join(f"%({each})" for each in fields.split(" "))
-    out = repository.git("for-each-ref", f"--format={layout}", SAVED_REFS).out
+    hint = "git fsck --unreachable  names commits that nothing leads to; move the damaged file away"
+    out = repository.for_each_ref(layout, SAVED_REFS, hint=hint)
     for row in lines_of(out.decode("utf-8", "replace")):
         commit, ref, form, at, email, patch, subject = row.split("\t", 6)
         if form != "commit":

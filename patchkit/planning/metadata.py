@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from patchkit.drift.forecast import Forecaster
-from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.first_parent import Line
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
@@ -250,12 +249,10 @@ class TaggedVersions:
         SurroundingsError where git leaves one out as it is damaged: without it the version would be
         another one.
         """
-        arguments = ["for-each-ref", "--format=%(objectname) %(refname)", f"--merged={commit}"]
-        done = self._repository.git(*arguments, _REFS)
-        if "broken ref" in done.message:
-            hint = f"delete {self._repository.git_dir / _REFS}: what is there is fetched again"
-            raise SurroundingsError(Problem(done.message, str(self._repository.git_dir), hint))
-        rows = (row.split(" ", 1) for row in lines_of(done.out.decode("utf-8", "surrogateescape")))
+        layout, merged = "%(objectname) %(refname)", f"--merged={commit}"
+        hint = f"delete {self._repository.git_dir / _REFS}: what is there is fetched again"
+        out = self._repository.for_each_ref(layout, _REFS, merged, hint=hint)
+        rows = (row.split(" ", 1) for row in lines_of(out.decode("utf-8", "surrogateescape")))
         return {name.removeprefix(_REFS): CommitId(oid) for oid, name in rows}
 
     def _bring(self) -> None:

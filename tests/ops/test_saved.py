@@ -303,3 +303,15 @@ def test_what_is_staged_while_undo_runs_stays_staged(demo: Project) -> None:
 
     run_meanwhile("undo", cwd=demo.root, git="'ls-files', '--stage'", change=stage)
     assert git_in(path.parent, "show", ":a.py") == b"mine\n"
+
+
+def test_saved_work_whose_ref_is_damaged_is_not_left_out(demo: Project) -> None:
+    edit(demo)
+    force_away(demo)
+    (work,) = saved(demo)
+    path = demo.checkout("demo") / ".git" / work["ref"]
+    path.write_bytes(b"")
+    for words in (("list",), ("show", work["id"])):
+        ran = demo.run("saved", *words)
+        assert (ran.code, f"ignoring broken ref {work['ref']}" in ran.err) == (5, True)
+        assert "git fsck --unreachable" in ran.err
