@@ -75,7 +75,7 @@ def test_beside_an_edit_of_upstream_s_it_is_flagged(upstream: Upstream) -> None:
     report = carry(upstream, old, new, PATCH)
     file = only_file(report)
     assert (file.status, file.review) == (Status.MERGED, True)
-    assert file.reasons == ("line 16: upstream changed the lines next to it",)
+    assert file.reasons == ("line 16: upstream changed adjacent lines",)
     assert report.clean
     assert report.carried["0.patch"]["f.py"] == PATCHED.replace(
         b"function_5()", b"function_5(value)"

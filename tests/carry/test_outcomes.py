@@ -56,7 +56,7 @@ def test_a_neighbour_that_was_rewritten_is_told(upstream: Upstream) -> None:
     file = only_file(carry(upstream, old, upstream.commit({"f.py": rewritten}), PATCH))
     assert file.reasons == (
         "lands in no function, was made in function_5",
-        "line 16: upstream changed the lines next to it, and rewrote them",
+        "line 16: upstream changed adjacent lines, and rewrote them",
     )
     assert file.review and 0.5 < file.confidence < 0.67
 

@@ -214,7 +214,7 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
     assert stack.everything() == before
     ran = stack.run("refresh").ok()
     assert "~ merged  one.patch  flagged" in ran.out
-    assert "line 4: upstream changed the lines next to it" in ran.out
+    assert "line 4: upstream changed adjacent lines" in ran.out
     assert "moved" in stack.run("apply").ok().out
     assert "line 4, upstream\nfive\n" in project.checkout("demo").joinpath("a.txt").read_text()
     stack.settled()

@@ -90,7 +90,7 @@ def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
 
 _TELLING = re.compile(rb"\w.*\w.*\w")
 _UPSTREAM_FIRST = Order()
-_NEXT_TO_IT = "upstream changed the lines next to it"
+_ADJACENT = "upstream changed adjacent lines"
 _HAS_UPSTREAMS = "upstream made a part of the change"
 _BOTH_ADD = "both sides add lines at one place; only their order is open"
 _LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
@@ -299,7 +299,7 @@ def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolutio
     if inserts:
         return RegionResolution(Rule.BOTH_INSERT, edits, _BOTH_ADD)
     doubts = (Doubt.REWRITTEN,) if _is_rewritten(region, three) else ()
-    return RegionResolution(Rule.BESIDE, edits, _NEXT_TO_IT, doubts)
+    return RegionResolution(Rule.BESIDE, edits, _ADJACENT, doubts)
 
 
 def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> MergeEdit | None:
@@ -436,7 +436,7 @@ def _slid_apart(region: Region, three: ThreeWay, *, order: Order) -> RegionResol
         if wide is not None and _are_apart(wide):
             edits = _edit(wide, _woven(wide, three, order=order))
             doubts = (Doubt.REWRITTEN,) if _is_rewritten(wide, three) else ()
-            return RegionResolution(Rule.BESIDE, edits, _NEXT_TO_IT, doubts)
+            return RegionResolution(Rule.BESIDE, edits, _ADJACENT, doubts)
     return None
 
 
