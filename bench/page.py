@@ -119,7 +119,7 @@ def _processes() -> Iterator[str]:
 def _in_short(tables: Sequence[Table]) -> Iterator[str]:
     """The CPU time of `patchkit apply` as a share of everybody else's."""
     applying = {
-        table.title.split()[1]: {row.name: row.seconds for row in table.rows if not row.missing}
+        table.title.split()[1]: {row.name: row.cpu.median for row in table.rows if row.cpu}
         for table in tables
         if table.title.startswith("Applying ")
     }
@@ -128,11 +128,9 @@ def _in_short(tables: Sequence[Table]) -> Iterator[str]:
     if peers:
         yield "## In short\n\nThe CPU time of `patchkit apply` as a share of that of\n"
         yield f"| patches | {' | '.join(peers)} |\n|--:|{'--:|' * len(peers)}"
-    for size, seconds in applying.items():
-        ours = seconds.get("patchkit apply")
-        shares = [
-            f"{ours / seconds[name]:.2f}" if ours and name in seconds else "" for name in peers
-        ]
+    for size, ratios in applying.items():
+        ours = ratios.get("patchkit apply")
+        shares = [f"{ours / ratios[name]:.2f}" if ours and name in ratios else "" for name in peers]
         yield f"| {size} | {' | '.join(shares)} |"
     if applying:
         yield f"\n{_WHY_SLOWER}"
