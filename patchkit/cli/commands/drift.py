@@ -264,11 +264,11 @@ _BUMP = {
 }
 
 
-#: What began with the commit that brought a patch into its state.
+#: What began with the commit that brought a patch into its state, in nine columns.
 _SINCE = {
-    Status.CONFLICTED: "conflicted",
+    Status.CONFLICTED: "conflict",
     Status.MERGED: "merged",
-    Status.REGENERATED: "regenerated",
+    Status.REGENERATED: "recipe",
     Status.WAITING: "waiting",
 }
 
