@@ -18,6 +18,7 @@ from patchkit.drift import forecast_cache
 from patchkit.guards.contracts import known_modules
 from patchkit.manifest import cached
 from patchkit.refresh import carry_onto
+from patchkit.stack import series
 
 ROOT = Path(patchkit.__file__).parent
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
@@ -114,6 +115,7 @@ def _needs(module: str) -> set[str]:
         ("drift/forecast.py", forecast_cache._ENGINE),
         ("guards/contracts/", known_modules._CODE),
         ("manifest/load.py", cached._CODE),
+        ("model/diff_parse.py", series._CODE),
     ],
 )
 def test_what_is_kept_follows_from_all_code_that_made_it(

@@ -247,7 +247,7 @@ class Terminal:
             self._write(self._out, render(each, colour=self._colour_out))
 
     def prose(self, text: str, *, indent: int) -> None:
-        """Text with lines of its own; a paragraph too wide for the terminal is folded anew."""
+        """Text with lines of its own; a paragraph that is too wide is wrapped."""
         space = room() - indent
         for paragraph in re.split(r"\n(?=\n|[-* \t])", text) if text else ():
             wide = any(width(line) > space for line in paragraph.split("\n"))

@@ -83,6 +83,12 @@ def parse_python(data: bytes | str) -> tuple[ast.Module, str]:
     return (ast.Module([], []) if problem else tree), problem
 
 
+def python_literal(text: str) -> object:
+    """The value that a literal has; SyntaxError or ValueError for anything else."""
+    with PARSING:
+        return ast.literal_eval(text)
+
+
 def _compiled(data: bytes | str, flags: int) -> tuple[Any, str]:
     try:
         with PARSING, warnings.catch_warnings():

@@ -16,7 +16,12 @@ from typing import TypeVar
 from msgspec import Struct
 
 from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
-from patchkit.disk.result_cache import memory_path, recall_packed, remember_packed
+from patchkit.disk.result_cache import (
+    code_digest,
+    memory_path,
+    recall_packed,
+    remember_packed,
+)
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.manifest.values import (
     Component,
@@ -27,7 +32,7 @@ from patchkit.manifest.values import (
     PatchEntry,
     PinnedPatch,
 )
-from patchkit.model import diff_header, diff_parse, header, mail, mailinfo, patch
+from patchkit.model import diff_header, diff_parse, header, mail, mailinfo, names, patch, text
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import RECIPE_ENDING, recipe_name
 from patchkit.model.patch import PatchFile
@@ -41,8 +46,9 @@ T = TypeVar("T")
 
 #: Fewer patches than this are parsed as soon as what was kept of them is read.
 _MANY = 20
-#: Modules whose code decides what becomes of a patch's bytes: a change of theirs makes another key.
-_PARSING = (diff_header, diff_parse, header, mail, mailinfo, patch)
+#: The code that decides what becomes of a patch's bytes: a change of it makes another key.
+_PARSERS = (diff_header, diff_parse, header, mail, mailinfo, names, patch, text)
+_CODE = tuple(each.__name__.partition(".")[2].replace(".", "/") for each in _PARSERS)
 
 _RECIPE = regex(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _MENTIONED = regex(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
@@ -291,8 +297,8 @@ class _Parsed:
     def open(self) -> None:
         """Read what was kept."""
         if self._path is None:
-            code = [Path(each.__file__ or "").stat().st_mtime_ns for each in _PARSING]
-            self._path = memory_path(self._cache, "series", [*self._about, *code])
+            about = [*self._about, code_digest(*_CODE)]
+            self._path = memory_path(self._cache, "series", about)
             self._kept = recall_packed(self._path, dict[str, PatchFile]) or {}
 
     def file(self, data: bytes, where: str, strip: int) -> PatchFile:

@@ -234,7 +234,8 @@ def _is_tag(name: str) -> bool:
     return name.startswith(_TAGS)
 
 
-_EVERYTHING = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
+#: Refspecs for all branches and tags, of a server that gives no commit by its id.
+EVERYTHING = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
 
 
 def fetch_commit(
@@ -357,7 +358,7 @@ def _whole_history(server: Server, commit: CommitId, track: str | None) -> None:
                 raise
         if server.stage.commit(commit) is not None:
             return
-    server.fetch(_EVERYTHING, "--update-shallow")
+    server.fetch(EVERYTHING, "--update-shallow")
 
 
 def _salvage(server: Server, commit: CommitId) -> frozenset[str]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,6 +54,7 @@ from patchkit.model.progress import Progress
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching, about, upstream_key
 from patchkit.upstream.git import (
+    EVERYTHING,
     LATEST,
     NamedCommit,
     Refs,
@@ -72,8 +74,6 @@ from patchkit.upstream.store import Store
 
 Answer = TypeVar("Answer")
 
-_ALL = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
-
 
 def fetch_history(
     source: GitSource, tip: NamedCommit, pin: CommitId, target: Repository, fetching: Fetching
@@ -82,7 +82,6 @@ def fetch_history(
 
     What `target` has is not asked for again. On disk: packs in `target`, no ref.
     """
-
     treeless = target.git_dir / _TREELESS
 
     def bring(server: Server) -> None:
@@ -124,7 +123,7 @@ def _lacking(target: Repository, tip: NamedCommit, pin: CommitId) -> list[Commit
     return [each for each in (tip.commit, pin) if each in missing]
 
 
-def fetch_trees(
+def fetch_older_trees(
     source: GitSource, trees: Collection[str], target: Repository, fetching: Fetching
 ) -> None:
     """Bring trees, with all folders in them, into `target`.
@@ -216,7 +215,7 @@ def _bring_commits(
         if error.trouble is not Trouble.REFUSED:
             raise
         # a server that gives out branches only
-        server.fetch(_ALL, *options, remote=remote)
+        server.fetch(EVERYTHING, *options, remote=remote)
     stage = server.stage
     absent = [
         each for each in lacking if not has_come(stage, CommitId(each), f"refs/fetched/{each}")
@@ -374,10 +373,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     span = _span_ref(pin.commit, name)
     if not _is_here(repository, span, tip.commit, pin.commit):
         store.require_network(component.name, f"the history of {name} is not in the cache")
-        with (
-            store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
-            about(component.name),
-        ):
+        with _alone(store, component, repository, progress):
             progress.step(component.name, doing)
             if not repository.exists:
                 init_repository(repository.git_dir)
@@ -386,7 +382,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
             fetch_history(source, tip, pin.commit, repository, fetching)
             _keep_ref(repository, span, tip.commit)
     elif meaning.refs is not None and repository.ref(span) != tip.commit:
-        with store.locked(f"history-{repository.git_dir.stem}", component.name, progress):
+        with _alone(store, component, repository, progress):
             _keep_ref(repository, span, tip.commit)
     return History(repository, source, name, pin.commit, tip.commit, str(component.pin_where))
 
@@ -417,10 +413,7 @@ def bring_blobs(
     if lacking == absent:
         return absent
     store.require_network(component.name, f"{len(lacking - absent)} files are not in the cache")
-    with (
-        store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
-        about(component.name),
-    ):
+    with _alone(store, component, repository, progress):
         lacking = missing_objects(repository, lacking) - absent
         if lacking:
             progress.step(component.name, f"fetching {len(lacking)} versions of files")
@@ -438,14 +431,23 @@ def bring_trees(
     trees = _trees_of(repository, "--first-parent", *newest, history.tip)
     if missing_objects(repository, trees):
         store.require_network(component.name, f"folders of {history.ref} are not in the cache")
-        with (
-            store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
-            about(component.name),
-        ):
+        with _alone(store, component, repository, progress):
             progress.step(component.name, "fetching the folders of older commits")
             fetching = store.fetching(component.name, progress)
             lacking = missing_objects(repository, trees)
-            fetch_trees(history.source, lacking, repository, fetching)
+            fetch_older_trees(history.source, lacking, repository, fetching)
+
+
+@contextmanager
+def _alone(
+    store: Store, component: Component, repository: Repository, progress: Progress
+) -> Iterator[None]:
+    """The only one to change a history for as long; errors are about the component."""
+    with (
+        store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
+        about(component.name),
+    ):
+        yield
 
 
 def _repository(store: Store, source: GitSource) -> Repository:

@@ -7,7 +7,6 @@ without running anything.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
@@ -32,7 +31,7 @@ from patchkit.disk.files import read_plain
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId, lines_of
-from patchkit.model.syntax import PARSING
+from patchkit.model.syntax import python_literal
 from patchkit.upstream.archive import commit_archive
 from patchkit.upstream.fetching import Fetching, normal_project
 from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError, download
@@ -237,8 +236,7 @@ def _is_true(text: str) -> bool:
 def _text(written: str) -> str:
     """A value as pip prints it: a Python literal."""
     try:
-        with PARSING:
-            return str(ast.literal_eval(written))
+        return str(python_literal(written))
     except (SyntaxError, ValueError):
         return written
 

@@ -13,7 +13,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from patchkit.errors import AtLine, BadInputError, Problem
-from patchkit.model.syntax import PARSING
+from patchkit.model.syntax import python_literal
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Evaluator
 from patchkit.python.modules import Module, Modules, imported_names
@@ -418,8 +418,7 @@ def _literal(text: str) -> str | None:
     if text[:1] not in "'\"":
         return None
     try:
-        with PARSING:
-            value = ast.literal_eval(text)
+        value = python_literal(text)
     except (SyntaxError, ValueError):
         return None
     return value if isinstance(value, str) else None

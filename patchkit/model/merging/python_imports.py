@@ -14,7 +14,7 @@ from typing import AnyStr
 
 from msgspec import Struct
 
-from patchkit.model.syntax import PARSING
+from patchkit.model.syntax import parse_python
 
 _FROM = re.compile(rb"^(\s*)from\s+(\S+)\s+import\s+([\w., ]+?)\s*$")
 _IMPORT = re.compile(rb"^\s*import\s+([\w., ]+?)\s*$")
@@ -232,10 +232,8 @@ def _statements(lines: Lines) -> list[_Statement | bytes] | None:
     text = b"".join(lines)
     if not _OPENS.match(text):
         return None  # most lines that are asked about: not parsed
-    try:
-        with PARSING:
-            tree = ast.parse(dedent(text.decode("utf-8", "surrogateescape")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree, problem = parse_python(dedent(text.decode("utf-8", "surrogateescape")))
+    if problem:
         return None
     found: list[_Statement | bytes] = []
     at = 0
