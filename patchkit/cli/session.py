@@ -179,6 +179,20 @@ class Session:
             raise self._several_manifests()
         return found
 
+    def prefer(self, fits: Callable[[Manifest], bool]) -> None:
+        """Where nothing says which of several manifests is meant, take the only one that `fits`."""
+        try:
+            self.manifest_path  # noqa: B018 - kept once it is known
+        except UsageError:
+            found = [
+                each
+                for each in self._readable(() if self._manifests else own_manifests())
+                if all(map(each.component, self._names)) and fits(each)
+            ]
+            if len(found) != 1:
+                raise
+            self.manifest_path = found[0].path
+
     def _manifest_of_option(self, name: str) -> Path:
         try:
             return _manifest_path(name)

@@ -155,6 +155,12 @@ def files_in(folder: Path, pattern: str) -> list[Path]:
         return []
 
 
+def unless_gone(error: OSError) -> None:
+    """Raise what `os.walk` met, for its `onerror`: without one an unreadable folder is empty."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
 #: The largest patch, and the largest of all other files that people write, in bytes. Memory is
 #: some seven times that of the patch.
 LARGEST_PATCH = 128 << 20

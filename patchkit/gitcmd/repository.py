@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.files import unless_gone
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import Finished, require_git, run_sealed
 from patchkit.model.objects import CommitId, TreeId, lines_of
@@ -206,7 +207,7 @@ def _alone(git_dir: Path, prefix: str) -> dict[str, str] | None:
     Read before the packed ones: git packs a ref before it deletes the file.
     """
     found: dict[str, str] = {}
-    for folder, _, names in os.walk(git_dir / prefix, onerror=_unless_gone):
+    for folder, _, names in os.walk(git_dir / prefix, onerror=unless_gone):
         for file in (Path(folder, name) for name in names if not name.endswith(".lock")):
             with suppress(FileNotFoundError):  # packed or deleted meanwhile
                 oid = file.read_bytes().strip()
@@ -215,11 +216,6 @@ def _alone(git_dir: Path, prefix: str) -> dict[str, str] | None:
                     return None
                 found[name] = oid.decode()
     return found
-
-
-def _unless_gone(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        raise error
 
 
 def _packed(git_dir: Path, prefix: str) -> dict[str, str]:

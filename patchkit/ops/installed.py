@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
+from patchkit.disk.files import unless_gone
 from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import ExitCode, Problem, SurroundingsError, UsageError, worst
 from patchkit.installed.layer import (
@@ -580,7 +581,7 @@ def folders_of_image(root: Path) -> tuple[Path, ...]:
     if not root.is_dir():
         raise UsageError(f"{root} is not a folder", hint="unpack the image there first")
     found: list[Path] = []
-    for place, folders, _ in os.walk(root):
+    for place, folders, _ in os.walk(root, onerror=unless_gone):
         if RECEIPTS in folders or place.endswith(("/site-packages", "/dist-packages")):
             found.append(Path(place))
         folders[:] = sorted(set(folders) - _NOT_LOOKED_AT - {RECEIPTS, "__pycache__"})

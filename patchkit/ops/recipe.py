@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from patchkit.disk.files import unless_gone
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
 from patchkit.gitcmd.object_reader import reading, write_objects
@@ -107,7 +109,14 @@ class RecipeTrial(Struct, frozen=True):
 
 def find_recipes(folder: Path) -> tuple[Path, ...]:
     """Every recipe below a folder, in the order of their paths."""
-    return tuple(sorted(folder.rglob(f"*{RECIPE_ENDING}")))
+    return tuple(
+        sorted(
+            Path(place, name)
+            for place, _, names in os.walk(folder, onerror=unless_gone)
+            for name in names
+            if name.endswith(RECIPE_ENDING)
+        )
+    )
 
 
 def check_recipes(paths: Sequence[Path]) -> RecipeTestReport:

@@ -379,6 +379,13 @@ def waiting_components(manifest: Manifest, workspace: Path) -> Iterator[Componen
             yield component
 
 
+def waits_for(manifest: Manifest, workspace: Path) -> bool:
+    """Whether a checkout waits for this manifest, and not for another one that shares it."""
+    places = (checkout_of(workspace, manifest, c) for c in waiting_components(manifest, workspace))
+    halts = filter(None, map(read_halt, places))
+    return any(waiting_of(each).manifest == manifest.name for each in halts)
+
+
 def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> Halt:
     """What the checkout waits for; a move that was killed is finished first."""
     halt = None

@@ -337,12 +337,9 @@ def look_at_contracts(
 ) -> ContractsReport:
     """Bind the calls of the components into the others.
 
-    On disk: what the store fetches, nothing else. UsageError if no component has contracts.
+    On disk: what the store fetches, nothing else.
     """
     chosen = [each for each in components if each.contracts is not None]
-    if not chosen:
-        hint = "a component says so under `contracts:` (docs/howto/contracts.md)"
-        raise UsageError("no component has contracts", hint=hint)
     agreements = Agreements(store, progress)
     found = {each.name: agreements.of(manifest, each) for each in chosen}
     return ContractsReport(manifest.name, tuple(map(_row_of, found, found.values())))

@@ -13,6 +13,7 @@ import pytest
 
 from patchkit.disk.transaction import JOURNAL
 from tests.installed.wheels import contents, digest, install, require_true
+from tests.support.damage import nest_too_deep
 from tests.support.golden import Golden
 from tests.support.projects import Project, write_files
 from tests.support.repos import Files, Upstream, executable, make_patch
@@ -488,6 +489,9 @@ def test_attest_finds_a_python_and_an_image(demo: Project, site: Path, tmp_path:
     shutil.copytree(site, image)
     ran = demo.run("attest", "--image-root", str(tmp_path / "image"), "--json").ok()
     assert [each["folder"] for each in ran.json["components"]] == [str(image)]
+    nest_too_deep(tmp_path / "image")
+    ran = demo.run("attest", "--image-root", str(tmp_path / "image"))
+    assert (ran.code, "File name too long" in ran.err) == (5, True)
     python.write_text("#!/bin/sh\nexit 3\n")
     assert demo.run("attest", "--python", str(python)).code == 5
     assert demo.run("attest").code == 2

@@ -144,3 +144,20 @@ def test_a_dry_run_foresees_edits_that_git_was_told_not_to_see(coming: Project) 
     (checkout / "a.py").write_text("mine\n")
     code, said = _dry(coming)
     assert (code, "1 edited file: a.py" in said) == (1, True)
+
+
+@pytest.mark.slow
+def test_the_manifest_whose_bump_waits_is_meant(two: Project, upstream: Upstream) -> None:
+    upstream.commit({**MORE, "a.py": "uno\n"})
+    for undo in ("abort", "undo"):
+        ran = two.run("bump", "-m", "left", "demo", "--to", "main")
+        assert ran.code == 3, ran.err
+        two.run(undo).ok()
+        assert two.run("abort").code == 2  # nothing says which
+    two.run("apply", "-m", "right").ok()
+    assert two.run("bump", "-m", "right", "demo", "--to", "main").code == 3
+    two.write({"manifests/broken.yaml": "version: 1\n"})
+    assert two.run("skip", "-c", "nobody").code == 2
+    assert (
+        two.run("continue", "-c", "demo", "--take-proposal", "--json").json["manifest"] == "right"
+    )

@@ -10,6 +10,7 @@ import pytest
 from patchkit.recipes.recipe_file import parse_recipe
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.recipes.test_generated import BASE, FIRST, RECIPE
+from tests.support.damage import nest_too_deep
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 
@@ -78,7 +79,14 @@ def test_an_example_whose_result_is_no_code_is_told(demo: Project) -> None:
 
 
 def test_without_recipes_there_is_nothing_to_test(project: Project) -> None:
-    assert project.run("recipe", "test").code == 2
+    ran = project.run("recipe", "test")
+    assert (ran.code, "no recipe in patches/" in ran.err) == (0, True)
+
+
+def test_a_folder_that_cannot_be_read_is_not_without_recipes(demo: Project) -> None:
+    nest_too_deep(demo.root / "patches")
+    ran = demo.run("recipe", "test")
+    assert (ran.code, "File name too long" in ran.err) == (5, True)
 
 
 def test_the_documented_recipe_is_one(demo: Project) -> None:

@@ -39,7 +39,7 @@ RecipeArgument = Annotated[Path, ArgumentSpec(metavar="FILE", help="The recipe."
         ("patchkit recipe test patches/megatron-lm/jit-fuser-off.recipe.yml", "one of them"),
     ],
     exits={
-        ExitCode.OK: "every example is right",
+        ExitCode.OK: "every example is right, or there are no recipes",
         ExitCode.FINDING: "a rule makes something else of an example",
         ExitCode.BAD_INPUT: "a recipe cannot be read, or ast-grep does not take a rule",
     },
@@ -61,8 +61,6 @@ def test(
     from patchkit.ops.recipe import check_recipes, find_recipes
 
     paths = tuple(files or ()) or find_recipes(project_folder() / "patches")
-    if not paths:
-        raise UsageError("no recipe in patches/", hint="name a file")
     report = check_recipes(paths)
     return session.report("recipe test", report, render_tests)
 
@@ -201,6 +199,9 @@ def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
 
 def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:
     """Each recipe with what is wrong, then what rules have no example."""
+    if not report.recipes:
+        terminal.say("no recipe in patches/")
+        terminal.hint("patchkit recipe new  writes one")
     terminal.table([_tested(each) for each in report.recipes])
     for each in report.recipes:
         for problem in each.problems:

@@ -17,7 +17,7 @@ from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from patchkit.manifest.values import Component
+    from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.refresh_input import ResumeStep
     from patchkit.ops.undo import BackReport
 
@@ -187,9 +187,14 @@ def _go_on(
 def _waiting(session: Session, *, undoing: bool = False) -> Component:
     """The component that is named; without one, the only one that waits, or was bumped last."""
     from patchkit.errors import UsageError
-    from patchkit.ops.resume import nothing_to_go_on_from, waiting_components
+    from patchkit.ops.resume import nothing_to_go_on_from, waiting_components, waits_for
     from patchkit.ops.undo import last_changed
 
+    def fits(manifest: Manifest) -> bool:
+        changed = undoing and last_changed(manifest, session.workspace)
+        return bool(changed) or waits_for(manifest, session.workspace)
+
+    session.prefer(fits)
     manifest = session.manifest
     if session.names:
         return session.component

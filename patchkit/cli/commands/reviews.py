@@ -316,7 +316,7 @@ AllCallsOption = Annotated[
         ("patchkit contracts -m qwen3-vl-npu -c slime --all", "and those that cannot be decided"),
     ],
     exits={
-        ExitCode.OK: "every call that can be decided fits",
+        ExitCode.OK: "every call that can be decided fits, or there are no contracts",
         ExitCode.FINDING: "calls do not fit, or an entry of the manifest is for nothing",
         ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
@@ -346,6 +346,9 @@ def contracts(
     def render(terminal: Terminal, report: ContractsReport) -> None:
         for each in report.components:
             _render_contracts(terminal, each, everything=all)
+        if not report.components:
+            terminal.say("no component has contracts")
+            terminal.hint("a component says so under `contracts:` (docs/howto/contracts.md)")
 
     return session.report("contracts", report, render)
 

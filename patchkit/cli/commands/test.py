@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ("patchkit test slime --junit slime.xml", "and keep what the command wrote"),
     ],
     exits={
-        ExitCode.OK: "every test passes that passed when it was learnt",
+        ExitCode.OK: "every test passes that passed when it was learnt, or none are declared",
         ExitCode.FINDING: "a test broke, or fails and nothing was learnt",
         ExitCode.BAD_INPUT: "the manifest, a series, a patch or the record cannot be read",
         ExitCode.ENVIRONMENT: "a command writes no JUnit file, or a fetch failed",
@@ -75,6 +75,9 @@ def run_tests(session: Session, *, learn: bool = False, junit: Path | None = Non
 
 def render_tests(terminal: Terminal, report: TestReport) -> None:
     """What the tests came to."""
+    if not report.components:
+        terminal.say("no component has tests of upstream's")
+        terminal.hint("a component says so under `upstream_tests:` (docs/manifest.md)")
     for each in report.components:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in each.counts.items())
         none = "no result" if each.problems else "no tests"
