@@ -57,6 +57,8 @@ def enclosing(lines: Sequence[bytes], at: int) -> Enclosure | None:
     opening: int | None = None
     depth = _depth_below(lines, at)
     for number in range(min(at, len(lines) - 1), -1, -1):
+        if not depth:
+            break  # nothing is around the first column
         line = lines[number]
         if not _counts(line) or depth_of(line) >= depth:
             continue
