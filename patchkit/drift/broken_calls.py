@@ -123,6 +123,8 @@ class _CallSearch(Struct, frozen=True):
         modules = Modules(pinned.files(), pinned.data, self.own.declared.root)
         paths = [self._path(each, modules) for each in places]
         found = history.landings(sorted({*paths} - {""}))
+        self.along.bring(blobs_of(entry for each in found for entry in each.touches.values()))
+        self.along.reader.close()  # a git that runs need not see new packs
         for place, path in zip(places, paths, strict=True):
             versions = [each for each in found if path in each.touches]
             broke = self._breaking(place, path, versions)

@@ -133,7 +133,7 @@ def _matches(
 # The commits of a range that touched certain lines of a file: named beside a conflict.
 
 
-_MOST_BROUGHT = 300  # versions of one file are fetched to be read
+_MOST_BROUGHT = 300  # versions of one file are fetched to be read, or of several at once
 _MOST_MERGED = 64  # versions of one file are looked at one by one
 
 
@@ -257,6 +257,8 @@ class Between(Struct):
     _written: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: The versions of one file, the last that was asked about.
     _read: tuple[str, dict[str, bytes] | None] = ("", None)
+    _brought: set[str] = field(default_factory=set)  # files whose versions were brought
+    _opened: set[str] = field(default_factory=set)  # commits whose moved files were brought
     #: All commits of the range, as far as `same_change` asks of them.
     _told: tuple[_Told, ...] | None = None
 
@@ -407,13 +409,33 @@ class Between(Struct):
         """All versions of a file by their blobs; None where one cannot be fetched."""
         if self._read[0] != path:
             touches = self.touches(path)
-            if self.history is not None:
-                self.bring(oid for each in touches[:_MOST_BROUGHT] for oid in each.blobs)
+            self._bring_versions(path)
             oids = {oid for each in touches for oid in each.blobs}
             with reading(self._with_past()) as reader:
                 found = reader.read_present(oids)
             self._read = path, (found if found.keys() == oids else None)
         return self._read[1]
+
+    def _bring_versions(self, path: str) -> None:
+        """Bring a file's versions, and with those of the second one those of all that have few.
+
+        Most of a fetch of some files is the round trip: one for each file that is asked about would
+        be the longest part of a carry over a network. All versions of all files are too much.
+        """
+        if self.history is None or path in self._brought:
+            return
+        others = self._touches.keys() - self._brought - {path} if len(self._brought) == 1 else ()
+        blobs = dict.fromkeys(self._newest_blobs(path))
+        self._brought.add(path)
+        for name in sorted(others, key=lambda each: len(self._touches[each])):
+            blobs |= dict.fromkeys(self._newest_blobs(name))
+            if len(blobs) > _MOST_BROUGHT:
+                break
+            self._brought.add(name)
+        self.bring(blobs)
+
+    def _newest_blobs(self, path: str) -> Iterator[str]:
+        return (oid for each in self._touches[path][:_MOST_BROUGHT] for oid in each.blobs)
 
     def _with_past(self) -> Repository:
         """The repository that has the commits in between, if there is one."""
@@ -445,6 +467,10 @@ class Between(Struct):
     def _renames_in(self, commit: CommitId) -> dict[str, str]:
         if commit not in self._moved:
             past = self._with_past()
-            self.bring(_moved_blobs(past, commit))
+            if commit not in self._opened:
+                # with those of the commits that took away other files, which are asked about next
+                commits = {commit, *map(self._deletion, self.paths)} - {"", *self._opened}
+                self.bring(oid for each in commits for oid in _moved_blobs(past, CommitId(each)))
+                self._opened |= commits
             self._moved[commit] = _renames_in(past, commit)
         return self._moved[commit]

@@ -33,15 +33,16 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-def started(*argv: str, cwd: Path) -> tuple[list[str], set[str]]:
+def started(*argv: str, cwd: Path, code: int = 0) -> tuple[list[str], set[str]]:
     """The git commands that a command line starts, in order; the blobs that it reads."""
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT.format(path=sys.path), *argv],
         cwd=cwd,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    assert done.returncode == code, done.stderr
     blobs = re.findall(r"(?m)^blobs: (.*)$", done.stderr)
     return re.findall(r"(?m)^git: (.*)$", done.stderr), set(" ".join(blobs).split())
 
@@ -117,3 +118,25 @@ def test_neither_commits_nor_patches_cost_a_process(tmp_path: Path, argv: list[s
         assert blobs <= ever, "a file that no patch changes"
         counts.append(processes)
     assert len(counts[0]) == len(counts[1]), counts
+
+
+def test_conflicts_cost_no_fetch_each(tmp_path: Path) -> None:
+    fetches = []
+    for files in (3, 12):
+        upstream = Upstream.create(tmp_path / f"{files}.git")
+        upstream.git("config", "uploadpack.allowFilter", "true")
+        project = Project(tmp_path / f"project-{files}")
+        old = {f"{n}.py": f"first {n}\nsecond {n}\nthird {n}\n" for n in range(files)}
+        pin = upstream.commit(old)
+        series = {}
+        for name, text in old.items():
+            new = old | {name: text.replace("second", "ours")}
+            series[f"{name}.patch"] = make_patch(old, new, body="Because.")
+            upstream.commit({name: text.replace("second", "halfway")})
+            upstream.commit({name: text.replace("second", "theirs")})
+        project.component("demo", upstream, pin, series, track="main")
+        project.run("fetch").ok()
+        argv = ["bump", "demo", "--to", "latest", "--dry-run", "--skip-conflicts", "--quiet"]
+        processes, _ = started(*argv, cwd=project.root, code=1)
+        fetches.append(processes.count("fetch"))
+    assert fetches[0] == fetches[1] <= 8, fetches
