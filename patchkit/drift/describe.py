@@ -217,7 +217,7 @@ class _Describer(Struct):
             since=intervals[-1].since,
             last_good=self._last_good(changes) if last_break is not None else None,
             broken_by=broken_by,
-            days=self._days(at_pin, broken_by, changes[-1]),
+            days=self._days(at_pin, broken_by),
             absorbed_by=intervals[-1].since if status is Status.ABSORBED else None,
             breaks=breaks,
             absorbed=tuple(self._absorbed(changes)),
@@ -293,11 +293,10 @@ class _Describer(Struct):
         rate = commits * _MONTH / max(days, 1.0)
         return Risk(commits, round(rate, 1), tuple(FileRisk(*each) for each in files))
 
-    def _days(self, at_pin: Status, broken_by: Landed | None, last: Transition) -> int | None:
-        if not at_pin.applies or (broken_by is None and _is_broken(last)):
+    def _days(self, at_pin: Status, broken_by: Landed | None) -> int | None:
+        if not at_pin.applies or broken_by is None:
             return None
-        end = broken_by.date if broken_by else self.commits[self.walk.tip].date
-        return max(0, int(_days_between(self.commits[self.pin].date, end)))
+        return max(0, int(_days_between(self.commits[self.pin].date, broken_by.date)))
 
 
 def _landed(commit: Commit, page: str | None) -> Landed:

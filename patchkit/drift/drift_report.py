@@ -254,12 +254,12 @@ class PatchDrift(Struct, frozen=True):
     that state, None where it was so from the start of the line: `explanation` says what clashes
     there. An event of its own is that it stopped applying as it is: `last_good` is the last commit
     where it did, `broken_by` the first where it did not any more; both None if it never applies, or
-    applies at the tip. `days` is for how long after the pin it applied, not counting breaks that
-    were mended. A WAITING patch fails only because those in `waits_for` do. `absorbed_by` made all
-    of it superfluous. `risk` is None where only some commits were tried. `forecast` is what a bump
-    to the tip comes to, file by file. `suspicions` are hunks that apply at the tip and perhaps
-    should not. `listed` is the manifest's line that names a patch of another repository, "" for one
-    of the project's own.
+    applies at the tip. `days` is how long after the pin `broken_by` came, None where it never
+    applied. A WAITING patch fails only because those in `waits_for` do. `absorbed_by` made all of
+    it superfluous. `risk` is None where only some commits were tried. `forecast` is what a bump to
+    the tip comes to, file by file. `suspicions` are hunks that apply at the tip and perhaps should
+    not. `listed` is the manifest's line that names a patch of another repository, "" for one of the
+    project's own.
     """
 
     name: str

@@ -231,6 +231,7 @@ def test_a_patch_that_fails_because_another_does_waits_for_it(
     one, two, three = later.patches
     assert (one.status, one.since and one.since.commit) == (Status.CONFLICTED, first)
     assert (two.status, two.waits_for) == (Status.WAITING, ("1-base.patch",))
+    assert (two.broken_by, two.days) == (None, None)
     assert (two.broken_by, two.breaks, two.explanation) == (None, (), None)
     assert three.status is Status.UNCHANGED
     one, two, three = found.patches

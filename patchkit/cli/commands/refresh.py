@@ -6,7 +6,6 @@ from typing import Annotated
 
 from patchkit.cli.command import (
     ArgumentSpec,
-    CarefulOption,
     DryRunOption,
     ForkOption,
     OptionSpec,
@@ -45,6 +44,14 @@ DiffOption = Annotated[
     bool, OptionSpec("--diff", help="Show the change of each patch, as a diff of the patches.")
 ]
 
+CarefulOption = Annotated[
+    bool,
+    OptionSpec(
+        "--no-fuzz",
+        old={"--careful": ""},
+        help="With a new pin: leave in conflict what a person would have to check.",
+    ),
+]
 RunOption = Annotated[
     bool,
     OptionSpec(
