@@ -61,20 +61,6 @@ class Problem(Struct, frozen=True):
         return f"{self.where}: {self.what}" if self.where else self.what
 
 
-class AtLine:
-    """What stands at `line` of the file `path`."""
-
-    __slots__ = ()
-
-    path: str
-    line: int
-
-    @property
-    def place(self) -> str:
-        """For messages: path:line."""
-        return f"{self.path}:{self.line}"
-
-
 class OfComponents:
     """A report on `components`, which is as bad as the worst of them."""
 

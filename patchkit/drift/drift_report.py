@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.errors import AtLine
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.guards.overrides import TargetVerdict
+from patchkit.model.names import AtLine
 from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.text import counted

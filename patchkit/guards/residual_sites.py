@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import read_plain
 from patchkit.disk.result_cache import memory_path, recall_as, remember
-from patchkit.errors import AtLine, BadInputError, Problem
+from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
@@ -29,6 +29,7 @@ from patchkit.manifest.values import Location
 from patchkit.manifest.write import flow_mapping
 from patchkit.manifest.yaml_nodes import Items, Table, decode, parse
 from patchkit.model.lint import Finding, Severity
+from patchkit.model.names import AtLine
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
 from patchkit.model.text import counted
 from patchkit.recipes.generate import recipe_of

@@ -31,6 +31,20 @@ _RESERVED = regex(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECA
 _LISTED_PART = regex(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._+~,=@%:-]*")
 
 
+class AtLine:
+    """What stands at `line` of the file `path`."""
+
+    __slots__ = ()
+
+    path: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """For messages: path:line."""
+        return f"{self.path}:{self.line}"
+
+
 def pick_patch(word: str, names: Sequence[str]) -> str:
     """The patch of a series that `word` means: a file name with or without its ending, a number
     from 1 on, or the start of one name only.

@@ -26,7 +26,7 @@ _Answer = TypeVar("_Answer")
 #: Held by whoever has Python parse. CPython counts for all threads together how deep the tree is
 #: that it makes: where a collection lets another one parse meanwhile, both counts are wrong and it
 #: raises SystemError (3.11, and others). `warnings` has one list of filters for all, too.
-PARSING = RLock()
+_PARSING = RLock()
 
 #: Ending -> what a file of that name is.
 _LANGUAGES = {
@@ -83,17 +83,23 @@ def parse_python(data: bytes | str) -> tuple[ast.Module, str]:
     return (ast.Module([], []) if problem else tree), problem
 
 
+def parse_expression(text: str) -> ast.expr | None:
+    """The syntax of an expression; None if it is none."""
+    tree, problem = _compiled(text, ast.PyCF_ONLY_AST, "eval")
+    return None if problem else tree.body
+
+
 def python_literal(text: str) -> object:
     """The value that a literal has; SyntaxError or ValueError for anything else."""
-    with PARSING:
+    with _PARSING:
         return ast.literal_eval(text)
 
 
-def _compiled(data: bytes | str, flags: int) -> tuple[Any, str]:
+def _compiled(data: bytes | str, flags: int, mode: str = "exec") -> tuple[Any, str]:
     try:
-        with PARSING, warnings.catch_warnings():
+        with _PARSING, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compile(data, "file", "exec", flags, dont_inherit=True), ""
+            return compile(data, "file", mode, flags, dont_inherit=True), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
         return None, f"cannot be parsed{line}"
@@ -157,7 +163,7 @@ def unbound_names(data: bytes) -> frozenset[str] | None:
     if _EVERYTHING.search(data):
         return None
     try:
-        with PARSING, warnings.catch_warnings():
+        with _PARSING, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # it takes bytes as `compile` does, a line that names their encoding included
             module = symtable.symtable(data, "file", "exec")  # type: ignore[arg-type]

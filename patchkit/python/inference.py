@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from patchkit.model.syntax import PARSING
+from patchkit.model.syntax import parse_expression
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Attributes, attributes_of, parameter_names
 from patchkit.python.modules import Imported, Module, Namespace, read_namespace
@@ -376,12 +376,9 @@ class Values(Struct):
         """Objects of the classes that an annotation names."""
         match node:
             case ast.Constant(value=str() as text):
-                try:
-                    with PARSING:
-                        named = ast.parse(text, mode="eval").body
-                    yield from self.annotated(module, named)
-                except (SyntaxError, ValueError, RecursionError, MemoryError):
-                    yield Unknown("an annotation")
+                named = parse_expression(text)
+                unknown = (Unknown("an annotation"),)
+                yield from unknown if named is None else self.annotated(module, named)
             case ast.Constant(value=None):
                 return
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from patchkit.errors import AtLine, BadInputError, Problem
+from patchkit.errors import BadInputError, Problem
+from patchkit.model.names import AtLine
 from patchkit.recipes.regex import matches
 from patchkit.recipes.rule import (
     HASH_COMMENTS,

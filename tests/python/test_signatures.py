@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.python.callables import CallFault, arguments_of, mismatches, signature_from
+from patchkit.python.callables import (
+    CallFault,
+    CallMismatch,
+    arguments_of,
+    mismatches,
+    signature_from,
+)
 from patchkit.python.inference import NameScope
 from patchkit.python.modules import Modules
 
@@ -56,6 +62,11 @@ def test_a_call_fits_where_python_binds_it(taken: str, passed: str) -> None:
 
 def found(taken: str, passed: str, before: str = "pass") -> tuple[CallFault, ...]:
     """Why `f(passed)` does not fit `def f(taken)`, called after some statements."""
+    return tuple(each.misfit for each in reasons(taken, passed, before))
+
+
+def reasons(taken: str, passed: str, before: str = "pass") -> tuple[CallMismatch, ...]:
+    """The same, with the words."""
     function = ast.parse(f"def f({taken}): pass").body[0]
     assert isinstance(function, ast.FunctionDef)
     lines = before.replace("\n", "\n    ")
@@ -71,9 +82,22 @@ def found(taken: str, passed: str, before: str = "pass") -> tuple[CallFault, ...
         if isinstance(each, ast.Call) and getattr(each.func, "id", "") == "f"
     )
     scope = NameScope(module, around, None, NameScope(module))
-    return tuple(
-        each.misfit for each in mismatches(signature_from(function.args), arguments_of(call, scope))
-    )
+    return mismatches(signature_from(function.args), arguments_of(call, scope))
+
+
+@pytest.mark.parametrize(
+    ("taken", "passed", "told"),
+    [
+        ("a", "1, 2", "takes 1 positional argument, is given 2"),
+        ("", "1", "takes 0 positional arguments, is given 1"),
+        ("a, b, c", "1", "needs b, c"),
+        ("a", "1, a=1", "is given a by position and by name"),
+        ("a", "1, z=1", "takes no argument z"),
+        ("a, b", "b, a", "b is passed as a, a is passed as b"),
+    ],
+)
+def test_a_misfit_is_told_in_words(taken: str, passed: str, told: str) -> None:
+    assert [each.text for each in reasons(taken, passed)] == [told]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from enum import Enum
 
 from msgspec import Struct
 
-from patchkit.errors import AtLine
 from patchkit.manifest.values import AbsentTarget, DeclaredCall
 from patchkit.model.lint import Finding, Severity
+from patchkit.model.names import AtLine
 from patchkit.model.text import listed
 
 

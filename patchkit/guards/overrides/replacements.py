@@ -12,7 +12,8 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from patchkit.errors import AtLine, BadInputError, Problem
+from patchkit.errors import BadInputError, Problem
+from patchkit.model.names import AtLine
 from patchkit.model.syntax import python_literal
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.evaluate import Evaluator
