@@ -271,6 +271,14 @@ class Session:
             raise UsageError(what, hint=f"name one with -c: {have}")
         return found
 
+    def component_with(self, *patches: str) -> Component:
+        """The component; where nothing says which, the only one whose series has all of these."""
+        if not self._names and self.here is None:
+            owners = (set(self._owners(each, [self.manifest])) for each in patches)
+            if len(having := set[str].intersection(*owners)) == 1:
+                self._names = [*having]
+        return self.component
+
     @property
     def here(self) -> Component | None:
         """The component whose checkout this folder is in."""

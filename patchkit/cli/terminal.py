@@ -95,9 +95,16 @@ def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) ->
     return lines
 
 
+#: A command, which is typed or copied as a whole; spaces; any other word.
+_WORD = re.compile(
+    r"[^ `]*`[^`]+`[^ ]*|patchkit [a-z]+(?: [^ -][^ ]*)*(?: -[^ ]+(?: [^ -][^ ]*)?)+"
+    r"|(?:git|sed) -[^ ]+(?: [^ ]+)*| +|[^ ]+"
+)
+
+
 def fold(line: Line, space: int, hang: int) -> list[list[Piece]]:
-    """The line in as many as it takes to fit `space` columns; broken at spaces only, so that names
-    and commands stay whole, with `hang` columns before each that follows.
+    """The line in as many as it takes to fit `space` columns; broken at spaces only, and not in a
+    command, with `hang` columns before each that follows.
     """
     lines: list[list[Piece]] = [[]]
     used = 0
@@ -116,7 +123,7 @@ def _words(line: Line) -> Iterator[list[Piece]]:
     """The words of a line and the spaces between; a word may be of pieces: a path and its colon."""
     word: list[Piece] = []
     for piece in pieces(line):
-        for part in re.findall(r" +|[^ ]+", clean(_text(piece))):
+        for part in _WORD.findall(clean(_text(piece))):
             if word and " " in (part[0], _text(word[-1])[0]):
                 yield word
                 word = []
@@ -367,7 +374,7 @@ class Terminal:
         if width(line) <= space:
             return [line]
         text = "".join(_text(piece) for piece in pieces(line))
-        longest = max(map(len, text.split()), default=0)
+        longest = max(map(width, _words(line)), default=0)
         if hang is None or hang > space // 2 or hang + longest > space:
             hang = len(text) - len(text.lstrip()) + 4
         return fold(line, space, hang)

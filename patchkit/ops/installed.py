@@ -164,7 +164,9 @@ def reverse_into(
         and (not components or each.layer.component in components)
     ]
     if not chosen:
-        have = ", ".join(each.layer.title for each in receipts) or "none"
+        if not receipts:
+            raise UsageError(f"{folder} has no receipt: nothing is patched there")
+        have = ", ".join(each.layer.title for each in receipts)
         raise UsageError(f"{folder} has no receipt of that", hint=f"there are: {have}")
     found = []
     for each in chosen:

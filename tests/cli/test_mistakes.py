@@ -65,7 +65,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("apply app,tools", "app,tools: no such component", "words of their own: app tools"),
         ("apply help", "help: no such component", "add --help"),
         ("apply workspace/ap", "workspace/ap: no such component", "did you mean app?"),
-        ("drop fix-two", "demo.yaml has several components", "name one with -c: app, tools"),
+        ("drop 1", "demo.yaml has several components", "name one with -c: app, tools"),
         ("refresh --patch fix-tow", "fix-tow: no such patch", "did you mean fix-two.patch?"),
     ],
 )
@@ -98,3 +98,13 @@ def test_a_path_of_a_checkout_means_its_component(two: Project) -> None:
 
 def _names(report: Any) -> list[str]:
     return [each["name"] for each in report["components"]]
+
+
+@pytest.mark.slow
+def test_a_patch_says_which_component_is_meant(two: Project, upstream: Upstream) -> None:
+    assert "is off the series" in run("drop", "fix-two", "--dry-run", cwd=two.root).ok().out
+    assert "Because." in run("show", "fix-two.patch", cwd=two.root).ok().out
+    two.series("tools", {"fix-two.patch": b"", "own.patch": b""})
+    ran = run("fold", "own", "--into", "fix-two", "--dry-run", cwd=two.root)
+    assert "failed  tools" in ran.out  # the one that has both
+    assert "several components" in run("show", "fix-two", cwd=two.root).err

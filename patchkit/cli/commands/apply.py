@@ -114,8 +114,10 @@ def apply(
     it.
     """
     if into is not None or reverse:
-        if into is None or force or update_lock:
-            raise UsageError("--reverse needs --into DIR; --force and --update-lock do without it")
+        if into is None:
+            raise UsageError("--reverse is about installed packages: it needs --into DIR")
+        if force or update_lock:
+            raise UsageError("--into goes without --force and --update-lock")
         accepted = [Path(each).as_posix() for each in accept_differing or ()]
         return _into(session, into, accepted, reverse=reverse, dry_run=dry_run)
     if accept_differing:
@@ -315,7 +317,7 @@ def _print_next(terminal: Terminal, report: ApplyReport) -> None:
     if report.lock_written:
         terminal.say(f"wrote {near(report.lock)}")
     if report.dry_run:
-        terminal.say("dry run: nothing was written")
+        terminal.say("a dry run: nothing was written")
         if report.exit_code is ExitCode.OK:
             names = "".join(f" {each.name}" for each in report.components)
             terminal.hint(f"do it with: patchkit apply -m {report.manifest}{names}")

@@ -148,7 +148,7 @@ def render_into(terminal: Terminal, report: IntoReport) -> None:
         for problem in each.problems:
             terminal.problem(problem)
     if report.dry_run:
-        terminal.say("dry run: nothing was written")
+        terminal.say("a dry run: nothing was written")
     elif report.exit_code is not ExitCode.OK:
         terminal.say("nothing was written")
 

@@ -272,6 +272,7 @@ class Reviewing:
             self._session.terminal.document(text)
         else:
             replace_file(Path(place), (text.rstrip("\n") + "\n").encode(), named=True)
+            self._session.terminal.say(f"wrote {place}")
 
 
 def _last(session: Session) -> BumpReport:

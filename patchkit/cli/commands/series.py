@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import ArgumentSpec, DryRunOption, ForkOption, OptionSpec, command
@@ -54,7 +55,8 @@ def edit(
 
     if message is None:
         patch, message = _typed(session, patch)
-    return _change(session, "edit", EditMessage(patch, message), fork=fork, dry_run=dry_run)
+    wanted = EditMessage(patch, message)
+    return _change(session, "edit", [patch], wanted, fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -77,7 +79,7 @@ def rename(
     """
     from patchkit.refresh.series_edits import RenamePatch
 
-    return _change(session, "rename", RenamePatch(patch, name), fork=fork, dry_run=dry_run)
+    return _change(session, "rename", [patch], RenamePatch(patch, name), fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -104,7 +106,9 @@ def drop(
     """
     from patchkit.refresh.series_edits import DropPatches
 
-    return _change(session, "drop", DropPatches(tuple(patches)), fork=fork, dry_run=dry_run)
+    return _change(
+        session, "drop", patches, DropPatches(tuple(patches)), fork=fork, dry_run=dry_run
+    )
 
 
 @command(
@@ -144,7 +148,7 @@ def move(
             hint="`patchkit log` lists the patches, in order",
         )
     wanted = MovePatch(patch, before, after, to)
-    return _change(session, "move", wanted, fork=fork, dry_run=dry_run)
+    return _change(session, "move", [patch], wanted, fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -174,7 +178,7 @@ def fold(
     from patchkit.refresh.series_edits import FoldPatches
 
     wanted = FoldPatches(tuple(patches), into, message)
-    return _change(session, "fold", wanted, fork=fork, dry_run=dry_run)
+    return _change(session, "fold", [*patches, into], wanted, fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -232,7 +236,7 @@ def split(
         raise UsageError("split: --staged goes without --file and --hunk")
     hunks = tuple(_hunk(each) for each in hunk or ())
     wanted = SplitPatch(patch, new, message, tuple(file or ()), hunks, staged)
-    return _change(session, "split", wanted, fork=fork, dry_run=dry_run)
+    return _change(session, "split", [patch], wanted, fork=fork, dry_run=dry_run)
 
 
 def _hunk(text: str) -> tuple[str, int]:
@@ -247,7 +251,7 @@ def _typed(session: Session, patch: str) -> tuple[str, str]:
     from patchkit.gitcmd.process import edit_text
     from patchkit.ops.refresh import patch_message
 
-    manifest, component = session.manifest, session.component
+    manifest, component = session.manifest, session.component_with(patch)
     with session.progress() as progress:
         name, before = patch_message(manifest, component, patch, session.store, progress)
     after = edit_text(manifest.root, before.strip("\n") + "\n", f"{name}.txt")
@@ -257,7 +261,13 @@ def _typed(session: Session, patch: str) -> tuple[str, str]:
 
 
 def _change(
-    session: Session, name: str, wanted: SeriesEdit, *, fork: bool, dry_run: bool
+    session: Session,
+    name: str,
+    patches: Sequence[str],
+    wanted: SeriesEdit,
+    *,
+    fork: bool,
+    dry_run: bool,
 ) -> ExitCode:
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.ops.refresh import edit_series
@@ -266,7 +276,7 @@ def _change(
     with session.progress() as progress:
         report = edit_series(
             session.manifest,
-            session.component,
+            session.component_with(*patches),
             wanted,
             store=session.store,
             workspace=session.workspace,

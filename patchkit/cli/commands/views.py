@@ -202,7 +202,7 @@ def show(
     with session.progress() as progress:
         shown = show_change(
             session.manifest,
-            session.component,
+            session.component_with(what),
             what,
             workspace=session.workspace,
             store=session.store,

@@ -493,7 +493,7 @@ def _words(region: Region) -> RegionResolution | None:
     merged = merge_words(region.base, region.upstream, region.patch)
     if merged is None:
         return None
-    detail = "both sides change other words of the same lines"
+    detail = "both sides change different words of the same lines"
     return RegionResolution(Rule.WORDS, _edit(region, merged), detail)
 
 

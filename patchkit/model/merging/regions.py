@@ -146,7 +146,7 @@ class Rule(str, Enum):
     CONTAINED = "contained"  # upstream has these lines already
     CONTAINS = "contains"  # upstream made a part of the change here, and nothing else
     MOVED = "moved"  # upstream moved the surroundings elsewhere in the file
-    WORDS = "words"  # both sides change other words of the same lines
+    WORDS = "words"  # both sides change different words of the same lines
 
 
 class Doubt(str, Enum):
