@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import struct
 import subprocess
 import tempfile
 from dataclasses import replace
@@ -12,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.commands import run, run_process
+from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden
+from tests.support.kept import _look, _rows, _without_stat, run_or_recall
 from tests.support.laws import share
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import (
     Files,
     Submodule,
@@ -107,6 +110,59 @@ def test_in_process_and_as_a_process_are_the_same() -> None:
     assert inside == outside
     assert inside.code == 2
     assert inside.err.startswith("error: vershun: no such command\n")
+
+
+def test_what_is_recalled_is_what_was_made(tmp_path: Path) -> None:
+    work, calls = tmp_path / "project", 0
+
+    def change() -> Ran:
+        nonlocal calls
+        calls += 1
+        git_in(work, "init", "-q")
+        (work / "was-folder/file").unlink()
+        (work / "was-folder").rmdir()
+        (work / "was-folder").write_text("a file\n")
+        (work / "was-file").unlink()
+        (work / "was-file/below").mkdir(parents=True, mode=0o700)
+        (work / "was-file/below/run").write_text("run\n")
+        (work / "was-file/below/run").chmod(0o777)
+        (work / "gone").unlink()
+        (work / "shut").chmod(0o700)
+        (work / "link").symlink_to("nowhere")
+        git_in(work, "add", "--all")
+        (work / "link").unlink()
+        (work / "was-folder").write_text("another file\n")
+        return run("version")
+
+    def begin_and_look() -> dict[str, tuple[int, bytes | None]]:
+        work.mkdir()
+        write_files(work, {"gone": "", "was-file": "", "was-folder/file": "", "shut/in": "stays"})
+        run_or_recall(change, ("a test",), work)
+        found = _look(tmp_path)
+        index = found[f"{work}/.git/index"][1]
+        assert index is not None
+        unedited = [os.fsdecode(path) for at, path in _rows(index) if _says_so(index, at, path)]
+        assert unedited == ["shut/in", "was-file/below/run"]
+        git_in(work, "fsck")
+        assert (
+            git_in(work, "status", "--short")
+            == b"AD link\nA  shut/in\nA  was-file/below/run\nAM was-folder\n"
+        )
+        found[f"{work}/.git/index"] = 0, _without_stat(index)
+        shutil.rmtree(work)
+        return found
+
+    def _says_so(index: bytes, at: int, path: bytes) -> bool:
+        try:
+            now = (work / os.fsdecode(path)).stat()
+        except OSError:
+            return False
+        (inode,) = struct.unpack_from(">I", index, at + 20)
+        (size,) = struct.unpack_from(">I", index, at + 36)
+        return (inode, size) == (now.st_ino & 0xFFFFFFFF, now.st_size)
+
+    assert begin_and_look() == begin_and_look()
+    assert calls == 1
 
 
 def test_golden_takes_out_what_changes(tmp_path: Path, golden: Golden) -> None:

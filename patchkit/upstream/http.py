@@ -15,8 +15,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from hashlib import sha256
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
@@ -140,35 +141,53 @@ class Http:
         return opener.open(request, timeout=self._access.timeout)
 
     def _opener(self, host: str) -> urllib.request.OpenerDirector:
-        """What opens URLs of `host`; kept, because reading the authorities takes a while."""
+        """What opens URLs of `host`."""
         if host not in self._openers:
             proxy = self._access.proxy
             proxies = {"http": proxy, "https": proxy} if proxy else None
             self._openers[host] = urllib.request.build_opener(
                 urllib.request.ProxyHandler(proxies),
-                urllib.request.HTTPSHandler(context=self._context(host)),
+                _Https(self._access, host),
                 _NoRedirects,
             )
         return self._openers[host]
 
-    def _context(self, host: str) -> ssl.SSLContext:
-        authorities, own = self._access.certificates, self._access.client_certificate
+
+class _Https(urllib.request.HTTPSHandler):
+    """Asks for certificates as `access` says for a host; reads the authorities when it has to."""
+
+    def __init__(self, access: Access, host: str) -> None:
+        # from Python 3.12 on, HTTPSHandler's own makes a context that nobody needs
+        urllib.request.AbstractHTTPHandler.__init__(self)
+        self._access, self._host = access, host
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        access, host = self._access, self._host
+        authorities, own = access.certificates, access.client_certificate
+        trusted = not access.trusted.isdisjoint((host, host.partition(":")[0]))
         try:
-            is_folder = Path(authorities).is_dir() if authorities else False
-            context = ssl.create_default_context(
-                cafile=authorities if authorities and not is_folder else None,
-                capath=authorities if is_folder else None,
-            )
-            if own:
-                context.load_cert_chain(own)
+            context = _context(authorities, own, trusted)
         except OSError as error:
             files = " or ".join(each for each in (authorities, own) if each)
             what = f"the certificates in {files} cannot be read: {_words(error)}"
             raise HttpError(f"https://{host}/", what, hint="correct pip's configuration") from error
-        if {host, host.partition(":")[0]} & self._access.trusted:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
+        return self.do_open(HTTPSConnection, req, context=context)
+
+
+@cache
+def _context(authorities: str, own: str, trusted: bool) -> ssl.SSLContext:
+    """One for all hosts: to read the authorities takes 45 ms, as long as a short command."""
+    is_folder = Path(authorities).is_dir() if authorities else False
+    context = ssl.create_default_context(
+        cafile=authorities if authorities and not is_folder else None,
+        capath=authorities if is_folder else None,
+    )
+    if own:
+        context.load_cert_chain(own)
+    if trusted:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -5,7 +5,7 @@ leaves follows from what is below that folder, the command line and the environm
 of these it is kept in memory, and whoever begins so again gets the difference.
 
 Invariant: the digest is of all that is below the folder but for what an index knows of files on
-disk, which git looks up again.
+disk. That is written anew for the files that it knew as unedited, and git looks at the others.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_IMODE, S_ISDIR, S_ISLNK
 
 from tests.support.commands import Ran
 
@@ -24,14 +24,17 @@ from tests.support.commands import Ran
 _Node = tuple[int, bytes | None]
 _Nodes = dict[str, _Node]
 _NOT_ASKED = ("PYTEST", "COVERAGE")
+_INDEX = "/.git/index"
 
 
 @dataclass(frozen=True)
 class _Left:
-    """What a command said and changed; None: it is gone."""
+    """What a command said and changed."""
 
     ran: Ran
-    changes: Mapping[str, _Node | None]
+    removed: Sequence[str]  # what is gone, or another file; what is in a folder comes before it
+    made: Mapping[str, _Node]  # what is new; a folder comes before what is in it
+    unedited: Mapping[str, Sequence[tuple[int, str]]]  # index -> its rows, and their files
 
 
 _kept: dict[str, _Left] = {}
@@ -46,13 +49,20 @@ def run_or_recall(run: Callable[[], Ran], argv: tuple[str, ...], cwd: Path) -> R
     key = _digest(before, argv, cwd)
     left = _kept.get(key)
     if left is not None:
-        _put(left.changes)
+        _put(left)
         return left.ran
     ran = run()
     after = _look(root)
-    changed = {path: node for path, node in after.items() if before.get(path) != node}
-    _kept[key] = _Left(ran, {**changed, **dict.fromkeys(before.keys() - after.keys())})
+    made = {path: after[path] for path in sorted(after) if before.get(path) != after[path]}
+    removed = [path for path in sorted(before, reverse=True) if _gives_way(before, after, path)]
+    indexes = [path for path in made if path.endswith(_INDEX)]
+    _kept[key] = _Left(ran, removed, made, {path: _unedited(path) for path in indexes})
     return ran
+
+
+def _gives_way(before: _Nodes, after: _Nodes, path: str) -> bool:
+    old, new = before[path], after.get(path)
+    return old != new and not (new and S_ISDIR(old[0]) and S_ISDIR(new[0]))
 
 
 def _look(root: Path) -> _Nodes:
@@ -65,20 +75,19 @@ def _look(root: Path) -> _Nodes:
                 mode = entry.stat(follow_symlinks=False).st_mode
                 data: bytes | None = None
                 if entry.is_symlink():
-                    data = os.fsencode(Path(entry.path).readlink())
+                    data = os.fsencode(os.readlink(entry.path))
                 elif entry.is_dir():
                     folders.append(entry.path)
                 elif entry.is_file():
-                    data = Path(entry.path).read_bytes()
+                    with open(entry.path, "rb", buffering=0) as file:
+                        data = file.read()
                 found[entry.path] = mode, data
     return found
 
 
 def _digest(nodes: _Nodes, argv: tuple[str, ...], cwd: Path) -> str:
-    mask = os.umask(0o022)
-    os.umask(mask)
     environment = sorted(row for row in os.environ.items() if not row[0].startswith(_NOT_ASKED))
-    summed = hashlib.sha256(repr((argv, cwd, mask, environment)).encode())
+    summed = hashlib.sha256(repr((argv, cwd, _umask(), environment)).encode())
     for path in sorted(nodes):
         mode, data = nodes[path]
         seen = _without_stat(data) if data and data.startswith(b"DIRC") else data
@@ -87,54 +96,95 @@ def _digest(nodes: _Nodes, argv: tuple[str, ...], cwd: Path) -> str:
     return summed.hexdigest()
 
 
-def _without_stat(index: bytes) -> bytes:
-    """An index less what it knows of files on disk, and its checksum."""
-    data = bytearray(index[:-20])
-    version, count = struct.unpack_from(">2I", data, 4)
-    at = 12
-    for _ in range(count if version == 2 else 0):
-        data[at : at + 24] = bytes(24)
-        data[at + 28 : at + 40] = bytes(12)
-        end = data.index(b"\0", at + 62)
-        at += (end - at) // 8 * 8 + 8
-    return bytes(data)
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
-def _put(changes: Mapping[str, _Node | None]) -> None:
-    for path in sorted((path for path, node in changes.items() if node is None), reverse=True):
+def _put(left: _Left) -> None:
+    for path in left.removed:
         _remove(path)
-    for path in sorted(changes):
-        node = changes[path]
-        if node is not None:
-            _make(path, *node)
-    for path in changes:
-        if path.endswith("/.git/index"):  # its rows know other files
-            refresh = ["git", "update-index", "-q", "--unmerged", "--really-refresh"]
-            folder = path.removesuffix("/.git/index")
-            subprocess.run(refresh, cwd=folder, stdout=subprocess.DEVNULL, check=False)
-
-
-def _is_folder(place: Path) -> bool:
-    return place.is_dir() and not place.is_symlink()
+    mask = _umask()
+    for path, (mode, data) in left.made.items():
+        if path not in left.unedited:
+            _make(path, mode, data, mask)
+    for path, rows in left.unedited.items():
+        mode, data = left.made[path]
+        _make(path, mode, _with_stat(data or b"", rows), mask)
 
 
 def _remove(path: str) -> None:
-    place = Path(path)
-    if _is_folder(place):
-        place.rmdir()
-    else:
-        place.unlink(missing_ok=True)
+    try:
+        os.unlink(path)
+    except (IsADirectoryError, PermissionError):
+        os.rmdir(path)
 
 
-def _make(path: str, mode: int, data: bytes | None) -> None:
-    place = Path(path)
-    if data is not None or not _is_folder(place):
-        _remove(path)
-    if mode & 0o170000 == 0o120000:
-        place.symlink_to(os.fsdecode(data or b""))
+def _make(path: str, mode: int, data: bytes | None, mask: int) -> None:
+    if S_ISLNK(mode):
+        os.symlink(data or b"", os.fsencode(path))
         return
-    if data is None:
-        place.mkdir(exist_ok=True)
+    given = S_IMODE(mode)
+    if data is not None:
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, given)
+        with open(made, "wb", buffering=0) as file:
+            file.write(data)
+    elif os.path.isdir(path):
+        mask = 0o777  # only its mode is another one
     else:
-        place.write_bytes(data)
-    place.chmod(mode & 0o7777)
+        os.mkdir(path, given)
+    if given & (mask | 0o7000):
+        os.chmod(path, given)
+
+
+# An index: a head of 12 bytes, rows of 62 bytes and a path, filled up with zeros to eights, and
+# more that is not for us; a checksum of it all at the end. A row begins with what git knows the
+# file by: ctime, mtime, device, inode, mode, owner, group, size.
+
+
+def _rows(index: bytes) -> Iterator[tuple[int, bytes]]:
+    """Start and path of each row of an index of version 2."""
+    version, count = struct.unpack_from(">2I", index, 4)
+    at = 12
+    for _ in range(count if version == 2 else 0):
+        end = index.index(b"\0", at + 62)
+        yield at, index[at + 62 : end]
+        at += (end - at) // 8 * 8 + 8
+
+
+def _without_stat(index: bytes) -> bytes:
+    """An index less what it knows of files on disk, and its checksum."""
+    data = bytearray(index[:-20])
+    for at, _ in _rows(index):
+        data[at : at + 24] = bytes(24)
+        data[at + 28 : at + 40] = bytes(12)
+    return bytes(data)
+
+
+def _unedited(index: str) -> list[tuple[int, str]]:
+    """The rows that say of a file on disk what it is, with the file."""
+    with open(index, "rb") as file:
+        data = file.read()
+    checkout = index.removesuffix(_INDEX)
+    placed = [(at, os.path.join(checkout, os.fsdecode(path))) for at, path in _rows(data)]
+    return [(at, path) for at, path in placed if data[at : at + 40] == _stat(data, at, path)]
+
+
+def _with_stat(index: bytes, rows: Sequence[tuple[int, str]]) -> bytes:
+    data = bytearray(index[:-20])
+    for at, path in rows:
+        data[at : at + 40] = _stat(index, at, path)
+    return bytes(data + hashlib.sha1(data).digest())
+
+
+def _stat(index: bytes, at: int, path: str) -> bytes:
+    """What the row at `at` has to say of a file on disk."""
+    try:
+        now = os.lstat(path)
+    except OSError:
+        return b""
+    times = (*divmod(now.st_ctime_ns, 10**9), *divmod(now.st_mtime_ns, 10**9))
+    place, owner = (now.st_dev, now.st_ino), (now.st_uid, now.st_gid, now.st_size)
+    (mode,) = struct.unpack_from(">I", index, at + 24)
+    return struct.pack(">10I", *(each & 0xFFFFFFFF for each in (*times, *place, mode, *owner)))

@@ -140,3 +140,9 @@ def test_a_file(tmp_path: Path) -> None:
     with pytest.raises(HttpError) as caught:
         Http().page((tmp_path / "gone").as_uri())
     assert caught.value.status == 404
+
+
+def test_no_certificate_is_read_for_what_needs_none(server: HttpServer) -> None:
+    server.replies["/p"] = Reply(b"here")
+
+    assert Http(Access(certificates="/nothing.pem")).page(server.url + "/p").body == b"here"
