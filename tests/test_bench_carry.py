@@ -23,7 +23,7 @@ from bench.carry.grading import (
     languages,
 )
 from bench.carry.mine import main as mine_cases
-from bench.carry.run import Tally, has_most
+from bench.carry.run import Tally, has_most, main
 from bench.carry.strategies import careful, patchkit, strategies
 from patchkit.gitcmd.repository import init_repository
 from patchkit.model.mail import parse_patch
@@ -68,7 +68,9 @@ def test_languages_are_told_by_endings() -> None:
     assert languages(found) == ["all", "Python", "C", "C++", "shell", "YAML", "others"]
 
 
-def test_a_case_is_carried_and_graded(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_case_is_carried_and_graded(
+    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     mirror = tmp_path / "mirrors" / "some+where"
     mirror.mkdir(parents=True)
     base = upstream.commit({"f": BASE})
@@ -85,7 +87,7 @@ def test_a_case_is_carried_and_graded(upstream: Upstream, tmp_path: Path) -> Non
     cases = tmp_path / "cases.json"
     mirrors = {"x": "some+where", "y": "no+where"}
     cases.write_text(json.dumps({"mirrors": mirrors, "cases": [listed, gone]}))
-    case, missing = read_cases(cases, tmp_path / "mirrors", tmp_path / "work", "hard")
+    case, missing = read_cases(cases, [tmp_path / "mirrors"], tmp_path / "work", "hard")
     assert isinstance(case, Case)
     assert missing == "y: no clone of no+where"
     tally = Tally()
@@ -99,6 +101,18 @@ def test_a_case_is_carried_and_graded(upstream: Upstream, tmp_path: Path) -> Non
         strategy = strategies()[name]
         assert isinstance(strategy, str) or strategy(case).files == {}
     case.reader.close()
+    # all ways in one run, with what became of each file; the first folder has no such clone
+    folders = [str(tmp_path), str(tmp_path / "mirrors")]
+    files = tmp_path / "files.json"
+    words = [str(cases), "--mirrors", *folders, "--subset", "each", "--files", str(files)]
+    main([*words, "--strategy", "patchkit", "--strategy", "git apply"])
+    skipped, head, _, table = capsys.readouterr().out.splitlines()
+    assert skipped == f"skipped: {missing}"
+    assert head.startswith("|  | files | patchkit | order |")
+    assert table == "| cases, hard | 1 | 100.0% | 0.0% | 0.0% | 0.0% | 0.0% | 0.0% (0.0%) |"
+    (one,) = json.loads(files.read_text())
+    assert one["grades"] == {"patchkit": "right", "git apply": "conflict"}
+    assert one["flagged"]
 
 
 def test_cases_are_mined_from_a_history(
@@ -137,7 +151,7 @@ def test_cases_are_mined_from_a_history(
     cases = tmp_path / "cases.json"
     cases.write_text(json.dumps(mined))
     tally = Tally()
-    for case in read_cases(cases, tmp_path, tmp_path / "work", "any"):
+    for case in read_cases(cases, [tmp_path], tmp_path / "work", "any"):
         assert isinstance(case, Case)
         tally.add(case, patchkit(case), 1.0)
     assert [each.grade for each in tally.files] == [Grade.RIGHT] * 4
@@ -177,7 +191,7 @@ def test_a_merge_into_the_branch_is_told_from_one_into_upstream(
         mine_cases(["some/where", "--mirrors", str(tmp_path), "--kind", "merges", f"--seed={seed}"])
         cases.write_text(capsys.readouterr().out)
         tally = Tally()
-        for case in read_cases(cases, tmp_path, tmp_path / f"work{seed}", "hard"):
+        for case in read_cases(cases, [tmp_path], tmp_path / f"work{seed}", "hard"):
             assert isinstance(case, Case)
             found.append(case.merges)
             tally.add(case, patchkit(case), 1.0)
@@ -261,7 +275,7 @@ def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
     listed_cases.write_text(json.dumps({"mirrors": {"x": "debian+x"}, "cases": cases}))
     tally, others = Tally(), Tally()
     gnu = strategies()["patch, fuzz 2"]
-    for case in read_cases(listed_cases, tmp_path, tmp_path / "work", "whole"):
+    for case in read_cases(listed_cases, [tmp_path], tmp_path / "work", "whole"):
         assert isinstance(case, Case)
         tally.add(case, patchkit(case), 1.0)
         if not isinstance(gnu, str):

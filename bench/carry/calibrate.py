@@ -119,7 +119,7 @@ def said(steps: Steps, score: float) -> float:
 def read_scored(path: Path, mirrors: Path) -> Iterator[Scored]:
     """The merged files of a case file; its name is that of the history."""
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as work:
-        for case in read_cases(path, mirrors, Path(work), "any"):
+        for case in read_cases(path, [mirrors], Path(work), "any"):
             if isinstance(case, Case):
                 yield from _scored(path.stem, case)
 
@@ -169,9 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--test", type=Path, nargs="*", default=[], help="of other histories")
     parser.add_argument("--mirrors", type=Path, required=True, help="bare clones OWNER+NAME/repo")
     options = parser.parse_args(arguments)
-    mirrors = options.mirrors.resolve()
     files, others = (
-        [each for path in paths for each in read_scored(path, mirrors)]
+        [each for path in paths for each in read_scored(path, options.mirrors)]
         for paths in (options.fit, options.test)
     )
     tables = tables_of(files)

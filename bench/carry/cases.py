@@ -8,7 +8,7 @@ and the new patch file that the project's maintainers made of it, null if they g
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha1
@@ -74,14 +74,15 @@ class Case:
 class Clones:
     """Scratch repositories that borrow the objects of bare clones, DIR/OWNER+NAME/repo."""
 
-    def __init__(self, mirrors: Path, work: Path, names: Mapping[str, str]) -> None:
+    def __init__(self, mirrors: Sequence[Path], work: Path, names: Mapping[str, str]) -> None:
         self._mirrors, self._work, self._names = mirrors, work, names
         self._open: dict[str, tuple[Repository, ObjectReader]] = {}
 
     def open(self, name: str) -> tuple[Repository, ObjectReader] | None:
         """The scratch repository of a clone; None if the clone is not there."""
-        clone = self._mirrors / self._names[name] / "repo"
-        if not (clone / "objects").is_dir():
+        clones = (each.resolve() / self._names[name] / "repo" for each in self._mirrors)
+        clone = next((each for each in clones if (each / "objects").is_dir()), None)
+        if clone is None:
             return None
         if name not in self._open:
             repository = init_repository(self._work / name)
@@ -101,8 +102,13 @@ class Clones:
         self._open[name][1].close()
 
 
-def read_cases(path: Path, mirrors: Path, work: Path, subset: str) -> Iterator[Case | str]:
-    """Every case of a file that has files of the subset; a sentence for one that can't be had."""
+def read_cases(
+    path: Path, mirrors: Sequence[Path], work: Path, subset: str
+) -> Iterator[Case | str]:
+    """Every case of a file that has files of the subset; a sentence for one that can't be had.
+
+    `mirrors`: folders with clones, of which the first that has one counts.
+    """
     listed = json.loads(path.read_text())
     clones = Clones(mirrors, work, listed["mirrors"])
     try:

@@ -4,6 +4,10 @@ For each strategy and each language: what it carried, how much of that is right,
 order that need not matter, or wrong, what it left in conflict, and the time. Of ours also how much
 was flagged for review, and wrong without a flag.
 
+`--subset each` is the table of docs/carry.md: every file whose change stayed the same, ours beside
+the other programs, with a row for each set of cases. A set is all files of cases whose names begin
+alike, up to a hyphen (git-merges.json, git-reverts.json), and one of the other subsets.
+
 `--subset whole` grades all files of each patch, also those that the maintainers reworked or
 dropped, and then the patch as a whole. `--calibration` tells how often what we are so sure of is
 right, its lines and its bytes: by bands, and by the reasons that are given.
@@ -12,13 +16,14 @@ right, its lines and its bytes: by bands, and by the reasons that are given.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,7 +38,7 @@ from bench.carry.grading import (
     language,
     languages,
 )
-from bench.carry.strategies import PROPOSALS, Answer, Strategy, strategies
+from bench.carry.strategies import COMPARED, PROPOSALS, Answer, Strategy, strategies
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import FileResult, Status
@@ -41,6 +46,7 @@ from patchkit.model.patch import Hunk
 from patchkit.model.tree import Tree
 
 _STEPS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
+_EACH = ("bumps", "trivial", "hard", "easy")  # the subsets of files whose change stayed the same
 _FEW = 10  # files: a share of less says nothing
 # What differs from case to case in a reason: places, commits, names.
 _PLACE = re.compile(r"^line \d+: |\s*\(.*\)|:.*$|\b\d+\b|'.*?'")
@@ -50,6 +56,8 @@ _PLACE = re.compile(r"^line \d+: |\s*\(.*\)|:.*$|\b\d+\b|'.*?'")
 class Graded:
     """One file of a case as a strategy has it; `outcome` is what ours says of it."""
 
+    case: str
+    path: str
     language: str
     kept: Kept
     again: bool
@@ -95,33 +103,48 @@ class Tally:
         return [each for patch in self.patches for each in patch if not each.again]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", type=Path, nargs="+", help="case files")
-    parser.add_argument("--mirrors", type=Path, required=True, help="bare clones OWNER+NAME/repo")
     parser.add_argument(
-        "--subset", default="", help="bumps, trivial; hard, easy; moved; any, whole"
+        "--mirrors",
+        type=Path,
+        nargs="+",
+        required=True,
+        help="folders of bare clones, OWNER+NAME/repo",
+    )
+    parser.add_argument(
+        "--subset", default="", help="bumps, trivial; hard, easy; each; moved; any, whole"
     )
     parser.add_argument("--strategy", action="append", help="only this one; may be repeated")
     parser.add_argument("--half", choices=("develop", "validate"), help="only half of the cases")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th case")
     parser.add_argument("--calibration", action="store_true", help="how right we are when so sure")
-    options = parser.parse_args()
-    names = options.strategy or ([PROPOSALS] if options.calibration else None)
-    chosen = _chosen(names)
+    parser.add_argument("--files", type=Path, help="write there what became of each file, as JSON")
+    options = parser.parse_args(arguments)
     subset = options.subset or ("bumps" if "bump" in options.cases[0].name else "hard")
-    tallies = {name: Tally() for name in chosen}
+    names = options.strategy or ([PROPOSALS] if options.calibration else None)
+    chosen = _chosen(names or (COMPARED if subset == "each" else None))
+    sets: defaultdict[str, dict[str, Tally]] = defaultdict(
+        lambda: {name: Tally() for name in chosen}
+    )
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as work:
-        cases = (
-            read_cases(path, options.mirrors.resolve(), Path(work), subset)
-            for path in options.cases
-        )
-        for case in _picked(chain.from_iterable(cases), options.half, options.every):
-            for name, strategy in chosen.items():
-                start = time.perf_counter()
-                answer = strategy(case)
-                tallies[name].add(case, answer, time.perf_counter() - start)
+        read = product(options.cases, _EACH if subset == "each" else (subset,))
+        for number, (path, one) in enumerate(read):
+            name = f"{path.stem.partition('-')[0]}, {one}" if subset == "each" else subset
+            cases = read_cases(path, options.mirrors, Path(work, str(number)), one)
+            for case in _picked(cases, options.half, options.every):
+                for strategy, tally in sets[name].items():
+                    start = time.perf_counter()
+                    answer = chosen[strategy](case)
+                    tally.add(case, answer, time.perf_counter() - start)
+    if options.files:
+        options.files.write_text(json.dumps(list(_each_file(sets)), indent=0))
+    if subset == "each":
+        _print_sets(sets)
+        return
+    tallies = sets[subset]
     _print_files(tallies, whole=subset == "whole")
     (_print_whole if subset == "whole" else _print_pure)(tallies)
     if options.calibration:
@@ -129,7 +152,7 @@ def main() -> None:
             print_calibration(name, tally.files)
 
 
-def _chosen(names: list[str] | None) -> dict[str, Strategy]:
+def _chosen(names: Sequence[str] | None) -> dict[str, Strategy]:
     chosen = {}
     for name, strategy in strategies().items():
         if (names and name not in names) or (not names and name == PROPOSALS):
@@ -165,7 +188,8 @@ def _graded(case: Case, answer: Answer) -> Iterator[Graded]:
             given = grade(base, upstream, truth.data, answer.files[truth.path])
         outcome = answer.outcomes.get(truth.path)
         taken = has_most(base, upstream, changes.get(truth.source, ()))
-        yield Graded(language(truth.path), truth.kept, truth.again, given, outcome, taken)
+        about = case.id, truth.path, language(truth.path), truth.kept, truth.again
+        yield Graded(*about, given, outcome, taken)
 
 
 def has_most(base: bytes, upstream: bytes, hunks: Sequence[Hunk]) -> bool:
@@ -181,6 +205,44 @@ def _bare(line: bytes) -> bytes:
 
 
 # Tables: a row for each strategy and language.
+
+
+def _print_sets(sets: Mapping[str, Mapping[str, Tally]]) -> None:
+    """A row for each set and language: right, and wrong, of each strategy."""
+    first, *others = next(iter(sets.values()), {"nothing": Tally()})
+    _line("", "files", first, "order", "wrong", "unflagged", "conflict", *others)
+    _line(*["---"] * (7 + len(others)))
+    for name, tallies in sets.items():
+        groups = languages(each.language for each in tallies[first].files)
+        for group in groups if len(groups) > 2 else groups[:1]:
+            shares: list[str] = []
+            for strategy, tally in tallies.items():
+                some = [each for each in tally.files if group in (ALL, each.language)]
+                given = Counter(each.grade for each in some)
+                right, wrong = (_share(given[g], len(some)) for g in (Grade.RIGHT, Grade.WRONG))
+                if strategy == first:
+                    order = _share(given[Grade.ORDER] + given[Grade.SPACING], len(some))
+                    silent = _share(sum(each.silent for each in some), len(some))
+                    conflict = _share(given[Grade.CONFLICT], len(some))
+                    shares += [str(len(some)), right, order, wrong, silent, conflict]
+                else:
+                    shares.append(f"{right} ({wrong})")
+            _line(name if group == ALL else f"- {group}", *shares)
+
+
+def _line(*cells: str) -> None:
+    print("| " + " | ".join(cells) + " |")
+
+
+def _each_file(sets: Mapping[str, Mapping[str, Tally]]) -> Iterator[dict[str, object]]:
+    """Every file once: its grade by each strategy, and whether ours flags it."""
+    for name, tallies in sets.items():
+        for rows in zip(*(tally.files for tally in tallies.values()), strict=True):
+            one = rows[0]
+            grades = {way: row.grade.value for way, row in zip(tallies, rows, strict=True)}
+            flagged = one.outcome is not None and one.outcome.review
+            about = {"set": name, "case": one.case, "path": one.path, "language": one.language}
+            yield {**about, "grades": grades, "flagged": flagged}
 
 
 def _print_files(tallies: dict[str, Tally], *, whole: bool) -> None:

@@ -39,6 +39,16 @@ Strategy = Callable[[Case], Answer]
 
 #: Our engine with the merges that it only proposes: for calibration.
 PROPOSALS = "patchkit, proposals taken"
+#: Those of the table of docs/carry.md, as far as they are here.
+COMPARED = (
+    "patchkit",
+    "git apply",
+    "git apply --3way",
+    "git merge-tree",
+    "patch, fuzz 2",
+    "wiggle",
+    "mergiraf",
+)
 
 
 def patchkit(
