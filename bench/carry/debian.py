@@ -258,13 +258,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     work.mkdir(parents=True, exist_ok=True)
     found: list[Any] = []
     mirrors: dict[str, str] = {}
+    pair = "-".join(options.releases)
     try:
         sources = Sources(work, options.releases)
     except UnavailableError as error:
         print(f"skipped: {error}", file=sys.stderr)
         return
     for package in options.package:
-        repository = init_repository(work / f"debian+{package}" / "repo")
+        repository = init_repository(work / f"{pair}+{package}" / "repo")
         try:
             folders = [sources.fetch(package, suite) for suite in options.releases]
             old, new = (read_release(each, repository) for each in folders)
@@ -276,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for name in release.left_out:
                 print(f"left out: {package}: {name} of {suite} does not apply", file=sys.stderr)
         found += cases
-        mirrors[package] = f"debian+{package}"
+        mirrors[package] = f"{pair}+{package}"
     print(json.dumps({"mirrors": mirrors, "cases": found}, indent=0))
 
 

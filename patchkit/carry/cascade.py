@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, CarryContext, doubted_as
 from patchkit.carry.carry_file import carry_file
 from patchkit.model.apply_changes import Blobs, apply_changes
+from patchkit.model.diff_parse import is_binary
 from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange
@@ -145,7 +146,7 @@ def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile |
             return None
         base, ours = (old_blobs.contents(each.oid) for each in (before, after))
         upstream = blobs.contents(here.oid)
-        if any(b"\0" in text for text in (base, upstream, ours)):
+        if any(map(is_binary, (base, upstream, ours))):
             return None
         # loaded where a file needs it: in most bumps none is in conflict
         from patchkit.model.merging.merge import compare_texts  # noqa: PLC0415

@@ -22,7 +22,7 @@ from patchkit.carry.carried import (
     judged,
     placed_well,
 )
-from patchkit.model.diff_parse import split_lines
+from patchkit.model.diff_parse import is_binary, split_lines
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.checks import file_doubts, names_gone, names_unbound
 from patchkit.model.merging.regions import Doubt, ThreeWay, compare_three, leftover_markers
@@ -97,7 +97,7 @@ def refused(request: MergeRequest, data: bytes) -> str:
     sides = request.base, request.upstream, request.patched
     if data == request.upstream:
         return "gave upstream's file: the change would be lost"
-    if b"\0" in data:
+    if is_binary(data):
         return "gave a binary file"
     if markers := leftover_markers(request.marked, sides, data):
         return f"left conflict markers, at line {markers[0]}"

@@ -208,6 +208,14 @@ def read_diff(
     return DiffLines(tuple(changes), start, end, tuple(parser.stray))
 
 
+_LOOKED_AT = 8000  # bytes: git's buffer_is_binary looks no further
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether git takes a file for binary: a NUL stands near its beginning."""
+    return data.find(b"\0", 0, _LOOKED_AT) >= 0
+
+
 def split_lines(data: bytes) -> list[bytes]:
     """The lines of `data` with their newlines; only LF ends a line."""
     lines = [line + b"\n" for line in data.split(b"\n")]

@@ -15,7 +15,7 @@ from itertools import chain, product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.model.diff_parse import split_lines
+from patchkit.model.diff_parse import is_binary, split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines, sliding_places
 from patchkit.model.merging.checks import (
@@ -497,9 +497,6 @@ def _words(region: Region) -> RegionResolution | None:
     return RegionResolution(Rule.WORDS, _edit(region, merged), detail)
 
 
-_NUL = b"\x00"
-
-
 class FileMerge(Struct, frozen=True):
     """What became of one file.
 
@@ -549,7 +546,7 @@ def merge_file(
     Where git's three-way merge is clean its result is taken; nothing else is accepted unless every
     check passes. `patch_first`: upstream is merged into the patch's branch, see `Order`.
     """
-    if any(_NUL in each for each in (base, upstream, patch)):
+    if any(map(is_binary, (base, upstream, patch))):
         return None
     three = compare_texts(base, upstream, patch)
     if not three.conflicts:

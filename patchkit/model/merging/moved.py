@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from patchkit.model.diff_parse import split_lines
+from patchkit.model.diff_parse import is_binary, split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.checks import file_doubts, names_used
@@ -144,7 +144,6 @@ def _indent(line: bytes) -> bytes:
 
 # Telling lines that must stand around the edit there, too: more than within one file.
 _ENOUGH_SPLIT = 4
-_NUL = b"\x00"
 
 #: Path -> (what it was on the old base, what it is now).
 Homes: TypeAlias = Mapping[str, tuple[bytes, bytes]]
@@ -168,7 +167,7 @@ def merge_split(base: bytes, patch: bytes, candidates: Mapping[str, bytes]) -> S
 
     A file that could be parsed and no longer can is none, either.
     """
-    if any(_NUL in each for each in (base, patch)):
+    if is_binary(base) or is_binary(patch):
         return None
     edits = diff_lines(split_lines(base), split_lines(patch))
     return _merge_elsewhere(split_lines(base), split_lines(patch), edits, candidates)
@@ -202,7 +201,7 @@ def _merge_elsewhere(
     edits: Iterable[LineEdit],
     candidates: Mapping[str, bytes],
 ) -> SplitMerge | None:
-    texts = {path: split_lines(data) for path, data in candidates.items() if _NUL not in data}
+    texts = {path: split_lines(data) for path, data in candidates.items() if not is_binary(data)}
     found: dict[str, list[tuple[LineEdit, MergeEdit]]] = {}
     for edit in edits:
         place = _place(old, new, edit, texts)

@@ -8,6 +8,7 @@ import pytest
 
 from patchkit.gitcmd.process import git_version
 from patchkit.model.diff_parse import split_lines
+from patchkit.model.merging.merge import merge_file
 from patchkit.model.merging.regions import compare_three
 from tests.support.repos import Upstream
 
@@ -56,3 +57,19 @@ def test_law_as_git_merges(upstream: Upstream) -> None:
         merged = ours(*(texts[side][name].encode() for side in ("base", "upstream", "patch")))
         assert (merged is None) == (name.encode() in clashing), name
         assert merged is None or merged == merged_files[name], name
+
+
+@pytest.mark.skipif(git_version() < (2, 38), reason="git merge-tree --write-tree")
+@pytest.mark.parametrize(("place", "binary"), [(7999, True), (8000, False)])
+def test_a_file_is_binary_where_git_says_so(upstream: Upstream, place: int, binary: bool) -> None:
+    base = b"a\nb\nc\nd\n".ljust(place, b"x") + b"\0\n"
+    sides = base.replace(b"a", b"A"), base.replace(b"d", b"D")
+    commit = upstream.commit({"f": base}, branch="base")
+    tips = [
+        upstream.commit({"f": side}, branch=str(n), parents=(commit,))
+        for n, side in enumerate(sides)
+    ]
+    out = upstream.git("merge-tree", "--write-tree", *tips, accept=(0, 1)).decode()
+    merged = merge_file("f", base, *sides)
+    assert (merged is None) == ("CONFLICT" in out) == binary
+    assert merged is None or merged.data == upstream.files(out.split()[0])["f"]
