@@ -382,6 +382,7 @@ class _Refreshing:
         self, found: RefreshInput, before: Stack, draft: Draft, blank: RefreshedComponent
     ) -> PlannedRefresh:
         report = replace(blank, edits=draft.edits, emptied=draft.emptied, dropped=draft.dropped)
+        report = replace(report, notes=draft.notes)
         if draft.plan is None:
             return PlannedRefresh(ambiguous(report, found))
         if _is_nothing(found, draft):

@@ -288,11 +288,15 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
         return Draft(rows)
     placed = [(number, piece) for piece, number in routed if number is not None]
     slots = _slots(start, matching, changes)
+    notes: tuple[Problem, ...] = ()
     if any(number > len(start.commits) for number, _ in placed):
         trees = (*trees, trees[-1])
         slots.append(
             StackSlot(new, CommitChange("", "", _message(request, new), _author(request)), None)
         )
+    elif new and rows:
+        hint = f"patchkit undo, then patchkit new {request.new}  takes all edits"
+        notes = (Problem(f"{new} was not made: each edit is next to a patch's lines", "", hint),)
     after, objects = fold(start.reader, trees, placed, (*matching.names, new))
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
@@ -300,7 +304,7 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     draft = finish_draft(
         start, home, changes, _with_trees(slots, after), canonical=request.canonical
     )
-    return replace(draft, edits=rows, dropped=matching.dropped)
+    return replace(draft, edits=rows, dropped=matching.dropped, notes=notes)
 
 
 def finish_draft(

@@ -169,6 +169,14 @@ def test_new_makes_a_patch_of_what_is_ambiguous(stack: Stacked) -> None:
     stack.settled()
 
 
+def test_a_new_patch_for_which_nothing_is_left_is_told(stack: Stacked) -> None:
+    stack.edit("a.txt", "five\n", "5\n")
+    ran = stack.run("refresh", "--new", "fives").ok()
+    assert "fives.patch was not made: each edit is next to a patch's lines" in ran.err
+    assert "patchkit undo, then patchkit new fives" in ran.err
+    assert stack.series == [*NAMES]
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
