@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from msgspec import Struct
@@ -88,6 +89,8 @@ def _cause(key: str, notices: list[Notice]) -> RootCause:
     first = notices[0]
     of = tuple(dict.fromkeys(each.of for each in notices if each.of))
     title = first.title
+    if first.rule not in RULES and first.path:  # of a finding's words nobody knows which file
+        title = f"{PurePosixPath(first.path).name}: {title}"
     if len(notices) > 1 and first.by:
         title = f"{first.by}: {counted(len(notices), 'finding')} in {', '.join(of)}"
     digest = sha256(key.encode("utf-8", "surrogateescape")).hexdigest()

@@ -135,6 +135,16 @@ def test_a_pin_that_a_patch_does_not_fit_is_an_issue_of_check(
     assert "a" in rows[0]["title"]
 
 
+def test_an_issue_about_a_patch_names_it(stack: Project) -> None:
+    for name in ("patches/demo/a.patch", "patches/demo/b.patch"):
+        text = (stack.root / name).read_bytes()
+        stack.write({name: text.replace(b"Because it has to be.\n\n", b"")})
+    stack.run("check", "-o", "check.json").ok()
+    ran = stack.run("report", "issues", "check.json", "--into", "issues", "--json")
+    titles = [row["title"] for row in _rows(ran)]
+    assert titles == [f"{name}.patch: the message gives no reason" for name in "ab"]
+
+
 def test_other_files_in_the_folder_stay(stack: Project, upstream: Upstream) -> None:
     stack.write({"issues/README.md": "mine\n", "issues/notes.txt": "mine\n"})
     upstream.commit({"a.py": numbered(l6="theirs")}, "Change six")
