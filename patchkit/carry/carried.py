@@ -180,10 +180,11 @@ class Past(Protocol):
     def removed_by(self, path: str, line: bytes) -> str:
         """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
 
-    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
-        """The files that a commit, as "ID subject", added or changed, of the kind of `like`.
+    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
+        """The files that commits, as "ID subject", added or changed, of the kind of `like`.
 
         Those of "" are all that are new on the new base, where the bases have no history in common.
+        None where they are more than `most`.
         """
 
     def brought_by(self, path: str, line: bytes) -> str:
@@ -230,7 +231,7 @@ class NoPast:
         """See Past."""
         return ""
 
-    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
+    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
         """See Past."""
         return ()
 

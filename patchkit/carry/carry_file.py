@@ -8,6 +8,7 @@ What a rule made is checked and weighed; one that is not sure enough is flagged 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -502,10 +503,10 @@ def split_up(it: FileSides) -> CarriedFile | None:
     if before.mode != after.mode or before.mode & TYPE != REGULAR:
         return None
     commit = context.past.deleted_by(change.path)
-    written = context.past.written_by(commit, change.path)
-    if not commit and len(written) > _MOST_HOMES:
+    most = sys.maxsize if commit else _MOST_HOMES
+    homes = dict(_files(context, context.past.written_by((commit,), change.path, most)))
+    if not homes:
         return None
-    homes = dict(_files(context, written))
     texts = [context.old_blobs.contents(entry.oid) for entry in (before, after)]
     candidates = {path: context.blobs.contents(entry.oid) for path, entry in homes.items()}
     from patchkit.model.merging.moved import merge_split  # noqa: PLC0415 (most have no conflict)
@@ -548,11 +549,11 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     commits = dict.fromkeys(found)
     if not all(lines) or ("" in commits and len(commits) > 1):
         return None
-    paths = {path for commit in commits for path in past.written_by(commit, it.place)}
-    if len(paths) > _MOST_HOMES:
-        return None
-    homes = dict(_files(context, paths - {it.place}))
+    written = past.written_by(commits, it.place, _MOST_HOMES)
+    homes = dict(_files(context, {*written} - {it.place}))
     homes.pop(it.place, None)
+    if not homes:
+        return None
     from patchkit.model.merging.moved import merge_moved  # noqa: PLC0415 (most have no conflict)
 
     moved = merge_moved(merge.three, merge.conflicts, {p: _now(context, p, homes) for p in homes})

@@ -177,11 +177,11 @@ class _Follower(Struct):
             return set()
         at_pin = entries_at(history.repository, history.pin, sorted(paths))
         gone = [path for path in at_pin if path not in start and path not in self.alone]
-        return self._moved(0, self.line.start, gone, history.pin) if gone else set()
+        return self._moved([*self._gone(0, self.line.start, gone, history.pin)])
 
     def take(self, found: Iterable[Landing]) -> set[str]:
         """Note commits with what they change; the paths to which files of them went."""
-        fresh: set[str] = set()
+        taken: list[_Gone] = []
         for landing in found:
             position = self._places.get(landing.commit.id)
             if position is None:
@@ -189,9 +189,8 @@ class _Follower(Struct):
             self._note(position, landing)
             gone = [p for p, entry in landing.touches.items() if entry is None]
             gone = [path for path in gone if path not in self.alone]
-            if gone:
-                fresh |= self._moved(position, landing.commit.id, gone)
-        return fresh
+            taken += self._gone(position, landing.commit.id, gone)
+        return self._moved(taken)
 
     def steps(self) -> tuple[Step, ...]:
         """Every commit that changes a watched file, in order."""
@@ -208,48 +207,70 @@ class _Follower(Struct):
         touches = {**known.touches, **landing.touches} if known is not None else landing.touches
         self._landings[position] = replace(landing, touches=touches)
 
-    def _moved(
-        self, position: int, commit: CommitId, gone: Sequence[str], since: str | None = None
-    ) -> set[str]:
+    def _gone(
+        self, position: int, commit: CommitId, paths: Sequence[str], since: str | None = None
+    ) -> Iterator[_Gone]:
+        if not paths:
+            return
         removed, added = removed_and_added(self.history.repository, commit, since)
-        fresh = set()
-        for path in gone:
+        for path in paths:
             if path in removed:
-                home = _home(self.history, self.bring, path, removed[path], added)
+                yield _Gone(position, path, removed[path], _candidates(path, removed[path], added))
+
+    def _moved(self, taken: Collection[_Gone]) -> set[str]:
+        """Note where files went that are gone; these places."""
+        wanted = {oid for each in taken for oid in each.to_read}
+        if wanted:
+            self.bring(wanted)
+        fresh = set()
+        with ObjectReader(self.history.repository) as reader:
+            for each in taken:
+                home = _home(each, reader)
                 if home is not None:
-                    self._homes.setdefault(path, []).append((position, home))
+                    self._homes.setdefault(each.path, []).append((each.position, home))
                     fresh.add(home)
         return fresh
 
 
-def _home(
-    history: History, bring: Bring, path: str, old: TreeEntry, added: Mapping[str, TreeEntry]
-) -> str | None:
-    """The file among `added` that is the one that stood at `path`."""
-    name = PurePosixPath(path).name
+class _Gone(Struct, frozen=True):
+    """A file that a commit takes away, and those that it adds which may be the same file."""
+
+    position: int  # of the commit on the line
+    path: str  # where it stood
+    old: TreeEntry  # what stood there
+    like: Mapping[str, TreeEntry]  # path -> file, the likeliest first
+
+    @property
+    def to_read(self) -> tuple[str, ...]:
+        """The blobs that tell which it is; none where an id does."""
+        oids = [each.oid for each in self.like.values()]
+        return () if not oids or oids[0] == self.old.oid else (self.old.oid, *oids)
+
+
+def _candidates(path: str, old: TreeEntry, added: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
+    """Those of `added` that may be the file that stood at `path`; the very same file alone."""
+    name, suffix = PurePosixPath(path).name, PurePosixPath(path).suffix
     ordered = sorted(added, key=lambda each: (PurePosixPath(each).name != name, each))
-    same = [each for each in ordered if added[each].oid == old.oid]
-    if same:
-        return same[0]
-    suffix = PurePosixPath(path).suffix
-    like = [
-        each
-        for each in ordered
-        if PurePosixPath(each).suffix == suffix and added[each].mode != SUBMODULE_MODE
-    ][:_CANDIDATES]
-    if not like or old.mode == SUBMODULE_MODE:
+    same = [each for each in ordered if added[each].oid == old.oid][:1]
+    if same or old.mode == SUBMODULE_MODE:
+        return {each: added[each] for each in same}
+    like = [each for each in ordered if PurePosixPath(each).suffix == suffix]
+    plain = [each for each in like if added[each].mode != SUBMODULE_MODE]
+    return {each: added[each] for each in plain[:_CANDIDATES]}
+
+
+def _home(gone: _Gone, reader: ObjectReader) -> str | None:
+    """The file that is the one that is gone."""
+    if not gone.to_read:
+        return next(iter(gone.like), None)
+    contents = reader.read_present(gone.to_read)
+    if gone.old.oid not in contents:
         return None
-    wanted = {old.oid, *(added[each].oid for each in like)}
-    bring(wanted)
-    with ObjectReader(history.repository) as reader:
-        contents = reader.read_present(wanted)
-    if old.oid not in contents:
-        return None
-    before = contents[old.oid]
+    before = contents[gone.old.oid]
     scored = [
-        (_share(before, contents[added[each].oid]), -rank, each)
-        for rank, each in enumerate(like)
-        if added[each].oid in contents
+        (_share(before, contents[entry.oid]), -rank, path)
+        for rank, (path, entry) in enumerate(gone.like.items())
+        if entry.oid in contents
     ]
     best = max(scored, default=(0.0, 0, ""))
     return best[2] if best[0] >= _SAME_FILE else None

@@ -6,7 +6,7 @@ upstream. What drift says of the tip, and plan of the commits that it names, is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -99,9 +99,9 @@ class _FetchingPast(Struct, frozen=True):
         self._bring((there,) if there is not None else ())
         return there
 
-    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
+    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
         """See `carry.Past`."""
-        paths = self.past.written_by(commit, like)
+        paths = self.past.written_by(commits, like, most)
         self._bring(paths)
         return paths
 

@@ -315,11 +315,18 @@ class Between(Struct):
         """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
         return next(iter(self._touching(path, line)), "")
 
-    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
-        """The files that a commit, as "ID subject", added or changed, with the ending of `like`.
+    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
+        """The files that commits, as "ID subject", added or changed, with the ending of `like`.
 
         Those of "" are the files that are new at `new`, where no history leads there from `old`.
+        None where they are more than `most`.
         """
+        ending = like.rpartition(".")[2]
+        names = dict.fromkeys(name for each in commits for name in self._written_by(each))
+        alike = tuple(name for name in names if name.rpartition(".")[2] == ending)
+        return alike if len(alike) <= most else ()
+
+    def _written_by(self, commit: str) -> tuple[str, ...]:
         oid = commit.partition(" ")[0]
         if not oid and self._is_joined():
             return ()
@@ -330,8 +337,7 @@ class Between(Struct):
             options = ["-r", "-z", "--no-renames", f"--diff-filter={which}", "--name-only"]
             out = past.ask("diff-tree", *options, *pair, no=NOT_HERE) or b""
             self._written[oid] = tuple(decode_path(each) for each in out.split(b"\0") if each)
-        ending = like.rpartition(".")[2]
-        return tuple(name for name in self._written[oid] if name.rpartition(".")[2] == ending)
+        return self._written[oid]
 
     def brought_by(self, path: str, line: bytes) -> str:
         """The first commit that brought the line into the file, as "ID subject"; "" if unknown."""
