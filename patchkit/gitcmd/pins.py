@@ -51,9 +51,6 @@ _PARTIAL = b"""\
 # The remote that is said to have what no server gives.
 _NOBODY = "no-server-has-it"
 
-# Ids on one command line: 41 bytes each, and the smallest limit in use is 128 KiB.
-_BATCH = 1000
-
 
 def make_partial(repository: Repository, url: str) -> str:
     """Let a throw-away `repository` fetch from `url` with a filter; the name of the remote.
@@ -75,14 +72,6 @@ def missing_in_tree(repository: Repository, commit: CommitId) -> tuple[str, ...]
 
 def fetch_blobs(fetch: Callable[[Collection[str]], None], blobs: Collection[str]) -> frozenset[str]:
     """Get `blobs` by id through `fetch`; the ids that the server names as the ones it lacks."""
-    absent: set[str] = set()
-    wanted = list(blobs)
-    for start in range(0, len(wanted), _BATCH):
-        absent |= _fetch_batch(fetch, wanted[start : start + _BATCH])
-    return frozenset(absent)
-
-
-def _fetch_batch(fetch: Callable[[Collection[str]], None], blobs: Collection[str]) -> set[str]:
     from patchkit.gitcmd.remote import RemoteError, Trouble  # noqa: PLC0415 (for fetches alone)
 
     absent: set[str] = set()
@@ -97,7 +86,7 @@ def _fetch_batch(fetch: Callable[[Collection[str]], None], blobs: Collection[str
             absent |= named
         else:
             break
-    return absent
+    return frozenset(absent)
 
 
 def note_absent(repository: Repository, blobs: Collection[str]) -> None:

@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
+from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
@@ -152,26 +153,24 @@ def fetch(
     does not tell the server what is here: it would leave out blobs of a commit that is.
     On disk: packs and refs in `into`, and its `shallow` file; no tags, no FETCH_HEAD.
     """
-    run_network(
-        into,
-        [
-            *(("-c", "fetch.negotiationAlgorithm=noop") if afresh else ()),
-            "fetch",
-            *(("--progress",) if listener is not None else ()),
-            "--no-tags",
-            "--no-recurse-submodules",
-            "--no-write-fetch-head",
-            "--refmap=",
-            "--force",
-            *options,
-            "--end-of-options",
-            remote or url,
-            *refspecs,
-        ],
-        url=url,
-        listener=listener,
-        stop=stop,
-    )
+    arguments = [
+        *(("-c", "fetch.negotiationAlgorithm=noop") if afresh else ()),
+        "fetch",
+        *(("--progress",) if listener is not None else ()),
+        "--no-tags",
+        "--no-recurse-submodules",
+        "--no-write-fetch-head",
+        "--refmap=",
+        "--force",
+        "--stdin",
+        *options,
+        "--end-of-options",
+        remote or url,
+    ]
+    # may be more than fit on a command line
+    wanted = into.git_dir / "wanted"
+    wanted.write_text("".join(f"{each}\n" for each in refspecs))
+    run_network(into, arguments, url=url, listener=listener, stop=stop, stdin=wanted)
 
 
 class Abilities(Struct, frozen=True):
@@ -212,10 +211,11 @@ def run_network(
     listener: Listener | None = None,
     stop: Stop | None = None,
     extra: Mapping[str, str] | None = None,
+    stdin: Path = Path(os.devnull),
 ) -> bytes:
     """Run a git command that may talk to `url`; its stdout, or RemoteError.
 
-    `extra` adds environment variables.
+    `extra` adds environment variables, `stdin` is a file that it reads.
     """
     require_git()
     read_output = _read_all if listener is None else _telling(listener)
@@ -226,11 +226,11 @@ def run_network(
     stop.check()
     process: subprocess.Popen[bytes] | None = None
     try:
-        with signals_held():
+        with stdin.open("rb") as given, signals_held():
             # Its own session: no terminal to ask on, and one signal ends the helpers of git, too.
             process = started = subprocess.Popen(
                 [*command, *args],
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=_environment() | dict(extra or {}),
