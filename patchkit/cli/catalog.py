@@ -83,16 +83,11 @@ COMMANDS: dict[str, str] = {
     name: place for commands in GROUPS.values() for name, place in commands.items()
 }
 
-#: Names that commands had in the last release: understood for one more, and not listed. Options
-#: keep their old names in `OptionSpec.old`.
-RENAMED_COMMANDS: dict[str, str] = {"take": "vendor", "residual": "scan"}
-
 
 def split_command(words: list[str]) -> tuple[str, list[str]] | None:
     """(command, its arguments) of a command line; None if it does not start with a command."""
     for length in (2, 1):
         name = " ".join(words[:length])
-        name = RENAMED_COMMANDS.get(name, name)
         if name in COMMANDS:
             return name, words[length:]
     return None

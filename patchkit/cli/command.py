@@ -13,7 +13,7 @@ fifth of a short command. Whatever is read here, typer reads in the same way.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -37,28 +37,21 @@ class ArgumentSpec:
         self.settings: dict[str, Any] = {"metavar": metavar, "help": help}
 
     names: tuple[str, ...] = ()
-    old: Mapping[str, str] = {}
 
 
 class OptionSpec:
-    """An option in `Annotated[...]`, in the words of typer.Option; `settings` are its others.
-
-    `old` has the names of the last release, which are understood and not listed: each with the
-    value that it stands for, "" where it is the option itself.
-    """
+    """An option in `Annotated[...]`, in the words of typer.Option; `settings` are its others."""
 
     def __init__(
         self,
         *names: str,
         help: str,
-        old: Mapping[str, str] | None = None,
         metavar: str | None = None,
         min: int | None = None,
         envvar: str | None = None,
         formats: list[str] | None = None,
     ) -> None:
         self.names = names
-        self.old = dict(old or {})
         given = {"help": help, "metavar": metavar, "min": min, "envvar": envvar, "formats": formats}
         self.settings: dict[str, Any] = {
             key: value for key, value in given.items() if value is not None
@@ -99,7 +92,6 @@ ForkOption = Annotated[
     bool,
     OptionSpec(
         "--copy-series",
-        old={"--fork": ""},
         help="Where other stacks use the series too, give this one its own copy.",
     ),
 ]
@@ -107,7 +99,6 @@ CarefulOption = Annotated[
     bool,
     OptionSpec(
         "--no-fuzz",
-        old={"--careful": ""},
         help="Leave in conflict what a person would have to check.",
     ),
 ]
@@ -329,36 +320,6 @@ def call_body(body: Body, options: Mapping[str, Any]) -> ExitCode:
     own = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     shared = {key: value for key, value in options.items() if key not in own}
     return body(Session(**shared, own=own), **{key: options[key] for key in own})
-
-
-def with_current_names(parameters: Sequence[ParameterSpec], words: Sequence[str]) -> list[str]:
-    """The arguments of a command with the options' names of today in place of old ones.
-
-    A word that is the value of an option, or comes after `--`, is no name and stays.
-    """
-    old = {name: each for each in parameters for name in each.declared.old}
-    if not old or old.keys().isdisjoint(words):
-        return list(words)
-    takes_value = {n for p in parameters if p.kind is not bool for n in p.declared.names}
-    current: list[str] = []
-    waiting = iter(words)
-    for word in waiting:
-        if word == "--":
-            return [*current, word, *waiting]
-        said = old[word].declared if word in old else None
-        value = said.old[word] if said is not None else ""
-        name = said.names[0] if said is not None else word
-        current += [name, value] if value else [name]
-        if not value and (name in takes_value or _ends_in_option(name, takes_value)):
-            current += [value for value in (next(waiting, None),) if value is not None]
-    return current
-
-
-def _ends_in_option(word: str, takes_value: Collection[str]) -> bool:
-    """Whether short options in one word, as -nm, end in one whose value is the next word."""
-    if word[:1] != "-" or word[1:2] in ("-", ""):
-        return False
-    return next((n for n, c in enumerate(word) if f"-{c}" in takes_value), -1) == len(word) - 1
 
 
 def read_plainly(

@@ -126,7 +126,6 @@ def _run_command(name: str, arguments: list[str]) -> int:
 
     body = command.body_of(name)
     parameters = command.parameters_of(body)
-    arguments = command.with_current_names(parameters, arguments)
     options = command.read_plainly(parameters, arguments)
     if options is not None:
         return command.call_body(body, options)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from patchkit.cli.catalog import COMMANDS, RENAMED_COMMANDS, split_command
+from patchkit.cli.catalog import COMMANDS
 from patchkit.cli.command import (
     REQUIRED,
     ArgumentSpec,
@@ -18,7 +18,6 @@ from patchkit.cli.command import (
     load_command,
     parameters_of,
     read_plainly,
-    with_current_names,
 )
 
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
@@ -115,29 +114,3 @@ def test_an_environment_variable_stands_for_its_option(monkeypatch: pytest.Monke
 )
 def test_what_is_not_plain_is_left_to_typer(words: list[str]) -> None:
     assert read_plainly(parameters_of(body_of("apply")), words) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "words", "current"),
-    [
-        ("bump", ["a", "--careful"], ["a", "--no-fuzz"]),
-        ("bump", ["--to-track", "-n"], ["--to", "latest", "-n"]),
-        ("bump", ["--to", "--careful", "--careful"], ["--to", "--careful", "--no-fuzz"]),
-        ("bump", ["--to=--careful", "--fork"], ["--to=--careful", "--copy-series"]),
-        ("bump", ["-nc", "--fork", "--partial"], ["-nc", "--fork", "--skip-conflicts"]),
-        ("bump", ["-c-c", "--fork"], ["-c-c", "--copy-series"]),
-        ("bump", ["--", "--careful"], ["--", "--careful"]),
-        ("new", ["name", "-t", "--careful"], ["name", "-t", "--careful"]),
-        ("drift", ["--careful"], ["--careful"]),
-    ],
-)
-def test_an_old_name_is_the_options_and_never_a_value(
-    name: str, words: list[str], current: list[str]
-) -> None:
-    assert with_current_names(parameters_of(body_of(name)), words) == current
-
-
-def test_a_command_is_known_by_the_name_of_the_last_release() -> None:
-    assert split_command(["take", "residual"]) == ("vendor", ["residual"])
-    assert split_command(["residual", "take"]) == ("scan", ["take"])
-    assert not RENAMED_COMMANDS.keys() & COMMANDS

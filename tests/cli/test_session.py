@@ -112,14 +112,6 @@ def test_several_manifests_are_named_that_have_the_component(
     assert len(_components(one.run("check", "second", "third", "--json").ok().out)) == 2
 
 
-def test_old_names_of_options_are_understood(one: Project, upstream: Upstream) -> None:
-    upstream.commit({"a": "1\n", "c": "1\n"})
-    ran = one.run("bump", "app", "--to", "main", "--dry-run", "--careful", "--fork")
-    assert "would bump" in ran.ok().out
-    assert "--careful" not in one.run("bump", "--help").out
-    assert one.run("bump", "--to", "main", "--", "--careful").code == ExitCode.USAGE
-
-
 def test_a_patch_is_named_by_number_start_or_file(one: Project) -> None:
     (one.checkout("app") / "sub" / "b").write_text("mine\n")
     for word, said in (

@@ -58,7 +58,7 @@ def test_a_bump_asks_for_a_look(moved: Project) -> None:
 
 
 def test_with_the_strict_option_it_is_a_conflict(moved: Project) -> None:
-    ran = moved.run("bump", "demo", "--to", "main", "--dry-run", "--careful")
+    ran = moved.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz")
     assert ran.code == 3
     assert "lands in Zeta.__init__, was made in Beta.__init__" in ran.out
 
@@ -89,6 +89,6 @@ def test_a_class_with_another_name_for_the_same_is_no_finding(
     )
     project.component("demo", upstream, pin, {"more.patch": patch}, track="main")
     upstream.commit({"a.py": "first = 1\n" + OLD.replace("Beta", "BetaConfig")}, "Rename it")
-    ran = project.run("bump", "demo", "--to", "main", "--dry-run", "--careful", "--json").ok()
+    ran = project.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz", "--json").ok()
     (patch,) = ran.json["components"][0]["patches"]
     assert not patch["files"][0]["review"]

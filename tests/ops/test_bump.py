@@ -626,16 +626,16 @@ def test_all_components_each_to_its_track(several: Project, upstream: Upstream) 
 @pytest.mark.slow
 def test_all_components_as_a_dry_run(several: Project) -> None:
     before = on_disk(several)
-    ran = several.run("bump", "--all", "--to-track", "--dry-run")
+    ran = several.run("bump", "--all", "--to", "latest", "--dry-run")
     assert (ran.code, "would bump  demo" in ran.out) == (4, True)
     assert on_disk(several) == before
     assert not (several.root / "workspace").exists()
 
 
 def test_one_component_to_its_track(several: Project, upstream: Upstream) -> None:
-    several.run("bump", "demo", "--to-track").ok()
+    several.run("bump", "demo", "--to", "latest").ok()
     assert str(upstream.resolve("main")) in (several.root / MANIFEST).read_text()
-    assert several.run("bump", "fourth", "--to-track").code == 4
+    assert several.run("bump", "fourth", "--to", "latest").code == 4
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_what_the_manifest_tracks_is_read_alike(named: Named) -> None:
             ran.json["drift"]["components"][0]["tip"]["commit"] == named.commits[MEANINGS[spelling]]
         )
     track("v1")
-    for argv in (["bump", "demo", "--to-track"], ["drift"], ["plan", "demo"], ["ci"]):
+    for argv in (["bump", "demo", "--to", "latest"], ["drift"], ["plan", "demo"], ["ci"]):
         ran = named.project.run(*argv)
         assert ran.code == 4, argv
         said = ran.out + ran.err

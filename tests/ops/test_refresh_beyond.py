@@ -63,7 +63,7 @@ def test_a_fork_leaves_the_other_alone(project: Project, upstream: Upstream) -> 
     stack = _shared(project, upstream, far=False)
     before = project.files()
     stack.edit("a.txt", "and more\nline 21\n", "and MORE\nline twenty-one\n")
-    _refresh(stack, "--fork").ok()
+    _refresh(stack, "--copy-series").ok()
     after = project.files()
     assert {name: after[name] for name in before} == before
     new = sorted(name for name in after if name not in before)
@@ -209,7 +209,7 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
     moved = upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more")
     _repin(stack, _pin(stack), moved)
     before = stack.everything()
-    careful = stack.run("refresh", "--careful", "--dry-run")
+    careful = stack.run("refresh", "--no-fuzz", "--dry-run")
     assert careful.code == 3
     assert stack.everything() == before
     ran = stack.run("refresh").ok()
@@ -331,7 +331,7 @@ def test_a_patch_that_another_names_does_not_go_away(project: Project, upstream:
     assert ran.code == 1
     assert "demo of other.yaml: would lose three.patch, which goes away" in ran.err
     assert before == (project.files(), project.files("manifests"))
-    _refresh(stack, "--fork").ok()
+    _refresh(stack, "--copy-series").ok()
     assert "unchanged" in project.run("apply", "-m", "other").ok().out
 
 
@@ -353,7 +353,7 @@ def test_each_component_gets_its_series_into_the_manifest(
     for name in names:
         file = project.checkout(name) / "a.txt"
         file.write_text(file.read_text().replace("line 30\n", "thirty\n"))
-    how = ["--patch", "one", "--fork"] if fork else ["--new", "one"]
+    how = ["--patch", "one", "--copy-series"] if fork else ["--new", "one"]
     project.run("refresh", "-m", "demo", *how).ok()
     text = (project.root / "manifests/demo.yaml").read_text()
     assert all(f"series: patches/{name}{'-demo' * fork}/series" in text for name in names)

@@ -698,10 +698,10 @@ def test_what_a_kill_at_the_very_end_left_is_tidied_though_nothing_waits(stack: 
 @pytest.mark.slow
 def test_partial_carries_what_fits_and_says_what_it_left_out(stack: Bumping) -> None:
     start = stack.state
-    foreseen = stack.bump("--partial", "--dry-run")
+    foreseen = stack.bump("--skip-conflicts", "--dry-run")
     assert foreseen.code == 1
     assert stack.state == start
-    ran = stack.bump("--partial")
+    ran = stack.bump("--skip-conflicts")
     assert ran.code == 1
     assert b"left out  one.patch" in ran.stdout
     assert b"left out, as they do not fit the new pin: one.patch, three.patch" in ran.stderr
@@ -717,7 +717,7 @@ def test_partial_carries_what_fits_and_says_what_it_left_out(stack: Bumping) -> 
 @pytest.mark.slow
 def test_what_partial_left_out_comes_back(stack: Bumping) -> None:
     start = stack.state
-    assert stack.bump("--partial").code == 1
+    assert stack.bump("--skip-conflicts").code == 1
     stack.run("undo").ok()
     assert stack.state == start
 
@@ -725,6 +725,6 @@ def test_what_partial_left_out_comes_back(stack: Bumping) -> None:
 @pytest.mark.slow
 def test_partial_leaves_nothing_out_that_could_not_come_back(stack: Bumping) -> None:
     product = stack.product
-    ran = stack.run("bump", "demo", "--to", "main", "--partial", "--workspace", "elsewhere")
+    ran = stack.run("bump", "demo", "--to", "main", "--skip-conflicts", "--workspace", "elsewhere")
     assert ran.code == 3
     assert stack.product == product

@@ -362,7 +362,7 @@ def test_a_patch_of_a_shared_series_is_not_taken_from_others(
     assert (demo.root / "manifests/other.lock.json").exists()  # what it comes to there is known
     demo.run("undo", "-m", "demo").ok()
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
-    demo.run("rename", "two", "twenty", "-m", "demo", "--fork").ok()
+    demo.run("rename", "two", "twenty", "-m", "demo", "--copy-series").ok()
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
 
 

@@ -29,7 +29,6 @@ ToOption = Annotated[
     str | None,
     OptionSpec(
         "--to",
-        old={"--to-track": "latest"},
         metavar="REF",
         help="A tag, a branch, a pattern of tags (the newest), a commit id, a version of the "
         "package index; or `latest`: what the manifest's `track` names. Of an archive its URL, or "
@@ -91,7 +90,6 @@ PartialOption = Annotated[
     bool,
     OptionSpec(
         "--skip-conflicts",
-        old={"--partial": ""},
         help="Leave out the patches that do not fit, as `skip` does.",
     ),
 ]

@@ -48,7 +48,6 @@ CarefulOption = Annotated[
     bool,
     OptionSpec(
         "--no-fuzz",
-        old={"--careful": ""},
         help="With a new pin: leave in conflict what a person would have to check.",
     ),
 ]
