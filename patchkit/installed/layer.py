@@ -265,14 +265,12 @@ class AttestedPatch(Struct, frozen=True):
 class AttestedLayer(Struct, frozen=True):
     """What of a layer is in a folder.
 
-    `neither` are files that are in no state of the layer's; `beneath` the layers on top, through
-    which it was seen.
+    `neither` are files that are in no state of the layer's.
     """
 
     layer: Layer
     patches: tuple[AttestedPatch, ...]  # in the order of the series
     neither: tuple[str, ...]
-    on_top: tuple[str, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -291,27 +289,22 @@ def attest_layers(
     A layer that does not change a file's mode found the one that is there.
     """
     seen = dict(states)
-    covered: dict[str, str] = {}
     judged: list[AttestedLayer] = []
     for layer in reversed(layers):
         reached = {each.path: each.reached(seen.get(each.path)) for each in layer.files}
-        on_top = tuple(dict.fromkeys(covered[p] for p in reached if p in covered))
-        judged.append(_attested(layer, reached, on_top))
+        judged.append(_attested(layer, reached))
         for each in layer.files:
             if reached[each.path] is not None:
                 first, mode = each.states[0], is_executable(seen.get(each.path))
                 kept = first is not None and mode and not each.has_modes
                 seen[each.path] = f"{first}{EXECUTABLE}" if kept else first
-                covered[each.path] = layer.title
     yield from reversed(judged)
 
 
-def _attested(
-    layer: Layer, reached: Mapping[str, int | None], on_top: tuple[str, ...]
-) -> AttestedLayer:
+def _attested(layer: Layer, reached: Mapping[str, int | None]) -> AttestedLayer:
     patches = tuple(_presence(layer, name, reached) for name in layer.patches)
     neither = tuple(path for path, state in reached.items() if state is None)
-    return AttestedLayer(layer, patches, neither, on_top)
+    return AttestedLayer(layer, patches, neither)
 
 
 def _presence(layer: Layer, name: str, reached: Mapping[str, int | None]) -> AttestedPatch:

@@ -100,15 +100,14 @@ class UseSpot(Struct, frozen=True, eq=False):
     """Where something stands: `within` is the dotted name of the function or class around it.
 
     `caught` are the exceptions that a `try` around it takes, `asked` the attributes that a test
-    around it asks for; `late`: it runs when a function is called; `versioned`: a test of a version,
-    or of what a function takes, decides whether it runs.
+    around it asks for; `versioned`: a test of a version, or of what a function takes, decides
+    whether it runs.
     """
 
     scope: NameScope  # where its names are looked up
     within: str = ""
     caught: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
-    late: bool = False
     versioned: bool = False
 
 
@@ -224,7 +223,7 @@ class Traversal(Struct, frozen=True):
             yield from self._expression(each, spot)
         scope = NameScope(spot.scope.module, node, owner, spot.scope, self._hidden(spot, node))
         # what is caught around a definition is not caught around its calls
-        inner = UseSpot(scope, _dotted(spot.within, node.name), late=True)
+        inner = UseSpot(scope, _dotted(spot.within, node.name))
         yield from self._block(node.body, inner)
 
     def _class(self, node: ast.ClassDef, spot: UseSpot) -> Iterator[CodeUse]:
@@ -275,7 +274,7 @@ class Traversal(Struct, frozen=True):
                 yield from self._expression(value, spot)
             case ast.Lambda(body=body):
                 scope = NameScope(spot.scope.module, node, None, spot.scope)
-                yield from self._expression(body, replace(spot, scope=scope, late=True))
+                yield from self._expression(body, replace(spot, scope=scope))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 yield from self._expression(test, spot)
                 holds = self.conditions.holds(spot.scope, test)
