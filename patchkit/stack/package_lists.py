@@ -23,7 +23,7 @@ _PATCH = (".patch", ".diff")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z", ".zst")
 _LONGEST = 1 << 16  # characters that a value may grow to
 _ROUNDS = 10  # of expanding
-_DEEPEST = 8  # files that include each other
+_MOST_FILES = 100  # that a recipe includes; such as include each other never end
 
 
 class ListedPatch(Struct, frozen=True):
@@ -52,9 +52,17 @@ def _left_out(notes: list[Problem], what: str, where: str, hint: str = "") -> No
 
 def _expanded(text: str, names: re.Pattern[str], values: Callable[[re.Match[str]], str]) -> str:
     """The text with what is known put in; bounded, as a value may name itself."""
+    room = _LONGEST
+
+    def put_in(found: re.Match[str]) -> str:
+        nonlocal room
+        value = values(found)
+        room -= len(value)
+        return value if room >= 0 else found[0]
+
     for _ in range(_ROUNDS):
-        after = names.sub(values, text)
-        if after == text or len(after) > _LONGEST:
+        after = names.sub(put_in, text)
+        if after == text or room < 0:
             break
         text = after
     return text
@@ -85,23 +93,28 @@ class _Recipe(Struct):
     removed: set[str] = field(default_factory=set)  # words of `SRC_URI:remove`
     folders: list[str] = field(default_factory=list)  # where its files may be
     notes: list[Problem] = field(default_factory=list)  # what was left out
+    files: int = 0  # that were included so far
 
     def expand(self, text: str) -> str:
         return _expanded(text, _VARIABLE, lambda m: self.values.get(m[1], m[0]))
 
-    def read(self, text: str, file: str, depth: int = 0) -> None:
+    def read(self, text: str, file: str) -> None:
         for number, line in _logical(text):
             include = _INCLUDE.fullmatch(line)
             if include is not None:
-                name = self.expand(include[1])
-                other = self.included(name) if depth < _DEEPEST else None
-                if other is None:
-                    place = f"{file}:{number}"
-                    _left_out(self.notes, f"{name} is not beside it", place, "import it, too")
-                else:
-                    self.read(other, name, depth + 1)
+                self.include(self.expand(include[1]), f"{file}:{number}")
             elif (found := _ASSIGNMENT.fullmatch(line)) is not None:
                 self.assign(found, file, number)
+
+    def include(self, name: str, place: str) -> None:
+        other = self.included(name)
+        if other is None:
+            _left_out(self.notes, f"{name} is not beside it", place, "import it, too")
+        elif self.files == _MOST_FILES:
+            _left_out(self.notes, f"{name}, as {_MOST_FILES} files were included before", place)
+        else:
+            self.files += 1
+            self.read(other, name)
 
     def assign(self, found: re.Match[str], file: str, number: int) -> None:
         name, suffix, value = found["name"], found["suffix"], found["value"]

@@ -95,7 +95,14 @@ def test_a_value_that_names_itself_ends() -> None:
     text = "".join(f'V{n} = "${{V{n + 1}}}${{V{n + 1}}}"\n' for n in range(40))
     found = recipe(f'{text}V40 = "${{V0}}"\nSRC_URI = "file://${{V0}}.patch"\n')
     assert found.patches == ()
-    assert recipe("require foo.inc", foo="require foo.inc").patches == ()
+    long = f'A = "{"a" * 50_000}"\nSRC_URI = "file://{"${A}" * 20_000}.patch"\n'
+    assert recipe(long).patches == ()
+
+
+def test_files_that_include_each_other_end() -> None:
+    found = recipe("require foo.inc", foo="require foo.inc\n" * 3)
+    assert found.patches == ()
+    assert "foo.inc:2: foo.inc, as 100 files were included before" in left(found)
 
 
 def test_extra_folders_are_looked_in_first() -> None:
