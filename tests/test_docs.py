@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,6 @@ import pytest
 from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
-from tests.support.served import served_command
 
 pytestmark = pytest.mark.slow
 
@@ -99,13 +97,6 @@ def _tidy(output: str, folder: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-@pytest.fixture(scope="module")
-def patchkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The program's text, the same for all pages of a process."""
-    with served_command(tmp_path_factory.mktemp("served") / "asked") as text:
-        yield text
-
-
 def _commands(folder: Path, patchkit: str) -> Path:
     """A folder with a `patchkit` command in it: the one under test."""
     path = folder / "bin" / "patchkit"
@@ -156,12 +147,12 @@ def check_document(path: Path, folder: Path, patchkit: str, *, update: bool) -> 
 
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_commands_print_what_is_shown(
-    name: str, tmp_path: Path, patchkit: str, request: pytest.FixtureRequest
+    name: str, tmp_path: Path, served_patchkit: str, request: pytest.FixtureRequest
 ) -> None:
     folder = tmp_path / "you"
     folder.mkdir()
     check_document(
-        DOCS / name, folder, patchkit, update=request.config.getoption("--update-golden")
+        DOCS / name, folder, served_patchkit, update=request.config.getoption("--update-golden")
     )
 
 
@@ -174,7 +165,7 @@ def test_the_tour_prints_what_is_shown(
     shared_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    patchkit = request.getfixturevalue("patchkit")
+    patchkit = request.getfixturevalue("served_patchkit")
     monkeypatch.setenv("PATCHKIT_CACHE", str(shared_cache))
     folder = tmp_path / "you"
     folder.mkdir()

@@ -152,17 +152,19 @@ def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
     return project
 
 
-def _around(tmp_path: Path, programs: Mapping[str, str]) -> dict[str, str]:
+def _around(tmp_path: Path, patchkit: str, programs: Mapping[str, str]) -> dict[str, str]:
     """An environment with the real patchkit and git, and fakes of what reaches out."""
-    fake = _fakes(tmp_path / "bin", programs)
-    path = f"{fake}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    fake = _fakes(tmp_path / "bin", {**programs, "patchkit": patchkit})
+    path = f"{fake}:{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "LOG": str(tmp_path / "log")}
 
 
-def test_a_bump_becomes_a_pull_request(pinned: Project, tmp_path: Path) -> None:
+def test_a_bump_becomes_a_pull_request(
+    pinned: Project, tmp_path: Path, served_patchkit: str
+) -> None:
     (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
     gh = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
-    environment = _around(tmp_path, {"python": "exit 0", "gh": gh}) | {
+    environment = _around(tmp_path, served_patchkit, {"python": "exit 0", "gh": gh}) | {
         "ACTION": ".",
         "MANIFEST": "demo",
         "COMPONENT": "demo",
@@ -194,7 +196,7 @@ def test_a_bump_becomes_a_pull_request(pinned: Project, tmp_path: Path) -> None:
 
 
 def test_a_branch_with_commits_of_somebody_else_is_left_alone(
-    pinned: Project, tmp_path: Path
+    pinned: Project, tmp_path: Path, served_patchkit: str
 ) -> None:
     (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
     branch = "patchkit/bump-demo-demo"
@@ -203,7 +205,9 @@ def test_a_branch_with_commits_of_somebody_else_is_left_alone(
     git_in(pinned.root, "push", "-q", "origin", branch)
     git_in(pinned.root, "switch", "-q", "main")
     before = git_in(tmp_path / "origin.git", "rev-parse", branch)
-    environment = _around(tmp_path, {"python": "exit 0", "gh": 'echo "$*" >> "$LOG"'}) | {
+    environment = _around(
+        tmp_path, served_patchkit, {"python": "exit 0", "gh": 'echo "$*" >> "$LOG"'}
+    ) | {
         "ACTION": ".",
         "MANIFEST": "demo",
         "COMPONENT": "demo",
@@ -221,12 +225,12 @@ def test_a_branch_with_commits_of_somebody_else_is_left_alone(
 
 
 def test_a_bump_that_does_not_fit_is_red_and_a_draft(
-    pinned: Project, upstream: Upstream, tmp_path: Path
+    pinned: Project, upstream: Upstream, tmp_path: Path, served_patchkit: str
 ) -> None:
     upstream.commit({"a.py": numbered(l6="theirs")}, "The same line")
     (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
     gh = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
-    environment = _around(tmp_path, {"python": "exit 0", "gh": gh}) | {
+    environment = _around(tmp_path, served_patchkit, {"python": "exit 0", "gh": gh}) | {
         "ACTION": ".",
         "MANIFEST": "demo",
         "COMPONENT": "demo",
@@ -245,13 +249,15 @@ def test_a_bump_that_does_not_fit_is_red_and_a_draft(
     git_in(tmp_path / "origin.git", "rev-parse", "--verify", "patchkit/bump-demo-demo")
 
 
-def test_a_bump_becomes_a_merge_request(pinned: Project, tmp_path: Path) -> None:
+def test_a_bump_becomes_a_merge_request(
+    pinned: Project, tmp_path: Path, served_patchkit: str
+) -> None:
     script = "\n".join(_load("ci/gitlab.yml")[".patchkit-bump"]["script"])
     script = script.replace(
         '"https://patchkit:$PATCHKIT_TOKEN@$CI_SERVER_HOST/$CI_PROJECT_PATH.git"', "origin"
     )
     curl = 'printf "%s\\n" "$*" >> "$LOG"; case "$*" in *--get*) echo "$KNOWN";; esac'
-    environment = _around(tmp_path, {"curl": curl}) | {
+    environment = _around(tmp_path, served_patchkit, {"curl": curl}) | {
         "CI_PROJECT_DIR": str(pinned.root),
         "CI_API_V4_URL": "https://example.com/api",
         "CI_PROJECT_ID": "7",

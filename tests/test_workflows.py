@@ -59,17 +59,18 @@ def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
 class Runner:
     """Runs the jobs of a workflow one by one, each in a clone of its own."""
 
-    def __init__(self, tmp_path: Path) -> None:
+    def __init__(self, tmp_path: Path, patchkit: str) -> None:
         self.home = tmp_path
         self.artifacts = tmp_path / "artifacts"
         self.outputs: dict[str, dict[str, str]] = {}
         self.summary = tmp_path / "summary.md"
         programs = tmp_path / "programs"
         programs.mkdir()
-        for name, body in {"python": _PYTHON, "make": "exit 0", "gh": _GH}.items():
+        fakes = {"python": _PYTHON, "make": "exit 0", "gh": _GH}
+        for name, body in {**fakes, "patchkit": patchkit}.items():
             (programs / name).write_text(f"#!/bin/bash\n{body}\n")
             (programs / name).chmod(0o755)
-        path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        path = f"{programs}:{os.environ['PATH']}"
         self.environment = {
             **os.environ,
             "PATH": path,
@@ -155,8 +156,8 @@ def _included(jobs: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.usefixtures("pinned")
-def test_every_step_of_ci(tmp_path: Path) -> None:
-    jobs, runner = _load(".github/workflows/ci.yml")["jobs"], Runner(tmp_path)
+def test_every_step_of_ci(tmp_path: Path, served_patchkit: str) -> None:
+    jobs, runner = _load(".github/workflows/ci.yml")["jobs"], Runner(tmp_path, served_patchkit)
     assert runner.job("test", jobs["test"], {"python": "3.11", "make": "check"}) == [0]
     assert runner.job("plan", jobs["plan"], {}) == [0, 0]
     (only,) = _included(runner.outputs["plan"]["jobs"])
@@ -167,8 +168,8 @@ def test_every_step_of_ci(tmp_path: Path) -> None:
     assert runner.summary.read_text().count("ours.patch") == 2  # of the job, and of all
 
 
-def test_every_step_of_drift(pinned: Project, tmp_path: Path) -> None:
-    jobs, runner = _load(".github/workflows/drift.yml")["jobs"], Runner(tmp_path)
+def test_every_step_of_drift(pinned: Project, tmp_path: Path, served_patchkit: str) -> None:
+    jobs, runner = _load(".github/workflows/drift.yml")["jobs"], Runner(tmp_path, served_patchkit)
     assert runner.job("drift", jobs["drift"], {}) == [0, 0, 0]
     assert "ours.patch" in (runner.artifacts / "drift" / "drift.html").read_text(encoding="utf-8")
     (only,) = _included(runner.outputs["drift"]["jobs"])
@@ -188,8 +189,10 @@ def _gitlab(name: str) -> dict[str, Any]:
     return {**base, **job, "variables": variables}
 
 
-def test_every_step_of_the_gitlab_template(pinned: Project, tmp_path: Path) -> None:
-    runner = Runner(tmp_path)
+def test_every_step_of_the_gitlab_template(
+    pinned: Project, tmp_path: Path, served_patchkit: str
+) -> None:
+    runner = Runner(tmp_path, served_patchkit)
     place = {**runner.environment, "CI_PROJECT_DIR": str(pinned.root)}
     for name in (".patchkit", ".patchkit-report"):
         job = _gitlab(name)

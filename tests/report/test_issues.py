@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -212,13 +211,18 @@ esac
     ("name", "program", "body"), [("github", "gh", _GH), ("gitlab", "glab", _GLAB)]
 )
 def test_the_examples_post_update_and_close(  # noqa: PLR0917
-    name: str, program: str, body: str, stack: Project, upstream: Upstream, tmp_path: Path
+    name: str,
+    program: str,
+    body: str,
+    stack: Project,
+    upstream: Upstream,
+    tmp_path: Path,
+    served_patchkit: str,
 ) -> None:
     programs = tmp_path / "programs"
     posted = tmp_path / "posted"
     posted.mkdir()
-    ours = f'#!/bin/sh\nexec {sys.executable} -m patchkit "$@"\n'
-    for each, text in ((program, body), ("patchkit", ours)):
+    for each, text in ((program, body), ("patchkit", served_patchkit)):
         programs.mkdir(exist_ok=True)
         (programs / each).write_text(text)
         (programs / each).chmod(0o755)

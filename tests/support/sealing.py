@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 #: When everything happens: 2026-01-02 03:04:05 UTC.
 NOW = 1767323045
@@ -13,6 +13,9 @@ NOW = 1767323045
 _KEEPS = ("PATH", "TMPDIR", "LANG", "SYSTEMROOT", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 #: Variables that patchkit needs to reach a package index; only tests marked `index` keep them.
 _INDEX = ("PIP_", "UV_", "HTTP", "http", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_", "REQUESTS_")
+
+#: The environment before any test.
+_OUTSIDE = dict(os.environ)
 
 _SETS = {
     "LC_ALL": "C.UTF-8",
@@ -37,15 +40,28 @@ _SETS = {
 }
 
 
-def seal(monkeypatch: pytest.MonkeyPatch, home: Path, *, keep_index: bool) -> None:
-    """Replace the whole environment; `home` becomes the home, with an empty git configuration."""
+def seal(home: Path, *, keep_index: bool) -> None:
+    """Replace the whole environment; `home` becomes the home, with an empty git configuration.
+
+    It stays as it is after the test: that of the next is mostly the same.
+    """
     home.mkdir()
     (home / ".gitconfig").touch()
-    for name in list(os.environ):
-        reaches_index = keep_index and name.startswith(_INDEX)
-        if name not in _KEEPS and not name.startswith(("PYTEST", "COVERAGE")) and not reaches_index:
-            monkeypatch.delenv(name)
-    for name, value in _SETS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("PATCHKIT_CACHE", str(home / "cache"))
+    now = dict(os.environ)
+    tools = {name: value for name, value in now.items() if name.startswith(("PYTEST", "COVERAGE"))}
+    wanted = _environment(home, keep_index) | tools
+    if now != wanted:
+        os.environ.clear()
+        os.environ.update(wanted)
+
+
+@cache
+def _environment(home: Path, keep_index: bool) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in _OUTSIDE.items()
+        if name in _KEEPS or (keep_index and name.startswith(_INDEX))
+    }
+    # the `python3` of a version manager takes five times as long to find out which it is
+    path = f"{Path(sys.executable).resolve().parent}:{kept['PATH']}"
+    return kept | _SETS | {"PATH": path, "HOME": str(home), "PATCHKIT_CACHE": str(home / "cache")}
