@@ -166,19 +166,26 @@ Generate: TypeAlias = Callable[[StackBuilder, SeriesPatch], PatchResult | None]
 
 
 class Past(Protocol):
-    """What upstream's history tells about the range from the old base to the new one."""
+    """What upstream's history tells about the range from the old base to the new one.
+
+    What answers itself here knows nothing.
+    """
 
     def renamed(self, path: str) -> str | None:
         """Where a file of the old base is on the new one; None if it was not renamed."""
+        return None
 
     def folder_renamed(self, folder: str) -> str | None:
         """Where most files of a folder of the old base are on the new one."""
+        return None
 
     def deleted_by(self, path: str) -> str:
         """The commit that took the file away, as "ID subject"; "" if it is not known."""
+        return ""
 
     def removed_by(self, path: str, line: bytes) -> str:
         """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
+        return ""
 
     def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
         """The files that commits, as "ID subject", added or changed, of the kind of `like`.
@@ -186,12 +193,15 @@ class Past(Protocol):
         Those of "" are all that are new on the new base, where the bases have no history in common.
         None where they are more than `most`.
         """
+        return ()
 
     def brought_by(self, path: str, line: bytes) -> str:
         """The commit that brought a line into the file, as "ID subject"; "" if it is not known."""
+        return ""
 
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
+        return ()
 
     def same_change(
         self, named: tuple[str, ...], author: str, date: str, subject: str
@@ -201,61 +211,22 @@ class Past(Protocol):
         They are among `named` (ids, in full or short), or have its author's address and the date in
         seconds, or its subject, if that is more than two words. None that was reverted.
         """
+        return ()
 
     def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
         """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
+        return {}
 
     def versions(self, path: str) -> Sequence[tuple[str, bytes]]:
         """("ID subject", contents) of a file after each commit that changed it, oldest first.
 
         Nothing where they are too many to look at, or not here.
         """
-
-
-class NoPast:
-    """A Past that knows nothing: there is no history at hand."""
-
-    def renamed(self, path: str) -> str | None:
-        """See Past."""
-        return None
-
-    def folder_renamed(self, folder: str) -> str | None:
-        """See Past."""
-        return None
-
-    def deleted_by(self, path: str) -> str:
-        """See Past."""
-        return ""
-
-    def removed_by(self, path: str, line: bytes) -> str:
-        """See Past."""
-        return ""
-
-    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
-        """See Past."""
         return ()
 
-    def brought_by(self, path: str, line: bytes) -> str:
-        """See Past."""
-        return ""
 
-    def changed_by(self, path: str) -> tuple[str, ...]:
-        """See Past."""
-        return ()
-
-    def same_change(
-        self, named: tuple[str, ...], author: str, date: str, subject: str
-    ) -> tuple[tuple[str, str], ...]:
-        """See Past."""
-        return ()
-
-    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
-        """See Past."""
-        return {}
-
-    def versions(self, path: str) -> Sequence[tuple[str, bytes]]:
-        """See Past."""
-        return ()
+class NoPast(Past):
+    """There is no history at hand."""
 
 
 class MergeRequest(Struct, frozen=True):

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.carried import NoPast
+from patchkit.carry.carried import Past
 from patchkit.gitcmd.first_parent import (
     Entries,
     Landing,
@@ -111,7 +111,7 @@ def follow(
     return Route(history.repository, line, start, follower.steps(), follower.homes(), folders)
 
 
-class RoutePast(Struct, NoPast):
+class RoutePast(Past):
     """What a route knows of upstream's past, as the carry engine asks for it, for one state.
 
     It knows renames; the rest is for reasons, which a forecast does not show, for files that are
@@ -119,9 +119,9 @@ class RoutePast(Struct, NoPast):
     from (they count as conflicts). Trials of whole patches ask all of it.
     """
 
-    route: Route
-    state: Mapping[str, TreeEntry | None]
-    position: int = 0  # on the line: 0 is its start
+    def __init__(self, route: Route, state: Mapping[str, TreeEntry | None]) -> None:
+        self.route, self.state = route, state
+        self.position = 0  # on the line: 0 is its start
 
     @property
     def commit(self) -> CommitId:

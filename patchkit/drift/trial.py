@@ -6,7 +6,7 @@ upstream. What drift says of the tip, and plan of the commits that it names, is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -52,7 +52,8 @@ class Trial(Struct, frozen=True):
         generator = Generator(series.recipes)
         repository = history.repository
         paths = series_paths(series.patches)
-        between = Between(repository, history.pin, commit, lambda: repository, along.bring, paths)
+        pin, bring = history.pin, along.bring
+        past = _FetchingPast(repository, pin, commit, lambda: repository, bring, paths, along=along)
         old, new = (history.base(each, along.reader) for each in (history.pin, commit))
         try:
             if series.recipes:
@@ -63,11 +64,7 @@ class Trial(Struct, frozen=True):
                 old,
                 new,
                 series.patches,
-                CarryOptions(
-                    generator,
-                    past=_FetchingPast(between, along, commit),
-                    remembered=series.remembered,
-                ),
+                CarryOptions(generator, past=past, remembered=series.remembered),
             )
         except (MissingObjectError, BadInputError):
             return None
@@ -86,62 +83,24 @@ def _bring_scope(reader: ObjectReader, tree: TreeId, generator: Generator, bring
     reader.close()  # a git that runs need not see new packs
 
 
-class _FetchingPast(Struct, frozen=True):
+class _FetchingPast(Between, kw_only=True):
     """A Past that brings the files that it names, before they are read."""
 
-    past: Between
-    along: HistoryReader  # brings the files
-    commit: str  # at which they are read
+    along: HistoryReader
 
     def renamed(self, path: str) -> str | None:
         """See `carry.Past`."""
-        there = self.past.renamed(path)
-        self._bring((there,) if there is not None else ())
+        there = super().renamed(path)
+        self._bring_files(() if there is None else (there,))
         return there
 
     def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
         """See `carry.Past`."""
-        paths = self.past.written_by(commits, like, most)
-        self._bring(paths)
+        paths = super().written_by(commits, like, most)
+        self._bring_files(paths)
         return paths
 
-    def folder_renamed(self, folder: str) -> str | None:
-        """See `carry.Past`."""
-        return self.past.folder_renamed(folder)
-
-    def deleted_by(self, path: str) -> str:
-        """See `carry.Past`."""
-        return self.past.deleted_by(path)
-
-    def removed_by(self, path: str, line: bytes) -> str:
-        """See `carry.Past`."""
-        return self.past.removed_by(path, line)
-
-    def brought_by(self, path: str, line: bytes) -> str:
-        """See `carry.Past`."""
-        return self.past.brought_by(path, line)
-
-    def changed_by(self, path: str) -> tuple[str, ...]:
-        """See `carry.Past`."""
-        return self.past.changed_by(path)
-
-    def same_change(
-        self, named: tuple[str, ...], author: str, date: str, subject: str
-    ) -> tuple[tuple[str, str], ...]:
-        """See `carry.Past`."""
-        return self.past.same_change(named, author, date, subject)
-
-    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
-        """See `carry.Past`."""
-        return self.past.lines_of(commit)
-
-    def versions(self, path: str) -> Sequence[tuple[str, bytes]]:
-        """See `carry.Past`."""
-        return self.past.versions(path)
-
-    def _bring(self, paths: Sequence[str]) -> None:
-        if not paths:
-            return
-        history = self.along.history
-        there = (entries_at(history.repository, c, paths) for c in (history.pin, self.commit))
-        self.along.contents(entry for entries in there for entry in entries.values())
+    def _bring_files(self, paths: Sequence[str]) -> None:
+        if paths:
+            there = (entries_at(self.repository, each, paths) for each in (self.old, self.new))
+            self.along.contents(entry for entries in there for entry in entries.values())
