@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -54,6 +55,9 @@ _LISTED = (_HEADS, _TAGS)
 # As reports show commits.
 _SHORT_ID = regex(r"[0-9a-f]{7,39}")
 _SHOWN = 4
+
+
+_Answer = TypeVar("_Answer")
 
 
 class Refs(Struct, frozen=True):
@@ -304,6 +308,26 @@ class Server(Struct, frozen=True):
         )
 
 
+def from_first(
+    source: GitSource,
+    target: Repository,
+    fetching: Fetching,
+    bring: Callable[[Server], _Answer],
+) -> _Answer:
+    """What `bring` answers for the URL or the first mirror that has it.
+
+    If all fail, the SurroundingsError has one problem for each.
+    """
+    problems: list[Problem] = []
+    for url in (source.url, *source.mirrors):
+        with staging(target, fetching.scratch) as stage:
+            try:
+                return bring(Server(url, stage, fetching.listener, fetching.stop))
+            except RemoteError as error:
+                problems += error.problems
+    raise SurroundingsError(*problems)
+
+
 def fetch_trees(server: Server, commit: CommitId) -> str | None:
     """Bring `commit` without its blobs; the name of the remote to ask for them by their ids.
 
@@ -393,17 +417,8 @@ def fetch_files(
     The mirrors are tried in order; if all fail, the SurroundingsError has one problem for each.
     Nothing is left on disk.
     """
-    problems: list[Problem] = []
     nowhere = Repository(fetching.scratch / "nothing.git")
-    for url in (source.url, *source.mirrors):
-        with staging(nowhere, fetching.scratch) as stage:
-            try:
-                return _from_url(
-                    Server(url, stage, fetching.listener, fetching.stop), commit, paths
-                )
-            except RemoteError as error:
-                problems += error.problems
-    raise SurroundingsError(*problems)
+    return from_first(source, nowhere, fetching, lambda each: _from_url(each, commit, paths))
 
 
 def _from_url(server: Server, commit: CommitId, paths: Collection[str]) -> Mapping[str, bytes]:

@@ -20,13 +20,12 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.result_cache import recall_as, remember
-from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
+from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.gitcmd.first_parent import (
     Landing,
     Line,
@@ -51,6 +50,7 @@ from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
 from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry, TreeId
 from patchkit.model.progress import Progress
+from patchkit.model.text import counted
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching, about, upstream_key
 from patchkit.upstream.git import (
@@ -61,6 +61,7 @@ from patchkit.upstream.git import (
     Server,
     fetch_some_blobs,
     find_ref,
+    from_first,
     has_come,
     is_short_id,
     list_refs,
@@ -70,9 +71,6 @@ from patchkit.upstream.store import Store
 # Fetching: all commits, the trees of those between pin and tip, and single blobs when they are
 # asked for. To say when a patch stopped fitting takes every tree on the way and very few files. So
 # commits come alone where the server allows that, and the rest is asked for by id, many at once.
-
-
-Answer = TypeVar("Answer")
 
 
 def fetch_history(
@@ -101,7 +99,7 @@ def fetch_history(
             return
         adopt(server.stage, target)
 
-    _from_first(source, target, fetching, bring)
+    from_first(source, target, fetching, bring)
 
 
 def _bring_span(server: Server, tip: NamedCommit, pin: CommitId, target: Repository) -> bool:
@@ -121,21 +119,6 @@ def _bring_span(server: Server, tip: NamedCommit, pin: CommitId, target: Reposit
 def _lacking(target: Repository, tip: NamedCommit, pin: CommitId) -> list[CommitId]:
     missing = missing_objects(target, (tip.commit, pin))
     return [each for each in (tip.commit, pin) if each in missing]
-
-
-def fetch_older_trees(
-    source: GitSource, trees: Collection[str], target: Repository, fetching: Fetching
-) -> None:
-    """Bring trees, with all folders in them, into `target`.
-
-    On disk: packs in `target`, no ref.
-    """
-
-    def bring(server: Server) -> None:
-        _bring_trees(server, trees)
-        adopt(server.stage, target)
-
-    _from_first(source, target, fetching, bring)
 
 
 def _trees_between(repository: Repository, pin: CommitId, tip: CommitId) -> list[str]:
@@ -171,24 +154,7 @@ def fetch_file_contents(
         note_absent(target, absent)
         return absent
 
-    return _from_first(source, target, fetching, bring)
-
-
-def _from_first(
-    source: GitSource,
-    target: Repository,
-    fetching: Fetching,
-    bring: Callable[[Server], Answer],
-) -> Answer:
-    """What `bring` answers for the URL or the first mirror that has it."""
-    problems: list[Problem] = []
-    for url in (source.url, *source.mirrors):
-        with staging(target, fetching.scratch) as stage:
-            try:
-                return bring(Server(url, stage, fetching.listener, fetching.stop))
-            except RemoteError as error:
-                problems += error.problems
-    raise SurroundingsError(*problems)
+    return from_first(source, target, fetching, bring)
 
 
 _NO_FILES = "--filter=blob:none"
@@ -416,7 +382,7 @@ def bring_blobs(
     with _alone(store, component, repository, progress):
         lacking = missing_objects(repository, lacking) - absent
         if lacking:
-            progress.step(component.name, f"fetching {len(lacking)} versions of files")
+            progress.step(component.name, f"fetching {counted(len(lacking), 'version')} of files")
             fetching = store.fetching(component.name, progress)
             absent |= fetch_file_contents(history.source, sorted(lacking), repository, fetching)
     here |= wanted - absent
@@ -435,7 +401,12 @@ def bring_trees(
             progress.step(component.name, "fetching the folders of older commits")
             fetching = store.fetching(component.name, progress)
             lacking = missing_objects(repository, trees)
-            fetch_older_trees(history.source, lacking, repository, fetching)
+
+            def bring(server: Server) -> None:
+                _bring_trees(server, lacking)
+                adopt(server.stage, repository)
+
+            from_first(history.source, repository, fetching, bring)
 
 
 @contextmanager
