@@ -604,6 +604,8 @@ class SiteHistory:
         self._path, self._versions, self._contents = path, versions, contents
         self._known, self._scanner = known, scanner
         self._texts = {site: _needle(site.text) for site in sites}
+        sizes = {site: len(site.text) if " " in site.text else 0 for site in sites}
+        self._asked = sorted({(self._texts[site], sizes[site]) for site in sites})
         self._there: dict[int, frozenset[Fingerprint]] = {}
         self._left = set(sites)
         self._by = dict.fromkeys(sorted(sites), "")
@@ -650,14 +652,14 @@ class SiteHistory:
     def _mark(self, data: bytes) -> tuple[object, ...]:
         """What tells the runs apart, of one version."""
         mark: list[object] = []
-        for site, text in self._texts.items():
+        for text, size in self._asked:
             if not text:
                 return (data,)
             at = data.find(text)
             while at >= 0:
-                mark.append(_around(data, at, len(site.text) if " " in site.text else 0))
+                mark.append(_around(data, at, size))
                 at = data.find(text, at + len(text))
-            mark.append(site)
+            mark.append(None)
         return tuple(mark)
 
 

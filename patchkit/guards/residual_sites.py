@@ -35,8 +35,8 @@ from patchkit.model.text import counted
 from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule, Scope, check_glob
-from patchkit.recipes.run import decode_file, may_match, needed_in
-from patchkit.recipes.sites import Site, Source, engine_version, find_sites
+from patchkit.recipes.run import needed_in, sites_in
+from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.series import LoadedPatch
 
 
@@ -90,12 +90,8 @@ class Scanner:
 
     def sites(self, path: str, data: bytes) -> list[Site]:
         """All sites in a file that no recipe allows, by their place; none in one that is binary."""
-        sites: list[Site] = []
-        text: Source | None = None
-        for rule, needed in self._rules if b"\0" not in data else ():
-            if rule.scope.covers(path) and may_match(data, needed):
-                text = text or Source.of(path, decode_file(data)[0])
-                sites += (site for site in find_sites(rule, text) if site.allowed is None)
+        found = sites_in(self._rules, path, data) if b"\0" not in data else []
+        sites = [site for site in found if site.allowed is None]
         return sorted(sites, key=lambda site: (site.start, site.rule))
 
 
@@ -130,23 +126,33 @@ def _everywhere(rule: Rule) -> Rule:
     return replace(rule, scope=Scope(tuple(sorted(f"**/{name}" for name in names))))
 
 
+#: So many files are in memory together.
+_READ_AT_ONCE = 100
+
+
 def _files(
     source: Overlay, tree: TreeId, rules: Sequence[Rule]
 ) -> Iterator[tuple[str, bytes | None]]:
-    """Path and contents of the ordinary files that a rule looks at, in order."""
-    view = TreeView(source, tree)
-    wanted = {
-        path: entry.oid
-        for path, entry in view.files().items()
-        if entry.mode in (FILE_MODE, EXECUTABLE_MODE)
-        and any(rule.scope.covers(path) for rule in rules)
-    }
+    """Path and contents of the ordinary files that a rule looks at."""
+    wanted: dict[str, list[str]] = {}
+    for path, entry in TreeView(source, tree).files().items():
+        is_file = entry.mode in (FILE_MODE, EXECUTABLE_MODE)
+        if is_file and any(rule.scope.covers(path) for rule in rules):
+            wanted.setdefault(entry.oid, []).append(path)
+    oids = list(wanted)
+    for at in range(0, len(oids), _READ_AT_ONCE):
+        for oid, data in _present(source, oids[at : at + _READ_AT_ONCE]):
+            yield from ((path, data) for path in wanted[oid])
+
+
+def _present(source: Overlay, oids: Sequence[str]) -> Iterable[tuple[str, bytes | None]]:
+    """Blobs with their contents; None for one that no server has."""
     try:
-        blobs = dict(source.read_many(sorted(set(wanted.values())), "blob"))
-    except MissingObjectError:  # some that no server has
-        yield from ((path, view.data(path)) for path in sorted(wanted))
-    else:
-        yield from ((path, blobs[oid]) for path, oid in sorted(wanted.items()))
+        return list(source.read_many(oids, "blob"))
+    except MissingObjectError:
+        if len(oids) == 1:
+            return [(oids[0], None)]
+    return [row for oid in oids for row in _present(source, [oid])]
 
 
 # Scan a tree once: what rules find in it follows from the tree and the rules.

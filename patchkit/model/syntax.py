@@ -6,6 +6,7 @@ its parser has a home of its own (`manifest/yaml_nodes.py`).
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
@@ -38,9 +39,9 @@ _LANGUAGES = {
     ".yaml": "YAML",
 }
 
-#: Answers about files' contents that are kept: those of the sides of merges, which meet again and
-#: again while a stack is carried to many versions of its files.
-_KEPT = 4096
+#: Answers about contents that are kept: those of pieces of the sides of merges, which meet again
+#: and again while a stack is carried to many versions of its files.
+_KEPT = 16384
 
 
 def kept(ask: Callable[[bytes], _Answer]) -> Callable[[bytes], _Answer]:
@@ -59,6 +60,83 @@ def kept(ask: Callable[[bytes], _Answer]) -> Callable[[bytes], _Answer]:
     return asked
 
 
+# A Python file in pieces. Most versions of a file differ in a function or two: what is asked of a
+# piece is asked once for all of them.
+
+
+#: A line at the left edge that begins a definition, or (group 1) decorates one.
+_EDGE = re.compile(rb"^(?:(@)|(?:async[ \t]+)?def\b|class\b)", re.MULTILINE)
+#: What says that a file is not UTF-8, in one of its first two lines.
+_ENCODED = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8\b)", re.I)
+_GLOBAL = re.compile(rb"^[ \t]*global\b", re.MULTILINE)
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether a file is UTF-8 with lines that end by a line feed, and nothing in it says else."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\r" not in data and _ENCODED.match(data) is None
+
+
+def pieces_of(data: bytes) -> list[bytes]:
+    """A Python file, cut before each definition at the left edge, or its first decorator.
+
+    Invariant: where each piece parses by itself, the file's statements are those of the pieces, one
+    after the other. For a piece that parses ends outside of strings and brackets, and no statement
+    goes on with a definition. So where one does not, the cuts may be wrong, and the file is whole.
+    """
+    starts, is_decorated = [0], False
+    for edge in _EDGE.finditer(data) if is_plain(data) else ():
+        if not is_decorated and edge.start():
+            starts.append(edge.start())
+        is_decorated = edge[1] is not None
+    return [data[begin:end] for begin, end in zip(starts, [*starts[1:], len(data)], strict=True)]
+
+
+def _each_alone(data: bytes) -> tuple[bytes, list[bytes]] | None:
+    """What the file imports from `__future__`, and its pieces; None if it has to be taken whole.
+
+    Each piece can be compiled behind these imports, and so can the file.
+    """
+    pieces = pieces_of(data)
+    future = _future_of(pieces[0])
+    is_sound = future is not None and all(_is_sound(future + each) for each in pieces[1:])
+    return (future, pieces) if future is not None and is_sound else None
+
+
+@kept
+def _future_of(first: bytes) -> bytes | None:
+    """The imports from `__future__` of a file by its first piece, None if that is not sound."""
+    if not _is_sound(first):
+        return None
+    flags = _compiled(first, 0)[0].co_flags if b"__future__" in first else 0
+    features = ((each, getattr(__future__, each)) for each in __future__.all_feature_names)
+    named = (name for name, feature in features if flags & feature.compiler_flag)
+    return b"".join(b"from __future__ import %s\n" % each.encode() for each in named)
+
+
+@kept
+def _is_sound(piece: bytes) -> bool:
+    """Whether a piece can be compiled, and no other piece has a say in that.
+
+    A `global` outside of functions and classes must not name what stands further up.
+    """
+    if _compiled(piece, 0)[1]:
+        return False
+    todo = [parse_python(piece)[0].body] if _GLOBAL.search(piece) else []
+    for body in todo:  # grows while it is walked
+        for node in body:
+            if isinstance(node, ast.Global):
+                return False
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                parts = (getattr(node, each, None) for each in ("body", "orelse", "finalbody"))
+                more = (getattr(node, each, None) for each in ("handlers", "cases"))
+                todo += (each for each in (*parts, *more) if isinstance(each, list))
+    return True
+
+
 def language_of(path: str) -> str | None:
     """The language of a file whose syntax can be looked at, by its name."""
     return _LANGUAGES.get(path[path.rfind(".") :]) if "." in path else None
@@ -69,7 +147,7 @@ def syntax_problem(path: str, data: bytes) -> str:
     match language_of(path):
         case "Python":
             # the compiler sees more than the parser, such as repeated arguments
-            return _compiled(data, 0)[1]
+            return "" if _each_alone(data) else _compiled(data, 0)[1]
         case "JSON":
             return _read_problem(json.loads, data)
         case "TOML":
@@ -121,9 +199,17 @@ def _toml_problem(data: bytes) -> str:
     return _read_problem(lambda text: tomllib.loads(text.decode()), data)
 
 
-@kept
 def definitions(data: bytes) -> Counter[tuple[str, str]]:
     """(scope, name) of what is defined, annotated or imported, with how often it is there."""
+    found = Counter[tuple[str, str]]()
+    _, pieces = _each_alone(data) or (b"", [data])
+    for each in pieces:
+        found.update(_definitions(each))
+    return found
+
+
+@kept
+def _definitions(data: bytes) -> Counter[tuple[str, str]]:
     tree, _ = parse_python(data)
     found = Counter[tuple[str, str]]()
     todo: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body)]
@@ -154,7 +240,6 @@ _BOUND = frozenset(dir(builtins)) | _MODULE
 _EVERYTHING = re.compile(rb"(?m)^[ \t]*from[ \t]+\S+[ \t]+import[ \t]*\*")
 
 
-@kept
 def unbound_names(data: bytes) -> frozenset[str] | None:
     """The names that have no binding in their scopes; None if that is not known.
 
@@ -162,6 +247,20 @@ def unbound_names(data: bytes) -> frozenset[str] | None:
     """
     if _EVERYTHING.search(data):
         return None
+    future, pieces = _each_alone(data) or (b"", [data])
+    bound, used = set[str](), set[str]()
+    for number, each in enumerate(pieces):
+        names = _names_of(future + each if number else each)
+        if names is None:
+            return None
+        bound |= names[0]
+        used |= names[1]
+    return frozenset(used - bound - _BOUND)
+
+
+@kept
+def _names_of(data: bytes) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The names that are bound for a whole module, and those that are looked up there."""
     try:
         with _PARSING, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -180,7 +279,7 @@ def unbound_names(data: bytes) -> frozenset[str] | None:
                 bound.add(symbol.get_name())
             if symbol.is_referenced() and (scope is module or symbol.is_global()):
                 used.add(symbol.get_name())
-    return frozenset(used - bound - _BOUND)
+    return frozenset(bound), frozenset(used)
 
 
 # What the assignments of a module come to, without running it.

@@ -1,20 +1,19 @@
-"""The blocks of statements in Python's syntax, and functions whose bodies are left in the text.
+"""The blocks of statements in Python's syntax, and functions that are left in the text.
 
-Most of a syntax tree is the bodies of its functions, and into most of these nobody looks again. A
-folded function has none: it is parsed from the file's text when somebody asks for it.
+Most of a syntax tree is its functions, and into most of these nobody looks again. A folded function
+has neither body nor parameters: they are parsed from the file's text when somebody asks for them.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct, field
 
-from patchkit.model.syntax import parse_python
+from patchkit.model.syntax import is_plain, parse_python
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -31,6 +30,8 @@ def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def first_line(statement: ast.stmt) -> int:
     """Where a statement begins, with its decorators."""
+    if isinstance(statement, _Folded | _FoldedAsync):
+        return statement.text.top
     return min([statement.lineno, *(each.lineno for each in _decorators(statement))])
 
 
@@ -68,21 +69,8 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
                 nodes += [inner for inner in value if isinstance(inner, ast.AST)]
 
 
-#: What says that a file is not UTF-8, in one of its first two lines.
-_ENCODED = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8\b)", re.I)
-
-
-def is_plain(data: bytes) -> bool:
-    """Whether a file is UTF-8 with lines that end by a line feed, and nothing in it says else."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\r" not in data and _ENCODED.match(data) is None
-
-
 class Bodies(Struct):
-    """The functions that were `opened` again; `size` is that of their bodies' text, in bytes."""
+    """The functions that were `opened` again; `size` is that of the text parsed for it."""
 
     opened: list[_Folded | _FoldedAsync] = field(default_factory=list)
     size: int = 0
@@ -90,32 +78,42 @@ class Bodies(Struct):
     def close(self) -> None:
         """Leave all of them in the text again."""
         for each in self.opened:
-            del each.body
+            _leave(each)
         self.opened.clear()
         self.size = 0
 
 
-def fold(tree: ast.Module, data: bytes, bodies: Bodies) -> None:
-    """Leave the bodies of a file's functions in its text; `bodies` gets those that are opened.
+#: What of a function stands above its body, but for what it returns: that is None by its class.
+_HEAD = tuple(e for e in ("args", "decorator_list", "type_params") if e in ast.FunctionDef._fields)
 
-    Invariant: a body that is parsed again is what it was, node by node, at the same lines and
-    columns, for its statements have lines of their own. Whoever holds a node of a body while it
-    is closed holds another one than whoever looks into it next.
+
+def _leave(function: FunctionNode) -> None:
+    for part in ("body", *_HEAD):
+        function.__dict__.pop(part, None)
+
+
+def fold(tree: ast.Module, data: bytes, bodies: Bodies) -> None:
+    """Leave a file's functions in its text; `bodies` gets those that are opened.
+
+    Invariant: what is parsed again is what it was, node by node, at the same lines and columns, for
+    the statements of a body have lines of their own, and so has what stands above it. Whoever holds
+    a node of a function while it is closed holds another one than whoever looks into it next.
     """
     if not is_plain(data):
         return
     starts = [0, *accumulate(len(each) + 1 for each in data.split(b"\n"))]
     for function in _functions(tree.body):
         inner = function.body[0]
-        first = first_line(inner)
-        begin, end = starts[first - 1], starts[function.end_lineno or 0]
+        top, first = first_line(function), first_line(inner)
+        head, begin, end = (starts[at] for at in (top - 1, first - 1, function.end_lineno or 0))
         column = min([inner.col_offset, *(each.col_offset for each in _decorators(inner))])
         if data[begin : begin + column].strip(b" \t@"):
             continue  # on the line of the definition
         is_async = isinstance(function, ast.AsyncFunctionDef)
-        del function.body
+        _leave(function)
         function.__class__ = _FoldedAsync if is_async else _Folded
-        function.text = _Text(data, begin, end, first, bodies)  # type: ignore[union-attr]
+        text = _Text(data, head, begin, end, top, bodies)
+        function.text = text  # type: ignore[union-attr]
 
 
 def _functions(body: Iterable[ast.stmt]) -> Iterator[FunctionNode]:
@@ -129,13 +127,32 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[FunctionNode]:
 
 
 class _Text(Struct, frozen=True):
-    """Where a function's body stands: from `begin` to `end` of `data`, in `line` (from 1)."""
+    """Where a function stands in a file."""
 
-    data: bytes
-    begin: int
-    end: int
-    line: int
+    data: bytes  # the file
+    head: int  # where it begins, with its decorators
+    begin: int  # where the first line of its body does
+    end: int  # where the next statement's line may begin
+    top: int  # the line at `head`, from 1
     bodies: Bodies  # gets the function once it is opened
+
+    def parsed(self, *, whole: bool) -> FunctionNode:
+        """The function, with another body if not `whole`."""
+        text = self.data[self.head : self.end if whole else self.begin]
+        if not whole:
+            first = self.data[self.begin : self.end]
+            text += first[: len(first) - len(first.lstrip(b" \t"))] + b"pass\n"
+        is_inner = text.startswith((b" ", b"\t"))
+        above = b"\n" * (self.top - 2) + b"if 1:\n" if is_inner else b"\n" * (self.top - 1)
+        tree, problem = parse_python(above + text)
+        if problem:  # it was parsed before, with more room on the stack
+            raise RecursionError(problem)
+        self.bodies.size += len(text)
+        (found,) = tree.body
+        if isinstance(found, ast.If):
+            (found,) = found.body
+        assert isinstance(found, FunctionNode)
+        return found
 
 
 class _Folded(ast.FunctionDef):
@@ -150,18 +167,14 @@ class _FoldedAsync(ast.AsyncFunctionDef):
     __getattr__ = _Folded.__getattr__
 
 
-def _opened(function: _Folded | _FoldedAsync, name: str) -> list[ast.stmt]:
-    """The body of a function that is asked for it; it stays there until it is closed."""
-    if name != "body":
+def _opened(function: _Folded | _FoldedAsync, name: str) -> Any:
+    """A part of a function that is asked for it; it stays there until it is closed."""
+    if name != "body" and name not in _HEAD:
         raise AttributeError(name)
-    text = function.text
-    above = b"\n" * (text.line - 2) + b"if 1:\n"
-    tree, problem = parse_python(above + text.data[text.begin : text.end])
-    if problem:  # it was parsed before, with more room on the stack
-        raise RecursionError(problem)
-    (around,) = tree.body
-    assert isinstance(around, ast.If)
-    function.body = around.body
-    text.bodies.opened.append(function)
-    text.bodies.size += text.end - text.begin
-    return around.body
+    found = function.text.parsed(whole=name == "body")
+    for part in _HEAD:
+        function.__dict__.setdefault(part, getattr(found, part))
+    if name == "body":
+        function.body = found.body
+    function.text.bodies.opened.append(function)
+    return getattr(function, name)

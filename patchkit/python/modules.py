@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.model.syntax import parse_python
-from patchkit.python.bodies import Bodies, FunctionNode, blocks_of, first_line, fold, is_plain
+from patchkit.model.syntax import is_plain, parse_python
+from patchkit.python.bodies import Bodies, FunctionNode, blocks_of, first_line, fold
 
 # What the names in a Python module or class are bound to, read off its syntax; nothing is run.
 
@@ -184,7 +184,7 @@ class Module(Struct, frozen=True, eq=False):
 
 
 #: So many bytes of sources are held as whole syntax trees, some thirty times their size.
-_WHOLE = 2_000_000
+_WHOLE = 1_000_000
 
 
 class ParsedModules:

@@ -296,6 +296,64 @@ def _named(
     return known[name]
 
 
+# Which rules can be asked of a Python file's definitions one by one.
+#
+# A place that such a rule names is in one definition at the left edge, or between two, and the rule
+# looks at nothing beyond it: not at the file as a whole, nor at what stands beside a statement.
+
+
+#: Nodes that are not in one definition for certain: a comment may count for the one above it.
+_NOT_INSIDE = frozenset({"module", "block", "comment", "ERROR"})
+_STATEMENT = re.compile(r"statement|definition|decorator")
+_PLAIN_KEYS = frozenset({"regex", "field", "matches"})
+
+
+def is_local(rule: CodeRule) -> bool:
+    """Whether a rule finds the same in a definition at the left edge, by itself or in its file."""
+    whole, seen = (rule.rule, *rule.constraints.values(), *rule.utils.values()), frozenset[str]()
+    is_named = _is_named(rule.rule, rule.utils, seen)
+    return rule.language == "python" and is_named and all(_is_near(e, rule.utils) for e in whole)
+
+
+def _is_near(rule: Any, utils: Mapping[str, Any]) -> bool:
+    """Whether a rule, or a part of one, looks at nothing outside of such a definition."""
+    return isinstance(rule, dict) and all(_is_near_key(*each, utils) for each in rule.items())
+
+
+def _is_near_key(key: str, value: Any, utils: Mapping[str, Any]) -> bool:
+    near = key in _PLAIN_KEYS
+    match key:
+        case "kind":
+            near = value not in _NOT_INSIDE
+        case "pattern" | "stopBy":
+            near = isinstance(value, str) or key == "pattern" or _is_near(value, utils)
+        case "any" | "all":
+            near = all(_is_near(each, utils) for each in value)
+        case "not" | "has":
+            near = _is_near(value, utils)
+        case "inside":  # which may be the file itself
+            near = _is_near(value, utils) and _is_named(value, utils, frozenset())
+        case "follows" | "precedes":
+            kind = str(value.get("kind", "statement"))
+            near = _is_near(value, utils) and not _STATEMENT.search(kind)
+    return near
+
+
+def _is_named(rule: Mapping[str, Any], utils: Mapping[str, Any], seen: frozenset[str]) -> bool:
+    """Whether a rule says by a kind or a pattern what it matches: that is never a whole file."""
+    pattern, name = rule.get("pattern"), str(rule.get("matches", ""))
+    if "kind" in rule or isinstance(pattern, dict):
+        return True
+    if isinstance(pattern, str) and re.search(r"(?<![$\w])\w", pattern):
+        return True
+    if name in utils and name not in seen and _is_named(utils[name], utils, seen | {name}):
+        return True
+    several = [_is_named(each, utils, seen) for each in rule.get("any", ())]
+    return (bool(several) and all(several)) or any(
+        _is_named(each, utils, seen) for each in rule.get("all", ())
+    )
+
+
 # The languages that rules can be written for, and how their files end.
 
 

@@ -20,10 +20,19 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.syntax import syntax_problem
+from patchkit.model.syntax import pieces_of, syntax_problem
 from patchkit.model.text import counted
 from patchkit.recipes.regex import regular_expressions
-from patchkit.recipes.rule import LANGUAGES, CodeRule, Example, Expect, Recipe, Rule, Scope
+from patchkit.recipes.rule import (
+    LANGUAGES,
+    CodeRule,
+    Example,
+    Expect,
+    Recipe,
+    Rule,
+    Scope,
+    is_local,
+)
 from patchkit.recipes.sites import Site, Source, check_rule, find_sites
 
 # What a file must contain for a rule to match anywhere in it: most files are never parsed.
@@ -319,19 +328,18 @@ _runs = _Known[Recipe, _FileRun](20_000)
 
 def _made_of(recipe: Recipe, rules: _Rules, path: str, data: bytes) -> _FileRun:
     """What rules make of a file: it follows from them, its path and its contents."""
-    if b"\0" in data or not any(_may_have(*each, path, data) for each in rules):
+    if b"\0" in data or not any(r.scope.covers(path) and may_match(data, n) for r, n in rules):
         return _NOTHING
     found = partial(_found_in, rules, path, data)
     return _runs.answer(recipe, path, sha256(data).digest(), ask=found)
 
 
 def _found_in(rules: _Rules, path: str, data: bytes) -> _FileRun:
-    source = Source.of(path, decode_file(data)[0])
-    sites = _sites_in(rules, source, data)
+    sites = sites_in(rules, path, data)
     findings = list(_overlaps(sites))
     new = data if findings else splice(data, sites)
     if new != data:
-        findings += _damage(rules, sites, source, data, new)
+        findings += _damage(rules, sites, path, data, new)
     return _FileRun(tuple(sites), tuple(findings), new != data)
 
 
@@ -359,15 +367,69 @@ def splice(data: bytes, sites: Sequence[Site]) -> bytes:
         raise BadInputError(Problem(what, next(iter(sites)).path)) from error
 
 
-def _sites_in(rules: _Rules, source: Source, data: bytes) -> list[Site]:
-    """What rules find in a file of these contents."""
-    looking = (rule for rule, needed in rules if _may_have(rule, needed, source.path, data))
-    return [site for rule in looking for site in find_sites(rule, source)]
+# Where the sites of a file are. Of a Python file only those definitions are parsed that may have
+# some, each once for all versions of the file that have it.
 
 
-def _may_have(rule: Rule, needed: Needed, path: str, data: bytes) -> bool:
-    """Whether a file has to be looked at for a rule."""
-    return rule.scope.covers(path) and may_match(data, needed)
+class _Piece(Struct, frozen=True):
+    """A piece of a file, see `pieces_of`."""
+
+    source: Source  # its text
+    data: bytes  # as it stands in the file
+    characters: int  # of the file that stand before it
+    lines: int  # the same
+
+
+_local = _Known[Rule, bool](1000)
+#: By rule, path and a digest of the piece; None where the parser can make nothing of a part of it.
+_in_pieces = _Known[Rule, Sequence[Site] | None](20_000)
+
+
+def sites_in(rules: _Rules, path: str, data: bytes) -> list[Site]:
+    """What rules find in a file of these contents, rule by rule."""
+    sites: list[Site] = []
+    pieces: Sequence[_Piece] = ()
+    whole: Source | None = None
+    for rule, needed in rules:
+        if not rule.scope.covers(path) or not may_match(data, needed):
+            continue
+        found: list[Site] | None = None
+        if isinstance(rule, CodeRule) and _local.answer(rule, ask=partial(is_local, rule)):
+            pieces = pieces or _cut(path, data)
+            found = _piecewise(rule, needed, pieces)
+        if found is None:
+            whole = whole or Source.of(path, decode_file(data)[0])
+            found = find_sites(rule, whole)
+        sites += found
+    return sites
+
+
+def _cut(path: str, data: bytes) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    characters = lines = 0
+    for each in pieces_of(data):
+        source = Source.of(path, decode_file(each)[0])
+        pieces.append(_Piece(source, each, characters, lines))
+        characters += len(source.text)
+        lines += each.count(b"\n")
+    return pieces
+
+
+def _piecewise(rule: CodeRule, needed: Needed, pieces: Iterable[_Piece]) -> list[Site] | None:
+    """What a rule finds in the pieces of a file; None where the file has to be parsed whole."""
+    sites: list[Site] = []
+    for piece in pieces:
+        if may_match(piece.data, needed):
+            key = piece.source.path, sha256(piece.data).digest()
+            found = _in_pieces.answer(rule, *key, ask=partial(_in_piece, rule, piece.source))
+            if found is None:
+                return None
+            sites += (each.moved(piece.characters, piece.lines) for each in found)
+    return sites
+
+
+def _in_piece(rule: CodeRule, source: Source) -> Sequence[Site] | None:
+    return None if source.errors(rule.language) else find_sites(rule, source)
 
 
 def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
@@ -385,12 +447,12 @@ def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
 
 
 def _damage(
-    rules: _Rules, sites: Sequence[Site], before: Source, old: bytes, new: bytes
+    rules: _Rules, sites: Sequence[Site], path: str, old: bytes, new: bytes
 ) -> Iterator[Finding]:
     """What is wrong with a file that was changed."""
-    after = Source.of(before.path, decode_file(new)[0])
-    for site in _sites_in(rules, after, new):
-        if site.new is not None and after.text[slice(*site.cut)] != site.new:
+    text = decode_file(new)[0]
+    for site in sites_in(rules, path, new):
+        if site.new is not None and text[slice(*site.cut)] != site.new:
             yield Finding(
                 Severity.ERROR,
                 "recipe-not-idempotent",
@@ -401,18 +463,29 @@ def _damage(
             break
     edited = {site.rule for site in sites if site.new is not None}
     languages = {r.language for r, _ in rules if isinstance(r, CodeRule) and r.id in edited}
-    languages |= {"python"} if before.path.endswith(".py") else set()
+    languages |= {"python"} if path.endswith(".py") else set()
     for language in sorted(languages):
-        if after.errors(language) > before.errors(language) or (
+        if _has_more_errors(language, path, old, new) or (
             language == "python" and syntax_problem(".py", new) and not syntax_problem(".py", old)
         ):
             yield Finding(
                 Severity.ERROR,
                 "recipe-does-not-parse",
                 f"{', '.join(sorted(edited))}: the result is no {language} any more",
-                before.path,
+                path,
                 "look at it: patchkit recipe try",
             )
+
+
+def _has_more_errors(language: str, path: str, old: bytes, new: bytes) -> bool:
+    """Whether the parser can make nothing of more places; what both have is not parsed again."""
+    before, after = ([each] if language != "python" else pieces_of(each) for each in (old, new))
+    common = {*before} & {*after}
+    counts = (
+        sum(Source.of(path, decode_file(each)[0]).errors(language) for each in pieces)
+        for pieces in ({*after} - common, {*before} - common)
+    )
+    return next(counts) > next(counts)
 
 
 def _expectations(recipe: Recipe, rule: Rule, sites: Sequence[Site]) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.names import AtLine
@@ -210,6 +211,12 @@ class Site(AtLine, Struct, frozen=True):
     cut: tuple[int, int]
     allowed: Allowance | None = None
 
+    def moved(self, characters: int, lines: int) -> Site:
+        """The same site, so much further down in its file."""
+        start, end, cut = self.start + characters, self.end + characters, self.cut
+        cut = cut[0] + characters, cut[1] + characters
+        return replace(self, line=self.line + lines, start=start, end=end, cut=cut)
+
 
 class Source(Struct, frozen=True):
     """A file's text; trees are parsed once per language."""
@@ -229,7 +236,8 @@ class Source(Struct, frozen=True):
     def place(self, at: int) -> tuple[int, int]:
         """The line and the column of a character, from 1."""
         if not self.starts:
-            self.starts.extend(match.end() for match in re.finditer("\\A|\n", self.text))
+            lengths = (len(each) + 1 for each in self.text.split("\n"))
+            self.starts.extend(accumulate(lengths, initial=0))
         line = bisect_right(self.starts, at)
         return line, at - self.starts[line - 1] + 1
 

@@ -214,7 +214,7 @@ class Traversal(Struct, frozen=True):
     def _function(
         self, node: FunctionNode, spot: UseSpot, owner: Code | None = None
     ) -> Iterator[CodeUse]:
-        arguments = node.args
+        body, arguments = node.body, node.args  # a folded one is parsed once for both
         for each in (
             *node.decorator_list,
             *arguments.defaults,
@@ -224,7 +224,7 @@ class Traversal(Struct, frozen=True):
         scope = NameScope(spot.scope.module, node, owner, spot.scope, self._hidden(spot, node))
         # what is caught around a definition is not caught around its calls
         inner = UseSpot(scope, _dotted(spot.within, node.name))
-        yield from self._block(node.body, inner)
+        yield from self._block(body, inner)
 
     def _class(self, node: ast.ClassDef, spot: UseSpot) -> Iterator[CodeUse]:
         for each in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from patchkit.model.line_diff import Edit
 from patchkit.model.merging.regions import Doubt, ThreeWay
 from patchkit.model.merging.scopes import PYTHON
-from patchkit.model.syntax import definitions, kept, language_of, syntax_problem, unbound_names
+from patchkit.model.syntax import definitions, kept, pieces_of, syntax_problem, unbound_names
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _WORD = re.compile(rb"[^\W\d]\w*")
@@ -198,12 +198,7 @@ def names_used(lines: Iterable[bytes]) -> set[bytes]:
 
 
 def _parses(path: str, data: bytes) -> bool:
-    return _compiles(data) if language_of(path) == "Python" else not syntax_problem(path, data)
-
-
-@kept
-def _compiles(data: bytes) -> bool:
-    return not syntax_problem(".py", data)
+    return not syntax_problem(path, data)
 
 
 def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
@@ -217,6 +212,14 @@ def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
 
 def _defined(data: bytes) -> Counter[tuple[str, bytes]]:
     """(kind, name) of what seems to be defined, annotated or imported: more is found than is so."""
+    found = Counter[tuple[str, bytes]]()
+    for each in pieces_of(data):
+        found.update(_defined_in(each))
+    return found
+
+
+@kept
+def _defined_in(data: bytes) -> Counter[tuple[str, bytes]]:
     found = Counter[tuple[str, bytes]]()
     for name, annotated, imported in _DEFINITION.findall(data):
         if name or annotated:
