@@ -41,7 +41,6 @@ from patchkit.guards.overrides.override_review import (
 from patchkit.guards.overrides.replacements import (
     Definition,
     Replacements,
-    definition_of,
     signature_of,
 )
 from patchkit.guards.residual_sites import SHOWN_TEXT, Fingerprint, Scanner, fingerprint
@@ -311,8 +310,8 @@ class _TargetSearch(Struct, frozen=True):
         reader = self.along.reader
         tree = tree_of(reader, commit)
         files = TreeView(reader, tree).files()
-        inside = [entry for path, entry in files.items() if self._is_inside(path)]
-        self.along.contents(inside)
+        self.along.bring(blobs_of(e for path, e in files.items() if self._is_inside(path)))
+        reader.close()  # a git that runs need not see new packs
         return resolver_of(self.declared, TreeAt(reader, TreeId(tree), commit))
 
     def _is_inside(self, path: str) -> bool:
@@ -409,7 +408,7 @@ class _File(Struct, frozen=True):
     def _standing(self, number: int, name: str) -> Definition:
         if number not in self.resolvers:
             self.resolvers[number] = self._resolver(self.versions[number].touches[self.path])
-        return definition_of(self.resolvers[number], name)
+        return standings(self.resolvers[number], [name])[name]
 
     def _resolver(self, entry: TreeEntry | None) -> Resolver:
         data = self.contents.get(entry.oid) if entry is not None else None

@@ -261,6 +261,10 @@ class Modules:
         """These modules, with another version of one file, or (None) without it."""
         return _OneOther(self, path, data)
 
+    def rest(self) -> None:
+        """Fold what was parsed, if it is much: see ParsedModules."""
+        self._parsed.rest()
+
     def text(self, module: Module) -> str:
         """A module's source."""
         return (self._read(module.path) or b"").decode("utf-8", "replace")
@@ -359,12 +363,13 @@ class _OneOther(Modules):
 
     def __init__(self, others: Modules, path: str, data: bytes | None) -> None:
         super().__init__((), lambda asked: data if asked == path else others._read(asked))
-        self._others = others
+        self._others, self._parsed = others, others._parsed
         home = others.at(path)
         self._name = home.name if home is not None else None
         if home is not None:
             there = data is not None
-            self._known[home.name] = _parsed(home.name, path, data) if there else None
+            module = self._parsed.module(home.name, path, data, others.tree) if there else None
+            self._known[home.name] = module
 
     def module(self, name: str) -> Module | None:
         """See Modules."""

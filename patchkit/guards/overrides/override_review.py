@@ -201,8 +201,12 @@ def as_it_was(found: Mapping[str, Definition], commit: CommitId) -> Reviewed:
 
 
 def standings(resolver: Resolver, names: Iterable[str]) -> dict[str, Definition]:
-    """What each name stands for."""
-    return {name: definition_of(resolver, name) for name in names}
+    """What each name stands for; no node of a function that `resolver` gave may be held."""
+    found: dict[str, Definition] = {}
+    for name in names:
+        found[name] = definition_of(resolver, name)
+        resolver.modules.rest()
+    return found
 
 
 # What `patchkit check` says about overrides: one finding for all targets of a kind.
