@@ -203,7 +203,7 @@ def _usage(name: str, body: Body) -> str:
 
 def _description(body: Body) -> str:
     return "\n\n".join(
-        part if part.startswith(" ") else textwrap.fill(part, _WIDTH) for part in paragraphs(body)
+        part if part.startswith(" ") else "\n".join(_fill(part, 0)) for part in paragraphs(body)
     )
 
 
