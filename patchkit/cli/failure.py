@@ -89,7 +89,8 @@ def _usage_error(error: Any, argv: list[str]) -> UsageError:
     if kind == "BadParameter" and parameter is not None:
         return _bad_value(command, parameter.name, str(error.message), usage)
     if extra := re.fullmatch(r"got unexpected extra arguments?(?:\(s\))? \((.*)\)", message):
-        return UsageError(f"{command}: too many words: {extra[1]}", hint=usage)
+        example = f"for example `{_example(command)}`; " if _example(command) else ""
+        return UsageError(f"{command}: too many words: {extra[1]}", hint=f"{example}{usage}")
     return UsageError(message, hint=usage)
 
 
