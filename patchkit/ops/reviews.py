@@ -239,7 +239,10 @@ class _Reviewing(Struct, frozen=True):
         for glob in self.options.names:
             if not any(is_chosen(each.name, [glob]) for each in asked):
                 what = f"{component.name} replaces no {glob} in {target.name}"
-                raise UsageError(what, hint="names are dotted and full; * is any text")
+                hint = "names are dotted and full; * is any text"
+                if self.manifest.component(glob) is not None:
+                    hint = f"{glob} is a component: -c {glob}"
+                raise UsageError(what, hint=hint)
 
     def _diffs(
         self,
@@ -434,12 +437,16 @@ def find_residual(
     """Look through the patched trees of the components that have rules.
 
     On disk: with `accept`, `record` or `prune` the baselines, all or none. BadInputError if a rule,
-    baseline or stack is broken.
+    baseline or stack is broken; UsageError for the id of a rule that none has.
     """
     _require_sense(options)
     scanning = _Scanning(manifest, options, store, progress)
     scanned = [scanning.component(each) for each in components]
     found = tuple(each for each in scanned if each is not None)
+    known = {rule for each in found for rule in each.rules}
+    if unknown := [rule for rule in options.rules if rule not in known]:
+        hint = f"there are {', '.join(sorted(known))}" if known else ""
+        raise UsageError(*(f"{rule}: no such rule" for rule in unknown), hint=hint)
     if scanning.writes:
         write_set(manifest.root, scanning.writes, scanning.seen)
     return ResidualReport(manifest.name, found)

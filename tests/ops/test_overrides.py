@@ -199,6 +199,7 @@ def test_two_commits_are_compared_without_a_review(
         (["--since", "v1"], "v1 is not a full commit id"),
         (["--since", "0" * 40, "--accept"], "leave out --since and --at"),
         (["core.nothing"], "speed replaces no core.nothing in core"),
+        (["speed"], "speed is a component: -c speed"),
     ],
 )
 def test_what_cannot_be_asked(pair: Project, argv: list[str], message: str) -> None:

@@ -121,6 +121,16 @@ def test_only_what_is_asked_for_is_accepted(scanned: Scanned) -> None:
     assert scanned.sites()["lite/ops.py:2 Ops.shift"] == "new"
 
 
+def test_a_rule_or_component_in_the_wrong_place_is_told(scanned: Scanned) -> None:
+    project = scanned.project
+    ran = project.run("scan", "--rule", "devcie", "--accept", "--reason", "x")
+    assert (ran.code, "devcie: no such rule" in ran.err) == (2, True)
+    assert "device" in ran.err
+    assert (
+        "demo is a component, and was taken for a file: -c demo" in project.run("scan", "demo").err
+    )
+
+
 def test_reasons_run_out(scanned: Scanned) -> None:
     until = ("--until", "2999-12-31")
     scanned.project.run("scan", "--accept", "--reason", "for now", *until).ok()

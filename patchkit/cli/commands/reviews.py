@@ -124,6 +124,9 @@ def scan(
     def render(terminal: Terminal, report: ResidualReport) -> None:
         for each in report.components:
             _render_residual(terminal, each, everything=all)
+        for glob in path or ():
+            if session.manifest.component(glob) is not None:
+                terminal.hint(f"{glob} is a component, and was taken for a file: -c {glob}")
         if not report.components:
             terminal.say("no recipe and no rule to match")
             terminal.hint("name rule files under `residual:` (docs/howto/residual.md)")
