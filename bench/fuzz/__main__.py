@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import resource
 import secrets
+import signal
 import sys
 import time
 import traceback
 from collections import Counter
 from pathlib import Path
 from random import Random
+from types import FrameType
 
 from bench.figures import machine, put_between_marks, today
 from bench.fuzz.targets import TARGETS
 
 _SLOW = 20.0  # seconds that no case may take
+_ENDLESS = 300  # seconds after which one is stopped
+_MEMORY = 4 << 30  # bytes that all may take
 _TELL = 60.0  # seconds between two words about how far it is
 
 
@@ -27,6 +32,8 @@ def main() -> int:
     parser.add_argument("--once", action="store_true", help="only the case of the seed")
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
     options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    signal.signal(signal.SIGALRM, _stop_case)
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
     names = options.target or list(TARGETS)
     print(f"seed {seed}", flush=True)
@@ -70,7 +77,12 @@ def _figures(counts: Counter[str], seed: int, minutes: float, failed: int) -> st
     )
 
 
+def _stop_case(signal_number: int, frame: FrameType | None) -> None:
+    raise TimeoutError(f"no end within {_ENDLESS} s")
+
+
 def _holds(name: str, number: int) -> bool:
+    signal.alarm(_ENDLESS)
     try:
         TARGETS[name](Random(number))
     except (Exception, KeyboardInterrupt) as error:
@@ -79,6 +91,8 @@ def _holds(name: str, number: int) -> bool:
         print(f"FAILED {name} {number}: {type(error).__name__}: {error}"[:400])
         print("".join(traceback.format_exception(error)[-4:])[:3000], flush=True)
         return False
+    finally:
+        signal.alarm(0)
     return True
 
 
