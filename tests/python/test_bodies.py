@@ -35,8 +35,7 @@ ODD = {
 
 
 def shown(tree: ast.AST) -> str:
-    text = ast.dump(tree, include_attributes=True).replace("_FoldedAsync(", "AsyncFunctionDef(")
-    return text.replace("_Folded(", "FunctionDef(")
+    return ast.dump(tree, include_attributes=True)
 
 
 def read(text: str) -> bytes:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from patchkit.guards.overrides.replacements import body_hash, parameters_in, signature_of
-from patchkit.python.bodies import FunctionNode
+from patchkit.python.bodies import Bodies, FunctionNode, fold
 
 PLAIN = '''
 @wraps(f"x{a!r:>{w}}")
@@ -41,6 +41,15 @@ def test_form_does_not_count(old: str, new: str) -> None:
     changed = function(PLAIN.replace(old, new))
     assert body_hash(changed) == body_hash(function(PLAIN))
     assert signature_of(changed) == signature_of(function(PLAIN))
+
+
+def test_a_function_left_in_the_text_is_the_same() -> None:
+    tree = ast.parse(PLAIN)
+    fold(tree, PLAIN.encode(), Bodies())
+    (folded,) = tree.body
+    assert isinstance(folded, FunctionNode)
+    assert "body" not in vars(folded)
+    assert body_hash(folded) == body_hash(function(PLAIN))
 
 
 @pytest.mark.parametrize(
