@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import core, settings
 
 from tests.support.golden import Golden
@@ -77,6 +78,18 @@ def _turn(item: pytest.Item) -> int:
     """0: may take a minute (a simulated machine, real packages); 1: slow; 2: short."""
     names = {mark.name for mark in item.iter_markers()}
     return 2 if "slow" not in names else 0 if names & {"simulate", "index"} else 1
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+
+    def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Tell the process that asked for it what came of a test, and not that it began, was set
+        up and taken down: four messages of five.
+        """
+        for each in runtestprotocol(item, log=False, nextitem=nextitem):
+            if each.when == "call" or not each.passed:
+                item.ihook.pytest_runtest_logreport(report=each)
+        return True
 
 
 def pytest_collection_finish() -> None:

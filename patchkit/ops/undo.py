@@ -264,7 +264,7 @@ def _write(checkout: Checkout, undos: list[Undo]) -> None:
         record_path(checkout).unlink(missing_ok=True)
         return
     text = {"version": _VERSION, "changes": [_plain(each) for each in undos[-MOST:]]}
-    replace_file(record_path(checkout), json.dumps(text, indent=1).encode("ascii"))
+    replace_file(record_path(checkout), json.dumps(text).encode("ascii"))
 
 
 def _plain(undo: Undo) -> dict[str, Any]:
