@@ -239,7 +239,8 @@ def bump_components(
         rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)
     else:  # the pins that are written are in one file
         rows = [move(name) for name in moving]
-    notes = _stale_rendering(manifest) if any(each.moved for each in rows) else ()
+    moved = any(each.moved for each in rows) and not options.dry_run
+    notes = _stale_rendering(manifest) if moved else ()
     return BumpReport(manifest.name, options.dry_run, tuple(rows), tuple(untracked), tuple(notes))
 
 
@@ -483,7 +484,7 @@ def _given_up(done: RefreshedComponent) -> Iterator[Problem]:
     """The patches that --skip-conflicts left out: a bump that lost some is none that went well."""
     if done.left_out:
         what = f"left out, as they do not fit the new pin: {', '.join(done.left_out)}"
-        yield Problem(what, done.name, "git has them; or patchkit undo, and resolve the conflicts")
+        yield Problem(what, done.name, "without --skip-conflicts it stops at each, to be resolved")
 
 
 def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:

@@ -51,6 +51,15 @@ def further(upstream: Upstream, **files: Content) -> str:
 # -- what is written -------------------------------------------------------------------------
 
 
+def test_files_rendered_for_the_old_pin_are_named(stack: Stacked, upstream: Upstream) -> None:
+    stack.project.write({"rendered/demo/env.sh": ""})
+    further(upstream)
+    assert "rendered" not in bump(stack, "latest", "--dry-run").ok().err
+    ran = bump(stack).ok()
+    assert "warning: rendered/demo: was rendered for the old pin" in ran.err
+    assert "patchkit render -m demo" in ran.err
+
+
 def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) -> None:
     project = stack.project
     before, refs = on_disk(project), stack.git("show-ref")

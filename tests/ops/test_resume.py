@@ -700,6 +700,7 @@ def test_partial_carries_what_fits_and_says_what_it_left_out(stack: Bumping) -> 
     start = stack.state
     foreseen = stack.bump("--skip-conflicts", "--dry-run")
     assert foreseen.code == 1
+    assert b"hint: without --skip-conflicts it stops at each" in foreseen.stderr
     assert stack.state == start
     ran = stack.bump("--skip-conflicts")
     assert ran.code == 1
