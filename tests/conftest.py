@@ -144,6 +144,15 @@ def served_patchkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield text
 
 
+@pytest.fixture
+def patchkit_file(served_patchkit: str, tmp_path: Path) -> Path:
+    """That program as a file, where only what it does is asked, and not how it starts."""
+    path = tmp_path / "patchkit"
+    path.write_text(served_patchkit)
+    path.chmod(0o755)
+    return path
+
+
 @pytest.fixture(scope="session")
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for real upstreams, for all processes of a run: each is fetched once."""

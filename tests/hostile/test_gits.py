@@ -19,7 +19,9 @@ REAL = shutil.which("git") or ""
 
 
 @pytest.fixture
-def bin_(tmp_path: Path) -> Path:
+def bin_(tmp_path: Path, patchkit_file: Path) -> Path:
+    """A folder on PATH, beside patchkit."""
+    assert patchkit_file.parent == tmp_path
     folder = tmp_path / "bin"
     folder.mkdir()
     return folder
@@ -34,7 +36,8 @@ def another_git(folder: Path, script: str) -> None:
 
 def with_it(project: Project, bin_: Path, *argv: str) -> Ran:
     environment = {**os.environ, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
-    return run_process(*argv, cwd=project.root, environment=environment, timeout=60)
+    program = [bin_.with_name("patchkit")]
+    return run_process(*argv, cwd=project.root, environment=environment, program=program)
 
 
 def test_an_old_git_is_refused_before_anything_is_made(

@@ -31,7 +31,7 @@ def test_a_file_is_read_as_far_as_is_allowed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_what_is_no_file_is_not_waited_for(
-    project: Project, upstream: Upstream, tmp_path: Path, kind: str
+    project: Project, upstream: Upstream, patchkit_file: Path, kind: str
 ) -> None:
     patches = {"x.patch": make_patch({"a.txt": "one\n"}, {"a.txt": "two\n"})}
     project.component("demo", upstream, upstream.commit({"a.txt": "one\n"}), patches)
@@ -43,7 +43,7 @@ def test_what_is_no_file_is_not_waited_for(
     else:
         patch.symlink_to("/dev/zero")
     for words in (("check",), ("status",), ("import", "patches/demo", "--dry-run")):
-        ran = run_process(*words, cwd=project.root, timeout=30)
+        ran = run_process(*words, cwd=project.root, timeout=30, program=[patchkit_file])
         assert ran.code in (2, 4, 5), ran.err
         assert "bug" not in ran.err
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import run_process
+from tests.support.commands import run
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
@@ -129,7 +129,7 @@ def test_the_shipped_stacks_have_valid_bills(tmp_path: Path) -> None:
     valid = 0
     for name in names:
         lock = root / f"manifests/{name}.lock.json"
-        done = run_process("sbom", "-m", name, "--offline", "--cache", str(tmp_path), cwd=root)
+        done = run("sbom", "-m", name, "--offline", "--cache", str(tmp_path), cwd=root)
         if not lock.is_file() or done.code == 5:  # patches of another repository are not cached
             continue
         assert done.code == 0, done.err

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,11 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     timeout: float = 60,
+    program: Sequence[str | Path] = (sys.executable, "-m", "patchkit"),
 ) -> Ran:
     """Run a command line as a process; `environment` in place of the current one."""
     done = subprocess.run(
-        [sys.executable, "-m", "patchkit", *argv],
+        [*program, *argv],
         cwd=cwd,
         env=environment,
         input=stdin,
