@@ -27,6 +27,7 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
+from patchkit.workspace.state import BUMP
 
 # How many checkouts are looked at at once: git mostly waits for the disk.
 _AT_ONCE = 8
@@ -47,6 +48,7 @@ class ComponentStatus(Struct, frozen=True):
     patches: int | None
     differences: tuple[Problem, ...] = ()
     exit_code: ExitCode = ExitCode.OK
+    proposed: tuple[str, ...] = ()  # paths in conflict for which there is a merge to take
 
     @property
     def state(self) -> CheckoutState:
@@ -101,6 +103,8 @@ def _status(
     )
     try:
         status = replace(status, snapshot=inspect(checkout))
+        if status.snapshot.operation == BUMP:
+            status = replace(status, proposed=_proposed(checkout))
         said = ["not in the lock"] if lock is not None else []
         if recorded is not None:
             said = list(_differences(manifest, component, status.snapshot, recorded, checkout))
@@ -109,6 +113,13 @@ def _status(
         return replace(status, differences=failed.problems, exit_code=failed.exit_code)
     differences = tuple(Problem(what, component.name) for what in said)
     return replace(status, differences=differences)
+
+
+def _proposed(checkout: Checkout) -> tuple[str, ...]:
+    from patchkit.workspace.waiting import read_halt  # noqa: PLC0415 (few checkouts wait)
+
+    halt = read_halt(checkout)
+    return tuple(halt.data.get("proposed", ())) if halt is not None else ()
 
 
 def _differences(

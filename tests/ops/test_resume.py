@@ -339,6 +339,7 @@ def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> 
     assert (ran.code, "a merge is proposed: confidence 37%" in ran.out) == (3, True)
     assert "<<<<<<< " in stack.read("a.txt")
     assert "patchkit continue --take-proposal -m demo -c demo" in ran.err
+    assert "patchkit continue --take-proposal -m demo -c demo" in stack.run("status").ok().err
     stack.resolve("a.txt", "my own\n")
     ran = stack.run("continue", "--take-proposal").ok()
     assert "the proposed merge was taken" in ran.out
@@ -587,6 +588,7 @@ def test_other_commands_leave_a_waiting_checkout_alone(stack: Bumping) -> None:
     assert "in the middle of a bump" in status.out
     assert "patchkit continue -m demo -c demo" in status.err
     assert "patchkit abort" in status.err
+    assert "--take-proposal" not in status.err
     for argv in (("apply",), ("refresh",), ("bump", "demo", "--to", "main")):
         ran = stack.run(*argv)
         assert (ran.code, "patchkit continue" in ran.err) == (1, True), argv

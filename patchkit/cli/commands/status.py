@@ -92,6 +92,8 @@ def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
         elif each.snapshot.operation == "bump":
             target = f"-m {report.manifest} -c {each.name}"
             yield f"resolve the conflict in {each.checkout}, then", f"patchkit continue {target}"
+            if each.proposed:
+                yield "or take what is proposed", f"patchkit continue --take-proposal {target}"
             yield "or leave out the patch", f"patchkit skip {target}"
             yield "or go back", f"patchkit abort {target}"
         elif each.state.value in _NEXT:
