@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_process
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
@@ -161,3 +163,15 @@ def test_a_gate_passes_what_manifest_and_lock_say_only(demo: Project) -> None:
     patch = next((demo.root / "patches/demo").glob("*.patch"))
     patch.write_bytes(patch.read_bytes().replace(b"Subject: ", b"Subject: Do ", 1))
     assert demo.run(*gate).code == 1
+
+
+@pytest.mark.slow
+def test_what_keeps_all_checkouts_from_being_read_is_said_once(
+    demo: Project, upstream: Upstream
+) -> None:
+    demo.component("more", upstream, upstream.resolve("main"), {"one.patch": ONE})
+    demo.prepare("apply").ok()
+    ran = run_process("status", cwd=demo.root, environment={**os.environ, "PATH": "/nowhere"})
+    assert (ran.code, ran.err.count("error: git is not installed")) == (5, 1)
+    assert "warning" not in ran.err
+    assert "differs" not in ran.out

@@ -14,6 +14,7 @@ from patchkit.model.names import short_id
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
+    from patchkit.errors import Problem
     from patchkit.ops.status import ComponentStatus, StatusReport
 
 ExitCodeOption = Annotated[
@@ -74,9 +75,15 @@ def _render(terminal: Terminal, report: StatusReport) -> None:
         Painted(title, Paint.FAINT) for title in ("component", "state", "base", "patches", "detail")
     )
     terminal.table([head, *(_row(each) for each in report.components)])
+    unread: dict[Problem, None] = {}  # said once of all components
     for each in report.components:
+        if each.exit_code is not ExitCode.OK:
+            unread |= dict.fromkeys(each.differences)
+            continue
         for difference in each.differences:
             terminal.warn(difference)
+    for problem in unread:
+        terminal.problem(problem)
     for what, how in dict.fromkeys(_next_steps(report)):
         terminal.hint(f"{what}: {how}")
 
@@ -124,6 +131,6 @@ def _details(each: ComponentStatus) -> list[str]:
         found.append(f"{len(snapshot.untracked)} untracked")
     if snapshot.saved:
         found.append(f"{len(snapshot.saved)} saved")
-    if each.differences:
+    if each.differences and each.exit_code is ExitCode.OK:
         found.append("differs from the lock")
     return found
