@@ -191,7 +191,7 @@ class Past(Protocol):
         """The files that commits, as "ID subject", added or changed, of the kind of `like`.
 
         Those of "" are all that are new on the new base, where the bases have no history in common.
-        None where they are more than `most`.
+        Nothing where they are more than `most`.
         """
         return ()
 

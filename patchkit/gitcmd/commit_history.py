@@ -319,7 +319,7 @@ class Between(Struct):
         """The files that commits, as "ID subject", added or changed, with the ending of `like`.
 
         Those of "" are the files that are new at `new`, where no history leads there from `old`.
-        None where they are more than `most`.
+        Nothing where they are more than `most`.
         """
         ending = like.rpartition(".")[2]
         names = dict.fromkeys(name for each in commits for name in self._written_by(each))
