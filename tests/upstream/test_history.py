@@ -68,6 +68,7 @@ def _told(repository: Repository, pin: CommitId, tip: CommitId, fork: CommitId) 
     return line, landed, inside, entries, first_parents(repository, fork, tip)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_line_is_told_as_upstream_has_it(upstream: Upstream, store: Store, seed: int) -> None:
     random = Random(seed)

@@ -90,6 +90,7 @@ def _program(seed: int) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("first", range(0, 400, 100))
 def test_law_nothing_is_lost(first: int) -> None:
