@@ -6,6 +6,8 @@ import ast
 import gc
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Event
@@ -83,3 +85,36 @@ def test_an_interrupt_waits_until_everybody_has_tidied_up(tmp_path: Path, gets_i
     os.kill(child, signal.SIGINT)
     os.waitpid(child, 0)
     assert (stopped.exists(), tidied.exists()) == (True, True)
+
+
+_KEEPS = """
+import sys
+from patchkit.parallel import share_memory
+
+def held() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+if sys.argv[1] == "shared":
+    share_memory()
+one = bytes(30 << 20)
+del one  # from now on so much may be kept
+before, rows, few = held(), [], []
+for _ in range(200):
+    rows.append(bytes(200_000))
+    few.append(bytes(1000))
+del rows
+print((held() - before) >> 20)
+"""
+
+
+@pytest.mark.skipif(
+    not (os.confstr_names.get("CS_GNU_LIBC_VERSION") and Path("/proc/self/statm").exists()),
+    reason="glibc's own",
+)
+def test_memory_of_files_goes_back() -> None:
+    def kept(how: str) -> int:
+        command = [sys.executable, "-c", _KEEPS, how]
+        return int(subprocess.run(command, capture_output=True, check=True).stdout)
+
+    assert kept("shared") < 5 < kept("by itself")

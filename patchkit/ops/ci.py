@@ -26,6 +26,7 @@ from patchkit.ops.check_report import (
     find_shared,
 )
 from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
+from patchkit.parallel import share_memory
 from patchkit.upstream.store import JOBS, Store
 
 
@@ -70,6 +71,7 @@ def check_and_drift(
     # the jobs of a matrix are named, and their results joined, without it
     from patchkit.ops.check import check_manifests  # noqa: PLC0415
 
+    share_memory()
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
     check = check_manifests(
         chosen, store, progress, strict=strict, jobs=jobs, broken=broken, known=known

@@ -38,7 +38,7 @@ from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest
-from patchkit.parallel import in_parallel
+from patchkit.parallel import in_parallel, share_memory
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
@@ -143,6 +143,7 @@ def look_for_drift(
     judged. With `every_commit` each is described, as a timeline
     needs it. On disk: the history and what was found, in the cache.
     """
+    share_memory()
     tools = _Tools(store, progress, to, bisect, every_commit)
 
     def look(pair: tuple[Manifest, Component]) -> ComponentDrift:
