@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import core, settings
+from hypothesis import strategies as st
 
 from tests.support.golden import Golden
 from tests.support.laws import SEED, share, told
@@ -50,6 +51,8 @@ def pytest_collection(session: pytest.Session) -> None:
     all else until the first test, and what one process has compiled the others only read.
     """
     gc.disable()  # all that is made now stays
+    if session.config.getoption("numprocesses", None):
+        st.text().validate()  # the tables of Unicode: 1.7 s, and in a file from then on
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     folders = [Path(each) for each in session.config.args] if processes > 1 else []
