@@ -101,6 +101,8 @@ def _each_alone(data: bytes) -> tuple[bytes, list[bytes]] | None:
     Each piece can be compiled behind these imports, and so can the file.
     """
     pieces = pieces_of(data)
+    if len(pieces) == 1:
+        return None
     future = _future_of(pieces[0])
     is_sound = future is not None and all(_is_sound(future + each) for each in pieces[1:])
     return (future, pieces) if future is not None and is_sound else None

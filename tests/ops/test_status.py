@@ -169,7 +169,9 @@ def test_a_gate_passes_what_manifest_and_lock_say_only(demo: Project) -> None:
 def test_what_keeps_all_checkouts_from_being_read_is_said_once(
     demo: Project, upstream: Upstream
 ) -> None:
-    demo.component("more", upstream, upstream.resolve("main"), {"one.patch": ONE})
+    pin = upstream.resolve("main")
+    assert pin is not None
+    demo.component("more", upstream, pin, {"one.patch": ONE})
     demo.prepare("apply").ok()
     ran = run_process("status", cwd=demo.root, environment={**os.environ, "PATH": "/nowhere"})
     assert (ran.code, ran.err.count("error: git is not installed")) == (5, 1)
