@@ -165,6 +165,13 @@ def test_what_is_recalled_is_what_was_made(tmp_path: Path) -> None:
     assert calls == 1
 
 
+def test_a_served_patchkit_says_the_same_and_is_no_child(patchkit_file: Path) -> None:
+    served = run_process("vershun", program=[patchkit_file])
+    assert served == run("vershun")
+    with pytest.raises(ChildProcessError):  # the tracer of faults waits for all children
+        os.waitpid(-1, os.WNOHANG)
+
+
 def test_golden_takes_out_what_changes(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "project").mkdir()
     with pytest.raises(AssertionError, match="missing"):

@@ -11,6 +11,8 @@ from __future__ import annotations
 import gc
 import os
 import pkgutil
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -40,11 +42,11 @@ def served_command(folder: Path) -> Iterator[str]:
     root = str(Path(__file__).parents[2])
     kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
     environment = kept | {"PATH": os.environ["PATH"], "PYTHONPATH": root, "LC_ALL": "C.UTF-8"}
-    with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL) as server:
-        try:
-            yield _COMMAND.format(folder=folder)
-        finally:
-            server.terminate()
+    # no child of ours, so that a test may wait for all of its children; it ends with its input
+    detached = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *argv]
+    with subprocess.Popen(detached, env=environment, stdin=subprocess.PIPE) as started:
+        started.wait()
+        yield _COMMAND.format(folder=folder)
 
 
 def _serve(folder: Path) -> None:
@@ -53,16 +55,19 @@ def _serve(folder: Path) -> None:
             import_module(module.name)
     gc.collect()
     gc.freeze()
-    # for writing, too: it never ends
-    with open(os.open(folder / "asked", os.O_RDWR), encoding="ascii") as asked:  # noqa: PTH123
-        for line in asked:
+    # a shell lets what it detaches ignore both
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    asked = os.open(folder / "asked", os.O_RDWR)  # for writing, too: it never ends
+    while 0 not in select.select([asked, 0], [], [])[0]:
+        for number in os.read(asked, select.PIPE_BUF).split():  # each came in one piece
             if os.fork() == 0:
-                _answer(folder, int(line))
-            try:
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-            except ChildProcessError:
+                _answer(folder, int(number))
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
+        except ChildProcessError:
+            pass
 
 
 def _answer(folder: Path, asking: int) -> None:
