@@ -376,8 +376,7 @@ class ScopeWatch(Struct):
             found = landings(history.repository, commit, history.tip, folders)
             self._ahead = [each for each in found if any(map(self._is_watched, each.touches))]
         versions = [e for each in self._ahead for e in self._covered(each.touches).values()]
-        self.along.bring(entry.oid for entry in (*self._files.values(), *versions))
-        self.along.reader.close()  # a git that runs need not see new packs
+        self.along.fetch(entry.oid for entry in (*self._files.values(), *versions))
 
     def _covered(self, entries: Mapping[str, TreeEntry | None]) -> dict[str, TreeEntry]:
         return {

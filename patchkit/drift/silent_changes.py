@@ -310,8 +310,7 @@ class _TargetSearch(Struct, frozen=True):
         reader = self.along.reader
         tree = tree_of(reader, commit)
         files = TreeView(reader, tree).files()
-        self.along.bring(blobs_of(e for path, e in files.items() if self._is_inside(path)))
-        reader.close()  # a git that runs need not see new packs
+        self.along.fetch(blobs_of(e for path, e in files.items() if self._is_inside(path)))
         return resolver_of(self.declared, TreeAt(reader, TreeId(tree), commit))
 
     def _is_inside(self, path: str) -> bool:
@@ -570,8 +569,7 @@ class _SiteSearch(Struct, frozen=True):
         pinned = self.along.entries(history.pin, wanted)
         known = self._known({path: entry for path, entry in pinned.items() if entry})
         found = history.landings(sorted(wanted))
-        self.along.bring(blobs_of(e for each in found for e in each.touches.values()))
-        reader.close()  # the running git need not see new packs
+        self.along.fetch(blobs_of(e for each in found for e in each.touches.values()))
         for path, sites in wanted.items():
             versions = [each for each in found if path in each.touches]
             contents = reader.read_present(blobs_of(each.touches[path] for each in versions))

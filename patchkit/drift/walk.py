@@ -124,8 +124,7 @@ class Walker:
         self._along = along
         self._series = series
         self.route = route or follow(history, paths, along.bring, added=added, alone=series.alone)
-        along.bring(blobs_of(self.route.start.values()))
-        along.reader.close()  # a git that runs need not see new packs
+        along.fetch(blobs_of(self.route.start.values()))
         self._paths = frozenset(paths)
         self._steps = {step.position: step.landing for step in self.route.steps}
         homes = (home for each in self.route.homes.values() for _, home in each)
@@ -160,8 +159,7 @@ class Walker:
     def judge_at(self, position: int) -> tuple[PatchVerdict, ...]:
         """What becomes of each patch at a position of the line; brings the files there."""
         self._go_to(position)
-        self._along.bring(blobs_of(self.forecaster.state.values()))
-        self._along.reader.close()  # a git that runs need not see new packs
+        self._along.fetch(blobs_of(self.forecaster.state.values()))
         return self.forecaster.judge()
 
     def met_at(self, position: int, number: int) -> State:
@@ -185,8 +183,7 @@ class Walker:
         inside = landings_inside(history.repository, merge, paths)
         if len(inside) <= 1:
             return inside[0].commit if inside else None
-        self._along.bring(blobs_of(e for each in inside for e in each.touches.values()))
-        self._along.reader.close()  # a git that runs need not see new packs
+        self._along.fetch(blobs_of(e for each in inside for e in each.touches.values()))
         self._go_to(position - 1)
         self.forecaster.past.position = position
         for landing in inside:
@@ -205,8 +202,7 @@ class Walker:
     def _thin_out(self) -> None:
         """Leave one of the versions of files that come to the same."""
         reader, start = self._along.reader, {**dict.fromkeys(self._paths), **self.route.start}
-        self._along.bring(_versions(list(self._touches.values())))
-        reader.close()  # a git that runs need not see new packs
+        self._along.fetch(_versions(list(self._touches.values())))
         for group in self.forecaster.groups():
             self._begin()
             thin_out(

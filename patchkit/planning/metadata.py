@@ -360,8 +360,7 @@ class Metadata:
             try:
                 return source.read(entry.oid, "blob")
             except MissingObjectError:
-                self._along.bring([entry.oid])
-                self._along.reader.close()  # a git that runs need not see new packs
+                self._along.fetch([entry.oid])
             try:
                 return source.read(entry.oid, "blob")
             except MissingObjectError:

@@ -477,6 +477,11 @@ class HistoryReader(Struct, frozen=True):
     reader: ObjectReader  # reads the objects that are here
     bring: Bring
 
+    def fetch(self, blobs: Iterable[str]) -> None:
+        """Bring those of `blobs` that are not here, and let the reader see them."""
+        self.bring(blobs)
+        self.reader.close()  # a git that runs need not see new packs
+
     def entries(self, commit: CommitId, paths: Collection[str]) -> dict[str, TreeEntry | None]:
         """What stands at paths in a commit, None for nothing; read by the git that runs anyway."""
         tree = Tree(self.reader, tree_of(self.reader, commit))
@@ -496,8 +501,7 @@ class HistoryReader(Struct, frozen=True):
         found = self.reader.read_present(wanted)
         lacking = wanted.keys() - found.keys()
         if lacking:
-            self.bring(lacking)
-            self.reader.close()  # the running git need not see new packs
+            self.fetch(lacking)
             found |= self.reader.read_present(lacking)
         return found
 
@@ -510,8 +514,7 @@ class HistoryReader(Struct, frozen=True):
             batch = wanted[at : at + size]
             found = self.reader.read_present(batch)
             if len(found) < len(batch) and not brought:
-                self.bring(wanted[at:])
-                self.reader.close()  # the running git need not see new packs
+                self.fetch(wanted[at:])
                 found, brought = self.reader.read_present(batch), True
             yield found
 
