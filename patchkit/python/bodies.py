@@ -1,7 +1,7 @@
 """The blocks of statements in Python's syntax, and functions that are left in the text.
 
 Most of a syntax tree is its functions, and into most of these nobody looks again. A folded function
-has neither body nor parameters: they are parsed from the file's text when somebody asks for them.
+has neither body nor parameters: they are parsed from the file's text when they are needed.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _cause(key: str, notices: list[Notice]) -> RootCause:
     first = notices[0]
     of = tuple(dict.fromkeys(each.of for each in notices if each.of))
     title = first.title
-    if first.rule not in RULES and first.path:  # of a finding's words nobody knows which file
+    if first.rule not in RULES and first.path:  # its title does not name the file
         title = f"{PurePosixPath(first.path).name}: {title}"
     if len(notices) > 1 and first.by:
         title = f"{first.by}: {counted(len(notices), 'finding')} in {', '.join(of)}"
