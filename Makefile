@@ -93,8 +93,9 @@ dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are bu
 	$(BIN)/python -m hatchling build -d dist
 	@cd dist && sha256sum *
 
-site: $(VENV)/.documents  ## the documentation as a site, in build/site; every link is looked up
+site: $(VENV)/.develops $(VENV)/.documents  ## the documentation as a site, in build/site; links and, in a browser, contrast are tested
 	$(BIN)/python -m mkdocs build --quiet --strict
+	$(BIN)/python -m pytest -q tests/test_site.py
 
 site-deploy: $(VENV)/.documents  ## VERSION=n: the site as that version and `latest`, on branch gh-pages
 	$(BIN)/mike deploy --push --update-aliases $(VERSION) latest

@@ -30,7 +30,7 @@ RUNNABLE = ["tutorial.md", *sorted(f"howto/{path.name}" for path in (DOCS / "how
 WITH_INDEX = ["README.md"]
 PROSE = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md"]
 
-_BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
+BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 _SETUP = re.compile(r"(?m)^(\.|sh) ~/patchkit/(examples/[a-z.-]+)$")
 _MARK = "=====patchkit-docs====="
 #: Plain progress lines: on a terminal these are bars, which are gone when the command has ended.
@@ -124,7 +124,7 @@ def _shown(step: Step) -> str:
 def check_document(path: Path, folder: Path, patchkit: str, *, update: bool) -> None:
     """Run all console blocks of a document and compare, or write what they print."""
     text = path.read_text(encoding="utf-8")
-    blocks = [steps_of(match[1]) for match in _BLOCK.finditer(text)]
+    blocks = [steps_of(match[1]) for match in BLOCK.finditer(text)]
     assert blocks, f"{path.name} shows no command"
     setup = "".join(
         f". '{ROOT / match[2]}'\n"
@@ -139,7 +139,7 @@ def check_document(path: Path, folder: Path, patchkit: str, *, update: bool) -> 
             _shown(old if _same(old, new) else new) for old, new in zip(shown, ran, strict=True)
         )
         texts = iter(["".join(next(kept) for _ in block) for block in blocks])
-        path.write_text(_BLOCK.sub(lambda _: f"```console\n{next(texts)}```", text), "utf-8")
+        path.write_text(BLOCK.sub(lambda _: f"```console\n{next(texts)}```", text), "utf-8")
         return
     for old, new in zip(shown, ran, strict=True):
         assert _same(old, new), f"{_shown(new)}\nis shown as\n{_shown(old)}"

@@ -18,7 +18,6 @@ from patchkit.manifest.json_schema import schema_text
 from tests.support.commands import run_process
 from tools.hatch_build import absolute_links, man_page, manual, urls
 from tools.release import changes, in_the_way
-from tools.site_hooks import for_site
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -242,29 +241,6 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     menu = _menu(_yaml("mkdocs.yml")["nav"])
     assert sorted(menu) == sorted(pages)
-
-
-def test_a_page_of_the_site_leads_out_of_it_by_address() -> None:
-    page = "<!-- setup\nrm x\n-->\n\n[a](../README.md#b) [c](../docs/d.md) [e](f.md) [g](images)\n"
-    assert for_site(page, "howto/x.md", "https://x", "v1") == (
-        "[a](../README.md#b) [c](../docs/d.md) [e](f.md) [g](https://x/tree/v1/docs/howto/images)\n"
-    )
-    assert for_site("[a](../b/c.py#d)", "x.md", "https://x", "v1") == (
-        "[a](https://x/blob/v1/b/c.py#d)"
-    )
-
-
-def test_the_site_is_built_and_every_link_found(tmp_path: Path) -> None:
-    pytest.importorskip("mkdocs", reason="mkdocs is in the extra `docs`")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "site/howto/bump/index.html").is_file()
 
 
 # -- systems -----------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def generated_files(root: Path = _ROOT) -> dict[Path, str]:
     docs = {path.relative_to(root): text for path, text in format_files(root / "docs").items()}
     return {
         **help_files(),
-        Path("docs/reference/cli.md"): cli_reference(),
+        **command_reference(),
         Path("docs/reference/json.md"): _NOTE + json_reference(_results()),
         Path("docs/reference/exit-codes.md"): exit_code_reference(),
         **docs,
@@ -48,7 +48,8 @@ def generated_files(root: Path = _ROOT) -> dict[Path, str]:
 def stale_files(root: Path = _ROOT) -> list[Path]:
     """The generated files that are not what they should be, and pages of no command."""
     files = generated_files(root)
-    left = {path.relative_to(root) for path in (root / _PAGES).glob("*")} - set(files)
+    folders = (_PAGES, Path("docs/reference/commands"))
+    left = {path.relative_to(root) for f in folders for path in (root / f).glob("*")} - set(files)
     stale = [p for p, text in files.items() if not (root / p).exists() or _text(root / p) != text]
     return [*stale, *sorted(left)]
 
@@ -63,12 +64,18 @@ def help_files() -> dict[Path, str]:
     return files
 
 
-def cli_reference() -> str:
-    """docs/reference/cli.md."""
-    parts = [_NOTE + "# Commands\n", _overview_table()]
-    for name in COMMANDS:
-        parts.append(_command_section(name))
-    return "\n".join(parts)
+def command_reference() -> dict[Path, str]:
+    """docs/reference/cli.md, the list of the commands, and beside it a page for each group."""
+    pages = {Path("docs/reference/cli.md"): f"{_NOTE}# Commands\n\n{_overview_table()}"}
+    for title, commands in GROUPS.items():
+        sections = [f"{_NOTE}# {title}\n", *map(_command_section, commands)]
+        pages[Path("docs/reference") / group_page(title)] = "\n".join(sections)
+    return pages
+
+
+def group_page(title: str) -> str:
+    """The page of a group of commands, below docs/reference."""
+    return f"commands/{title.lower().replace(' ', '-')}.md"
 
 
 def exit_code_reference() -> str:
@@ -141,7 +148,8 @@ def _overview_table() -> str:
         lines += [f"**{title}**", ""]
         for name in commands:
             anchor = f"patchkit-{name.replace(' ', '-')}"
-            lines.append(f"- [`{name}`](#{anchor}): {summary(load_command(name))}")
+            place = f"{group_page(title)}#{anchor}"
+            lines.append(f"- [`{name}`]({place}): {summary(load_command(name))}")
         lines.append("")
     return "\n".join(lines)
 

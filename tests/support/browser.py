@@ -7,6 +7,8 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +68,31 @@ def print_page(page: str, folder: Path) -> bytes:
     return pdf.read_bytes()
 
 
+@contextmanager
+def start_browser(folder: Path, address: str) -> Iterator[None]:
+    """A browser that shows `address`, until the end of the block."""
+    command = _command(folder, "--remote-debugging-port=0", address)
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as browser:
+        try:
+            yield
+        finally:
+            browser.kill()
+
+
 def _browser(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        _command(folder, *arguments), capture_output=True, check=True, timeout=120
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _command(folder: Path, *arguments: str) -> list[str]:
     program = next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:
         pytest.skip(f"no browser: none of {', '.join(_NAMES)} is on the path")
     command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    command += ["--no-first-run", f"--user-data-dir={folder / 'browser'}", *arguments]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=120)
-    return done.stdout.decode("utf-8", "replace")
+    command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
+    return [*command, f"--user-data-dir={folder / 'browser'}", *arguments]
 
 
 _WIDTHS = """
