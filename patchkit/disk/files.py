@@ -14,9 +14,11 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import SHORTAGES, Problem, SurroundingsError
 from patchkit.model.progress import Stop
@@ -26,7 +28,7 @@ UNFINISHED = ".patchkit-tmp"
 
 
 def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
-    """Make `data` the contents of `path`, keeping its mode.
+    """Make `data` the contents of `path`, keeping mode, owner and extended attributes.
 
     With `named` the user named the file: a symbolic link's target is replaced, a device or a pipe
     is written to. Else the link itself is replaced: whoever made a project may have put one there.
@@ -51,19 +53,75 @@ def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
         raise
 
 
-def write_beside(path: Path, data: bytes, *, executable: bool | None = None) -> Path:
-    """Write `data` to a new synced file in the folder of `path`, with the mode of `path`.
+class FileAttributes(Struct, frozen=True):
+    """What a file has beside its bytes: mode, owner and group by number, extended attributes."""
 
-    With `executable` who may read it may run it, with False nobody may.
-    Returns its path, to be renamed to `path` by the caller. Raises SurroundingsError, and leaves
-    nothing behind then.
+    mode: int
+    owner: tuple[int, int]
+    extended: Mapping[str, bytes]
+
+    def give(self, descriptor: int) -> None:
+        """Give it to an open file, less what this user may not give."""
+        for user, group in (-1, self.owner[1]), (self.owner[0], -1):
+            with suppress(PermissionError):
+                os.fchown(descriptor, user, group)
+        for name, value in self.extended.items():
+            with suppress(PermissionError):
+                os.setxattr(descriptor, name, value)
+        os.fchmod(descriptor, self.mode)  # last: to change an owner takes bits off the mode
+
+
+def attributes_of(path: Path) -> FileAttributes | None:
+    """What a file has beside its bytes; None of a link and of nothing."""
+    if path.is_symlink() or not path.exists():
+        return None
+    extended, status = {}, path.stat()
+    with suppress(OSError, AttributeError):  # a file system, or a system, without them
+        extended = {name: os.getxattr(path, name) for name in os.listxattr(path)}
+    return FileAttributes(stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid), extended)
+
+
+def make_folder(folder: Path) -> None:
+    """Make one folder; like a file, what root makes belongs to the owner of the folder above."""
+    folder.mkdir()
+    _give_to_owner(folder, folder.parent)
+
+
+def _give_to_owner(file: Path | int, folder: Path) -> None:
+    if os.geteuid() == 0:
+        os.chown(file, folder.stat().st_uid, folder.stat().st_gid)
+
+
+def name_beside(path: Path) -> Path:
+    """A name for an unfinished file in the folder of `path`."""
+    return path.with_name(f".{path.name[:80]}.{os.urandom(6).hex()}{UNFINISHED}")
+
+
+def write_beside(
+    path: Path,
+    data: bytes,
+    *,
+    beside: Path | None = None,
+    executable: bool | None = None,
+    attributes: FileAttributes | None = None,
+) -> Path:
+    """Write `data` to a new synced file in the folder of `path`, with the attributes of `path`.
+
+    Or with those that are given; what root makes belongs to the folder's owner, who could not edit
+    or remove it else. With `executable` who may read it may run it, with False nobody
+    may. Returns its path, which is `beside` if given, to be renamed to `path` by the caller. Raises
+    SurroundingsError, and leaves nothing behind then.
     """
-    beside = path.with_name(f".{path.name[:80]}.{os.urandom(6).hex()}{UNFINISHED}")
+    beside = beside or name_beside(path)
     try:
         # 0666 less the umask, as any program makes a file
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(descriptor, "wb") as stream:
-            _copy_mode(path, descriptor)
+            given = attributes or attributes_of(path)
+            if given is not None:
+                given.give(descriptor)
+            else:
+                _give_to_owner(descriptor, beside.parent)
             if executable is not None:
                 mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
                 os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if executable else mode & ~0o111)
@@ -126,15 +184,6 @@ def sync_folder(folder: Path) -> None:
 def _is_special(path: Path) -> bool:
     """Whether there is something that is no file and no folder: /dev/null, a pipe."""
     return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _copy_mode(path: Path, descriptor: int) -> None:
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISLNK(mode):  # what it leads to has nothing to do with us
-        os.fchmod(descriptor, stat.S_IMODE(mode))
 
 
 def _unwritable(path: Path, error: OSError) -> SurroundingsError:

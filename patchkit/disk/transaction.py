@@ -1,9 +1,10 @@
 """Replace a set of files together: after a crash the whole set is old or the whole set is new.
 
-All new contents are first written beside their files and synced, with their folders. Then one
-journal, which names every rename to do, is itself renamed into place: this is the moment at which
-the set is new. What follows (the renames, the removals) is repeated by `recover` if a crash cuts
-it short.
+A draft first says which files and folders are about to be made. Then all new contents are written
+beside their files and synced, with their folders. The draft, which names every rename to do, is
+then itself renamed to be the journal: this is the moment at which the set is new. What follows (the
+renames, the removals) is repeated by `recover` if a crash cuts it short; what a draft names that
+became no journal is removed by it.
 
 The journal says by hash what each path holds before and after. A path that holds something else
 was written by the user after the crash, or the journal came with somebody else's project: nothing
@@ -25,12 +26,22 @@ from types import MappingProxyType
 
 from msgspec import Struct, to_builtins
 
-from patchkit.disk.files import UNFINISHED, files_in, replace_file, sync_folder, write_beside
+from patchkit.disk.files import (
+    UNFINISHED,
+    FileAttributes,
+    files_in,
+    make_folder,
+    name_beside,
+    sync_folder,
+    write_beside,
+)
 from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.model.names import can_be_a_file
 
 #: In the project's root while a set is being replaced.
 JOURNAL = ".patchkit-journal.json"
+#: Its name until everything is written that it names.
+DRAFT = JOURNAL + UNFINISHED
 
 _VERSION = 2
 _STALE = 60.0  # seconds
@@ -55,6 +66,7 @@ def write_set(
     seen: Mapping[Path, bytes | None],
     *,
     executable: Mapping[Path, bool] = MappingProxyType({}),
+    attributes: Mapping[Path, FileAttributes] = MappingProxyType({}),
 ) -> None:
     """Give every path its new bytes, or remove it where they are None; all of them or none.
 
@@ -64,7 +76,8 @@ def write_set(
 
     Folders are made as needed, and removed again where nothing is left in them. A symbolic link's
     target is replaced; where it is to go, the link goes, as others may use its target. `executable`
-    says of paths of `writes` whether they may be run then; a file keeps its mode without.
+    says of paths of `writes` whether they may be run then, `attributes` what mode and owner they
+    get; without, a file keeps what it has, and what is new belongs to the owner of its folder.
     """
     root = Path(os.path.realpath(root))
     with _only_writer(root):
@@ -75,65 +88,77 @@ def write_set(
             _require_inside(root, path)
         _sweep({path.parent for path in targets})
         run = {_target(path, b""): runs for path, runs in executable.items()}
-        steps, made = _stage(root, targets, run)
-        if steps:
-            _publish(root, steps, made)
+        given = {_target(path, b""): each for path, each in attributes.items()}
+        if steps := tuple(_steps(root, targets, run)):
+            try:
+                _stage(root, steps, targets, run, given)
+            except BaseException:
+                _abandon(root)
+                raise
             _roll_forward(root)
 
 
 def recover(root: Path) -> bool:
-    """Finish a set that a crash interrupted; False if there was none."""
-    if not (root / JOURNAL).exists():
+    """Finish a set that a crash interrupted, or clear away what it had begun to write.
+
+    False if there was none to be finished.
+    """
+    if not any((root / name).exists() for name in (JOURNAL, DRAFT)):
         return False
     root = Path(os.path.realpath(root))
     with _only_writer(root):
         return _roll_forward(root)
 
 
-def _stage(
+def _steps(
     root: Path, targets: Mapping[Path, bytes | None], executable: Mapping[Path, bool]
-) -> tuple[list[_Step], list[Path]]:
-    steps: list[_Step] = []
-    made: list[Path] = []
-    try:
-        for path, data in targets.items():
-            old, new = _hash_at(path), None if data is None else sha256(data).hexdigest()
-            run = executable.get(path)
-            if old == new and (data is None or run in (None, runs(path))):
-                continue
-            name, beside = _relative(root, path), None
-            if data is not None:
-                _make_folders(path.parent, made)
-                draft = write_beside(path, data, executable=run)
-                beside = _relative(root, draft)
-            steps.append(_Step(name, beside, old, new))
-        _sync(root, steps, made)
-    except BaseException:
-        _discard(root, steps, made)
-        raise
-    return steps, made
+) -> Iterator[_Step]:
+    for path, data in targets.items():
+        old, new = _hash_at(path), None if data is None else sha256(data).hexdigest()
+        if old != new or (data is not None and executable.get(path) not in (None, runs(path))):
+            beside = None if data is None else _relative(root, name_beside(path))
+            yield _Step(_relative(root, path), beside, old, new)
 
 
-def _sync(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
-    """Make what was staged outlast a power cut: the journal must never be older than it."""
-    folders = {(root / step.path).parent for step in steps if step.beside is not None}
-    for folder in sorted(folders | {each.parent for each in made}):
+def _stage(
+    root: Path,
+    steps: Sequence[_Step],
+    targets: Mapping[Path, bytes | None],
+    executable: Mapping[Path, bool],
+    attributes: Mapping[Path, FileAttributes],
+) -> None:
+    """Write everything beside its place, and publish the journal; the draft comes before all."""
+    drafts = {root / each.path: root / each.beside for each in steps if each.beside is not None}
+    made = sorted({f for path in drafts for f in path.parents if not f.exists()})
+    text = json.dumps({"version": _VERSION, "steps": to_builtins(steps)}, indent=1)
+    draft = write_beside(root / JOURNAL, text.encode("ascii"), beside=root / DRAFT)
+    for folder in made:
+        make_folder(folder)
+    for path, beside in drafts.items():
+        data, run, given = targets[path] or b"", executable.get(path), attributes.get(path)
+        write_beside(path, data, beside=beside, executable=run, attributes=given)
+    # all of it outlasts a power cut: the journal must never be older than what it names
+    for folder in sorted({path.parent for path in [*drafts, *made, draft]}):
         sync_folder(folder)
+    draft.replace(root / JOURNAL)
+    sync_folder(root)
 
 
-def _publish(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
-    rows = [to_builtins(step) for step in steps]
-    text = json.dumps({"version": _VERSION, "steps": rows}, indent=1)
-    try:
-        replace_file(root / JOURNAL, text.encode("ascii"))
-    except BaseException:
-        if not (root / JOURNAL).exists():
-            _discard(root, steps, made)
-        raise
+def _abandon(root: Path) -> None:
+    """Remove what a draft names, and the folders that are empty then."""
+    draft = root / DRAFT
+    with suppress(OSError):  # whatever ended the work is the news, not that this is left
+        with suppress(BadInputError):  # killed while the draft was written: that is all there is
+            for step in _read(draft):
+                if step.beside is not None:
+                    (root / step.beside).unlink(missing_ok=True)
+                    _settle_folder(root, (root / step.path).parent)
+        draft.unlink()
 
 
 def _roll_forward(root: Path) -> bool:
     journal = root / JOURNAL
+    _abandon(root)
     if not journal.exists():
         return False
     steps = _read(journal)
@@ -233,26 +258,6 @@ def _sweep(folders: Iterable[Path]) -> None:
             with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
                 if time.time() - beside.stat().st_mtime > _STALE:
                     beside.unlink()
-
-
-def _discard(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
-    for step in steps:
-        if step.beside is not None:
-            (root / step.beside).unlink(missing_ok=True)
-    for folder in reversed(made):
-        with suppress(OSError):  # whatever ended the work is the news, not that this is left
-            folder.rmdir()
-
-
-def _make_folders(folder: Path, made: list[Path]) -> None:
-    """Make `folder` and what is above it; adds to `made` what was made, outermost first."""
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        each.mkdir()
-        made.append(each)
 
 
 def _require_as_seen(root: Path, seen: Mapping[Path, bytes | None]) -> None:

@@ -55,6 +55,33 @@ def test_the_mode_is_kept(tmp_path: Path, bits: int) -> None:
     assert mode(path) == bits
 
 
+def test_extended_attributes_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    try:
+        os.setxattr(path, "user.note", b"kept")
+    except OSError:
+        pytest.skip("no extended attributes here")
+    replace_file(path, b"new")
+    assert os.getxattr(path, "user.note") == b"kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_root_leaves_files_to_their_owners(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o6755)
+    os.chown(path, 1234, 2345)
+    path.chmod(0o6755)
+    os.chown(tmp_path, 1234, 2345)
+    replace_file(path, b"new")
+    replace_file(tmp_path / "more", b"new")
+    assert [(each.stat().st_uid, each.stat().st_gid) for each in (path, tmp_path / "more")] == [
+        (1234, 2345)
+    ] * 2
+    assert path.stat().st_mode & 0o7777 == 0o6755
+
+
 def test_the_target_of_a_symbolic_link_is_replaced(tmp_path: Path) -> None:
     target = tmp_path / "folder" / "target"
     target.parent.mkdir()

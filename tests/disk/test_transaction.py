@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import JOURNAL, recover, write_set
+from patchkit.disk.transaction import DRAFT, JOURNAL, recover, write_set
 from patchkit.errors import BadInputError, SurroundingsError
 from tests.workspace.killing import failing_at, just_before, killed_at
 
@@ -86,6 +86,8 @@ def test_killed_anywhere_the_set_is_old_or_new(tmp_path: Path) -> None:
         files = _files(root)
         assert files in (OLD, NEW), f"a mixture after a kill at {point}"
         assert not (rolled and files == OLD)
+        assert not list(root.rglob("*.patchkit-tmp"))
+        assert files == NEW or not (root / "patches/b").exists()
         outcomes.add((files == NEW, rolled))
         _write(root)
         assert _files(root) == NEW
@@ -273,6 +275,14 @@ def test_a_set_that_another_patchkit_finishes_first_is_no_news(root: Path) -> No
     (root / JOURNAL).write_text("another patchkit holds the folder")
     with just_before("fcntl.flock", (root / JOURNAL).unlink):
         assert recover(root) is False
+
+
+@pytest.mark.parametrize("beside", [".one.patch.0.patchkit-tmp", "../a/one.patch", None])
+def test_a_planted_draft_removes_unfinished_files_at_most(root: Path, beside: str | None) -> None:
+    rows = [{"path": "patches/a/one.patch", "beside": beside, "old": None, "new": None}]
+    (root / DRAFT).write_text(json.dumps({"version": 2, "steps": rows}))
+    assert recover(root) is False
+    assert (_files(root), (root / DRAFT).exists()) == (OLD, False)
 
 
 def _step(path: str, beside: str | None, old: bytes | None, new: bytes | None) -> dict[str, object]:
