@@ -144,6 +144,28 @@ SHARED_EXITS = {
 }
 
 
+#: What `patchkit` alone shows: a command line for each task of the daily round.
+_ROUND = (
+    ("init NAME --git URL --ref TAG", "pin an upstream in a new manifest"),
+    ("import FOLDER", "adopt patches that you have"),
+    ("apply", "fetch, patch and check out upstreams"),
+    ("status", "show where each checkout is"),
+    ("refresh", "record edits in the patches"),
+    ("check", "find patches that do not apply"),
+    ("drift", "name the commit that broke a patch"),
+    ("bump COMPONENT --to TAG", "move to another upstream version"),
+    ("undo", "take the last change back"),
+)
+
+
+def daily_round() -> str:
+    """The page of `patchkit` without a command."""
+    rows = [(f"patchkit {line}", meaning) for line, meaning in _ROUND]
+    lines = ["Carry patches on pinned upstreams.", "", *_two_columns(rows, 42), ""]
+    lines += ["`patchkit --help` lists all commands, `patchkit COMMAND --help` explains one."]
+    return "\n".join(lines) + "\n"
+
+
 def overview() -> str:
     """The page of patchkit itself."""
     lines = [

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from patchkit.cli.catalog import COMMANDS, GROUPS
 from patchkit.cli.command import about, load_command
-from patchkit.cli.help import TABLE, page_file
+from patchkit.cli.help import ROUND, TABLE, page_file
 from tools.format_tables import format_files
 from tools.help_pages import (
     SHARED_EXITS,
     command_page,
+    daily_round,
     exits,
     overview,
     paragraphs,
@@ -57,7 +58,7 @@ def stale_files(root: Path = _ROOT) -> list[Path]:
 def help_files() -> dict[Path, str]:
     """The help page of each command, and the table that completion reads; see `cli.help_files`."""
     names = COMMANDS
-    files = {_PAGES / page_file(""): overview()}
+    files = {_PAGES / page_file(""): overview(), _PAGES / ROUND: daily_round()}
     files |= {_PAGES / page_file(name): command_page(name) for name in names}
     rows = [row for name in names for row in _rows(name)]
     files[_PAGES / TABLE] = "".join("\t".join(row) + "\n" for row in rows)

@@ -19,6 +19,9 @@ from patchkit.cli.catalog import COMMANDS, split_command, subcommands
 #: may be repeated, what it is for.
 TABLE = "commands.tsv"
 
+#: What `patchkit` alone prints.
+ROUND = "round.txt"
+
 _USAGE = 2
 
 #: Commands of git, quilt and StGit that are typed here, and what does that.
@@ -43,10 +46,15 @@ _PAGES = os.path.join(os.path.dirname(__file__), "pages")
 
 
 def print_help(words: list[str]) -> int:
-    """Print the page of the command that `words` start with, or of patchkit itself."""
+    """Print the page of the command that `words` start with, or of patchkit itself.
+
+    Without words: the daily round, a line for each task.
+    """
     found = split_command(words)
     if found is not None:
         _print_page(generated(page_file(found[0])))
+    elif not words:
+        _print_page(generated(ROUND))
     elif words == ["patchkit"]:
         _print_page(generated(page_file("")))
     elif group := subcommands(words[0]):

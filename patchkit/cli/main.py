@@ -108,7 +108,7 @@ def _answer(argv: list[str], asked: list[str]) -> int:
         return complete(argv[1:])
     from patchkit.cli.help import print_help, print_unknown
 
-    return print_help(asked) if asked else print_unknown(argv)
+    return print_help(asked) if asked or not argv else print_unknown(argv)
 
 
 def _help_asked(argv: list[str]) -> list[str]:
@@ -116,7 +116,7 @@ def _help_asked(argv: list[str]) -> list[str]:
     options = argv[: argv.index("--")] if "--" in argv else argv
     if argv[:1] == ["help"]:
         return argv[1:] or ["patchkit"]
-    if not argv or "--help" in options or "-h" in options:
+    if "--help" in options or "-h" in options:
         return [word for word in options if not word.startswith("-")] or ["patchkit"]
     return []
 

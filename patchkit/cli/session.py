@@ -491,7 +491,7 @@ def _only_manifest() -> Path | None:
 def _no_manifest() -> UsageError:
     return UsageError(
         "no manifest in ./manifests, nor in a folder above",
-        hint="name one with --manifest, or go to another folder with -C DIR",
+        hint="`patchkit init NAME --git URL --ref TAG` starts one; elsewhere: --manifest or -C DIR",
     )
 
 

@@ -77,4 +77,4 @@ def _hint(name: str, cwd: Path, search: Sequence[Path]) -> str:
         return f"did you mean {' or '.join(near)}?"
     if names:
         return f"there are: {', '.join(names[:12])}"
-    return f"there is no manifest in {FOLDER}/; `patchkit init` writes one"
+    return f"there is no manifest in {FOLDER}/; `patchkit init NAME --git URL --ref TAG` writes one"

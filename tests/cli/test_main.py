@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from patchkit import __version__
+from patchkit.cli.catalog import split_command
 from patchkit.cli.failure import report_failure
 from patchkit.errors import (
     BadInputError,
@@ -66,7 +67,15 @@ def test_help_is_the_same_however_it_is_asked_for() -> None:
     assert page.startswith("Usage: patchkit version [OPTIONS]\n")
     for argv in (["help", "version"], ["version", "-h"], ["--help", "version"]):
         assert run(*argv).ok().out == page
-    assert run().out == run("--help").out == run("help").out
+    assert run("--help").out == run("help").out
+
+
+def test_without_a_command_it_shows_the_daily_round() -> None:
+    shown = [
+        split_command(line.split()[1:]) for line in run().ok().out.splitlines() if "  p" in line
+    ]
+    assert len(shown) == 9
+    assert None not in shown
 
 
 def test_help_of_a_group_is_that_of_its_commands() -> None:

@@ -78,7 +78,10 @@ def test_a_mistake_gets_a_hint(words: str, error: str, hint: str, two: Project) 
 
 
 def test_a_manifest_where_there_is_none_is_no_message(tmp_path: Path) -> None:
-    assert "`patchkit init` writes one" in run("refresh", "-m", "demo", cwd=tmp_path).err
+    assert (
+        "`patchkit init NAME --git URL --ref TAG` writes one"
+        in run("refresh", "-m", "demo", cwd=tmp_path).err
+    )
 
 
 def test_a_path_of_a_checkout_means_its_component(two: Project) -> None:

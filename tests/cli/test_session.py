@@ -49,7 +49,10 @@ def test_dash_c_goes_to_a_folder_first(one: Project) -> None:
 def test_without_a_project_the_hint_names_the_ways_to_one(tmp_path: object) -> None:
     ran = run("status", cwd=tmp_path)  # type: ignore[arg-type]
     assert ran.code == ExitCode.USAGE
-    assert "hint: name one with --manifest, or go to another folder with -C DIR" in ran.err
+    assert (
+        "hint: `patchkit init NAME --git URL --ref TAG` starts one; elsewhere: --manifest"
+        in ran.err
+    )
 
 
 @pytest.mark.parametrize(
