@@ -80,6 +80,8 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "partly live": ("✗", Paint.BAD),
     "unknown": ("?", Paint.BAD),
     "reversed": ("✓", Paint.GOOD),
+    "reinstalled": ("-", Paint.NOTICE),
+    "as its receipt says": ("?", Paint.NOTICE),
     "held": ("·", Paint.FAINT),
     # code that another component replaces (overrides.review.Verdict)
     "gone": ("✗", Paint.BAD),

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.disk.files import LARGEST_PATCH, FileAttributes, files_in, read_plain
 from patchkit.errors import BadInputError, Problem
 from patchkit.installed.wheel_record import RowEdit
 from patchkit.model.names import can_be_a_file
@@ -31,6 +31,8 @@ from patchkit.model.names import can_be_a_file
 RECEIPTS = ".patchkit"
 _ENDING = ".receipt.json"
 _VERSION = 1
+#: So many mistakes of a file are named.
+MOST_MISTAKES = 20
 
 
 #: What the state of an executable file ends with, where a patch changes that.
@@ -110,7 +112,8 @@ class Before(Struct, frozen=True):
     """A file as it was before the layer: its bytes by zlib, None if it was not there.
 
     `after` is the SHA-256 of what the layer put there, None for nothing. `executable` says whether
-    it could be run; None where the layer did not change that.
+    it could be run; None where the layer did not change that. `attributes` is what else it had, of
+    a file that the layer took away or changed the mode of.
     """
 
     path: str  # relative to the folder
@@ -118,6 +121,7 @@ class Before(Struct, frozen=True):
     digest: str | None  # SHA-256 after the layer
     after: str | None
     executable: bool | None = None
+    attributes: FileAttributes | None = None
 
 
 class RecordBefore(Struct, frozen=True):
@@ -162,57 +166,77 @@ def receipts_in(root: Path) -> tuple[Receipt, ...]:
     for path in files_in(root / RECEIPTS, f"*{_ENDING}"):
         try:
             receipt = read_receipt(read_plain(path, most=LARGEST_PATCH))
-            if (root / receipt.name) != path:
-                problems.append(_damaged(path, f"it is the receipt of {receipt.layer.title}"))
+            wrong = [*_mistakes(receipt, path.name)]
             found.append(receipt)
         except (OSError, ValueError) as error:
-            problems.append(_damaged(path, str(error)))
+            wrong = [str(error)]
+        if len(wrong) > MOST_MISTAKES:
+            wrong[MOST_MISTAKES:] = [f"{len(wrong) - MOST_MISTAKES} more mistakes"]
+        hint = "not a patchkit receipt, or modified: reinstall the package, then delete it"
+        problems += (Problem(each, str(path), hint) for each in wrong)
     if problems:
         raise BadInputError(*problems)
     return tuple(sorted(found, key=lambda each: (each.number, each.name)))
 
 
 def read_receipt(data: bytes) -> Receipt:
-    """A receipt from the bytes of its file; ValueError if it is none, or is damaged."""
+    """A receipt from the bytes of its file; ValueError if it is none."""
     try:
         receipt = msgspec.json.decode(data, type=Receipt)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from error
     if receipt.version != _VERSION:
         raise ValueError(f"version {receipt.version}; this patchkit knows {_VERSION}")
-    layer = receipt.layer
-    paths = [each.path for each in layer.files]
-    paths += [each.path for each in receipt.before] + [each.path for each in receipt.records]
-    bad = [path for path in paths if not can_be_a_file(path) or path.startswith(f"{RECEIPTS}/")]
-    if bad:
-        raise ValueError(f"{bad[0]!r} is not a path in the folder")
-    for file in layer.files:
-        if len(file.states) != len(file.patches) + 1:
-            raise ValueError(f"{file.path}: {len(file.states)} states")
-    for each in receipt.before:
-        if digest_of(unpacked(each)) != each.digest:
-            raise ValueError(f"{each.path}: what was there before is damaged")
     return receipt
 
 
+def _mistakes(receipt: Receipt, name: str) -> Iterator[str]:
+    layer, room = receipt.layer, LARGEST_PATCH
+    if Path(receipt.name).name != name:
+        yield f"it is the receipt of {layer.title}"
+    named: tuple[LayerFile | Before | RecordBefore, ...]
+    named = (*layer.files, *receipt.before, *receipt.records)
+    for path in (each.path for each in named):
+        if not can_be_a_file(path) or path.startswith(f"{RECEIPTS}/"):
+            yield f"{path!r} is not a path in the folder"
+    for file in layer.files:
+        if len(file.states) != len(file.patches) + 1:
+            yield f"{file.path}: {len(file.states)} states"
+    for each in receipt.before:
+        try:
+            data = unpacked(each, room)
+        except ValueError as error:
+            yield str(error)
+            continue
+        room -= len(data or b"")
+        if room < 0:
+            yield f"{each.path}: what was there before is more than {LARGEST_PATCH >> 20} MiB"
+            return
+        if digest_of(data) != each.digest:
+            yield f"{each.path}: what was there before is damaged"
+
+
 def packed(
-    path: str, before: bytes | None, after: bytes | None, *, executable: bool | None = None
+    path: str,
+    before: bytes | None,
+    after: bytes | None,
+    *,
+    executable: bool | None = None,
+    attributes: FileAttributes | None = None,
 ) -> Before:
     """What a receipt keeps of a file."""
     data = None if before is None else zlib.compress(before, 9)
-    return Before(path, data, digest_of(before), digest_of(after), executable)
+    return Before(path, data, digest_of(before), digest_of(after), executable, attributes)
 
 
-def unpacked(each: Before) -> bytes | None:
-    """The bytes that were there before; ValueError if they are damaged."""
+def unpacked(each: Before, most: int = LARGEST_PATCH) -> bytes | None:
+    """The bytes that were there before, of which one more than `most`; ValueError if damaged."""
     if each.data is None:
         return None
     try:
-        engine = zlib.decompressobj()
-        data = engine.decompress(each.data, LARGEST_PATCH)
+        return zlib.decompressobj().decompress(each.data, most + 1)
     except zlib.error as error:
         raise ValueError(f"{each.path}: {error}") from error
-    return data
 
 
 def digest_of(data: bytes | None) -> str | None:
@@ -234,11 +258,6 @@ def bytes_of(state: str | None) -> str | None:
 def is_executable(state: str | None) -> bool:
     """Whether a state says that the file may be run."""
     return state is not None and state.endswith(EXECUTABLE)
-
-
-def _damaged(path: Path, what: str) -> Problem:
-    hint = "not a patchkit receipt, or modified: reinstall the package, then delete it"
-    return Problem(what, str(path), hint)
 
 
 # What of a layer is live in a folder.
@@ -302,13 +321,18 @@ def attest_layers(
 
 
 def _attested(layer: Layer, reached: Mapping[str, int | None]) -> AttestedLayer:
-    patches = tuple(_presence(layer, name, reached) for name in layer.patches)
+    touched: dict[str, list[LayerFile]] = {name: [] for name in layer.patches}
+    for file in layer.files:
+        for name in file.patches:
+            touched.setdefault(name, []).append(file)
+    patches = tuple(_presence(name, touched[name], reached) for name in layer.patches)
     neither = tuple(path for path, state in reached.items() if state is None)
     return AttestedLayer(layer, patches, neither)
 
 
-def _presence(layer: Layer, name: str, reached: Mapping[str, int | None]) -> AttestedPatch:
-    touched = [each for each in layer.files if name in each.patches]
+def _presence(
+    name: str, touched: Sequence[LayerFile], reached: Mapping[str, int | None]
+) -> AttestedPatch:
     if not touched:
         return AttestedPatch(name, PatchPresence.LEFT_OUT)
     unknown = tuple(each.path for each in touched if reached[each.path] is None)

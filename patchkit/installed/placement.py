@@ -17,8 +17,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.disk.files import LARGEST_PATCH, FileAttributes, attributes_of, files_in, read_plain
 from patchkit.disk.transaction import runs, write_set
 from patchkit.errors import Problem
 from patchkit.installed.layer import (
@@ -39,9 +40,9 @@ from patchkit.installed.layer import (
 )
 from patchkit.installed.wheel_record import Distribution, distributions, edited, restored
 from patchkit.manifest.values import Component
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry
-from patchkit.model.tree import ObjectSource, Tree
-from patchkit.stack.build import SeriesPatch, Stack, patch_changes
+from patchkit.model.objects import EXECUTABLE_MODE, make_object
+from patchkit.model.tree import ObjectSource
+from patchkit.stack.build import StackFile
 
 #: Folders of an upstream that its packages are installed from, tried in this order.
 _ROOTS = ("", "src", "python", "lib")
@@ -57,6 +58,7 @@ class FolderView:
         self._disk: dict[str, bytes | None] = {}
         self._now: dict[str, bytes | None] = {}
         self._executable: dict[str, bool] = {}
+        self._attributes: dict[str, FileAttributes] = {}
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes, None if there is none. OSError for what is no plain file."""
@@ -74,12 +76,29 @@ class FolderView:
         """The state of a file, with its mode."""
         return state_of(self.read(path), executable=self.executable(path))
 
-    def write(self, path: str, data: bytes | None, *, executable: bool | None = None) -> None:
-        """Give a path other bytes, None for none, and with `executable` another mode."""
+    def attributes(self, path: str) -> FileAttributes | None:
+        """What the file has beside its bytes."""
+        return self._attributes.get(path) or attributes_of(self.root / path)
+
+    def write(
+        self,
+        path: str,
+        data: bytes | None,
+        *,
+        executable: bool | None = None,
+        attributes: FileAttributes | None = None,
+    ) -> None:
+        """Give a path other bytes, None for none, and with `executable` another mode.
+
+        `attributes` are what it gets beside that.
+        """
         self.read(path)
         self._now[path] = data
+        self._attributes.pop(path, None)
         if executable is not None:
             self._executable[path] = executable
+        if attributes is not None:
+            self._attributes[path] = attributes
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -100,6 +119,10 @@ class FolderView:
         on_disk = (f"{folder}/{each.name}" for each in files_in(self.root / folder, "*.pyc"))
         return sorted(p for p in {*on_disk, *self._now} if p.startswith(begin) and p[-4:] == ".pyc")
 
+    def wheels(self) -> tuple[Distribution, ...]:
+        """The wheels in the folder, with RECORD as it will be."""
+        return distributions(self.root, self.read)
+
     def commit(self) -> None:
         """Write everything in one transaction, or nothing; see write_set for the errors."""
         writes = {self.root / path: self._now[path] for path in self.changed}
@@ -110,7 +133,8 @@ class FolderView:
                 for path, mode in self._executable.items()
                 if self._now[path] is not None
             }
-            write_set(self.root, writes, seen, executable=executable)
+            given = {self.root / path: each for path, each in self._attributes.items()}
+            write_set(self.root, writes, seen, executable=executable, attributes=given)
 
 
 def _bytes_at(path: Path) -> bytes | None:
@@ -120,54 +144,6 @@ def _bytes_at(path: Path) -> bytes | None:
         return None
 
 
-# What a stack makes of each file.
-
-
-class StackFile(Struct, frozen=True):
-    """A file of the upstream, and its entries: without the stack, then after each of `patches`."""
-
-    path: str  # in the upstream's tree
-    patches: tuple[str, ...]
-    entries: tuple[TreeEntry | None, ...]
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is an ordinary file all the time."""
-        return self._modes <= {FILE_MODE, EXECUTABLE_MODE}
-
-    @property
-    def has_modes(self) -> bool:
-        """Whether the stack says who may run it: it adds it executable, or changes its mode."""
-        added = self.entries[0] is None and EXECUTABLE_MODE in self._modes
-        return added or len(self._modes) > 1
-
-    @property
-    def _modes(self) -> set[int]:
-        return {entry.mode for entry in self.entries if entry is not None}
-
-
-def stack_files(
-    source: ObjectSource, stack: Stack, patches: Sequence[SeriesPatch]
-) -> tuple[StackFile, ...]:
-    """What each patch of a clean stack does to each file, by path."""
-    chains: dict[str, list[tuple[str, TreeEntry | None]]] = {}
-    base = Tree(source, stack.base.tree)
-    for patch, outcome in zip(patches, stack.outcomes, strict=True):
-        if outcome.tree is None:
-            continue
-        tree = Tree(source, outcome.tree)
-        changes = patch_changes(patch)
-        paths = {p for c in changes for p in (c.old_path, c.new_path) if p is not None}
-        for path in paths:
-            before = chains[path][-1][1] if path in chains else base.entry(path)
-            if tree.entry(path) != before:
-                chains.setdefault(path, []).append((patch.name, tree.entry(path)))
-    return tuple(
-        StackFile(path, tuple(n for n, _ in chain), (base.entry(path), *(e for _, e in chain)))
-        for path, chain in sorted(chains.items())
-    )
-
-
 # Where they are.
 
 
@@ -175,13 +151,19 @@ class Whereabouts(Struct, frozen=True):
     """How paths of an upstream lead into a folder.
 
     `mapping` has pairs of folders, the upstream's and the one it is installed as, longest first;
-    "" is the root. `owner` is the wheel that brought the files, `source` whether the folder is a
-    source tree.
+    "" is the root. `wheels` are those that brought the files, by name, `source` whether the folder
+    is a source tree. `problems` say why it cannot be known.
     """
 
     mapping: tuple[tuple[str, str], ...]
-    owner: Distribution | None
-    source: bool
+    wheels: tuple[Distribution, ...]
+    source: bool = False
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The wheels by name and version, "" for none."""
+        return ", ".join(each.title for each in self.wheels)
 
     def installed(self, path: str) -> str | None:
         """The path in the folder; None for one that is not installed from there."""
@@ -191,30 +173,87 @@ class Whereabouts(Struct, frozen=True):
                 return f"{here}/{rest}" if here else rest
         return None
 
+    def owner(self, path: str) -> Distribution | None:
+        """The wheel that lists a path in its RECORD, or that a new file is to belong to.
+
+        That is the one with files in its folder, or in the nearest folder above; of several the
+        first by name.
+        """
+        listing = [each for each in self.wheels if path in each.rows]
+        while not listing and (path := path.rpartition("/")[0]):
+            listing = [each for each in self.wheels if each.has_folder(path)]
+        return listing[0] if listing else None
+
 
 def find_placement(
     view: FolderView, component: Component, files: Sequence[StackFile]
 ) -> Whereabouts | None:
     """How the stack's files lead into a folder; None where none of them is there.
 
-    The manifest's `layout` decides. Without one that folder of the upstream is taken from which
-    most of the files are installed: by RECORD where a wheel lists them, else by what is there.
+    The manifest's `layout` decides. Without one it is that folder of the upstream from which one
+    wheel has files, by its RECORD; a second folder or wheel that has others is a problem. Where no
+    wheel lists any it is the folder of which most files are there, unless two have as many.
     """
-    wheels = distributions(view.root)
     old = [each.path for each in files if each.entries[0] is not None] or [f.path for f in files]
-    best: tuple[int, Whereabouts] | None = None
+    wheels, marks = view.wheels(), [(view.root / m).exists() for m in _SOURCE_MARKS]
+    found = list[tuple[Whereabouts, set[str]]]()
     for mapping in _mappings(component):
-        placement = Whereabouts(mapping, None, source=False)
-        mapped = {p for p in map(placement.installed, old) if p is not None}
-        lists = {each.folder: len(mapped & each.files) for each in wheels}
-        owner = max(wheels, key=lambda each: lists[each.folder], default=None)
-        if owner is not None and not lists[owner.folder]:
-            owner = None
-        there = lists[owner.folder] if owner else sum(_is_there(view.root, p) for p in mapped)
-        if there and (best is None or there > best[0]):
-            source = owner is None and any((view.root / m).exists() for m in _SOURCE_MARKS)
-            best = there, Whereabouts(mapping, owner, source)
-    return None if best is None else best[1]
+        way = Whereabouts(mapping, ())
+        paths = {path: here for path in old if (here := way.installed(path)) is not None}
+        found += (
+            (replace(way, wheels=(wheel,)), {p for p in paths if paths[p] in wheel.rows})
+            for wheel in wheels
+        )
+        there = {path for path in paths if _is_there(view.root, paths[path])}
+        found.append((replace(way, source=any(marks)), there))
+    listed = [each for each in found if each[0].wheels and each[1]]
+    chosen = listed or found
+    best, most = max(chosen, key=lambda each: len(each[1]))
+    ties = [
+        each
+        for each in chosen
+        if not component.layout
+        and (each[1] - most or each[0].mapping != best.mapping)
+        and (listed or len(each[1]) == len(most))
+    ]
+    if not most:
+        return None
+    if ties:
+        places = (
+            f"{way.installed(min(paths))} {way.title}" for way, paths in [(best, most), *ties]
+        )
+        what = f"files of its patches are in several places: {', '.join(map(str.strip, places))}"
+        return replace(best, problems=(Problem(what, component.name, _LAYOUT),))
+    return replace(best, wheels=tuple(wheel for way, _ in listed for wheel in way.wheels))
+
+
+_LAYOUT = "say under `layout` in the manifest which folder of the upstream is installed as which"
+
+
+def place_files(
+    view: FolderView,
+    placement: Whereabouts,
+    files: Sequence[StackFile],
+    known: Collection[str] = (),
+) -> tuple[list[tuple[StackFile, str]], list[LeftOut], list[Problem]]:
+    """The files with their paths in the folder; those that are not installed; and the problems.
+
+    `known` are paths that are installed in any case. A problem is a file that a wheel has, byte for
+    byte, where the placement does not lead.
+    """
+    listed = {path for each in view.wheels() for path in each.rows}
+    placed, left_out, problems = list[tuple[StackFile, str]](), list[LeftOut](), list[Problem]()
+    for file in files:
+        path = placement.installed(file.path)
+        if path is not None and (path in known or _is_installed(view, placement, file, path)):
+            placed.append((file, path))
+            continue
+        left_out += (LeftOut(patch, file.path) for patch in file.patches)
+        parts, ids = file.path.split("/"), [each.oid for each in file.entries if each]
+        for here in listed & {"/".join(parts[n:]) for n in range(len(parts))}:
+            if (data := view.read(here)) and make_object("blob", data).oid in ids:
+                problems.append(Problem(f"{here} is {file.path}, and has no place", "", _LAYOUT))
+    return placed, left_out, problems
 
 
 def _mappings(component: Component) -> Iterator[tuple[tuple[str, str], ...]]:
@@ -232,7 +271,7 @@ def _is_there(root: Path, path: str) -> bool:
 
 def editable_home(root: Path, component: Component, files: Sequence[StackFile]) -> Path | None:
     """Where an editable install in the folder runs the stack's files from."""
-    for each in distributions(root):
+    for each in FolderView(root).wheels():
         home = each.editable
         if home is not None and find_placement(FolderView(home), component, files) is not None:
             return home
@@ -293,9 +332,10 @@ def accepted_files(
         path = placement.installed(file.path)
         wanted = path in accepted or path in given_back
         data = view.read(path) if path is not None and wanted else None
-        if path is None or data is None or placement.owner is None:
+        owner = None if path is None else placement.owner(path)
+        if path is None or data is None or owner is None:
             continue
-        if path in given_back or placement.owner.is_own(path, data):
+        if path in given_back or owner.is_own(path, data):
             found[file.path] = data
     return found
 
@@ -313,14 +353,11 @@ def put_layer(
 
     `blank` is the layer without files; they are filled in.
     """
-    planned = Planned(blank)
-    layer_files, left_out, before = list[LayerFile](), list[LeftOut](), list[Before]()
+    placed, left_out, problems = place_files(view, placement, files)
+    planned = Planned(blank, problems=problems)
+    layer_files, before = list[LayerFile](), list[Before]()
     changes: dict[str, bytes | None] = {}
-    for file in files:
-        path = placement.installed(file.path)
-        if path is None or not _is_installed(view, placement, file, path):
-            left_out += (LeftOut(patch, file.path) for patch in file.patches)
-            continue
+    for file, path in placed:
         contents = [None if e is None else source.read(e.oid, "blob") for e in file.entries]
         states = _states(view, path, file, contents)
         layer_files.append(LayerFile(path, file.patches, states))
@@ -330,8 +367,9 @@ def put_layer(
         elif view.state(path) != states[-1] if file.has_modes else view.read(path) != contents[-1]:
             changes[path] = contents[-1]
             counts = view.read(path) is not None and (file.has_modes or contents[-1] is None)
-            was = view.executable(path) if counts else None
-            before.append(packed(path, view.read(path), contents[-1], executable=was))
+            was, given = (view.executable(path), view.attributes(path)) if counts else (None, None)
+            args = path, view.read(path), contents[-1]
+            before.append(packed(*args, executable=was, attributes=given))
             run = is_executable(states[-1]) if file.has_modes else None
             view.write(path, contents[-1], executable=run)
     planned.layer = Layer(
@@ -341,10 +379,12 @@ def put_layer(
     if not planned.problems:
         for code in [code for path in changes for code in view.bytecode(path)]:
             if view.read(code) is not None:
-                before.append(packed(code, view.read(code), None))
+                data, given = view.read(code), view.attributes(code)
+                before.append(packed(code, data, None, attributes=given))
                 changes[code] = None
                 view.write(code, None)
-        records = tuple(_record(view, placement.owner, changes))
+        new = {path for file, path in placed if file.entries[0] is None}
+        records = tuple(_records(view, placement, changes, new))
         planned.receipt = Receipt(1, number, planned.layer, tuple(before), records)
         view.write(planned.receipt.name, receipt_bytes(planned.receipt))
     return planned
@@ -363,16 +403,24 @@ def _states(
     return tuple(state_of(data, executable=mode) for data, mode in pairs)
 
 
-def _record(
-    view: FolderView, owner: Distribution | None, changes: Mapping[str, bytes | None]
+def _records(
+    view: FolderView,
+    placement: Whereabouts,
+    changes: Mapping[str, bytes | None],
+    new: Collection[str],
 ) -> Iterator[RecordBefore]:
-    """Keep the wheel's RECORD true."""
-    data = view.read(owner.record) if owner is not None else None
-    if owner is not None and data is not None:
-        new, edits = edited(data, owner.record, changes)
-        if edits:
-            view.write(owner.record, new)
-            yield RecordBefore(owner.record, edits)
+    """Keep the RECORD of each wheel true: of what it lists, and of new files that are its own."""
+    for wheel in placement.wheels:
+        data = view.read(wheel.record)
+        own = {
+            path: changes[path]
+            for path in changes
+            if path in wheel.rows or (path in new and placement.owner(path) is wheel)
+        }
+        if data is not None and own:
+            text, edits = edited(data, wheel.record, own)
+            view.write(wheel.record, text)
+            yield RecordBefore(wheel.record, edits)
 
 
 def _is_installed(view: FolderView, placement: Whereabouts, file: StackFile, path: str) -> bool:
@@ -381,14 +429,12 @@ def _is_installed(view: FolderView, placement: Whereabouts, file: StackFile, pat
     Of a wheel: what RECORD lists, and new files in folders of it. Else what is there, and what is
     in a folder that is there; in a source tree everything.
     """
-    owner, top = placement.owner, path.partition("/")[0]
-    if placement.source or (owner is not None and path in owner.files):
+    if placement.source or _is_there(view.root, path) or view.read(path) is not None:
         return True
-    if _is_there(view.root, path) or view.read(path) is not None:
-        return True
-    if owner is not None:
-        return file.entries[0] is None and owner.has_folder(top)
-    return "/" in path and (view.root / top).is_dir()
+    if placement.wheels:
+        owner = placement.owner(path)
+        return owner is not None and (file.entries[0] is None or path in owner.rows)
+    return "/" in path and (view.root / path.partition("/")[0]).is_dir()
 
 
 def _obstacle(
@@ -412,7 +458,7 @@ def _obstacle(
         return Problem(f"{path} is not there", "", "install the package again")
     if states[0] is None and len(states) == 2:
         return Problem(f"{path} is there already, and is another file than the patch adds")
-    return _stranger(placement.owner, path, data)
+    return _stranger(placement.owner(path), path, data)
 
 
 def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
@@ -443,39 +489,60 @@ def _inside(root: Path, folder: Path) -> bool:
 # And back.
 
 
-def take_back(view: FolderView, receipt: Receipt, others: Iterable[Receipt]) -> list[Problem]:
-    """Take a layer back in the view; what is in the way, and then the view is not to be used."""
-    sources = [each for each in receipt.before if not _is_bytecode(each.path)]
+def take_back(
+    view: FolderView, receipt: Receipt, others: Iterable[Receipt], *, stale: bool = False
+) -> list[Problem]:
+    """Take a layer back in the view; what is in the way, and then the view is not to be used.
+
+    Of a `stale` one only the receipt goes.
+    """
+    view.write(receipt.name, None)
+    if stale:
+        return []
     problems: list[Problem] = []
-    for each in sources:
+    begins = set[str]()  # of the names of compiled forms of what is given back
+    for each in receipt.before:
         found = digest_of(view.read(each.path))
+        if _is_bytecode(each.path):
+            continue
         if found == each.after:
-            _give_back(view, receipt, each)
+            begins.add(_bytecode_begin(each.path))
+            for code in view.bytecode(each.path):
+                view.write(code, None)
+            _give_back(view, each)
         elif found != each.digest:
             problems.append(_not_ours(each.path, receipt, others))
+    for each in receipt.before:
+        ends = [n for n, char in enumerate(each.path, 1) if char == "."]
+        if _is_bytecode(each.path) and any(each.path[:end] in begins for end in ends):
+            _give_back(view, each)
     for record in receipt.records:
         data = view.read(record.path)
         if data is not None:
             view.write(record.path, restored(data, record.edits))
-    view.write(receipt.name, None)
     return problems
 
 
-def _give_back(view: FolderView, receipt: Receipt, each: Before) -> None:
-    for code in view.bytecode(each.path):
-        view.write(code, None)
-    view.write(each.path, unpacked(each), executable=each.executable)
-    for code in view.bytecode(each.path) + [b.path for b in receipt.before]:
-        original = receipt.original(code)
-        if original is not None and _is_bytecode(code) and _belongs(code, each.path):
-            view.write(code, unpacked(original))
+def _give_back(view: FolderView, each: Before) -> None:
+    view.write(each.path, unpacked(each), executable=each.executable, attributes=each.attributes)
 
 
 def is_stale(view: FolderView, receipt: Receipt) -> bool:
-    """Whether nothing of what the layer put there is there any more: a reinstalled package."""
-    changed = [each for each in receipt.before if each.digest != each.after]  # not only its mode
-    sources = [each for each in changed if not _is_bytecode(each.path)]
-    return bool(sources) and all(digest_of(view.read(b.path)) != b.after for b in sources)
+    """Whether an installer put everything that the layer changed there again, or removed it."""
+    wheels = view.wheels()
+    # neither what it took away, compiled forms among it, nor of what only the mode changed
+    changed = [each for each in receipt.before if each.after not in (None, each.digest)]
+    return bool(changed) and all(_is_reinstalled(view.read(b.path), b, wheels) for b in changed)
+
+
+def _is_reinstalled(data: bytes | None, before: Before, wheels: Sequence[Distribution]) -> bool:
+    if digest_of(data) == before.after:
+        return False
+    listing = [wheel for wheel in wheels if before.path in wheel.rows]
+    if data is None:
+        return not listing
+    own = any(wheel.is_own(before.path, data) for wheel in listing)
+    return own or digest_of(data) == before.digest
 
 
 def _not_ours(path: str, receipt: Receipt, others: Iterable[Receipt]) -> Problem:
@@ -492,10 +559,6 @@ def _not_ours(path: str, receipt: Receipt, others: Iterable[Receipt]) -> Problem
 
 def _is_bytecode(path: str) -> bool:
     return path.endswith(".pyc") and "__pycache__/" in path
-
-
-def _belongs(code: str, path: str) -> bool:
-    return code.startswith(_bytecode_begin(path))
 
 
 def _bytecode_begin(path: str) -> str:

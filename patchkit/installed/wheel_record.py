@@ -12,14 +12,14 @@ import io
 import json
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from patchkit.disk.files import files_in, read_plain
+from patchkit.disk.files import files_in
 from patchkit.model.names import can_be_a_file
 
 RECORD = "RECORD"
@@ -40,13 +40,12 @@ class RowEdit(Struct, frozen=True):
 class Distribution(Struct, frozen=True):
     """A wheel that was installed into a folder.
 
-    `folder` is its .dist-info, `rows` the lines of its RECORD with their ends, `paths` what each
-    names ("" for what is no row). `editable` is the folder that it runs from, None for a copy.
+    `folder` is its .dist-info, `rows` has the line of its RECORD for each path that this lists.
+    `editable` is the folder that it runs from, None for a copy.
     """
 
     folder: str
-    rows: tuple[str, ...]
-    paths: tuple[str, ...]
+    rows: Mapping[str, str]
     editable: Path | None = None
 
     @property
@@ -60,28 +59,23 @@ class Distribution(Struct, frozen=True):
         """RECORD's path."""
         return f"{self.folder}/{RECORD}"
 
-    @property
-    def files(self) -> frozenset[str]:
-        """The paths that it lists."""
-        return frozenset(filter(None, self.paths))
-
     def has_folder(self, name: str) -> bool:
         """Whether it installed something below the folder."""
-        return any(path.startswith(f"{name}/") for path in self.paths)
+        return any(path.startswith(f"{name}/") for path in self.rows)
 
     def is_own(self, path: str, data: bytes) -> bool | None:
         """Whether a file is as RECORD says; None where RECORD tells no hash of it."""
-        for row, each in zip(self.rows, self.paths, strict=True):
-            if each == path:
-                told = _fields(row)[1]
-                return told == _digest(data) if told.startswith("sha256=") else None
-        return None
+        told = _fields(self.rows.get(path, ""))[1:2]
+        return told[0] == _digest(data) if told and told[0].startswith("sha256=") else None
 
 
-def distributions(root: Path) -> tuple[Distribution, ...]:
-    """The wheels installed into a folder, by name; OSError for a RECORD that cannot be read."""
-    found = files_in(root, "*.dist-info")
-    return tuple(_distribution(each) for each in found if each.is_dir())
+def distributions(root: Path, read: Callable[[str], bytes | None]) -> tuple[Distribution, ...]:
+    """The wheels installed into a folder, whose files `read` reads by path, by name.
+
+    OSError for a RECORD that cannot be read.
+    """
+    found = (each.name for each in files_in(root, "*.dist-info") if each.is_dir())
+    return tuple(_distribution(name, read) for name in found)
 
 
 def edited(
@@ -140,23 +134,19 @@ def _performed(rows: list[str], edits: Iterable[RowEdit]) -> list[str]:
     return rows
 
 
-def _distribution(folder: Path) -> Distribution:
-    try:
-        rows = _lines(read_plain(folder / RECORD))
-    except FileNotFoundError:
-        rows = []
-    return Distribution(
-        folder.name, tuple(rows), tuple(_path(row) for row in rows), _editable(folder)
-    )
+def _distribution(folder: str, read: Callable[[str], bytes | None]) -> Distribution:
+    rows = _lines(read(f"{folder}/{RECORD}") or b"")
+    listed = {path: row for path, row in zip(map(_path, rows), rows, strict=True) if path}
+    return Distribution(folder, listed, _editable(read(f"{folder}/direct_url.json")))
 
 
-def _editable(folder: Path) -> Path | None:
+def _editable(url: bytes | None) -> Path | None:
     """Where an editable install runs from (PEP 610)."""
     try:
-        document = json.loads(read_plain(folder / "direct_url.json"))
+        document = json.loads(url or b"")
         parts = urlsplit(document["url"])
         editable = document["dir_info"]["editable"] is True and parts.scheme == "file"
-    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return Path(unquote(parts.path)) if editable else None
 

@@ -31,7 +31,6 @@ from patchkit.installed.layer import (
 )
 from patchkit.installed.placement import (
     FolderView,
-    StackFile,
     Whereabouts,
     accepted_files,
     editable_home,
@@ -39,10 +38,9 @@ from patchkit.installed.placement import (
     is_stale,
     on_other_layers,
     put_layer,
-    stack_files,
     take_back,
 )
-from patchkit.installed.wheel_record import Distribution, distributions
+from patchkit.installed.wheel_record import Distribution
 from patchkit.machine.ascend import ask_python
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import CommitId
@@ -50,6 +48,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.model.tree import ObjectSource
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean, stack_upon
+from patchkit.stack.build import StackFile
 from patchkit.stack.lockfile import LockedComponent, compare, load_lock, lock_component, recorded_in
 from patchkit.upstream.store import Store
 
@@ -60,6 +59,7 @@ class IntoResult(str, Enum):
     APPLIED = "applied"
     UNCHANGED = "unchanged"  # every patch was live already, and the receipt is there
     REVERSED = "reversed"
+    REINSTALLED = "reinstalled"  # or removed: nothing of it was there to be reversed
     ABSENT = "absent"  # none of its files is there
     REFUSED = "refused"  # a file there is no base of the stack
     CONFLICTED = "conflicted"  # it does not apply on what another layer made
@@ -69,7 +69,8 @@ class IntoResult(str, Enum):
     @property
     def done(self) -> bool:
         """Whether the folder is as it was asked for."""
-        return self in (IntoResult.APPLIED, IntoResult.UNCHANGED, IntoResult.REVERSED)
+        names = ("applied", "unchanged", "reversed", "reinstalled")
+        return self.value in names
 
 
 class IntoComponent(Struct, frozen=True):
@@ -172,9 +173,11 @@ def reverse_into(
     for each in chosen:
         before = set(view.changed)
         left = [r for r in receipts if r is not each]
-        problems = tuple(take_back(view, each, left))
+        stale = is_stale(view, each)
+        problems = tuple(take_back(view, each, left, stale=stale))
+        result = IntoResult.REINSTALLED if stale else IntoResult.REVERSED
+        result = IntoResult.REFUSED if problems else result
         receipts = tuple(left)
-        result = IntoResult.REFUSED if problems else IntoResult.REVERSED
         changed = tuple(path for path in view.changed if path not in before)
         layer = each.layer
         found.append(
@@ -221,7 +224,7 @@ class _Into(Struct, frozen=True):
         blank: IntoComponent,
     ) -> IntoComponent:
         view, before = self.view, set(self.view.changed)
-        files = stack_files(built.source, built.stack, built.series.series_patches)
+        files = built.stack.files
         own = next((each for each in receipts if each.layer.title == layer.title), None)
         others = [each for each in receipts if each is not own]
         if own is not None and _is_same(own.layer, layer) and _is_live(view, own, others):
@@ -233,10 +236,11 @@ class _Into(Struct, frozen=True):
             if problems:
                 return replace(blank, problems=tuple(problems))
         placement = find_placement(view, component, files)
-        if placement is None:
-            absent = (self._absent(component, files),)
-            return replace(blank, result=IntoResult.ABSENT, problems=absent)
-        blank = replace(blank, package=_title(placement))
+        if placement is None or placement.problems:
+            result = IntoResult.REFUSED if placement else IntoResult.ABSENT
+            problems = [*placement.problems] if placement else [self._absent(component, files)]
+            return replace(blank, result=result, problems=tuple(problems))
+        blank = replace(blank, package=placement.title)
         declared = _declared(component, view, placement, files, built.source)
         wanted = self.accepted | set(own.layer.accepted if own else ()) | declared.keys()
         differing = accepted_files(view, placement, files, wanted, given_back)
@@ -246,7 +250,7 @@ class _Into(Struct, frozen=True):
             problems = list(_conflicts(upon, others, differing))
             return replace(blank, result=IntoResult.CONFLICTED, problems=tuple(problems))
         number = own.number if own else max((each.number for each in others), default=0) + 1
-        files = stack_files(upon.source, upon.stack, built.series.series_patches)
+        files = upon.stack.files
         layer = _accepting(layer, placement, differing, declared)
         planned = put_layer(view, placement, layer, files, upon.source, number=number)
         if planned.receipt is None:
@@ -270,7 +274,7 @@ class _Into(Struct, frozen=True):
         (attested,) = attest_layers([layer], states)
         return replace(
             found,
-            package=_title(placement),
+            package="" if placement is None else placement.title,
             patches=attested.patches,
             left_out=layer.left_out,
             accepted=layer.accepted,
@@ -363,11 +367,6 @@ def _conflicts(
     for each in upon.stack.outcomes:
         if each.status is Status.CONFLICTED:
             yield Problem(f"{each.name} does not apply on top of {names}", "", hint)
-
-
-def _title(placement: Whereabouts | None) -> str:
-    owner = placement.owner if placement is not None else None
-    return "" if owner is None else owner.title
 
 
 def _held(found: IntoComponent) -> IntoComponent:
@@ -477,10 +476,10 @@ def _in_folder(
     folder: Path, expected: Expected | None, progress: Progress
 ) -> Iterator[AttestedComponent]:
     receipts = receipts_in(folder)
-    wheels = distributions(folder)
     layers = [each.layer for each in receipts]
     with_receipt = {layer.title for layer in layers}
     view = FolderView(folder)
+    wheels = view.wheels()
     if expected is not None:
         layers += _built(view, expected, with_receipt, progress)
     paths = {file.path for layer in layers for file in layer.files}
@@ -505,14 +504,14 @@ def _built(
             continue
         with built_stack(manifest, component, expected.store, progress) as built:
             require_clean(built, manifest)
-            files = stack_files(built.source, built.stack, built.series.series_patches)
+            files = built.stack.files
             placement = find_placement(view, component, files)
             if placement is not None:
                 reasons = _declared(component, view, placement, files, built.source)
                 differing = accepted_files(view, placement, files, reasons, ())
                 upon = stack_upon(built, differing)
                 upon = upon if upon.stack.clean else built
-                files = stack_files(upon.source, upon.stack, upon.series.series_patches)
+                files = upon.stack.files
                 scratch = FolderView(view.root)
                 blank = _accepting(layer_of(manifest, built), placement, differing, reasons)
                 yield put_layer(scratch, placement, blank, files, upon.source, number=0).layer
@@ -527,20 +526,18 @@ def _told(
 ) -> AttestedComponent:
     layer = found.layer
     paths = {file.path for file in layer.files}
-    owner = max(wheels, key=lambda each: len(paths & each.files), default=None)
-    if owner is not None and not paths & owner.files:
-        owner = None
+    owners = [each for each in wheels if paths & each.rows.keys()]
     same: bool | None = None
     if expected is not None:
         recorded = recorded_in(load_lock(expected.manifest.lock_path), layer.component)
         same = recorded is None or lock_digest(recorded) == layer.digest
-    wrong = [] if owner is None else list(_unrecorded(owner, view, sorted(paths)))
+    wrong = sorted(path for each in owners for path in _unrecorded(each, view, paths))
     return AttestedComponent(
         manifest=layer.manifest,
         component=layer.component,
         folder=str(view.root),
         live=found.live,
-        package="" if owner is None else owner.title,
+        package=", ".join(each.title for each in owners),
         receipt=layer.title in with_receipt,
         base=CommitId(layer.base),
         lock=layer.digest,
@@ -553,10 +550,10 @@ def _told(
     )
 
 
-def _unrecorded(owner: Distribution, view: FolderView, paths: Sequence[str]) -> Iterator[str]:
-    for path in paths:
+def _unrecorded(owner: Distribution, view: FolderView, paths: Collection[str]) -> Iterator[str]:
+    for path in paths & owner.rows.keys():
         data = view.read(path)
-        if data is not None and path in owner.files and owner.is_own(path, data) is False:
+        if data is not None and owner.is_own(path, data) is False:
             yield path
 
 
@@ -574,7 +571,7 @@ def folders_of_python(executable: Path) -> tuple[Path, ...]:
         raise SurroundingsError(f"{executable} does not report its path: {python}", hint=hint)
     places = [Path(each) for each in python.folders]
     found = [each for each in places if each.is_dir()]
-    homes = [each.editable for place in found for each in distributions(place) if each.editable]
+    homes = [w.editable for place in found for w in FolderView(place).wheels() if w.editable]
     return tuple(dict.fromkeys([*found, *(each for each in homes if each.is_dir())]))
 
 

@@ -18,7 +18,17 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import add_patch_trailer, split_patch_trailer
-from patchkit.model.objects import Base, CommitId, GitObject, TreeId, lines_of, make_commit
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    Base,
+    CommitId,
+    GitObject,
+    TreeEntry,
+    TreeId,
+    lines_of,
+    make_commit,
+)
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange, Header, Identity, PatchFile
 from patchkit.model.tree import ObjectSource, Tree, TreeChange, tree_differences
@@ -53,6 +63,29 @@ class SeriesPatch(Struct, frozen=True):
     subdirectory: str = ""
 
 
+class StackFile(Struct, frozen=True):
+    """A file of the upstream, and its entries: without the stack, then after each of `patches`."""
+
+    path: str  # in the upstream's tree
+    patches: tuple[str, ...]
+    entries: tuple[TreeEntry | None, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is an ordinary file all the time."""
+        return self._modes <= {FILE_MODE, EXECUTABLE_MODE}
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether the stack says who may run it: it adds it executable, or changes its mode."""
+        added = self.entries[0] is None and EXECUTABLE_MODE in self._modes
+        return added or len(self._modes) > 1
+
+    @property
+    def _modes(self) -> set[int]:
+        return {entry.mode for entry in self.entries if entry is not None}
+
+
 class Stack(Struct, frozen=True):
     """A series applied on a base."""
 
@@ -64,6 +97,7 @@ class Stack(Struct, frozen=True):
     tree: TreeId  # after the last patch that applied
     #: All that the base's repository does not have yet, blobs and trees before their commits.
     objects: tuple[GitObject, ...]
+    files: tuple[StackFile, ...]  # what the patches make of each file, by path
 
     @property
     def clean(self) -> bool:
@@ -143,6 +177,7 @@ class StackBuilder:
         self.blobs = Blobs(source)
         self._tree_id = base.tree
         self._objects: dict[str, GitObject] = {}
+        self._files: dict[str, StackFile] = {}
 
     def build(self, patches: Sequence[SeriesPatch], *, stop_at_conflict: bool = True) -> Stack:
         """Put all patches; see `build_stack`."""
@@ -206,7 +241,8 @@ class StackBuilder:
 
     def finish(self, outcomes: Sequence[PatchResult]) -> Stack:
         """The stack as built so far."""
-        return Stack(self.base, tuple(outcomes), self.commit, self._tree_id, self.objects)
+        files = tuple(file for _, file in sorted(self._files.items()))
+        return Stack(self.base, tuple(outcomes), self.commit, self._tree_id, self.objects, files)
 
     def changes(self, patches: Iterable[SeriesPatch]) -> tuple[TreeChange, ...]:
         """How the tree differs from the base's, in git's order; `patches` are all that were put."""
@@ -214,6 +250,12 @@ class StackBuilder:
 
     def _land(self, patch: SeriesPatch, tree: Tree, written: list[GitObject]) -> None:
         self._tree_id = tree.write(written)
+        for path in series_paths([patch]):
+            before, after = self.tree.entry(path), tree.entry(path)
+            if before != after:
+                file = self._files.get(path, StackFile(path, (), (before,)))
+                names, entries = (*file.patches, patch.name), (*file.entries, after)
+                self._files[path] = StackFile(path, names, entries)
         self.tree = tree
         written.append(self._commit(patch))
         self.commit = CommitId(written[-1].oid)

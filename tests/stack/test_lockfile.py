@@ -70,7 +70,7 @@ def test_the_lock_of_a_stack_names_the_tree_after_each_patch() -> None:
         for patch, tree in zip(series, trees, strict=True)
     )
     base = Base(CommitId("a" * 40), TreeId("b" * 40), "0 +0000")
-    stack = Stack(base, outcomes, CommitId("c" * 40), TreeId("3" * 40), ())
+    stack = Stack(base, outcomes, CommitId("c" * 40), TreeId("3" * 40), (), ())
     locked = lock_component(stack, LoadedSeries(tuple(series)))
     assert (locked.commit, locked.tree, locked.result) == ("a" * 40, "b" * 40, "3" * 40)
     assert [(p.name, p.tree) for p in locked.patches] == [

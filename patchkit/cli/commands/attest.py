@@ -158,6 +158,7 @@ def _into_words(each: IntoComponent) -> str:
         "applied": f"{counted(len(each.changed), 'file')} changed",
         "unchanged": "every patch is live already",
         "reversed": f"{counted(len(each.changed), 'file')} changed back",
+        "reinstalled": "installed again or removed since: nothing to reverse, receipt removed",
         "absent": "not installed there",
         "refused": "a file is in the way",
         "conflicted": "does not apply on what another layer made",
