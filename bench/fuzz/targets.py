@@ -40,7 +40,6 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_listed_name
 from patchkit.model.objects import FILE_MODE, Base, CommitId, TreeId
 from patchkit.model.outcome import Status
-from patchkit.model.progress import Silent
 from patchkit.model.resolution import parse_resolution
 from patchkit.model.series_file import parse_series
 from patchkit.ops.check_report import CheckReport
@@ -393,7 +392,7 @@ def installed(random: Random) -> None:
         (site / receipt.name).write_bytes(damaged(random, good, (*_JSON, b"../kept"), (good, data)))
         record.write_bytes(damaged(random, data, (b",,", b'"', b"../kept,,\n"), (data,)))
         with suppress(PatchkitError):
-            assert attest([site], None, Silent()).folders == (str(site),)
+            assert attest([site], None).folders == (str(site),)
             reverse_into(site, manifest=None, components=(), dry_run=False)
         assert kept.read_bytes() == b"kept"
         assert sorted(each.name for each in Path(name).iterdir()) == ["kept", "site"]

@@ -13,7 +13,7 @@ several manifests may be on one folder, in the order of `number`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -42,9 +42,10 @@ EXECUTABLE = "+x"
 class LayerFile(Struct, frozen=True):
     """A file by its path in the folder, and its states; None: it is not there.
 
-    A state is the SHA-256 of the bytes, with EXECUTABLE where that counts: an installer may give
-    files other modes than the upstream, so only a file whose mode the stack changes has modes.
-    `states` begins with the file without the stack; state n+1 is the one after `patches[n]`.
+    A state is the SHA-256 of the bytes or, from a lock, their blob id, with EXECUTABLE where that
+    counts: an installer may give files other modes than the upstream, so only a file whose mode the
+    stack changes has modes. `states` begins with the file without the stack; state n+1 is the one
+    after `patches[n]`.
     """
 
     path: str
@@ -56,20 +57,22 @@ class LayerFile(Struct, frozen=True):
         """Whether the states say what may be run."""
         return any(map(is_executable, self.states))
 
-    def reached(self, state: str | None) -> int | None:
-        """The number of the state, the last of equal ones; None for other bytes.
+    def reached(self, found: Collection[str | None]) -> int | None:
+        """The number of the state that is `found`, in any form; None for other bytes.
 
-        With the right bytes and another mode it is as before the patch that gave the mode.
+        Of equal ones it is the last. With the right bytes and another mode it is as before the
+        patch that gave the mode.
         """
-        wanted = state if self.has_modes else bytes_of(state)
-        numbers = range(len(self.states))
-        found = [number for number in numbers if self.states[number] == wanted]
-        if found:
-            return found[-1]
-        found = [number for number in numbers if bytes_of(self.states[number]) == bytes_of(state)]
-        if not found:
+        plain = set(map(bytes_of, found))
+        wanted = set(found) if self.has_modes else plain
+        for number, state in reversed([*enumerate(self.states)]):
+            if state in wanted:
+                return number
+        numbers = [n for n, state in enumerate(self.states) if bytes_of(state) in plain]
+        if not numbers:
             return None
-        number, mode = found[-1], is_executable(self.states[found[-1]])
+        number = numbers[-1]
+        mode = is_executable(self.states[number])
         while number > 0 and is_executable(self.states[number]) is mode:
             number -= 1
         return number
@@ -299,24 +302,24 @@ class AttestedLayer(Struct, frozen=True):
 
 
 def attest_layers(
-    layers: Sequence[Layer], states: Mapping[str, str | None]
+    layers: Sequence[Layer], states: Callable[[str], Collection[str | None]]
 ) -> Iterator[AttestedLayer]:
-    """Judge layers on one folder, lowest first, by what is there: path -> state, with its mode.
+    """Judge layers on one folder, lowest first, by what is there: `states` has it in all forms.
 
     Invariant: from the top down, `seen` is what a layer's files must be as the layers above found
     them. Where a layer above is in any state of its own, that is its state 0; else what is there.
     A layer that does not change a file's mode found the one that is there.
     """
-    seen = dict(states)
+    seen = {file.path: states(file.path) for layer in layers for file in layer.files}
     judged: list[AttestedLayer] = []
     for layer in reversed(layers):
-        reached = {each.path: each.reached(seen.get(each.path)) for each in layer.files}
+        reached = {each.path: each.reached(seen[each.path]) for each in layer.files}
         judged.append(_attested(layer, reached))
         for each in layer.files:
             if reached[each.path] is not None:
-                first, mode = each.states[0], is_executable(seen.get(each.path))
+                first, mode = each.states[0], any(map(is_executable, seen[each.path]))
                 kept = first is not None and mode and not each.has_modes
-                seen[each.path] = f"{first}{EXECUTABLE}" if kept else first
+                seen[each.path] = [f"{first}{EXECUTABLE}" if kept else first]
     yield from reversed(judged)
 
 

@@ -21,8 +21,9 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, FileAttributes, attributes_of, files_in, read_plain
 from patchkit.disk.transaction import runs, write_set
-from patchkit.errors import Problem
+from patchkit.errors import BadInputError, Problem
 from patchkit.installed.layer import (
+    EXECUTABLE,
     Before,
     Layer,
     LayerFile,
@@ -53,8 +54,10 @@ _SOURCE_MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 class FolderView:
     """A folder as it is on disk, with what is to be written over it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, within: Path | None = None) -> None:
+        """`within`: the root of the image that it is in, out of which no link is followed."""
         self.root = root
+        self._within = within
         self._disk: dict[str, bytes | None] = {}
         self._now: dict[str, bytes | None] = {}
         self._executable: dict[str, bool] = {}
@@ -65,7 +68,11 @@ class FolderView:
         if path in self._now:
             return self._now[path]
         if path not in self._disk:
-            self._disk[path] = _bytes_at(self.root / path)
+            place = self.root / path
+            if self._within is not None and not _inside(self._within, place):
+                hint = "judge it inside of the image, by --into"
+                raise BadInputError(Problem("is a link out of the image", str(place), hint))
+            self._disk[path] = _bytes_at(place)
         return self._disk[path]
 
     def executable(self, path: str) -> bool:
@@ -79,6 +86,11 @@ class FolderView:
     def attributes(self, path: str) -> FileAttributes | None:
         """What the file has beside its bytes."""
         return self._attributes.get(path) or attributes_of(self.root / path)
+
+    def states(self, path: str) -> list[str | None]:
+        """The state in each form in which a layer may have it."""
+        data, runs = self.read(path), EXECUTABLE * self.executable(path)
+        return [None] if data is None else [f"{digest_of(data)}{runs}", f"{blob_id(data)}{runs}"]
 
     def write(
         self,
@@ -135,6 +147,11 @@ class FolderView:
             }
             given = {self.root / path: each for path, each in self._attributes.items()}
             write_set(self.root, writes, seen, executable=executable, attributes=given)
+
+
+def blob_id(data: bytes) -> str:
+    """The id that git gives a file of these bytes."""
+    return make_object("blob", data).oid
 
 
 def _bytes_at(path: Path) -> bytes | None:
@@ -251,7 +268,7 @@ def place_files(
         left_out += (LeftOut(patch, file.path) for patch in file.patches)
         parts, ids = file.path.split("/"), [each.oid for each in file.entries if each]
         for here in listed & {"/".join(parts[n:]) for n in range(len(parts))}:
-            if (data := view.read(here)) and make_object("blob", data).oid in ids:
+            if (data := view.read(here)) and blob_id(data) in ids:
                 problems.append(Problem(f"{here} is {file.path}, and has no place", "", _LAYOUT))
     return placed, left_out, problems
 

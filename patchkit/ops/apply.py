@@ -207,6 +207,8 @@ class _Applying(Struct, frozen=True):
     def write_lock(self, applied: Sequence[AppliedComponent]) -> bool:
         """Put what is done into the lock; keeps what other processes wrote there meanwhile."""
         done = {each.name: each.lock for each in applied if each.result.done and each.lock}
+        if self.options.locked:  # what is there agrees; CI is no place to add to it
+            done = {name: done[name] for name in done if recorded_in(self.lock, name) is None}
         path = self.manifest.lock_path
         if not done or self._merged(done) == load_lock(path):
             return False

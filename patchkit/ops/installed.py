@@ -6,50 +6,72 @@ One folder, one transaction: all components that were asked for, or nothing.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from enum import Enum
-from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.files import unless_gone
-from patchkit.disk.transaction import JOURNAL, recover
-from patchkit.errors import ExitCode, Problem, SurroundingsError, UsageError, worst
+from patchkit.disk.transaction import DRAFT, JOURNAL, recover, write_set
+from patchkit.errors import (
+    ExitCode,
+    PatchkitError,
+    Problem,
+    SurroundingsError,
+    UsageError,
+    worst,
+)
 from patchkit.installed.layer import (
+    EXECUTABLE,
     RECEIPTS,
     AttestedLayer,
     AttestedPatch,
     Layer,
+    LayerFile,
     LeftOut,
+    PatchPresence,
     Receipt,
     attest_layers,
+    receipt_path,
     receipts_in,
+    unpacked,
 )
 from patchkit.installed.placement import (
     FolderView,
     Whereabouts,
     accepted_files,
+    blob_id,
     editable_home,
     find_placement,
     is_stale,
     on_other_layers,
+    place_files,
     put_layer,
     take_back,
 )
 from patchkit.installed.wheel_record import Distribution
 from patchkit.machine.ascend import ask_python
-from patchkit.manifest.values import Component, Manifest
-from patchkit.model.objects import CommitId
+from patchkit.manifest.values import Component, GitPin, Manifest
+from patchkit.model.objects import EXECUTABLE_MODE
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
-from patchkit.model.tree import ObjectSource
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean, stack_upon
 from patchkit.stack.build import StackFile
-from patchkit.stack.lockfile import LockedComponent, compare, load_lock, lock_component, recorded_in
+from patchkit.stack.lockfile import (
+    LockedComponent,
+    compare,
+    load_lock,
+    lock_bytes,
+    lock_component,
+    lock_digest,
+    merge_lock,
+    recorded_in,
+)
+from patchkit.stack.series import load_series
 from patchkit.upstream.store import Store
 
 
@@ -120,17 +142,19 @@ def apply_into(
     dry_run: bool,
     progress: Progress,
     accepted: Collection[str] = (),
+    locked: bool = False,
 ) -> IntoReport:
     """Put the stacks of `components` into a folder of installed packages, or change nothing.
 
     Components without patches are passed over. `accepted` are paths in the folder of the wheels'
     own files that may differ from the pin's; UsageError for one that no patch changes. On disk: the
-    patched files, their compiled forms removed, RECORD, and a receipt for each component.
+    patched files, their compiled forms removed, RECORD, and a receipt for each component; and the
+    lock, where an older one does not say what is in the patched files, unless `locked`.
     BadInputError if a stack does not apply to its pin, or a receipt is damaged.
     """
     _require_folder(folder, dry_run=dry_run)
     view = FolderView(folder)
-    into = _Into(manifest, store, progress, view, frozenset(accepted))
+    into = _Into(manifest, store, progress, view, frozenset(accepted), locked)
     lock = load_lock(manifest.lock_path)
     receipts = list(receipts_in(folder))
     found = []
@@ -145,6 +169,10 @@ def apply_into(
     done = all(each.result.done for each in found)
     if done and not dry_run:
         view.commit()
+        if into.locks:
+            path = manifest.lock_path
+            writes = {path: lock_bytes(merge_lock(lock, into.locks))}
+            write_set(manifest.root, writes, {path: lock_bytes(lock) if lock else None})
     return IntoReport(folder, dry_run, tuple(found) if done else tuple(map(_held, found)))
 
 
@@ -197,8 +225,11 @@ class _Into(Struct, frozen=True):
     progress: Progress
     view: FolderView  # the folder as it will be
     accepted: frozenset[str]  # files that may be others than the pin's
+    locked: bool  # what the lock says is not added to
     #: Paths that the layers change; filled.
     seen: set[str] = field(default_factory=set)
+    #: What the lock lacks; filled.
+    locks: dict[str, LockedComponent] = field(default_factory=dict)
 
     def component(
         self, component: Component, recorded: LockedComponent | None, receipts: list[Receipt]
@@ -208,12 +239,14 @@ class _Into(Struct, frozen=True):
         with built_stack(self.manifest, component, self.store, self.progress) as built:
             require_clean(built, self.manifest)
             actual = lock_component(built.stack, built.series)
-            if recorded is not None and recorded != actual:
+            if differences := compare(recorded, actual) if recorded is not None else ():
                 hint = f"patchkit apply {self.manifest.options(component.name)} takes them up"
-                differences = compare(recorded, actual)
                 problems = (Problem(each.what, component.name, hint) for each in differences)
                 return replace(blank, result=IntoResult.DIFFERS, problems=tuple(problems))
-            return self._planned(component, built, layer_of(self.manifest, built), receipts, blank)
+            if recorded is not None and recorded.files is None and not self.locked:
+                self.locks[component.name] = actual
+            layer = layer_of(self.manifest, component.name, actual)
+            return self._planned(component, built, layer, receipts, blank)
 
     def _planned(
         self,
@@ -241,7 +274,7 @@ class _Into(Struct, frozen=True):
             problems = [*placement.problems] if placement else [self._absent(component, files)]
             return replace(blank, result=result, problems=tuple(problems))
         blank = replace(blank, package=placement.title)
-        declared = _declared(component, view, placement, files, built.source)
+        declared = _declared(component, view, placement, files)
         wanted = self.accepted | set(own.layer.accepted if own else ()) | declared.keys()
         differing = accepted_files(view, placement, files, wanted, given_back)
         base = differing | on_other_layers(view, placement, files, others, built.source)
@@ -270,8 +303,7 @@ class _Into(Struct, frozen=True):
         paths = {file.path for file in layer.files}
         self.seen.update(paths)
         shared = [r.layer.title for r in others if paths & {f.path for f in r.layer.files}]
-        states = {path: self.view.state(path) for path in paths}
-        (attested,) = attest_layers([layer], states)
+        (attested,) = attest_layers([layer], self.view.states)
         return replace(
             found,
             package="" if placement is None else placement.title,
@@ -295,18 +327,11 @@ class _Into(Struct, frozen=True):
         return Problem(f"no file of {component.name} is in {root}", "", hint)
 
 
-def layer_of(manifest: Manifest, built: BuiltStack) -> Layer:
-    """The layer of a stack, without files."""
-    locked = lock_component(built.stack, built.series)
-    return Layer(
-        manifest.name,
-        built.component.name,
-        locked.commit,
-        locked.result,
-        lock_digest(locked),
-        tuple(each.name for each in locked.patches),
-        (),
-    )
+def layer_of(manifest: Manifest, name: str, locked: LockedComponent) -> Layer:
+    """The layer of a component's stack, without files."""
+    names = tuple(each.name for each in locked.patches)
+    digest = lock_digest(locked)
+    return Layer(manifest.name, name, locked.commit, locked.result, digest, names, ())
 
 
 def _declared(
@@ -314,7 +339,6 @@ def _declared(
     view: FolderView,
     placement: Whereabouts,
     files: Sequence[StackFile],
-    source: ObjectSource,
 ) -> dict[str, str]:
     """Path in the folder -> why it may differ from the pin's, of those that do."""
     if not component.differing:
@@ -327,7 +351,8 @@ def _declared(
         reasons = [d.reason for d in component.differing if Scope(d.files).covers(file.path)]
         if not reasons or path is None or entry is None:
             continue
-        if view.read(path) != source.read(entry.oid, "blob"):
+        data = view.read(path)
+        if data is None or blob_id(data) != entry.oid:
             found[path] = reasons[0]
     return found
 
@@ -341,20 +366,13 @@ def _accepting(
     return replace(layer, accepted=accepted, reasons=given)
 
 
-def lock_digest(locked: LockedComponent) -> str:
-    """The SHA-256 of what a lock says of a component: two stacks are the same if theirs is."""
-    return sha256(json.dumps(to_builtins(locked), sort_keys=True).encode()).hexdigest()
-
-
 def _is_same(one: Layer, other: Layer) -> bool:
     return (one.digest, one.patches) == (other.digest, other.patches)
 
 
 def _is_live(view: FolderView, own: Receipt, others: Sequence[Receipt]) -> bool:
     layers = [r.layer for r in sorted([*others, own], key=lambda each: each.number)]
-    paths = {file.path for layer in layers for file in layer.files}
-    states = {path: view.state(path) for path in paths}
-    return all(a.live for a in attest_layers(layers, states) if a.layer is own.layer)
+    return all(a.live for a in attest_layers(layers, view.states) if a.layer is own.layer)
 
 
 def _conflicts(
@@ -390,39 +408,49 @@ def _require_folder(folder: Path, *, dry_run: bool) -> None:
 
 # `attest`: what of which stacks is in installed packages, by their bytes.
 #
-# Without a manifest the receipts say what to look for. With one its lock says which stack is
-# meant, and where a folder has no receipt the stack is built and looked for.
+# With a manifest the files are compared with those of its stack, which the lock has, or which is
+# built. Without one there is only what receipts say.
 
 
 #: Folders of an image that are the kernel's, or too large to have packages.
 _NOT_LOOKED_AT = frozenset({"proc", "sys", "dev", ".git"})
 
 
+class Verdict(str, Enum):
+    """What is known of a stack in a folder."""
+
+    LIVE = "live"  # all of it that can be there is: the files are those of the manifest's stack
+    NOT_LIVE = "not live"
+    RECEIPT = "as its receipt says"  # no manifest was given, and a receipt may be forged
+    UNKNOWN = "unknown"  # what the stack makes of the files, or where they are, is not known
+
+
 class AttestedComponent(Struct, frozen=True):
     """What of a component's stack is in a folder.
 
-    `package` is the wheel, by name and version; `receipt` whether there is one; `base` the commit
-    of the stack, `lock` the digest of what the lock said of it. `expected`: whether that is the
-    stack of the manifest's lock, None without a manifest. `neither` are files that are neither the
-    stack's nor its base's. `unrecorded` are files of which the wheel's RECORD says another hash,
-    `accepted` files of the wheel's own that were patched though they are not the pin's, with the
-    manifest's `reasons` for some.
+    `package` are the wheels, by name and version; `receipt` whether there is one; `base` the commit
+    of the stack, `lock` the digest of what the lock says of it. `neither` are files that are
+    neither the stack's nor its base's, `left_out` those that are not installed. `unrecorded` are
+    files of which the wheel's RECORD says another hash, `accepted` files of the wheel's own that
+    were patched though they are not the pin's, with the manifest's `reasons` for some. `problems`
+    say why it is unknown.
     """
 
     manifest: str
     component: str
     folder: str
-    live: bool  # all of its patches are in the folder
-    package: str
-    receipt: bool
-    base: CommitId
-    lock: str
-    expected: bool | None
-    patches: tuple[AttestedPatch, ...]  # in the order of the series
-    neither: tuple[str, ...]
+    verdict: Verdict
+    package: str = ""
+    receipt: bool = False
+    base: str = ""
+    lock: str = ""
+    patches: tuple[AttestedPatch, ...] = ()  # in the order of the series
+    neither: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     unrecorded: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}  # path -> reason
+    problems: tuple[Problem, ...] = ()
 
 
 class AttestReport(Struct, frozen=True):
@@ -439,7 +467,7 @@ class AttestReport(Struct, frozen=True):
     def exit_code(self) -> ExitCode:
         """OK only where there is something, and all of it is live."""
         good = bool(self.components) and not self.absent and not self.interrupted
-        good &= all(c.live and c.expected is not False for c in self.components)
+        good &= all(each.verdict is Verdict.LIVE for each in self.components)
         return ExitCode.OK if good else ExitCode.FINDING
 
 
@@ -449,102 +477,131 @@ class Expected(Struct, frozen=True):
     manifest: Manifest
     components: Sequence[Component]
     store: Store
+    progress: Progress
+
+    def built(self, component: Component) -> AbstractContextManager[BuiltStack]:
+        """The stack of a component."""
+        return built_stack(self.manifest, component, self.store, self.progress)
+
+    def locked(self, component: Component) -> LockedComponent:
+        """What the lock says of a component; where it is older, what the stack comes to."""
+        recorded = recorded_in(load_lock(self.manifest.lock_path), component.name)
+        if recorded is not None and recorded.files is not None:
+            known, now = {(p.name, p.sha256) for p in recorded.patches}, set[tuple[str, str]]()
+            with suppress(PatchkitError):  # an image may have manifest and lock alone
+                series = load_series(self.manifest, component, self.store, self.progress)
+                now = {(patch.name, patch.sha256) for patch in series.patches}
+            moved = isinstance(component.pin, GitPin) and component.pin.commit != recorded.commit
+            if now in (known, set()) and not moved:
+                return recorded
+        with self.built(component) as built:
+            require_clean(built, self.manifest)
+            return lock_component(built.stack, built.series)
 
 
-def attest(folders: Sequence[Path], expected: Expected | None, progress: Progress) -> AttestReport:
+def attest(
+    folders: Sequence[Path], expected: Expected | None, *, image: Path | None = None
+) -> AttestReport:
     """Judge what is in folders of installed packages; nothing is written.
 
-    BadInputError for a receipt that is damaged.
+    No link out of `image` is followed. BadInputError for a receipt that is damaged.
     """
     found: list[AttestedComponent] = []
     for folder in folders:
-        found += _in_folder(folder, expected, progress)
+        view, receipts = FolderView(folder, image), receipts_in(folder)
+        if expected is None:
+            found += _by_receipts(view, receipts)
+            continue
+        for component in (each for each in expected.components if each.patches):
+            try:
+                found += _by_manifest(view, expected, component, receipts)
+            except PatchkitError as error:
+                blank = expected.manifest.name, component.name, str(folder), Verdict.UNKNOWN
+                found.append(AttestedComponent(*blank, problems=error.problems))
     absent: tuple[str, ...] = ()
     if expected is not None:
         names = {each.component for each in found}
         patched = (c.name for c in expected.components if c.patches)
         absent = tuple(name for name in patched if name not in names)
-    return AttestReport(
-        tuple(map(str, folders)),
-        tuple(found),
-        absent,
-        tuple(str(each) for each in folders if (each / JOURNAL).exists()),
-    )
+    killed = [each for each in folders if any((each / name).exists() for name in (JOURNAL, DRAFT))]
+    return AttestReport(tuple(map(str, folders)), tuple(found), absent, tuple(map(str, killed)))
 
 
-def _in_folder(
-    folder: Path, expected: Expected | None, progress: Progress
+def _by_receipts(view: FolderView, receipts: Sequence[Receipt]) -> Iterator[AttestedComponent]:
+    for each in attest_layers([receipt.layer for receipt in receipts], view.states):
+        yield _told(each, view, Verdict.RECEIPT if each.live else Verdict.NOT_LIVE, receipt=True)
+
+
+def _by_manifest(
+    view: FolderView, expected: Expected, component: Component, receipts: Sequence[Receipt]
 ) -> Iterator[AttestedComponent]:
-    receipts = receipts_in(folder)
-    layers = [each.layer for each in receipts]
-    with_receipt = {layer.title for layer in layers}
-    view = FolderView(folder)
-    wheels = view.wheels()
-    if expected is not None:
-        layers += _built(view, expected, with_receipt, progress)
-    paths = {file.path for layer in layers for file in layer.files}
-    states = {path: view.state(path) for path in paths}
-    for each in attest_layers(layers, states):
-        if expected is None or _is_meant(each.layer, expected):
-            yield _told(each, view, wheels, expected, with_receipt)
+    """By the files of the stack; a receipt adds what was installed, and which file was accepted.
 
-
-def _is_meant(layer: Layer, expected: Expected) -> bool:
-    names = {component.name for component in expected.components}
-    return layer.manifest == expected.manifest.name and layer.component in names
-
-
-def _built(
-    view: FolderView, expected: Expected, known: set[str], progress: Progress
-) -> Iterator[Layer]:
-    """The layers of the manifest's components that have no receipt, as they would be put here."""
+    Where files are neither the stack's nor the base's, another layer may be the cause, or a file
+    that was accepted without the manifest: then there is the receipt's word for it, if it has one.
+    """
     manifest = expected.manifest
-    for component in expected.components:
-        if not component.patches or f"{manifest.name}/{component.name}" in known:
-            continue
-        with built_stack(manifest, component, expected.store, progress) as built:
-            require_clean(built, manifest)
-            files = built.stack.files
-            placement = find_placement(view, component, files)
-            if placement is not None:
-                reasons = _declared(component, view, placement, files, built.source)
-                differing = accepted_files(view, placement, files, reasons, ())
-                upon = stack_upon(built, differing)
-                upon = upon if upon.stack.clean else built
-                files = upon.stack.files
-                scratch = FolderView(view.root)
-                blank = _accepting(layer_of(manifest, built), placement, differing, reasons)
-                yield put_layer(scratch, placement, blank, files, upon.source, number=0).layer
+    name = receipt_path(manifest.name, component.name)
+    own = [each for each in receipts if each.name == name]
+    locked = expected.locked(component)
+    files = locked.stack_files
+    placement = find_placement(view, component, files)
+    if placement is None:
+        return
+    reasons = _declared(component, view, placement, files)
+    bases = accepted_files(view, placement, files, reasons, ())
+    for file in files:
+        path = placement.installed(file.path)
+        before = own[0].original(path) if own and path in reasons else None
+        if before is not None and (data := unpacked(before)) is not None:
+            bases[file.path] = data
+    layer = _accepting(layer_of(manifest, component.name, locked), placement, bases, reasons)
+    if bases:
+        with expected.built(component) as built:
+            files = stack_upon(built, bases).stack.files
+    known = {file.path for receipt in own for file in receipt.layer.files}
+    placed, left_out, problems = place_files(view, placement, files, known)
+    problems += placement.problems
+    layer_files = tuple(LayerFile(p, f.patches, tuple(_states(f))) for f, p in placed)
+    layer = replace(layer, files=layer_files, left_out=tuple(left_out))
+    (found,) = attest_layers([layer], view.states)
+    verdict = Verdict.LIVE if found.live else Verdict.NOT_LIVE
+    doubts = {PatchPresence.UNKNOWN, PatchPresence.LIVE, PatchPresence.LEFT_OUT}
+    if found.neither and {each.presence for each in found.patches} <= doubts:
+        for each in attest_layers([receipt.layer for receipt in receipts], view.states):
+            if each.live and each.layer.title == layer.title:
+                found, verdict = each, Verdict.RECEIPT
+    told = _told(found, view, Verdict.UNKNOWN if problems else verdict, receipt=bool(own))
+    there = (p for _, p in placed if p not in found.neither and view.read(p) is not None)
+    if own or told.package or any(there):  # else it is a folder with other files of these names
+        yield replace(told, problems=tuple(problems))
+
+
+def _states(file: StackFile) -> Iterator[str | None]:
+    for entry in file.entries:
+        runs = file.has_modes and entry is not None and entry.mode == EXECUTABLE_MODE
+        yield None if entry is None else f"{entry.oid}{EXECUTABLE * runs}"
 
 
 def _told(
-    found: AttestedLayer,
-    view: FolderView,
-    wheels: Sequence[Distribution],
-    expected: Expected | None,
-    with_receipt: set[str],
+    found: AttestedLayer, view: FolderView, verdict: Verdict, *, receipt: bool
 ) -> AttestedComponent:
     layer = found.layer
     paths = {file.path for file in layer.files}
-    owners = [each for each in wheels if paths & each.rows.keys()]
-    same: bool | None = None
-    if expected is not None:
-        recorded = recorded_in(load_lock(expected.manifest.lock_path), layer.component)
-        same = recorded is None or lock_digest(recorded) == layer.digest
-    wrong = sorted(path for each in owners for path in _unrecorded(each, view, paths))
+    owners = [each for each in view.wheels() if paths & each.rows.keys()]
     return AttestedComponent(
         manifest=layer.manifest,
         component=layer.component,
         folder=str(view.root),
-        live=found.live,
+        verdict=verdict,
         package=", ".join(each.title for each in owners),
-        receipt=layer.title in with_receipt,
-        base=CommitId(layer.base),
+        receipt=receipt,
+        base=layer.base,
         lock=layer.digest,
-        expected=same,
         patches=found.patches,
         neither=found.neither,
-        unrecorded=tuple(wrong),
+        left_out=layer.left_out,
+        unrecorded=tuple(sorted(p for each in owners for p in _unrecorded(each, view, paths))),
         accepted=layer.accepted,
         reasons=layer.reasons,
     )

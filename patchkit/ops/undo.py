@@ -37,6 +37,7 @@ from patchkit.stack.lockfile import (
     LockedComponent,
     load_lock,
     lock_bytes,
+    lock_digest,
     merge_lock,
     recorded_in,
 )
@@ -159,7 +160,8 @@ class Undo(Struct, frozen=True):
         except PatchkitError:
             return False
         entries = self.locks[path].components
-        return all(lock.components.get(name) == each[after] for name, each in entries.items())
+        there = {name: lock_digest(lock.components.get(name)) for name in entries}
+        return all(there[name] == lock_digest(each[after]) for name, each in entries.items())
 
     def _old_lock(self, file: Path, path: str) -> bytes | None:
         entries = self.locks[path].components

@@ -4,6 +4,7 @@
      "components": {
        "megatron-lm": {
          "base": {"commit": "...", "tree": "..."},
+         "files": {"megatron/core/utils.py": {"": "100644 ...", "one.patch": "100644 ..."}},
          "patches": [{"name": "one.patch", "sha256": "...", "tree": "..."}],
          "tree": "..."}},
      "overrides": {
@@ -11,7 +12,10 @@
          "megatron.core.utils.log": {"kind": "function", "signature": "(a)", "body": "..."}}}}}}
 
 Beside the manifest as `<name>.lock.json`. `tree` of a patch is the tree after it, the last one the
-result. `apply` compares with it and writes it where there is none; `refresh` and `bump` write it.
+result. `files` has mode and blob id of each file that a patch changes, in the base ("") and after
+each patch that changes it, null for no file: by them `attest` knows the files of a machine that has
+neither cache nor git. `apply` compares with the lock and writes it where there is none, or where it
+has no `files`, as older ones; `refresh` and `bump` write it.
 `overrides` is what somebody has reviewed of another component's code that a component replaces, by
 the other's commit at which it was so; only `patchkit overrides --accept` writes it, everybody else
 keeps it. The key is there only if something is.
@@ -20,19 +24,21 @@ keeps it. The key is there only if something is.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
+from msgspec.json import Decoder
 
 from patchkit.disk.files import read_plain, replace_file
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.names import COMMIT_ID, SHA256, short_id
-from patchkit.model.objects import CommitId, TreeId
+from patchkit.model.names import short_id
+from patchkit.model.objects import CommitId, TreeEntry
 
 if TYPE_CHECKING:
-    from patchkit.stack.build import Stack
+    from patchkit.stack.build import Stack, StackFile
     from patchkit.stack.series import LoadedSeries
 
 _VERSION = 1
@@ -42,21 +48,53 @@ _VERSION = 1
 _HINT = "repair it from version control, or delete it and run patchkit apply"
 
 
-class LockedPatch(Struct, frozen=True):
+_ObjectId = Annotated[str, Meta(pattern=r"^[0-9a-f]{40}\Z")]
+
+
+class LockedPatch(Struct, frozen=True, forbid_unknown_fields=True):
     """A patch: its name, the SHA-256 of its bytes, the tree after it."""
 
-    name: str
-    sha256: str  # of the patch file
-    tree: str
+    name: str  # of the patch file
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]  # of the patch file
+    tree: _ObjectId  # after the patch
+
+
+_Entry = Annotated[str, Meta(pattern=r"^1[0-7]{5} [0-9a-f]{40}\Z")]
+#: Path -> "" for the base, or the name of a patch -> mode and blob id; None for no file.
+LockedFiles = dict[str, dict[str, _Entry | None]]
 
 
 class LockedComponent(Struct, frozen=True):
-    """A component's stack: base commit and tree, patches in order, the tree it results in."""
+    """A component's stack: base commit and tree, patches in order, the tree it results in.
+
+    `files` are those that the patches change, None in the lock of an older patchkit.
+    """
 
     commit: CommitId
     tree: str
     patches: tuple[LockedPatch, ...]
     result: str
+    files: LockedFiles | None = None
+
+    @property
+    def stack_files(self) -> tuple[StackFile, ...]:
+        """What the patches make of each file."""
+        from patchkit.stack.build import StackFile  # noqa: PLC0415 (most commands read no files)
+
+        found = []
+        for path, rows in (self.files or {}).items():
+            names = [each.name for each in self.patches if each.name in rows]
+            texts = [(rows.get(name) or "").split() for name in ("", *names)]
+            entries = [TreeEntry(int(each[0], 8), each[1]) if each else None for each in texts]
+            found.append(StackFile(path, tuple(names), tuple(entries)))
+        return tuple(found)
+
+
+def lock_digest(locked: LockedComponent | None) -> str:
+    """The SHA-256 of a component's stack in a lock: two stacks are the same if theirs is."""
+    fields = to_builtins(locked) or {}
+    fields.pop("files", None)  # they follow from the others, and older locks lack them
+    return sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 class ReviewedTarget(Struct, frozen=True):
@@ -97,7 +135,11 @@ def lock_component(stack: Stack, series: LoadedSeries) -> LockedComponent:
     for outcome, patch in zip(stack.outcomes, series.patches, strict=True):
         tree = outcome.tree or tree  # a patch that changes nothing has no tree of its own
         patches.append(LockedPatch(patch.name, patch.sha256, tree))
-    return LockedComponent(stack.base.commit, stack.base.tree, tuple(patches), tree)
+    files: LockedFiles = {}
+    for file in stack.files:
+        states = [(entry and f"{entry.mode:o} {entry.oid}") or None for entry in file.entries]
+        files[file.path] = dict(zip(("", *file.patches), states, strict=True))
+    return LockedComponent(stack.base.commit, stack.base.tree, tuple(patches), tree, files)
 
 
 class LockDifference(Struct, frozen=True):
@@ -140,21 +182,22 @@ def load_lock(path: Path) -> Lock | None:
             raise BadInputError(Problem(what, f"{path}:{marks[0]}", hint)) from error
         where = f"{path}:{error.lineno}"
         raise BadInputError(Problem(f"not JSON: {error.msg}", where, _HINT)) from error
-    except _ShapeError as error:
-        raise BadInputError(Problem(str(error), str(path), _HINT)) from error
     except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
         raise BadInputError(Problem(f"not a lock: {error}", str(path), _HINT)) from error
 
 
 def lock_bytes(lock: Lock) -> bytes:
     """The lock as it stands in its file: the same bytes for the same lock."""
-    document: dict[str, object] = {
-        "version": _VERSION,
-        "components": {name: _plain(each) for name, each in lock.components.items()},
+    components: dict[str, object] = {
+        name: _Component(_Base(each.commit, each.tree), each.patches, each.result, each.files)
+        for name, each in lock.components.items()
     }
-    if lock.overrides:
-        document["overrides"] = _plain_overrides(lock.overrides)
-    return json.dumps(document, indent=2, sort_keys=True).encode() + b"\n"
+    document = _Document(_VERSION, components)
+    for (name, target), reviewed in lock.overrides.items():
+        commits = document.overrides.setdefault(name, {}).setdefault(target, {})
+        for each, row in reviewed.items():
+            commits.setdefault(row.commit, {})[each] = _Review(row.kind, row.signature, row.body)
+    return json.dumps(to_builtins(document), indent=2, sort_keys=True).encode() + b"\n"
 
 
 def write_lock(path: Path, lock: Lock) -> bool:
@@ -189,6 +232,8 @@ def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator
     if not found and recorded.tree == actual.tree and recorded.result != actual.result:
         now, then = short_id(actual.result), short_id(recorded.result)
         yield LockDifference(f"the resulting tree is {now}, the lock says {then}")
+    elif not found and recorded.files not in (None, actual.files):
+        yield LockDifference("the files are not those that the lock says they are")
 
 
 def _patch_differences(
@@ -216,101 +261,68 @@ def _patch_differences(
         yield LockDifference(what, f"reordered: {moved[1]} now before {moved[0]}")
 
 
-def _plain(component: LockedComponent) -> dict[str, object]:
-    return {
-        "base": {"commit": component.commit, "tree": component.tree},
-        "patches": [
-            {"name": patch.name, "sha256": patch.sha256, "tree": patch.tree}
-            for patch in component.patches
-        ],
-        "tree": component.result,
-    }
+# The file, as JSON has it.
 
 
-def _plain_overrides(overrides: Mapping[tuple[str, str], Reviewed]) -> dict[str, object]:
-    document: dict[str, dict[str, dict[str, dict[str, object]]]] = {}
-    for (name, target), reviewed in overrides.items():
-        commits = document.setdefault(name, {}).setdefault(target, {})
-        for target_name, each in reviewed.items():
-            fields = {"kind": each.kind, "signature": each.signature, "body": each.body}
-            commits.setdefault(each.commit, {})[target_name] = fields
-    return dict(document)
+class _Base(Struct, frozen=True, forbid_unknown_fields=True):
+    commit: _ObjectId  # that the patches go on
+    tree: _ObjectId  # of that commit
 
 
-class _ShapeError(Exception):
-    """Not a lock; says what and where."""
+class _Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    base: _Base  # the upstream
+    patches: tuple[LockedPatch, ...]  # in the order of the series
+    tree: _ObjectId  # after the last patch
+    files: LockedFiles | None = None  # None in older locks
 
 
-def _parse(document: object) -> Lock:
-    has_overrides = isinstance(document, dict) and "overrides" in document
-    keys = {"version", "components", *(["overrides"] if has_overrides else [])}
-    top = _object(document, "the lock", keys)
-    if top["version"] != _VERSION:
-        raise _ShapeError(f"version {top['version']} of the lock; this patchkit knows {_VERSION}")
-    components = top["components"]
-    if not isinstance(components, dict):
-        raise _ShapeError("components is not an object")
-    locked = {name: _component(name, each) for name, each in components.items()}
-    return Lock(locked, dict(_overrides(top.get("overrides", {}))))
+class _Review(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str  # as in ReviewedTarget
+    signature: str  # as in ReviewedTarget
+    body: str  # as in ReviewedTarget
 
 
-def _overrides(document: object) -> Iterator[tuple[tuple[str, str], Reviewed]]:
-    for name, targets in _entries(document, "overrides"):
-        for target, commits in _entries(targets, f"overrides.{name}"):
-            where = f"overrides.{name}.{target}"
-            reviewed: dict[str, ReviewedTarget] = {}
-            for commit, names in _entries(commits, where):
-                _hex(commit, where, 40)
-                for each, fields in _entries(names, where):
-                    reviewed[each] = _reviewed(f"{where}: {each}", commit, fields)
-            yield (name, target), reviewed
-
-
-def _reviewed(where: str, commit: str, document: object) -> ReviewedTarget:
-    fields = _object(document, where, {"kind", "signature", "body"})
-    kind, signature, body = (fields[key] for key in ("kind", "signature", "body"))
-    if not isinstance(kind, str) or not isinstance(signature, str) or not isinstance(body, str):
-        raise _ShapeError(f"{where}: kind, signature and body are strings")
-    return ReviewedTarget(commit, kind, signature, body)
-
-
-def _entries(document: object, where: str) -> Iterable[tuple[str, object]]:
-    if not isinstance(document, dict):
-        raise _ShapeError(f"{where} is not an object")
-    return document.items()
-
-
-def _component(name: str, document: object) -> LockedComponent:
-    fields = _object(document, name, {"base", "patches", "tree"})
-    base = _object(fields["base"], f"{name}.base", {"commit", "tree"})
-    patches = fields["patches"]
-    if not isinstance(patches, list):
-        raise _ShapeError(f"{name}.patches is not an array")
-    return LockedComponent(
-        commit=CommitId(_hex(base["commit"], f"{name}.base.commit", 40)),
-        tree=TreeId(_hex(base["tree"], f"{name}.base.tree", 40)),
-        patches=tuple(_patch(f"{name}.patches[{i}]", each) for i, each in enumerate(patches)),
-        result=_hex(fields["tree"], f"{name}.tree", 40),
+class _Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    version: int  # of the format
+    components: dict[str, object]  # of each the _Component
+    #: Replacing component -> target -> commit -> dotted name -> what was reviewed.
+    overrides: dict[str, dict[str, dict[_ObjectId, dict[str, _Review]]]] = field(
+        default_factory=dict
     )
 
 
-def _patch(where: str, document: object) -> LockedPatch:
-    fields = _object(document, where, {"name", "sha256", "tree"})
-    name = fields["name"]
-    if not isinstance(name, str):
-        raise _ShapeError(f"{where}.name is not a string")
-    sha256 = _hex(fields["sha256"], f"{where}.sha256", 64)
-    return LockedPatch(name, sha256, TreeId(_hex(fields["tree"], f"{where}.tree", 40)))
+_Part = TypeVar("_Part", _Document, _Component)
+#: Made here, so that no two threads meet a type of it that is not built yet.
+Decoder(tuple[_Document, _Component])
 
 
-def _object(document: object, where: str, keys: set[str]) -> dict[str, object]:
-    if not isinstance(document, dict) or set(document) != keys:
-        raise _ShapeError(f"{where} is not an object with the keys {', '.join(sorted(keys))}")
-    return document
+def _parse(document: object) -> Lock:
+    """The lock; ValueError if it is none."""
+    version = document.get("version", _VERSION) if isinstance(document, dict) else _VERSION
+    if version != _VERSION:
+        raise ValueError(f"version {version} of the lock; this patchkit knows {_VERSION}")
+    found = _converted(document, _Document, "the lock")
+    overrides = {
+        (name, target): {
+            each: ReviewedTarget(commit, row.kind, row.signature, row.body)
+            for commit, names in commits.items()
+            for each, row in names.items()
+        }
+        for name, targets in found.overrides.items()
+        for target, commits in targets.items()
+    }
+    components = {}
+    for name, part in found.components.items():
+        each = _converted(part, _Component, name)
+        commit = CommitId(each.base.commit)
+        components[name] = LockedComponent(
+            commit, each.base.tree, each.patches, each.tree, each.files
+        )
+    return Lock(components, overrides)
 
 
-def _hex(value: object, where: str, length: int) -> str:
-    pattern = COMMIT_ID if length == 40 else SHA256
-    if not isinstance(value, str) or not pattern.fullmatch(value):
-        raise _ShapeError(f"{where} is not {length} lower-case hex digits")
-    return value
+def _converted(document: object, kind: type[_Part], name: str) -> _Part:
+    try:
+        return convert(document, kind)
+    except ValidationError as error:
+        raise ValueError(f"{name}: {error}") from error

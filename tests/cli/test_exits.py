@@ -330,7 +330,7 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("apply", 1, Scene.edited, ("apply",)),
     ("apply", 4, Scene.corrupt, ("apply",)),
     ("apply", 5, Scene.gone, ("apply",)),
-    ("attest", 0, Scene.installed, ("attest", "--into", "site")),
+    ("attest", 0, Scene.installed, ("attest", "-m", "demo", "--into", "site")),
     ("attest", 1, _untouched, ("attest", "--into", "patches")),
     ("attest", 4, Scene.installed_with_damage, ("attest", "--into", "site")),
     ("attest", 5, _untouched, ("attest", "--python", "/bin/false")),

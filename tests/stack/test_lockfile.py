@@ -149,19 +149,28 @@ def test_differences_name_what_is_there_and_what_the_lock_says(
     ("change", "said"),
     [
         (lambda d: d.update(version=2), "version 2 of the lock; this patchkit knows 1"),
-        (lambda d: d.pop("version"), "keys components, version"),
-        (lambda d: d.update(components=[]), "components is not an object"),
-        (lambda d: d["components"].update(demo=[]), "demo is not an object"),
-        (lambda d: d["components"]["demo"].update(patches={}), r"demo.patches is not an array"),
+        (lambda d: d.pop("version"), "missing required field `version`"),
+        (
+            lambda d: d.update(components=[]),
+            r"the lock: Expected `object`, got `array` - at `\$.components`",
+        ),
+        (lambda d: d["components"].update(demo=[]), "demo: Expected `object`, got `array`"),
+        (
+            lambda d: d["components"]["demo"].update(patches={}),
+            r"demo: Expected `array`, got `object` - at `\$.patches`",
+        ),
         (
             lambda d: d["components"]["demo"]["patches"][0].update(name=1),
-            r"demo.patches\[0\].name is not a string",
+            r"demo: Expected `str`, got `int` - at `\$.patches\[0\].name`",
         ),
         (
             lambda d: d["components"]["demo"]["patches"][1].update(sha256="x"),
-            r"demo.patches\[1\].sha256 is not 64 lower-case hex digits",
+            r"demo: .* - at `\$.patches\[1\].sha256`",
         ),
-        (lambda d: d["components"]["demo"].update(extra=1), "demo is not an object with"),
+        (
+            lambda d: d["components"]["demo"].update(extra=1),
+            "demo: Object contains unknown field `extra`",
+        ),
     ],
 )
 def test_what_is_no_lock_is_refused(tmp_path: Path, change: object, said: str) -> None:

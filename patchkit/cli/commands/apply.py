@@ -165,6 +165,7 @@ def _into(
                 dry_run=dry_run,
                 progress=progress,
                 accepted=accepted,
+                locked=in_ci(),
             )
     return session.report("apply into", report, render_into)
 

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 @command(
     "manifest components store json quiet",
     examples=[
-        ("patchkit attest --python /usr/bin/python3", "what is live in this Python's packages?"),
-        ("patchkit attest --into /opt/venv/lib/python3.11/site-packages", "in this folder?"),
+        ("patchkit attest -m demo --python /usr/bin/python3", "is it in this Python's packages?"),
+        ("patchkit attest --into /opt/venv/lib/python3.11/site-packages", "what was put here?"),
         ("patchkit attest --image-root rootfs -m qwen3-vl-npu", "is this image that manifest's?"),
     ],
     exits={
-        ExitCode.OK: "every patch that has files there is live",
-        ExitCode.FINDING: "a patch is not live, a file is neither, or nothing was found",
+        ExitCode.OK: "every patch of the manifest that has files there is live",
+        ExitCode.FINDING: "a patch is not live, a file is neither, nothing was found, or it cannot "
+        "be said: there is no manifest to compare with, or not enough is known of its stack",
         ExitCode.BAD_INPUT: "a receipt is damaged, or the manifest, series or a patch cannot be "
         "read",
         ExitCode.ENVIRONMENT: "the Python does not answer, or a fetch failed",
@@ -53,10 +54,11 @@ def attest(
 ) -> ExitCode:
     """Check which patches are present in installed packages.
 
-    The verdict rests on the bytes of the files: the receipts of `apply --into` only say what to
-    look for. With a manifest its lock says which stack is meant; where there is no receipt, its
-    stacks are built and looked for. One line for each component, for a log; below it what is
-    missing.
+    With a manifest the files are compared with those of its stacks, by the blob ids in the lock:
+    neither the cache nor git is needed. Where the lock is of an older patchkit, or of other
+    patches, the stacks are built. Without a manifest there are only the receipts of `apply --into`,
+    which anybody may have written: the verdict is "as its receipt says", and the exit code is 1.
+    One line for each component, for a log; below it what is missing.
     """
     from patchkit.ops.installed import Expected, folders_of_image, folders_of_python
     from patchkit.ops.installed import attest as judge
@@ -68,15 +70,15 @@ def attest(
         )
     if into is not None and not into.is_dir():
         raise UsageError(f"{into} is not a folder")
-    expected = None
-    if session.asked != (None, []):
-        expected = Expected(session.manifest, session.components, session.store)
     if python is not None:
         folders = folders_of_python(python)
     else:
         folders = folders_of_image(image_root) if image_root else (Path(str(into)),)
+    expected = None
     with session.progress() as progress:
-        report = judge(folders, expected, progress)
+        if session.asked != (None, []):
+            expected = Expected(session.manifest, session.components, session.store, progress)
+        report = judge(folders, expected, image=image_root)
     return session.report("attest", report, _render)
 
 
@@ -100,24 +102,26 @@ def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
     words += [f"lock {each.lock[:12]}"]
     words += [each.package] if each.package else []
     words += [] if each.receipt else ["no receipt"]
-    words += ["another stack than the manifest's lock"] if each.expected is False else []
-    good = each.live and each.expected is not False
     name = Painted(f"{each.manifest}/{each.component}", Paint.STRONG)
     where = near(Path(each.folder))
-    line: Line = [
-        word("live" if good else "not live"),
-        "  ",
-        name,
-        f"  {', '.join(words)}, in {where}",
-    ]
+    said = f"  {', '.join(words)}, in {where}" if each.base else f"  it cannot be said, in {where}"
+    line: Line = [word(each.verdict), "  ", name, said]
     terminal.product(line)
-    print_patches(terminal, each.patches)
+    print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
+    _print_left_out(terminal, each)
     for path in each.neither:
         terminal.product(f"  {path}: neither the patched nor the base file")
     for path in each.accepted:
         terminal.product(f"  {path}: the wheel's own, not the pin's; {_accepted(each, path)}")
     for path in each.unrecorded:
         terminal.product(f"  {path}: hash differs from the wheel's RECORD")
+    for problem in each.problems:
+        terminal.problem(problem)
+
+
+def _print_left_out(terminal: Terminal, each: AttestedComponent | IntoComponent) -> None:
+    for left in each.left_out:
+        terminal.product(f"  {left.patch}: {left.path} is not installed, left out")
 
 
 def _accepted(each: AttestedComponent | IntoComponent, path: str) -> str:
@@ -141,8 +145,7 @@ def render_into(terminal: Terminal, report: IntoReport) -> None:
         name = Painted(f"{each.manifest}/{each.component}", Paint.STRONG)
         terminal.product([word(each.result), "  ", name, f"  {_into_words(each)}"])
         print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
-        for left in each.left_out:
-            terminal.product(f"  {left.patch}: {left.path} is not installed, left out")
+        _print_left_out(terminal, each)
         for path in each.accepted:
             terminal.product(f"  {path}: the wheel's own, not the pin's; {_accepted(each, path)}")
         for problem in each.problems:
