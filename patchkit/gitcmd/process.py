@@ -297,11 +297,17 @@ def _in_utc(text: str) -> str:
     return f"{found.partition(' ')[0]} +0000" if found else ""
 
 
+_EDITORS = ("GIT_EDITOR", "VISUAL", "EDITOR")
+
+
 def edit_text(folder: Path, text: str, name: str) -> str:
     """What the user makes of a text in the editor that git would start in `folder`.
 
-    `name` is that of the file which the editor shows. SurroundingsError if it ends with an error.
+    `name` is that of the file which the editor shows. SurroundingsError if it ends with an error,
+    or where there is no terminal for it and the environment names none: it would wait for ever.
     """
+    if not (any(map(os.environ.get, _EDITORS)) or all(map(os.isatty, (0, 1)))):
+        raise SurroundingsError("there is no terminal for an editor", hint="use --message TEXT")
     environment = network_environment()
     asked = subprocess.run(
         [git_program(), "var", "GIT_EDITOR"],

@@ -145,6 +145,19 @@ def test_edit_asks_an_editor(
     assert "the message is the same" in again.err
 
 
+def test_edit_without_a_terminal_starts_no_editor(
+    demo: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GIT_EDITOR", "VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    git_in(demo.root, "init", "-q")
+    git_in(demo.root, "config", "core.editor", f"touch {tmp_path / 'started'};")
+    ran = demo.run("edit", "two")
+    assert ran.code == 5
+    assert "there is no terminal for an editor" in ran.err and "--message" in ran.err
+    assert not (tmp_path / "started").exists()
+
+
 def test_rename_keeps_comment_and_place(demo: Project) -> None:
     old = (demo.root / "patches/demo/two.patch").read_bytes()
     demo.run("rename", "tw", "twenty.patch").ok()
