@@ -1,8 +1,8 @@
 """Move a component's pin: find what to move to, carry its patches there, write all of it together.
 
 The patches are carried as by a refresh after an edit of the pin by hand; here the edit is made too,
-and written in the same transaction. The checkout stays where it is, unless a conflict has to be
-resolved in it.
+and written in the same transaction. A checkout without edits goes to the new stack, or holds the
+conflict that has to be resolved.
 """
 
 from __future__ import annotations
@@ -205,9 +205,9 @@ def bump_components(
     """Move components of `manifest` to `wanted`: see `find_target`.
 
     Several move each to LATEST: one that cannot is a problem in its report, and those without a
-    `track` are named there. On disk, for each: the pin, the patches and the lock, all or none; no
-    checkout. Of one component raises UsageError for a `wanted` that is not there, and BadInputError
-    where the pin cannot be edited. `known` gets each as soon as it is moved.
+    `track` are named there. On disk, for each: the pin, the patches and the lock, all or none; then
+    the checkout moves. Of one component raises UsageError for a `wanted` that is not there, and
+    BadInputError where the pin cannot be edited. `known` gets each as soon as it is moved.
     """
     options = replace(options, stop=len(names) == 1)
     several = len(names) > 1
@@ -364,7 +364,8 @@ class _Bumping(Struct, frozen=True):
         )
         done = refreshed.components[0]
         told = _told(row, done, edit, self.manifest, partial=self.options.partial)
-        return replace(told, notes=(*told.notes, *calls))
+        arrived = told.moved and done.checkout.exists() and not self.options.dry_run
+        return replace(told, arrived=arrived, notes=(*told.notes, *calls))
 
     def _broken_calls(self, component: Component, commit: CommitId) -> tuple[Problem, ...]:
         if component.contracts is None:

@@ -50,7 +50,7 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
 from patchkit.ops.resume import CannotGoOnError, still_waits, waits
-from patchkit.ops.undo import Undo, last_undo, report_text
+from patchkit.ops.undo import StackPlace, Undo, last_undo, report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
@@ -258,23 +258,33 @@ class _Refreshing:
             return replace(planned, undo=(found.checkout, undo))
         if planned.report.result is not RefreshResult.CARRIED:
             return planned
-        before = made.resumed.halt.before if made.resumed is not None else None
-        move = None
-        if made.resumed is not None:
-            move = BranchMove(
-                found.checkout,
-                found.snapshot,
-                made.draft.plan.stack,
-                source=self._store.repository(found.project.component),
-                held=made.resumed.work.held,
-            )
-        undo = Undo(planned.report.name, {}, before, what=self._onto(found))
+        before, move = None, None
+        if found.snapshot.state is not CheckoutState.ABSENT:
+            before, move = self._arrival(found, made)
+        undo = Undo(
+            planned.report.name,
+            {},
+            before,
+            bump=made.resumed is not None,
+            what=self._onto(found),
+        )
         planned = replace(planned, move=move, undo=(found.checkout, undo))
         planned = _with_files(planned, made.resolutions, self._manifest.root)
         if self._bump is None:
             return planned
         undo = replace(undo, report=report_text(bumped(self._bump, planned.report)))
         return replace(planned, undo=(found.checkout, undo))
+
+    def _arrival(self, found: RefreshInput, made: Carried) -> tuple[StackPlace | None, BranchMove]:
+        """Where the checkout was before, and its move to the stack that was carried."""
+        assert made.draft is not None and made.draft.plan is not None
+        snapshot, resumed = found.snapshot, made.resumed
+        assert snapshot.base is not None and snapshot.head is not None
+        before = resumed.halt.before if resumed is not None else (snapshot.base, snapshot.head)
+        held = resumed.work.held if resumed is not None else Held(snapshot.head)
+        source = self._store.repository(found.project.component)
+        stack = made.draft.plan.stack
+        return before, BranchMove(found.checkout, snapshot, stack, source=source, held=held)
 
     def _onto(self, found: RefreshInput) -> str:
         """What carried the patches to the new pin, for a person."""

@@ -346,12 +346,14 @@ def carry_patches(carry: Carry) -> Carried:
     if tried.draft is None:
         return _stopped(carry, blank, tried, resumed)
     detail = f"{short_id(carry.old)} -> {short_id(found.base.commit)}"
-    later = _moves_later(found) if resumed is None else "the checkout is there"
+    there = found.snapshot.state is not CheckoutState.ABSENT
+    later = "the checkout is there" if there else f"patchkit apply {found.target} makes a checkout"
+    later = f"; {later}" if not carry.options.dry_run else ""
     blank = replace(
         blank,
         result=RefreshResult.CARRIED,
         dropped=tried.draft.dropped,
-        detail=f"{detail}; {later}",
+        detail=f"{detail}{later}",
     )
     return Carried(blank, tried.draft, resumed=resumed, resolutions=tried.resolutions)
 
@@ -571,7 +573,8 @@ def regenerate_patches(
         return Carried(cannot_generate(blank, generator.problems))
     if draft is None or draft.plan is None or not draft.plan.changed:
         return None
-    detail = "" if found.snapshot.state is CheckoutState.ABSENT else _moves_later(found)
+    absent = found.snapshot.state is CheckoutState.ABSENT
+    detail = "" if absent else f"patchkit apply {found.target} moves the checkout"
     blank = replace(
         blank,
         result=RefreshResult.REGENERATED,
@@ -594,7 +597,3 @@ def _fixed(
         carried=error.report.outcomes,
         problems=tuple(problems),
     )
-
-
-def _moves_later(found: RefreshInput) -> str:
-    return f"patchkit apply {found.target} moves the checkout"

@@ -26,7 +26,7 @@ from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, require_held, settle
 from patchkit.workspace.save import save_commit
 from patchkit.workspace.state import Held
-from patchkit.workspace.waiting import CheckoutSnapshot, go_to
+from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
 
 
 class BranchMove(Struct, frozen=True):
@@ -107,6 +107,7 @@ def _require_unchanged(planned: PlannedRefresh) -> None:
         require_held(
             move.checkout, MoveTarget(move.stack.base.commit, move.stack.commit), move.held
         )
+        require_free(move.checkout, move.place, move.held)
 
 
 def _keep_for_undo(

@@ -96,7 +96,7 @@ class Undo(Struct, frozen=True):
     files: Mapping[str, tuple[bytes | None, str | None]]
     before: StackPlace | None = None
     after: StackPlace | None = None
-    bump: bool = True  # the pin was moved
+    bump: bool = True  # the pin was moved, and conflicts were resolved on the way
     what: str = "bump"  # the command and what it did, for a person
     when: int = 0  # in nanoseconds since the epoch
     locks: Mapping[str, LockEntries] = field(default_factory=dict)
@@ -435,7 +435,7 @@ def undo_change(
             pop_undo(checkout)
             return report
         if undo.before is not None and undo.after is not None:
-            # conflicts were resolved on the way: what they came to stays to be had
+            # what conflicts were resolved to stays to be had
             kept = _keep_stack(checkout, undo, when) if undo.bump else ""
             report = replace(report, resolved=kept)
         report = give_files_back(undo, manifest.root, report)

@@ -29,7 +29,7 @@ from patchkit.model.objects import (
     make_tree,
 )
 from patchkit.model.patch import Identity
-from patchkit.model.tree import Tree
+from patchkit.model.tree import Tree, TreeChange
 from patchkit.workspace.changes import obstacles, rows_of, tree_changes
 from patchkit.workspace.checkout import HALT_REF, Checkout
 from patchkit.workspace.contents import contents_at
@@ -190,6 +190,15 @@ def _is_work(checkout: Checkout, snapshot: Snapshot, halt: Halt, held: Held) -> 
     )
 
 
+def require_free(checkout: Checkout, place: CheckoutSnapshot, held: Held) -> Sequence[TreeChange]:
+    """The changes that lead to a place; SurroundingsError if an untracked file is in the way."""
+    changes = tree_changes(checkout.repository, held.tree, place.worktree)
+    if blocks := obstacles(checkout.path, changes):
+        what = f"untracked and in the way: {', '.join(blocks)}"
+        raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
+    return changes
+
+
 def go_to(
     checkout: Checkout,
     snapshot: Snapshot,
@@ -210,11 +219,7 @@ def go_to(
         objects = halt_objects(halt)
         write_objects(checkout.repository, objects)
         commit = objects[-1].oid
-    changes = tree_changes(checkout.repository, held.tree, place.worktree)
-    if blocks := obstacles(checkout.path, changes):
-        names = ", ".join(blocks)
-        what = f"untracked and in the way: {names}"
-        raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
+    changes = require_free(checkout, place, held)
     target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index, refs)
     return move_checkout(checkout, snapshot, target, held, when=when, changes=changes)
 

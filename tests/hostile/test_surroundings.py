@@ -88,7 +88,8 @@ def test_links_in_the_place_of_our_own_files(
     assert [path.read_text() for path in outside.iterdir()] == ["mine\n"]
     own = undo.parent.rename(tmp_path / "own")
     undo.parent.symlink_to(own)
-    ran = stack.run("apply")
+    (stack.checkout / "new.txt").write_text("mine\n")
+    ran = stack.run("apply", "--force")
     assert (ran.code, "is a symbolic link" in ran.err) == (5, True), ran.err
 
 

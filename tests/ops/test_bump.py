@@ -62,7 +62,7 @@ def test_files_rendered_for_the_old_pin_are_named(stack: Stacked, upstream: Upst
 
 def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) -> None:
     project = stack.project
-    before, refs = on_disk(project), stack.git("show-ref")
+    before, heads = on_disk(project), stack.git("show-ref", "--heads")
     old = upstream.resolve("main")
     new = further(upstream)
     ran = bump(stack).ok()
@@ -81,11 +81,33 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     assert lock is not None
     assert lock.components["demo"].commit == new
     assert not (project.root / JOURNAL).exists()
-    # the checkout has not moved, and is moved by apply
-    assert stack.git("show-ref") == refs
+    # the checkout is there, as after a conflict that was resolved
     assert stack.git("status", "--porcelain") == ""
-    stack.prepare("apply").ok()
     assert stack.git("rev-parse", "refs/patchkit/base") == new
+    assert "patchkit apply" not in ran.err
+    stack.settled()
+    # what is done next is taken up at once
+    (stack.checkout / "mine.txt").write_text("mine\n")
+    stack.git("add", "mine.txt")
+    stack.run("refresh", "--new", "mine").ok()
+    stack.run("undo").ok()
+    stack.git("rm", "-qf", "mine.txt")
+    stack.run("undo").ok()
+    assert (on_disk(project), stack.git("show-ref", "--heads")) == (before, heads)
+
+
+def test_an_untracked_file_in_the_way_is_named_before_anything_is_written(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    further(upstream, mine_txt="upstream's\n")
+    (stack.checkout / "mine.txt").write_text("mine\n")
+    before, refs = on_disk(stack.project), stack.git("show-ref")
+    ran = bump(stack)
+    assert ran.code != 0
+    assert "untracked and in the way: mine.txt" in ran.err
+    assert (on_disk(stack.project), stack.git("show-ref")) == (before, refs)
+    (stack.checkout / "mine.txt").unlink()
+    bump(stack).ok()
     stack.settled()
 
 
@@ -348,7 +370,7 @@ def test_an_archive_moves_by_its_version(packed: tuple[Project, dict[str, str]])
     assert (project.checkout("thing") / "a.txt").read_text().startswith("first\n")
     project.run("check").ok()
     project.run("refresh").ok()
-    assert "patchkit apply" in project.run("undo").err
+    project.run("undo").ok()
     assert on_disk(project) == files
     project.run("apply").ok()
 

@@ -139,13 +139,14 @@ def bump(
 
     The new commit is looked up and fetched, the patches are carried to it as `refresh` does after
     an edit by hand, and pin, patches and lock are written together; of the manifest only the pin's
-    characters change. The checkout stays where it is: `patchkit apply` moves it. If one patch does
-    not fit, nothing is written, and the conflict goes into a checkout that is at its stack:
+    characters change. A checkout without edits goes to the new stack; one with edits is refused. If
+    one patch does not fit, nothing is written, and the conflict goes into a checkout at its stack:
     `patchkit continue`, `skip` and `abort` go on from there. With `--skip-conflicts` the rest is
     carried all the same, and what does not fit leaves the series (`patchkit undo` brings it back;
     so there must be a checkout). Several components move one after the other, each whole or not at
-    all, and no checkout is touched. `--review` writes a page for whoever reviews the bump; without
-    `--to` and `--all` it is about the last one that was finished, and nothing is moved.
+    all, and no conflict goes into a checkout. `--review` writes a page for whoever reviews the
+    bump; without `--to` and `--all` it is about the last one that was finished, and nothing is
+    moved.
     """
     import time
 
