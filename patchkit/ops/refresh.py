@@ -173,10 +173,13 @@ class _Refreshing:
         edit, pin = self._options.series_edit, self._pin
         if edit is not None or pin is not None:
             at = pin.old_base if pin is not None else found.base.commit
+            moved = None
             if recorded is not None and recorded.commit != at:
-                return PlannedRefresh(refused(blank, not_yet_carried(found, recorded)))
+                moved = not_yet_carried(found, recorded)
             if edit is not None:
-                return self._series_edited(found, edit, blank)
+                return self._series_edited(found, edit, moved, blank)
+            if moved is not None:
+                return PlannedRefresh(refused(blank, moved))
             return self._carried(found, at, blank)
         if recorded is not None and recorded.commit != found.base.commit:
             return self._carried(found, recorded.commit, blank)
@@ -329,11 +332,17 @@ class _Refreshing:
         return self._drafted(found, stack, draft, blank)
 
     def _series_edited(
-        self, found: RefreshInput, edit: SeriesEdit, blank: RefreshedComponent
+        self,
+        found: RefreshInput,
+        edit: SeriesEdit,
+        moved: Problem | None,
+        blank: RefreshedComponent,
     ) -> PlannedRefresh:
         """A verb on the series; uncommitted edits of the checkout stay what they are.
 
-        What is in the way there is no more than a note of a dry run.
+        What is in the way there is no more than a note of a dry run. Of a series that does not
+        apply only the files change, and the lock where it applies then. `moved` is what to say
+        of a pin that is not the lock's.
         """
         from patchkit.refresh.series_edits import draft_series_edit  # noqa: PLC0415
 
@@ -345,22 +354,38 @@ class _Refreshing:
             reading(trial) as reader,
         ):
             stack = build_stack(reader, found.base, found.series.series_patches)
-            problem = no_series_edit(found, stack, moves_files=False)
-            if problem and not (dry and stack.clean):
+            problem = no_series_edit(found, stack, moves_files=False) if stack.clean else None
+            if moved is not None and stack.clean:
+                problem, dry = moved, False
+            if problem and not dry:
                 return PlannedRefresh(refused(blank, problem))
             write_objects(trial, stack.objects)
             start = _edit_start(found, trial, reader, stack, edit)
             draft = draft_series_edit(start, found.project.home, edit)
+        if not stack.clean:
+            return self._files_edited(found, edit, draft, blank, moved=moved is not None)
+        return self._stack_edited(found, edit, stack, draft, blank)
+
+    def _stack_edited(
+        self,
+        found: RefreshInput,
+        edit: SeriesEdit,
+        stack: Stack,
+        draft: Draft,
+        blank: RefreshedComponent,
+    ) -> PlannedRefresh:
+        """A verb on a series that applies: the checkout goes to the new stack."""
         assert draft.plan is not None
-        if draft.plan.stack.commit == stack.commit and not draft.renamed:
-            return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
         after = draft.plan.stack
+        if after.commit == stack.commit and not draft.renamed:
+            return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
         moves = after.tree != stack.tree
         problem = no_series_edit(found, stack, moves_files=moves)
-        if problem and not dry:
+        if problem and not self._options.dry_run:
             return PlannedRefresh(refused(blank, problem))
         move, before = None, None
-        if not absent:
+        if found.snapshot.state is not CheckoutState.ABSENT:
+            source = self._store.repository(found.project.component)
             kept = stack if draft.dropped else None
             move = BranchMove(found.checkout, found.snapshot, after, kept)
             move = replace(move, source=source, held=Held(stack.commit)) if moves else move
@@ -377,6 +402,44 @@ class _Refreshing:
         if planned.report.result is not RefreshResult.REFRESHED:
             return planned
         undo = Undo(blank.name, {}, before, bump=False, what=f"{edit.verb}: {draft.detail}")
+        return replace(planned, undo=(found.checkout, undo))
+
+    def _files_edited(
+        self,
+        found: RefreshInput,
+        edit: SeriesEdit,
+        draft: Draft,
+        blank: RefreshedComponent,
+        *,
+        moved: bool,
+    ) -> PlannedRefresh:
+        """A verb on a series that did not apply; the checkout stays where it is.
+
+        `moved`: the pin is not the lock's any more.
+        """
+        assert draft.plan is not None
+        after, target = draft.plan.stack, found.target
+        report = replace(
+            blank, result=RefreshResult.REFRESHED, detail=draft.detail, dropped=draft.dropped
+        )
+        note = None
+        if not after.clean:
+            still = next(each.name for each in after.outcomes if not each.status.applies)
+            hint = f"patchkit check {target}  says why"
+            note = Problem(f"{still} still does not apply", blank.name, hint)
+        elif moved:
+            hint = f"patchkit refresh {target}  records the new pin"
+            note = Problem("all patches apply at the pin now", blank.name, hint)
+        elif found.snapshot.head != after.commit:
+            hint = f"patchkit apply {target}  moves the checkout"
+            note = Problem("all patches apply now", blank.name, hint)
+        report = replace(report, notes=(note,) if note else ())
+        planned = self._planned(found, draft, report, None, lock=after.clean and not moved)
+        if planned.report.result is not RefreshResult.REFRESHED:
+            return planned
+        if not planned.writes:
+            return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
+        undo = Undo(blank.name, {}, bump=False, what=f"{edit.verb}: {draft.detail}")
         return replace(planned, undo=(found.checkout, undo))
 
     def _plain(
@@ -421,7 +484,13 @@ class _Refreshing:
         )
 
     def _planned(
-        self, found: RefreshInput, draft: Draft, report: RefreshedComponent, move: BranchMove | None
+        self,
+        found: RefreshInput,
+        draft: Draft,
+        report: RefreshedComponent,
+        move: BranchMove | None,
+        *,
+        lock: bool = True,
     ) -> PlannedRefresh:
         """The files and locks that a draft leads to, with what it does to other manifests."""
         assert draft.plan is not None
@@ -447,8 +516,9 @@ class _Refreshing:
         if clashes := changed_by_another(found, writes, self._changes):
             return PlannedRefresh(refused(report, *clashes))
         self._changes |= writes
-        own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
-        locks.setdefault(self._manifest.lock_path, {})[component.name] = own
+        if lock:
+            own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
+            locks.setdefault(self._manifest.lock_path, {})[component.name] = own
         report = replace(
             report,
             patches=tuple(_row(each) for each in draft.plan.revised),

@@ -124,7 +124,7 @@ def plan_patches(slots: Sequence[StackSlot], setting: PlanContext) -> Plan:
     patches = tuple(_patch(slot, exported.get(slot.name), setting.home) for slot in slots)
     stack = build_stack(setting.source, setting.base, [each.series_patch for each in patches])
     _prove(slots, patches, stack)
-    return Plan(patches, _revised(setting.old, patches), stack)
+    return Plan(patches, revisions(setting.old, patches), stack)
 
 
 def _is_kept(slot: StackSlot) -> bool:
@@ -218,7 +218,8 @@ def _wrong(patch: LoadedPatch) -> Problem:
     return Problem(f"{patch.name} would not give the tree it was made from", patch.where, hint)
 
 
-def _revised(old: Sequence[LoadedPatch], new: Sequence[LoadedPatch]) -> tuple[Revised, ...]:
+def revisions(old: Sequence[LoadedPatch], new: Sequence[LoadedPatch]) -> tuple[Revised, ...]:
+    """What became of each patch."""
     before = {each.name: each for each in old}
     after = {each.name for each in new}
     rows = [_compared(before.get(each.name), each) for each in new]

@@ -22,12 +22,18 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_patch_name, pick_patch, slug
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.outcome import PatchResult, Status
-from patchkit.model.patch import FileChange
+from patchkit.model.patch import FileChange, Identity
 from patchkit.model.text import counted
-from patchkit.refresh.draft import Draft, RefreshStart, finish_draft, full_name
-from patchkit.refresh.patch_plan import SeriesFolder, StackSlot, commit_changes
+from patchkit.refresh.draft import Draft, RefreshStart, arrange, finish_draft, full_name
+from patchkit.refresh.patch_plan import Plan, SeriesFolder, StackSlot, commit_changes, revisions
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
-from patchkit.stack.patch_files import CommitChange, canonical_diffs
+from patchkit.stack.patch_files import (
+    CommitChange,
+    OriginalFile,
+    PatchToWrite,
+    canonical_diffs,
+    export_patches,
+)
 from patchkit.stack.series import LoadedPatch
 
 
@@ -114,6 +120,10 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
     `start` has the stack as it is, without edits of a checkout. UsageError or BadInputError where
     the wish cannot be met, CannotEditSeriesError where the patches do not allow it.
     """
+    return (_stack_edited if start.stack.clean else _files_edited)(start, folder, edit)
+
+
+def _stack_edited(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -> Draft:
     match edit:
         case EditMessage():
             return _reworded(start, folder, edit)
@@ -130,10 +140,7 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
 
 
 def _reworded(start: RefreshStart, folder: SeriesFolder, edit: EditMessage) -> Draft:
-    patch = _own(start, edit.patch)
-    message = edit.message.strip()
-    if not message:
-        raise UsageError(f"{patch.name}: the message is empty", hint="nothing was changed")
+    patch, message = _new_message(start, edit)
     changes = commit_changes(start.stack, start.patches)
     _require_change(patch, changes)
     slots = [
@@ -146,13 +153,19 @@ def _reworded(start: RefreshStart, folder: SeriesFolder, edit: EditMessage) -> D
     return replace(draft, detail=f"{patch.name} has another message")
 
 
+def _new_message(start: RefreshStart, edit: EditMessage) -> tuple[LoadedPatch, str]:
+    patch, message = _own(start, edit.patch), edit.message.strip()
+    if not message:
+        raise UsageError(f"{patch.name}: the message is empty", hint="nothing was changed")
+    return patch, message
+
+
 def _renamed(start: RefreshStart, folder: SeriesFolder, edit: RenamePatch) -> Draft:
     patch = _own(start, edit.patch, listed=True, plain=True)
     name = _new_name(start, edit.name, old=patch.name)
     changes = commit_changes(start.stack, start.patches)
     _require_change(patch, changes)
-    where = folder.path(name)
-    there = replace(patch, name=name, path=folder.root / where, where=where)
+    there = _at(folder, patch, name)
     slots = [
         StackSlot(name, slot.change, there) if slot.name == patch.name else slot
         for slot in _slots(start.patches, changes)
@@ -161,6 +174,11 @@ def _renamed(start: RefreshStart, folder: SeriesFolder, edit: RenamePatch) -> Dr
     renamed = {patch.name: name}
     draft = finish_draft(start, folder, changes, slots, renamed=renamed)
     return replace(draft, detail=f"{patch.name} is called {name}")
+
+
+def _at(folder: SeriesFolder, patch: LoadedPatch, name: str) -> LoadedPatch:
+    where = folder.path(name)
+    return replace(patch, name=name, path=folder.root / where, where=where)
 
 
 def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Draft:
@@ -181,6 +199,15 @@ def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Dr
 
 
 def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
+    order, detail = _moved_order(start, edit)
+    slots, notes = _reordered(start, order)
+    changes = commit_changes(start.stack, start.patches)
+    draft = finish_draft(start, folder, changes, slots)
+    return replace(draft, detail=detail, notes=notes)
+
+
+def _moved_order(start: RefreshStart, edit: MovePatch) -> tuple[list[LoadedPatch], str]:
+    """The patches in their new order, and what that is, for a person."""
     patch = _own(start, edit.patch, listed=True)
     others = [each for each in start.patches if each.name != patch.name]
     if edit.before or edit.after:
@@ -194,11 +221,7 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
             raise UsageError(f"there is no position {edit.place}", hint=hint)
         place = edit.place - 1
     order = [*others[:place], patch, *others[place:]]
-    slots, notes = _reordered(start, order)
-    changes = commit_changes(start.stack, start.patches)
-    draft = finish_draft(start, folder, changes, slots)
-    detail = f"{patch.name} is number {place + 1} of {len(order)}"
-    return replace(draft, detail=detail, notes=notes)
+    return order, f"{patch.name} is number {place + 1} of {len(order)}"
 
 
 def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Draft:
@@ -324,6 +347,60 @@ def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...
         if hunks or not numbers:
             kept.append(replace(change, hunks=hunks))
     return tuple(kept)
+
+
+# A series that does not apply: its files are changed, and no patch is merged.
+
+
+def _files_edited(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -> Draft:
+    """Plan a verb on a series that does not apply: only the files change.
+
+    CannotEditSeriesError where a patch that applies would not apply any more.
+    """
+    listed, renamed = list(start.patches), dict[str, str]()
+    gone: tuple[str, ...] = ()
+    match edit:
+        case EditMessage():
+            patch, message = _new_message(start, edit)
+            listed[listed.index(patch)] = _with_message(start, patch, message)
+            detail = f"{patch.name} has another message"
+        case RenamePatch():
+            patch = _own(start, edit.patch, listed=True, plain=True)
+            name = _new_name(start, edit.name, old=patch.name)
+            listed[listed.index(patch)] = _at(folder, patch, name)
+            renamed, detail = {patch.name: name}, f"{patch.name} is called {name}"
+        case DropPatches():
+            gone = tuple(_own(start, each, listed=True).name for each in edit.patches)
+            listed = [each for each in listed if each.name not in gone]
+            detail = f"{', '.join(gone)} {_is(gone)} off the series"
+        case MovePatch():
+            listed, detail = _moved_order(start, edit)
+        case FoldPatches() | SplitPatch():
+            hint = "drop, move or rename the patch in the way"
+            raise CannotEditSeriesError(Problem("the series does not apply at its pin", hint=hint))
+    applied = {renamed.get(name, name) for name in _applying(start, start.patches)[1]}
+    stack, applying = _applying(start, listed)
+    if lost := sorted(applied - applying - {*gone}):
+        what = f"{', '.join(lost)} would not apply any more"
+        raise CannotEditSeriesError(Problem(what, hint="take them together"))
+    plan = Plan(tuple(listed), revisions(start.patches, listed), stack)
+    series = arrange(folder.component, listed, [each.name for each in listed])
+    return Draft((), plan, series, dropped=gone, renamed=renamed, detail=detail)
+
+
+def _applying(start: RefreshStart, patches: Sequence[LoadedPatch]) -> tuple[Stack, set[str]]:
+    """The stack of the patches that apply, each without those that do not; and their names."""
+    series = [each.series_patch for each in patches]
+    stack = build_stack(start.reader, start.base, series, stop_at_conflict=False)
+    return stack, {each.name for each in stack.outcomes if each.status.applies}
+
+
+def _with_message(start: RefreshStart, patch: LoadedPatch, message: str) -> LoadedPatch:
+    header = patch.file.header
+    old = CommitChange("", "", header.message if header is not None else "", Identity("", ""))
+    wanted = PatchToWrite(replace(old, message=message), OriginalFile(patch.file, old))
+    (data,) = export_patches(start.repository, [wanted])
+    return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
 
 
 # Patches in another order, or without one of them. Where they apply there as they are, that is all.

@@ -415,3 +415,77 @@ def test_the_same_again_is_nothing(demo: Project) -> None:
     assert "unchanged" in demo.run("move", "one", "--to", "3").ok().out
     demo.run("undo").ok()
     assert subjects(demo)[0] == "Shout line 3"
+
+
+BROKEN = make_patch(
+    shouted(), {"a.py": str(shouted()["a.py"]).replace("line 3\n", "l 3\n"), "b.py": "b\n"}
+)
+
+
+@pytest.fixture
+def broken(demo: Project) -> Project:
+    """bad.patch, which does not apply, stands before three.patch."""
+    (demo.root / "patches/demo/bad.patch").write_bytes(BROKEN)
+    listed = "one.patch\n# mine\nbad.patch\ntwo.patch # keep\nthree.patch\n"
+    (demo.root / "patches/demo/series").write_text(listed)
+    assert demo.run("check").code == 1
+    return demo
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("edit", "bad", "--message", "It is broken\n\nStill."),
+        ("edit", "three", "--message", "Behind it"),
+        ("rename", "bad", "worse"),
+        ("rename", "three", "third"),
+        ("drop", "bad"),
+        ("drop", "bad", "three"),
+        ("move", "bad", "--to", "4"),
+        ("move", "two", "--to", "1"),
+    ],
+    ids=" ".join,
+)
+def test_a_series_that_does_not_apply_is_edited_and_that_is_undone(
+    broken: Project, argv: tuple[str, ...]
+) -> None:
+    before, files = everything(broken), worktree(broken)
+    broken.run(*argv, "--dry-run").ok()
+    assert everything(broken) == before
+    ran = broken.run(*argv).ok()
+    assert (everything(broken) != before) and worktree(broken) == files
+    assert ("bad.patch still does not apply" in ran.err) == (
+        argv[0] != "drop" and argv[2] != "worse"
+    )
+    assert broken.run("check").code == (0 if argv[0] == "drop" else 1)
+    broken.run("undo").ok()
+    assert (everything(broken), worktree(broken)) == (before, files)
+
+
+def test_the_words_of_a_patch_that_does_not_apply_change_and_nothing_else(broken: Project) -> None:
+    path = broken.root / "patches/demo/bad.patch"
+    old = path.read_bytes()
+    diff = old[old.index(b"diff --git") :]
+    broken.run("edit", "bad", "--message", "It is broken\n\nStill.").ok()
+    assert path.read_bytes().endswith(diff)
+    assert b"It is broken" in path.read_bytes() and b"\n\nStill." in path.read_bytes()
+
+
+def test_what_applies_stays_so_in_a_series_that_does_not(broken: Project) -> None:
+    (broken.root / "patches/demo/near.patch").write_bytes(NEAR)
+    with (broken.root / "patches/demo/series").open("a") as file:
+        file.write("near.patch\n")
+    before = everything(broken)
+    ran = broken.run("drop", "one")
+    assert (ran.code, everything(broken)) == (1, before)
+    assert "near.patch would not apply any more" in ran.err
+    for argv in (("fold", "two", "--into", "one"), VERBS["split"]):
+        ran = broken.run(*argv)
+        assert (ran.code, everything(broken)) == (1, before)
+        assert "the series does not apply" in ran.err
+
+
+def test_a_patch_behind_a_dropped_one_applies_and_the_checkout_follows(broken: Project) -> None:
+    broken.run("drop", "bad").ok()
+    broken.run("apply").ok()
+    agrees(broken)

@@ -102,7 +102,8 @@ def drop(
 
     Those behind them are merged onto the files without them, where they do not apply as they are;
     hunks that need them stop it, and are named. The old stack is kept under a ref in the checkout,
-    and `undo` restores the patches.
+    and `undo` restores the patches. In a series that does not apply, `drop`, `move`, `rename` and
+    `edit` change the files only: the checkout stays, and no patch that applies stops applying.
     """
     from patchkit.refresh.series_edits import DropPatches
 
