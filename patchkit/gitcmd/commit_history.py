@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from msgspec import Struct, field
 
 from patchkit.errors import BadInputError
-from patchkit.gitcmd.first_parent import NOT_HERE, Commit, LoggedCommit, read_log
+from patchkit.gitcmd.first_parent import NOT_HERE, Commit, LoggedCommit, closed_span, read_log
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
@@ -273,7 +273,8 @@ class Between(Struct):
         past = self._with_past()
         cut = shallow_commits(past.git_dir)
         found: dict[str, list[Touch]] = {path: [] for path in paths}
-        for row in read_log(past, [], [f"{self.old}..{self.new}"], sorted(paths), required=False):
+        span = closed_span(past, self.old, self.new)
+        for row in read_log(past, [], span, sorted(paths), required=False):
             if row.parent and row.id not in cut:
                 commit = row.commit
                 for path, entry in row.touches.items():

@@ -94,34 +94,14 @@ def walk_line(
 ) -> tuple[Line, tuple[Landing, ...]]:
     """The commits of the line of `tip` that `since` does not have, and those that change `paths`.
 
-    One git process for both; the first answer is that of `first_parents`.
+    The first answer is that of `first_parents`.
     """
-    if not paths:
-        return first_parents(repository, since, tip), ()
-    done = repository.git(
-        "--literal-pathspecs",
-        "log",
-        "--first-parent",
-        "-m",
-        "--sparse",  # all commits: without it git compares each one's trees twice
-        "--raw",
-        "--no-abbrev",
-        "--no-renames",
-        "--no-show-signature",
-        "--encoding=UTF-8",
-        "-z",
-        f"--format={_FORM}",
-        tip,
-        f"^{since}",
-        "--",
-        *paths,
-    )
-    rows = _rows(done.out)[::-1]
-    if not rows:
-        return Line(CommitId(tip), ()), ()
-    parent, commits = _parse(rows[0]).parent, tuple(CommitId(row[:40].decode()) for row in rows)
-    line = Line(CommitId(parent or since), commits, follows=bool(parent))
-    return line, tuple(_landing(_parse(row)) for row in rows if b"\0:" in row or b"\n:" in row)
+    line = first_parents(repository, since, tip)
+    # --sparse: all commits; without it git compares each one's trees twice
+    options = ["--first-parent", "-m", "--sparse"]
+    span = [tip, *([f"^{line.start}"] if line.follows else [])]
+    rows = read_log(repository, options, span, paths if line.commits else ())[::-1]
+    return line, tuple(_landing(row) for row in rows if row.touches)
 
 
 def landings_inside(
@@ -134,8 +114,19 @@ def landings_inside(
     if not merge.merges or not paths:
         return ()
     options = ["--no-merges", "--topo-order", "--reverse"]
-    span = [merge.commit.id, f"^{merge.parent}"]
+    span = closed_span(repository, merge.parent, merge.commit.id)
     return tuple(map(_landing, read_log(repository, options, span, paths)))
+
+
+def closed_span(repository: Repository, since: str, tip: str) -> list[str]:
+    """The commits that `tip` has and `since` does not, as git's log is told of them.
+
+    Each commit at their edge is excluded by its id. Where dates are out of order git's log would
+    else compare trees beyond the edge, before it knows what is beyond; they need not be here.
+    """
+    out = repository.ask("rev-list", "--boundary", tip, f"^{since}", no=NOT_HERE) or b""
+    edge = (row[1:] for row in lines_of(out.decode()) if row.startswith("-"))
+    return [tip, f"^{since}", *(f"^{commit}" for commit in edge)]
 
 
 def versions(repository: Repository, tip: CommitId, path: str, limit: int) -> tuple[Landing, ...]:
@@ -244,10 +235,14 @@ def read_log(
     if not paths:
         return []
     log = ["log", "--raw", "--no-abbrev", "--no-renames", "-z", f"--format={_FORM}"]
-    log += ["--no-show-signature", "--encoding=UTF-8", *options, *span, "--", *paths]
+    log += ["--no-show-signature", "--encoding=UTF-8", *options, "--stdin", "--", *paths]
     log.insert(0, "--literal-pathspecs")
-    out = repository.git(*log).out if required else repository.ask(*log, no=NOT_HERE)
-    return list(map(_parse, _rows(out or b"")))
+    revisions = "".join(f"{each}\n" for each in span).encode()
+    if required:
+        out = repository.git(*log, stdin=revisions).out
+    else:
+        out = repository.ask(*log, no=NOT_HERE, stdin=revisions) or b""
+    return list(map(_parse, _rows(out)))
 
 
 def _rows(out: bytes) -> list[bytes]:

@@ -59,7 +59,7 @@ class Repository(Struct, frozen=True):
             extra=extra,
         )
 
-    def ask(self, *args: str, no: Sequence[int] = (1,)) -> bytes | None:
+    def ask(self, *args: str, no: Sequence[int] = (1,), stdin: bytes = b"") -> bytes | None:
         """What git writes, None where it says that what it is asked about is not here.
 
         Invariant: nobody says "not here" who could not look. Mostly such a git says why
@@ -67,7 +67,7 @@ class Repository(Struct, frozen=True):
         nothing but `no`, the exit codes. So that is believed when two gits in turn say it.
         """
         for _ in range(2):
-            done = self.git(*args, accept=(0, *no))
+            done = self.git(*args, stdin=stdin, accept=(0, *no))
             if done.code == 0:
                 return done.out
         return None

@@ -85,14 +85,18 @@ class Upstream:
         branch: str = "main",
         parents: tuple[str, ...] | None = None,
         author: str = _AUTHOR,
+        minute: int | None = None,
     ) -> CommitId:
         """Commit a change of `files` on top of `branch` (or of `parents`); returns the full id.
+
+        Each commit is made a minute after the one before, unless its `minute` is given.
 
         `branch` moves to the new commit. Paths that are not named stay as they are in the first
         parent; `parents=()` starts a new history.
         """
         self._commits += 1
-        when = f"{_START + 60 * self._commits} +0000"
+        after = self._commits if minute is None else minute
+        when = f"{_START + 60 * after} +0000"
         head = f"author {author} {when}\ncommitter {author} {when}\n".encode()
         tip = self.resolve(f"refs/heads/{branch}")
         ids = (tip,) if parents is None and tip else parents or ()

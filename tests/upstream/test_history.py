@@ -45,18 +45,27 @@ def _open(store: Store, upstream: Upstream, pin: str, name: str = "main") -> His
 
 
 def _grown(upstream: Upstream, random: Random) -> list[CommitId]:
-    """Commits of a branch into which others are merged that began anywhere before."""
-    commits = [upstream.commit(dict.fromkeys(PATHS, "0\n"), "Begin")]
+    """Commits of a branch into which others are merged that began anywhere before.
+
+    Their dates are in order or, as after a conversion from another system, in any.
+    """
+    commits = [upstream.commit(dict.fromkeys(PATHS, "0\n"), "Begin", minute=1)]
     side: list[CommitId] = []
+    in_order = random.random() < 0.5
     for number in range(24):
+        minute = None if in_order else random.randrange(60)
         path, text = random.choice(PATHS), f"{random.randrange(4)}\n"
         if random.random() < 0.4:
             start = random.choice(commits + side)
-            side.append(upstream.commit({path: text}, f"{number}", branch="side", parents=(start,)))
+            commit = upstream.commit(
+                {path: text}, f"{number}", branch="side", parents=(start,), minute=minute
+            )
+            side.append(commit)
             continue
         merged = side and random.random() < 0.5
         parents = (commits[-1], random.choice(side)) if merged else None
-        commits.append(upstream.commit({path: text}, f"{number}", parents=parents))
+        made = upstream.commit({path: text}, f"{number}", parents=parents, minute=minute)
+        commits.append(made)
     return commits + side
 
 
@@ -98,6 +107,20 @@ def test_a_merge_that_brings_the_pin_s_own_branch(upstream: Upstream, store: Sto
     (merge,) = history.landings(["a.py"])
     found = landings_inside(history.repository, merge, ["a.py"])
     assert (merge.commit.id, [each.commit.id for each in found]) == (tip, [early, before, pin])
+
+
+def test_dates_out_of_order(upstream: Upstream, store: Store) -> None:
+    """git's log walks by date: it must not compare what lies before the trees that are here."""
+    _serve(upstream, "any")
+    old = [upstream.commit({"a.py": f"{n}\n"}, minute=1000 + n) for n in range(12)]
+    start = (old[-1],)
+    side = upstream.commit({"a.py": "1\n"}, branch="side", parents=start, minute=2000)
+    *_, pin = (upstream.commit({"c.py": f"{n}\n"}, minute=n) for n in range(3))
+    tip = upstream.commit({"a.py": "1\n"}, "Merge side", parents=(pin, side), minute=2001)
+    history = _open(store, upstream, pin, tip)
+    assert not _has(history, old[2])
+    told = _told(history.repository, pin, tip, history.fork)
+    assert told == _told(Repository(upstream.path), pin, tip, history.fork)
 
 
 def _has(history: History, commit: str, path: str = "a.py") -> bool:
