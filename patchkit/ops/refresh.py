@@ -265,11 +265,7 @@ class _Refreshing:
         if found.snapshot.state is not CheckoutState.ABSENT:
             before, move = self._arrival(found, made)
         undo = Undo(
-            planned.report.name,
-            {},
-            before,
-            bump=made.resumed is not None,
-            what=self._onto(found),
+            planned.report.name, {}, before, bump=made.resumed is not None, what=self._onto(found)
         )
         planned = replace(planned, move=move, undo=(found.checkout, undo))
         planned = _with_files(planned, made.resolutions, self._manifest.root)
