@@ -181,6 +181,7 @@ def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> No
     ("wanted", "said"),
     [
         ("v1.1", "has no branch or tag v1.1\nhint: it has v1.10, v1.1rc"),
+        ("v1.4x", "has no branch or tag v1.4x\nhint: it has v1.4.2, v1.4.1"),
         ("w*", "has no branch or tag w*"),
         ("deadbeef", "hint: a commit id must be given in full"),
         ("both", "both is both a branch and a tag"),
@@ -191,7 +192,7 @@ def test_a_name_that_is_not_there(
     stack: Stacked, upstream: Upstream, wanted: str, said: str
 ) -> None:
     pin = str(upstream.resolve("main"))
-    for tag in ("v1.10", "v1.1rc", "both"):
+    for tag in ("v1.10", "v1.1rc", "v1.4.1", "v1.4.2", "v1.9.4", "both"):
         upstream.tag(tag, pin)
     upstream.branch("both", upstream.commit({"d.txt": "d\n"}))
     before = on_disk(stack.project)
