@@ -40,12 +40,14 @@ from patchkit.ops.refresh_report import Halted, NamedPin
 from patchkit.ops.undo import (
     BackReport,
     CannotUndoError,
+    Undo,
     UndoableChange,
     give_files_back,
     keep_commit,
     last_undo,
     nothing_done,
     pop_undo,
+    push_undo,
     recorded_changes,
     stack_place,
     undo_change,
@@ -482,8 +484,17 @@ def abort_bump(manifest: Manifest, component: Component, workspace: Path, when: 
     """Take back all of a bump that waits: the checkout is where it was before.
 
     The project's files, too, if a kill came after they were written. Work on the conflict is saved
-    under a ref.
+    under a ref. `undo` stops at it once, as it cannot be taken back itself.
     """
+    report = _abandon(manifest, component, workspace, when)
+    checkout = checkout_of(workspace, manifest, component)
+    undo = Undo(component.name, {}, bump=False, what="abort", final=True)
+    with locked(checkout):
+        push_undo(checkout, manifest.root, undo)
+    return report
+
+
+def _abandon(manifest: Manifest, component: Component, workspace: Path, when: int) -> BackReport:
     checkout = checkout_of(workspace, manifest, component)
     halt = find_halt(checkout, manifest, component)
     with locked(checkout):
@@ -511,7 +522,7 @@ def undo_bump(manifest: Manifest, component: Component, workspace: Path, when: i
     except CannotGoOnError:
         return undo_change(manifest, component, checkout, when)
     if halt.previous is None or halt.left is None:
-        return abort_bump(manifest, component, workspace, when)
+        return _abandon(manifest, component, workspace, when)
     with locked(checkout):
         previous = read_halt(checkout, halt.previous)
         assert previous is not None

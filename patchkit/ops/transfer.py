@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.disk.files import replace_file, write_folder
-from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.explain.diagnose import explain_stack
 from patchkit.explain.explanation import PatchExplanation
@@ -33,6 +32,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
+from patchkit.ops.undo import write_undoable
 from patchkit.refresh.patch_plan import SeriesFolder, commit_changes
 from patchkit.refresh.project_files import Project, files_of, foresee, other_uses, patch_names_in
 from patchkit.stack.build import Stack, build_stack
@@ -40,9 +40,7 @@ from patchkit.stack.importing import ImportedPatch, ImportSource, with_free_name
 from patchkit.stack.lockfile import (
     LockedComponent,
     load_lock,
-    lock_bytes,
     lock_component,
-    merge_lock,
     recorded_in,
 )
 from patchkit.stack.package_lists import recipe_lines, spec_lines
@@ -86,6 +84,7 @@ def take_patches(
     names: Sequence[str],
     *,
     store: Store,
+    workspace: Path,
     progress: Progress,
     dry_run: bool = False,
 ) -> TakeReport:
@@ -104,19 +103,20 @@ def take_patches(
     taken = {each.name: _taken(each, project) for each in chosen}
     after = LoadedSeries(tuple(taken.get(each.name, each) for each in before.patches))
     writes = _files_with_taken(project, taken, after)
+    locks: dict[Path, dict[str, LockedComponent]] = {}
     if lock := _lock(project, before, after, store, progress):
-        seen[manifest.lock_path] = manifest.lock_path.read_bytes()
-        writes[manifest.lock_path] = lock
+        locks[manifest.lock_path] = {component.name: lock}
     if taken and not dry_run:
         seen |= {path: None for path in writes if path not in seen}
-        write_set(manifest.root, writes, seen)
+        what = f"vendor: {', '.join(taken)}"
+        write_undoable(project, workspace, what, writes=writes, locks=locks, seen=seen)
     return TakeReport(
         manifest.name,
         component.name,
         series,
         dry_run,
         tuple(TakenPatch(each.name, taken[each.name].where, each.where) for each in chosen),
-        tuple(sorted(path.relative_to(manifest.root).as_posix() for path in writes)),
+        tuple(sorted(path.relative_to(manifest.root).as_posix() for path in {*writes, *locks})),
     )
 
 
@@ -236,8 +236,8 @@ def _lock(
     after: LoadedSeries,
     store: Store,
     progress: Progress,
-) -> bytes | None:
-    """The lock with the new files' hashes; None where it does not say what is there now."""
+) -> LockedComponent | None:
+    """What the lock says with the new files; None where it does not say what is there now."""
     manifest, component = project.manifest, project.component
     known = load_lock(manifest.lock_path)
     base = store.base(component, progress)
@@ -251,7 +251,7 @@ def _lock(
         raise BadInputError(Problem(what, component.name, "please report it"))
     if not stacks[1].clean:
         return None
-    return lock_bytes(merge_lock(known, {component.name: lock_component(stacks[1], after)}))
+    return lock_component(stacks[1], after)
 
 
 # Take patches from elsewhere into a component's series.
@@ -298,6 +298,7 @@ def adopt_patches(
     found: ImportSource,
     *,
     store: Store,
+    workspace: Path,
     options: AdoptOptions,
     progress: Progress,
 ) -> AdoptReport:
@@ -322,8 +323,8 @@ def adopt_patches(
     refused = (bool(problems) or not stack.clean) and not options.force
     written = bool(new) and not refused and not options.dry_run
     if written:
-        seen |= {path: path.read_bytes() if path.exists() else None for path in locks}
-        write_set(manifest.root, writes | _lock_files(locks), seen)
+        what = f"import: {', '.join(each.name for each in new)}"
+        write_undoable(project, workspace, what, writes=writes, locks=locks, seen=seen)
     status = {each.name: each.status for each in stack.outcomes}
     names = {patch.name: each.where for patch, each in zip(new, _fresh(found, old), strict=True)}
     return AdoptReport(
@@ -416,16 +417,6 @@ def _consequences(
     if stack.clean:
         locks.setdefault(manifest.lock_path, {})[component.name] = lock_component(stack, series)
     return consequences.problems, locks
-
-
-def _lock_files(locks: Mapping[Path, Mapping[str, LockedComponent]]) -> dict[Path, bytes | None]:
-    """The lock files as they will be; where there is none yet, `apply` writes it."""
-    files: dict[Path, bytes | None] = {}
-    for path, components in locks.items():
-        known = load_lock(path)
-        if known is not None:
-            files[path] = lock_bytes(merge_lock(known, components))
-    return files
 
 
 # Write a component's whole stack for other tools: a quilt series, or a mailbox for `git am`.

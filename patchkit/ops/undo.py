@@ -12,6 +12,7 @@ import base64
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -32,6 +33,7 @@ from patchkit.model.objects import CommitId, GitObject, TreeEntry, TreeId
 from patchkit.model.resolution import ENDING
 from patchkit.model.tree import Tree, TreeChange
 from patchkit.ops.refresh_report import BumpedComponent
+from patchkit.refresh.project_files import Project
 from patchkit.stack.lockfile import (
     Lock,
     LockedComponent,
@@ -111,6 +113,7 @@ class Undo(Struct, frozen=True):
     worktree: tuple[TreeId, TreeId] | None = None
     # refs of the checkout that were deleted
     refs: Mapping[str, str] = field(default_factory=dict)
+    final: bool = False  # it cannot be taken back: `undo` stops there once
     # what a bump reported, for its review: see `report_text`; None of what is no bump
     report: Mapping[str, Any] | None = None
 
@@ -248,6 +251,31 @@ def read_undos(checkout: Checkout) -> tuple[Undo, ...]:
         raise SurroundingsError(f"{path}: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ()
+
+
+def write_undoable(
+    project: Project,
+    workspace: Path,
+    what: str,
+    *,
+    writes: Mapping[Path, bytes | None],
+    locks: Mapping[Path, Mapping[str, LockedComponent]],
+    seen: Mapping[Path, bytes | None],
+) -> None:
+    """Write a set of files, and entries of the locks that are there, which `undo` takes back."""
+    manifest, name, root = project.manifest, project.component.name, project.manifest.root
+    checkout = checkout_of(workspace, manifest, project.component)
+    there = {path: path.read_bytes() for path in locks if path.exists()}
+    with locked(checkout) if checkout.path.exists() else nullcontext():
+        made = locks_made_of(root, {path: locks[path] for path in there})
+        undo = Undo(name, made_of(root, writes), bump=False, what=what, locks=made)
+        merged = {path: lock_bytes(merge_lock(load_lock(path), locks[path])) for path in there}
+        try:
+            push_undo(checkout, root, undo)
+            write_set(root, {**writes, **merged}, {**seen, **there})
+        except BaseException:
+            drop_unmade(checkout, root)
+            raise
 
 
 def last_undo(checkout: Checkout) -> Undo | None:
@@ -424,6 +452,10 @@ def undo_change(
     if undo is None:
         raise CannotUndoError(nothing_done(component.name))
     with locked(checkout):
+        if undo.final:
+            pop_undo(checkout)
+            hint = "patchkit undo  once more takes back what came before it"
+            raise CannotUndoError(Problem(f"{undo.what} cannot be undone", component.name, hint))
         report = BackReport(manifest.name, component.name, what=undo.what)
         if undo.edits or undo.worktree or undo.refs:
             if undo.edits:

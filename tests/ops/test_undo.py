@@ -12,7 +12,7 @@ from patchkit.disk.transaction import JOURNAL
 from patchkit.ops.undo import MOST
 from tests.ops.shouting import LINES, ONE, TWO, shouted
 from tests.support.projects import Project
-from tests.support.repos import Upstream, git_in
+from tests.support.repos import Upstream, git_in, make_patch
 from tests.workspace.killing import failing_once
 
 
@@ -68,6 +68,32 @@ def test_changes_are_taken_back_one_after_the_other(demo: Project) -> None:
         demo.run("undo").ok()
         assert (files(demo), checkout(demo)) == before
     assert demo.run("undo").code == 1
+
+
+def test_an_import_is_taken_back(demo: Project, tmp_path: Path) -> None:
+    demo.run("edit", "one", "--message", "Other words").ok()
+    before = (files(demo), checkout(demo))
+    path = tmp_path / "more.patch"
+    path.write_bytes(make_patch(shouted(3, 20), shouted(3, 20, 35), subject="Shout line 35"))
+    demo.run("import", str(path)).ok()
+    assert files(demo) != before[0]
+    assert [each.partition(":")[0] for each in whats(demo)] == ["import", "edit"]
+    demo.run("undo").ok()
+    assert (files(demo), checkout(demo)) == before
+
+
+def test_an_abort_stops_undo_once(demo: Project, upstream: Upstream) -> None:
+    demo.run("edit", "one", "--message", "Other words").ok()
+    upstream.commit({"a.py": "other\n"}, "Rewrite a")
+    assert demo.run("bump", "--to", "main").code == 3
+    demo.run("abort").ok()
+    before = (files(demo), checkout(demo))
+    assert whats(demo)[0] == "abort"
+    ran = demo.run("undo")
+    assert (ran.code, "abort cannot be undone" in ran.err) == (1, True)
+    assert (files(demo), checkout(demo)) == before
+    demo.run("undo").ok()
+    assert files(demo) != before[0]
 
 
 @pytest.mark.slow

@@ -143,10 +143,10 @@ def undo(
 
     While a bump waits, that is the last `continue` or `skip`: the checkout holds the conflict
     before it, as you had resolved it. Else it is the last bump, refresh, new, edit, rename, drop,
-    move, fold or split: manifest, series, patches and lock get their old bytes, and a checkout that
-    was moved goes back. What `refresh` and `new` recorded become edits of the checkout again. Of
-    each checkout the last ten changes can be taken back, one after the other; a file that was
-    changed since stops it.
+    move, fold, split, import or vendor: manifest, series, patches and lock get their old bytes, and
+    a checkout that was moved goes back. What `refresh` and `new` recorded become edits of the
+    checkout again. Of each checkout the last ten changes can be taken back, one after the other; a
+    file that was changed since stops it, and so, once, does an `abort`, which cannot be undone.
     """
     from patchkit.ops.resume import undo_bump, undoable_changes
 

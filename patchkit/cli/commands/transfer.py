@@ -96,6 +96,7 @@ def import_(
             into,
             found,
             store=session.store,
+            workspace=session.workspace,
             options=AdoptOptions(force, dry_run),
             progress=progress,
         )
@@ -188,6 +189,7 @@ def vendor(
             session.component,
             patches or (),
             store=session.store,
+            workspace=session.workspace,
             progress=progress,
             dry_run=dry_run,
         )
