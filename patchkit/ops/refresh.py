@@ -409,10 +409,7 @@ class _Refreshing:
         *,
         moved: bool,
     ) -> PlannedRefresh:
-        """A verb on a series that did not apply; the checkout stays where it is.
-
-        `moved`: the pin is not the lock's any more.
-        """
+        """A verb on a series that did not apply; the checkout stays. `moved`: the pin did."""
         assert draft.plan is not None
         after, target = draft.plan.stack, found.target
         report = replace(
