@@ -20,6 +20,7 @@ import msgspec
 from patchkit import __version__
 from patchkit.disk.files import files_in, replace_file
 from patchkit.errors import SurroundingsError
+from patchkit.model.decoding import from_builtins, from_msgpack
 
 T = TypeVar("T")
 
@@ -61,7 +62,7 @@ def recall_as(path: Path, kind: type[T]) -> T | None:
 def read_as(data: object, kind: type[T]) -> T | None:
     """Data that JSON gave as values of `kind`; None if it is not of it."""
     try:
-        return msgspec.convert(data, kind)
+        return from_builtins(data, kind)
     except msgspec.ValidationError:
         return None
 
@@ -75,7 +76,7 @@ def recall_packed(path: Path, kind: type[T]) -> T | None:
     """Values of `kind` that `remember_packed` kept; None if there are none to be believed."""
     body = _body(path)
     try:
-        return None if body is None else msgspec.msgpack.decode(body, type=kind)
+        return None if body is None else from_msgpack(body, kind)
     except ValueError:
         return None
 

@@ -25,6 +25,7 @@ from msgspec import Struct
 from patchkit.disk.files import LARGEST_PATCH, FileAttributes, files_in, read_plain
 from patchkit.errors import BadInputError, Problem
 from patchkit.installed.wheel_record import RowEdit
+from patchkit.model.decoding import from_json
 from patchkit.model.names import can_be_a_file
 
 #: Below the folder that was patched.
@@ -185,7 +186,7 @@ def receipts_in(root: Path) -> tuple[Receipt, ...]:
 def read_receipt(data: bytes) -> Receipt:
     """A receipt from the bytes of its file; ValueError if it is none."""
     try:
-        receipt = msgspec.json.decode(data, type=Receipt)
+        receipt = from_json(data, Receipt)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from error
     if receipt.version != _VERSION:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, convert, field, to_builtins
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
@@ -28,6 +28,7 @@ from patchkit.manifest.values import (
     Pin,
     path_below,
 )
+from patchkit.model.decoding import from_builtins
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
 from patchkit.model.outcome import FileResult
@@ -154,7 +155,7 @@ class NewConflict(Struct, frozen=True):
 
 def waiting_of(halt: Halt) -> Waiting:
     """What a halt is about."""
-    return convert(halt.data, Waiting)
+    return from_builtins(halt.data, Waiting)
 
 
 def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:

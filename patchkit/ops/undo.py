@@ -28,6 +28,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.decoding import from_builtins
 from patchkit.model.names import can_be_a_file
 from patchkit.model.objects import CommitId, GitObject, TreeEntry, TreeId
 from patchkit.model.resolution import ENDING
@@ -205,7 +206,7 @@ def bump_reports(checkout: Checkout, pin: str) -> Iterator[tuple[int, BumpedComp
         if text.get("version") != _REPORT_VERSION:
             continue
         try:
-            row = msgspec.convert(text["component"], BumpedComponent)
+            row = from_builtins(text["component"], BumpedComponent)
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
         if row.name == undo.component and row.moved and pin.startswith(row.new.pin):
@@ -307,7 +308,7 @@ def _parsed(text: dict[str, Any]) -> Iterator[Undo]:
         return
     for row in [text] if text["version"] == 1 else text["changes"]:
         files = {_inside(name): (_decoded(old), new) for name, (old, new) in row["files"].items()}
-        undo = msgspec.convert({**row, "files": {}}, Undo)
+        undo = from_builtins({**row, "files": {}}, Undo)
         for name in undo.locks:
             _inside(name)
         yield replace(undo, files=files)

@@ -30,6 +30,7 @@ from patchkit.errors import (
 )
 from patchkit.machine.user_command import run_command
 from patchkit.manifest.values import Component, Manifest, UpstreamTests
+from patchkit.model.decoding import from_json
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.bisect import FRESH, own_checkout, stand
@@ -296,7 +297,7 @@ def read_junit(data: bytes) -> dict[str, str]:
 def read_record(path: Path) -> dict[str, Learnt]:
     """What was learnt, by component; nothing without a file. BadInputError if it is damaged."""
     try:
-        record = msgspec.json.decode(read_plain(path), type=_Record)
+        record = from_json(read_plain(path), _Record)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:

@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
+from patchkit.model.decoding import from_builtins
 
 SCHEMA_VERSION = 2
 
@@ -127,7 +128,7 @@ def read_envelope(data: bytes, name: str) -> tuple[str, Mapping[str, Any]]:
 def read_result(kind: type[Result], data: object, name: str) -> Result:
     """A result's value from its JSON; BadInputError, with the place, if it does not fit."""
     try:
-        return msgspec.convert(data, kind, builtin_types=(bytes,))
+        return from_builtins(data, kind, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         said = str(error)[:1].lower() + str(error)[1:]
         placed = _PLACED.fullmatch(said)

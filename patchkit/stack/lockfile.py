@@ -29,11 +29,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
-from msgspec.json import Decoder
+from msgspec import Meta, Struct, ValidationError, field, to_builtins
 
 from patchkit.disk.files import read_plain, replace_file
 from patchkit.errors import BadInputError, Problem
+from patchkit.model.decoding import from_builtins
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeEntry
 
@@ -292,8 +292,6 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 _Part = TypeVar("_Part", _Document, _Component)
-#: Made here, so that no two threads meet a type of it that is not built yet.
-Decoder(tuple[_Document, _Component])
 
 
 def _parse(document: object) -> Lock:
@@ -323,6 +321,6 @@ def _parse(document: object) -> Lock:
 
 def _converted(document: object, kind: type[_Part], name: str) -> _Part:
     try:
-        return convert(document, kind)
+        return from_builtins(document, kind)
     except ValidationError as error:
         raise ValueError(f"{name}: {error}") from error
