@@ -87,6 +87,11 @@ def refusal_of(found: RefreshInput) -> Problem | None:
         return Problem(snapshot.detail, where, f"patchkit status {target} says more")
     if snapshot.base != found.base.commit:
         hint = f"patchkit apply {target}"
+        if not snapshot.state.movable:
+            moved = ("move the checkout, with its edits saved", f"{hint} --force")
+            hint = in_columns(
+                [moved, ("then merge them in", f"patchkit saved restore last {target}")]
+            )
         return Problem("the checkout is on another base than the pin", where, hint)
     if found.series.patches and snapshot.head == snapshot.base != snapshot.applied:
         hint = f"patchkit apply {target}; or empty the series if that is what you want"
@@ -204,11 +209,17 @@ def unknown_base(found: RefreshInput, old: CommitId) -> Problem:
 
 def ambiguous(report: RefreshedComponent, found: RefreshInput) -> RefreshedComponent:
     """The report of a component that waits for a decision."""
-    count = sum(not each.patch for each in report.edits)
+    undecided = [each for each in report.edits if not each.patch]
+    names = [*undecided[0].candidates, *(each.name for each in found.series.patches)]
+    ways = [("make a patch of them", f"patchkit refresh {found.target} --new my-change")]
+    if names:
+        refresh = f"patchkit refresh {found.target} --patch {names[0]}"
+        ways.insert(0, ("put them into a patch, such as", refresh))
+    count = len(undecided)
     problem = Problem(
         f"{counted(count, 'edit does', 'edits do')} not belong to exactly one patch",
         report.name,
-        f"patchkit refresh {found.target} --patch NAME  or  --new NAME",
+        in_columns(ways),
     )
     return replace(
         report, result=RefreshResult.AMBIGUOUS, exit_code=ExitCode.FINDING, problems=(problem,)

@@ -141,8 +141,13 @@ def show_saved(
 
 
 def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
-    """The one that a user means by its id, the beginning of one, or its ref."""
+    """The one that a user means by its id, the beginning of one, or its ref; `last` is the newest
+    that `restore` takes.
+    """
     name = given.removeprefix(SAVED_REFS)
+    edits = [each for each in saved if each.kind in (SavedKind.EDITS, SavedKind.STAGED)]
+    if name == "last" and edits:
+        return max(edits, key=lambda each: each.id)
     exact = [each for each in saved if each.id == name]
     found = exact or [each for each in saved if each.id.startswith(name) and name]
     if len(found) == 1:

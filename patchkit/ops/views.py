@@ -425,6 +425,7 @@ class ShownChange(Struct, frozen=True):
 
 
 _ID = re.compile(r"[0-9a-f]{4,40}")
+_SHORTEST_ID = 4
 
 
 def show_change(
@@ -467,7 +468,8 @@ def _shown_commit(
     component: Component, given: str, store: Store, progress: Progress, unknown: UsageError
 ) -> ShownChange:
     source = component.source
-    if not isinstance(source, GitSource):
+    # a number is that of a patch; a tag of that name is tags/9
+    if not isinstance(source, GitSource) or (given.isdigit() and len(given) < _SHORTEST_ID):
         raise unknown
     commit = known_commit(store, source, given) if _ID.fullmatch(given) else None
     if commit is None and _ID.fullmatch(given) and len(given) < len(ZERO):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -94,6 +95,29 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     stack.git("rm", "-qf", "mine.txt")
     stack.run("undo").ok()
     assert (on_disk(project), stack.git("show-ref", "--heads")) == (before, heads)
+
+
+@pytest.mark.slow
+def test_edits_on_the_base_before_are_led_to_the_patches(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    """Another one bumped, and the project was pulled: each hint, as printed, leads on."""
+    further(upstream)
+    bump(stack).ok()
+    pulled = on_disk(stack.project)
+    stack.run("undo").ok()
+    (stack.checkout / "b.txt").write_text("mine\n" + (stack.checkout / "b.txt").read_text())
+    stack.project.write(pulled)
+    ran = stack.run("refresh")
+    assert ran.code == 1
+    lines_of_hint = [line for line in ran.err.splitlines() if ": " in line and " patchkit " in line]
+    commands = [shlex.split(line[line.index(" patchkit ") :])[1:] for line in lines_of_hint]
+    assert [each[0] for each in commands] == ["apply", "saved"], ran.err
+    for each in commands:
+        stack.project.run(*each).ok()
+    stack.run("refresh", "--new", "mine").ok()
+    assert "+mine" in stack.patch("mine.patch").decode()
+    stack.settled()
 
 
 def test_an_untracked_file_in_the_way_is_named_before_anything_is_written(

@@ -176,3 +176,15 @@ def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream)
     ran = demo.run("graph")
     assert ran.code == 4
     assert "one.patch does not apply" in ran.err
+
+
+# --- show
+
+
+def test_a_number_that_no_patch_has_asks_no_network(demo: Project, upstream: Upstream) -> None:
+    demo.prepare("apply").ok()
+    upstream.path.rename(upstream.path.with_name("away"))
+    ran = demo.run("show", "9")
+    assert ran.code == 2
+    assert "9: no such patch in the series" in ran.err
+    assert "asking" not in ran.err

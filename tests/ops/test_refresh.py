@@ -125,7 +125,8 @@ def test_what_lies_with_no_patch_is_asked_for(stack: Stacked, old: str, new: str
     ran = stack.run("refresh")
     assert ran.code == 1
     assert "touches lines of no patch" in ran.out
-    assert "--patch NAME  or  --new NAME" in ran.err
+    assert "patchkit refresh -m demo -c demo --new my-change" in ran.err
+    assert "patchkit refresh -m demo -c demo --patch " in ran.err
     assert stack.everything() == before
 
 

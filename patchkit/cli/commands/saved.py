@@ -21,7 +21,10 @@ _DAY = 24 * 60 * 60
 _UNITS = {"": _DAY, "d": _DAY, "h": 60 * 60, "w": 7 * _DAY}
 
 IdArgument = Annotated[
-    str, ArgumentSpec(metavar="ID", help="Its id, the beginning of one, or the ref.")
+    str,
+    ArgumentSpec(
+        metavar="ID", help="Its id, the beginning of one, or the ref; `last` are the last edits."
+    ),
 ]
 
 
