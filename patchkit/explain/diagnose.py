@@ -419,9 +419,11 @@ def _nearest(path: str, others: Iterable[str], limit: int) -> list[str]:
 def renamed_names(
     view: TreeView, files: Sequence[FileExplanation], rewordings: Sequence[Rewording]
 ) -> tuple[RenamedName, ...]:
-    """The renamings that explain hunks, those that explain most first."""
-    reworded = [h for file in files for h in file.hunks if h.cause is Cause.REWORDED]
-    names = [_renamed(view, each, reworded) for each in rewordings]
+    """The renamings that explain hunks, most lines first; none where a hunk fails for more."""
+    hunks = [hunk for file in files for hunk in file.hunks]
+    if any(hunk.cause is not Cause.REWORDED for hunk in hunks):
+        return ()
+    names = [_renamed(view, each, hunks) for each in rewordings]
     return tuple(sorted((n for n in names if n.hunks), key=lambda n: (-n.hunks, -n.lines)))
 
 

@@ -295,13 +295,6 @@ def _renamed(
             f"take {patch.origin.path.rpartition('/')[2]} at a commit before the rename:\n"
             f"  `commit` and `sha256` of {_entry(patch, manifest)}"
         )
-        return
-    for name in explanation.renamed:
-        old, new = re.escape(name.expected).replace("/", r"\/"), name.found.replace("/", r"\/")
-        yield (
-            f"replace {name.expected} with {name.found} in the lines that it expects:\n"
-            f"  sed -i '/^[ -]/s/\\b{old}\\b/{new}/g' {quote(patch.where)}"
-        )
 
 
 def _other_base(
@@ -395,8 +388,7 @@ def renamed_words(name: RenamedName, explanation: PatchExplanation) -> Iterator[
     files = counted(len(name.files), "file")
     yield f"in {name.lines} lines of {files}; this alone explains {share}"
     if name.expected_exists is False:
-        yield f"there is no {name.expected} in the tree: it was renamed after this pin,"
-        yield "or the rename was applied to the patch file, too"
+        yield f"the tree has no file or folder {name.expected}: perhaps it was renamed"
 
 
 def edited_files(explanation: PatchExplanation) -> tuple[str, ...]:

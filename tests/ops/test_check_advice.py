@@ -43,16 +43,18 @@ def gnu_sed() -> None:
         pytest.skip("the advice is for GNU sed")
 
 
-@pytest.mark.usefixtures("gnu_sed")
-def test_renamed_names(project: Project, upstream: Upstream) -> None:
-    text = "import os\nfrom app.utils.log import start\nfrom app.utils.misc import Box\n\nrun()\n"
-    patch = make_patch({"a.py": text}, {"a.py": text.replace("run()", "go()")}, body=BODY)
-    patch = patch.replace(b" from app.utils", b" from app.observability")
-    project.component("app", upstream, upstream.commit({"a.py": text}), {"a.patch": patch})
-    sed, *_, check = commands(project.run("check", "--json"))
-    assert sed.startswith("sed ")
-    typed(project, sed)
-    typed(project, check)
+def test_no_command_puts_another_name_into_a_patch(project: Project, upstream: Upstream) -> None:
+    """Two options that both exist look like a renaming; only a person can say that it is one."""
+    before = "if rebase.mergeCommits:\n    start()\n\n\n\n\nif rebase.mergeCommits:\n    stop()\n"
+    after = before.replace("start()", "start(True)").replace("stop()", "stop(True)")
+    there = before.replace("rebase.mergeCommits", "rebase.updateRefs")
+    pin = upstream.commit({"a.py": there, "b.py": before})
+    patch = make_patch({"a.py": before}, {"a.py": after}, body=BODY)
+    project.component("app", upstream, pin, {"a.patch": patch})
+    ran = project.run("check")
+    assert ran.code == 1
+    assert "it was renamed after" not in ran.out
+    assert not any(each.startswith("sed ") for each in commands(project.run("check", "--json")))
 
 
 @pytest.mark.usefixtures("gnu_sed")
