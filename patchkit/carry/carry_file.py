@@ -40,6 +40,7 @@ from patchkit.model.diff_parse import split_lines
 from patchkit.model.hunks import place_hunks
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
+from patchkit.model.merging.scopes import ELSEWHERE
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileResult, Status
 from patchkit.model.patch import FileChange, Kind
@@ -98,7 +99,7 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
         case PatchSide.DELETES, UpstreamSide.NOTHING:
             return _absorbed(it, f"upstream deleted it, too{_deletion(it)}")
         case PatchSide.DELETES, UpstreamSide.OLD:
-            return CarriedFile(replace(it.exact, status=Status.UNCHANGED, clashes=()), it.place)
+            return _followed(it, _deleted(it))
         case PatchSide.DELETES, _:
             return _changed_since(it)
         case _, UpstreamSide.NOTHING:
@@ -226,6 +227,14 @@ def _followed(it: FileSides, carried: CarriedFile) -> CarriedFile:
     reasons = (reason, *outcome.reasons)
     outcome = replace(outcome, reasons=reasons, carried_to=carried.path, status=status)
     return replace(carried, outcome=outcome)
+
+
+def _deleted(it: FileSides) -> CarriedFile:
+    """The deletion; for review where upstream moved the file, as it may be wanted there."""
+    outcome = replace(it.exact, status=Status.UNCHANGED, clashes=())
+    if it.renamed:
+        outcome = judged(outcome, Confidence(ELSEWHERE, ELSEWHERE), ())
+    return CarriedFile(outcome, it.place)
 
 
 def _one_sided(it: FileSides, oid: str) -> CarriedFile:

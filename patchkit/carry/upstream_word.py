@@ -254,6 +254,8 @@ def _by_its_word(
         return accepted(context, _taken(context, share, change, file))
     if outcome.status is Status.ABSORBED:
         return replace(file, outcome=replace(outcome, absorbed_by=share.told))
+    if not share.added:
+        return file
     doubled = _doubled(context, share, change, file) if file.carried else ()
     if file.carried and not doubled:
         reasons = (share.part.words, *outcome.reasons)
@@ -273,8 +275,12 @@ def _beside_the_text(
 ) -> tuple[bytes, ...]:
     """What a change does to a file's mode or path, as far as upstream has it otherwise."""
     here = context.here.entry(file.path)
-    if change.new_path is None:
-        return ()
+    if change.new_path is None:  # what upstream moved away is not deleted
+        return (
+            ()
+            if here is None
+            else (f"the deletion of {file.path}".encode(errors="surrogateescape"),)
+        )
     if change.old_path not in (None, change.new_path):
         here = context.here.entry(change.new_path)
         if here is None:

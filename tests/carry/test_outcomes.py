@@ -74,7 +74,9 @@ def test_a_file_that_was_renamed_is_changed_and_deleted_there(upstream: Upstream
     assert (file.status, file.clashes) == (Status.MERGED, ())
     deleting = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": None}))
     assert deleting.carried["0.patch"] == {"g.py": None}
-    assert only_file(deleting).clashes == ()
+    file = only_file(deleting)
+    assert (file.clashes, file.review) == ((), True)
+    assert file.reasons == ("upstream renamed f.py to g.py",)
 
 
 def test_both_sides_rename_it_alike(upstream: Upstream) -> None:
@@ -190,3 +192,25 @@ def test_a_higher_score_is_worth_more_and_the_rules_decide_what_is_written() -> 
     assert all(each.same_bytes <= each.lines for each in worth)
     assert worth_of(Confidence(0.3, 0.5)).same_bytes == worth_of(Confidence(0.3, 0.3)).lines
     assert worth[99] == Confidence(0.99, 0.99)
+
+
+def test_a_deletion_is_not_upstreams_who_moved_the_file(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": None, "d/f.py": TEXT}, "Move the functions")
+    origin = f"(cherry picked from commit {new})"
+    patch = make_patch({"f.py": TEXT}, {"f.py": None}, body=origin)
+    file = only_file(carry(upstream, old, new, patch))
+    assert file.status is not Status.ABSORBED
+    assert file.review
+    assert file.reasons == ("upstream renamed f.py to d/f.py",)
+
+
+def test_a_class_renamed_by_the_patch_and_a_method_of_it_by_upstream(upstream: Upstream) -> None:
+    body = "    def first_name(self):\n        a = 1\n        return self.name(a)\n"
+    text = f"class Pool:\n    size = 1\n\n{body}"
+    old = upstream.commit({"f.py": text})
+    new = upstream.commit({"f.py": text.replace("first_name", "first_label")})
+    ours = text.replace("class Pool:", "class Pools:").replace("self.name(", "self.names(")
+    file = only_file(carry(upstream, old, new, make_patch({"f.py": text}, {"f.py": ours})))
+    assert file.status in (Status.MERGED, Status.CONFLICTED)
+    assert file.review or file.clashes

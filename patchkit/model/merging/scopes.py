@@ -240,6 +240,8 @@ def _is_renamed(each: Misplaced, before: bytes, here: bytes) -> bool:
     old_names, new_names = scopes_of(before), scopes_of(here)
     if old in new_names or new in old_names:
         return False
+    if old not in old_names or new not in new_names:
+        return False  # the patch itself renamed what is around it
     edits = diff_lines(old_lines, new_lines)
     opened, opens = old_names.index(old), new_names.index(new)
     if not any(
