@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.cli.help import generated, page_file
+from patchkit.errors import ExitCode
 from tests.drift.lines import edit, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
@@ -258,7 +259,7 @@ def test_a_bump_becomes_a_merge_request(
     )
     curl = 'printf "%s\\n" "$*" >> "$LOG"; case "$*" in *--get*) echo "$KNOWN";; esac'
     environment = _around(tmp_path, served_patchkit, {"curl": curl}) | {
-        "CI_PROJECT_DIR": str(pinned.root),
+        "PATCHKIT_CACHE": f"{pinned.root}.patchkit-cache",
         "CI_API_V4_URL": "https://example.com/api",
         "CI_PROJECT_ID": "7",
         "CI_DEFAULT_BRANCH": "main",
@@ -267,7 +268,7 @@ def test_a_bump_becomes_a_merge_request(
         "PATCHKIT_TOKEN": "secret",
         "KNOWN": "[]",
     }
-    (pinned.root / ".patchkit-cache").mkdir()
+    Path(environment["PATCHKIT_CACHE"]).mkdir()
     done = _run(script, pinned.root, environment)
     assert done.returncode == 0, done.stderr
     _, made = (tmp_path / "log").read_text().splitlines()
@@ -280,6 +281,69 @@ def test_a_bump_becomes_a_merge_request(
     assert _run(script, pinned.root, environment).returncode == 0
     changed = (tmp_path / "log").read_text().splitlines()[-1]
     assert "--request PUT https://example.com/api/projects/7/merge_requests/12" in changed
+
+
+def test_the_gitlab_template_takes_its_cache_from_no_commit(
+    pinned: Project, tmp_path: Path, served_patchkit: str
+) -> None:
+    """What GitLab restored is used; a folder, link or submodule of the merge request is not."""
+    base = _load("ci/gitlab.yml")[".patchkit-base"]
+    cache = Path(f"{pinned.root}.patchkit-cache")
+    environment = _around(tmp_path, served_patchkit, {"python": "exit 0"}) | {
+        "CI": "true",
+        "PATCHKIT_CACHE": base["variables"]["PATCHKIT_CACHE"].replace(
+            "$CI_PROJECT_DIR", str(pinned.root)
+        ),
+    }
+    script = "\n".join([*base["before_script"], "patchkit fetch -q", *base["after_script"]])
+    assert _run(script, pinned.root, environment).returncode == 0
+    restored = pinned.root / ".patchkit-cache"
+    assert restored.is_dir()
+    assert not cache.exists()
+    (restored / "mark").touch()
+    before = "\n".join([*base["before_script"], "patchkit fetch -q --offline"])
+    assert _run(before, pinned.root, environment).returncode == 0
+    assert (cache / "mark").exists()
+    for tracked in ("a file", "a link"):
+        forged = pinned.root / ".patchkit-cache"
+        if tracked == "a file":
+            forged.mkdir()
+            (forged / "x").touch()
+            git_in(pinned.root, "add", "--force", ".patchkit-cache/x")
+        else:
+            git_in(pinned.root, "rm", "-rqf", ".patchkit-cache")
+            forged.symlink_to(tmp_path)
+            git_in(pinned.root, "add", "--force", ".patchkit-cache")
+        done = _run(before, pinned.root, environment)
+        assert done.returncode == 1, tracked
+        assert "is tracked by git" in done.stdout
+
+
+def test_no_cache_of_a_workflow_lies_in_the_checkout() -> None:
+    for name in ACTIONS + WORKFLOWS:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for line in re.findall(r"(?:PATCHKIT_CACHE| path): (.*patchkit-cache.*)$", text, re.M):
+            assert line == "${{ runner.temp }}/patchkit-cache", name
+
+
+@pytest.mark.parametrize("kind", ["a file of it", "a link to it", "a link above it"])
+def test_in_ci_a_tracked_cache_is_refused(
+    pinned: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    place, below = pinned.root / "kept", "kept"
+    if kind == "a file of it":
+        place.mkdir()
+        (place / "x").touch()
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        place.symlink_to(tmp_path / "elsewhere")
+        below = "kept/cache" if "above" in kind else "kept"
+    assert pinned.run("check", "--cache", below).code == 0
+    git_in(pinned.root, "add", "kept")
+    ran = pinned.run("check", "--cache", below)
+    assert ran.code == ExitCode.USAGE
+    assert "is part of the checkout: git tracks kept" in ran.err
 
 
 def test_hooks_have_what_pre_commit_asks_for() -> None:

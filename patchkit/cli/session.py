@@ -72,10 +72,36 @@ def cache_folder(option: Path | None) -> Path:
     """The cache: --cache or $PATCHKIT_CACHE, else the platform's cache folder."""
     option = option or Path(os.environ.get("PATCHKIT_CACHE", ""))
     if option != Path():
+        if in_ci():
+            _require_untracked(option)
         return option.absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("patchkit", appauthor=False)
+
+
+def _require_untracked(cache: Path) -> None:
+    """Refuse a cache of which git tracks anything, or that is behind a tracked link or submodule.
+
+    In CI the checkout holds what a pull request says, and a verdict may rest on what a cache holds.
+    """
+    from patchkit.gitcmd.process import run_sealed
+
+    top = run_sealed(["rev-parse", "--show-toplevel"], work_tree=Path.cwd(), accept=(0, 128))
+    if top.code != 0:
+        return
+    root = Path(os.fsdecode(top.out.removesuffix(b"\n")))
+    tracked = run_sealed(["ls-files", "-z"], work_tree=root).out.decode(errors="surrogateescape")
+    for path in {Path(os.path.realpath(Path.cwd())) / cache, Path(os.path.realpath(cache))}:
+        if not path.is_relative_to(root):
+            continue
+        below = f"{path.relative_to(root).as_posix()}/".casefold()
+        for name in tracked.casefold().split("\0")[:-1]:
+            if below.startswith(f"{name}/") or name.startswith(below):
+                raise UsageError(
+                    f"the cache {near(path)} is part of the checkout: git tracks {name}",
+                    hint="set PATCHKIT_CACHE to a folder outside of it",
+                )
 
 
 def in_ci() -> bool:
