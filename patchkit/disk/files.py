@@ -216,12 +216,24 @@ LARGEST_PATCH = 128 << 20
 LARGEST_TEXT = 16 << 20
 
 
-def read_plain(path: Path, *, most: int = LARGEST_TEXT) -> bytes:
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether the path stays below the folder when symbolic links are followed."""
+    real, real_root = os.path.realpath(path), os.path.realpath(root)
+    return os.path.commonpath([real, real_root]) == real_root
+
+
+def read_plain(path: Path, *, most: int = LARGEST_TEXT, inside: Path | None = None) -> bytes:
     """The bytes of an ordinary file; OSError as for any other, too, where it is none or larger.
+
+    With `inside`, the root of a project that the file is a part of, OSError as well where a
+    symbolic link leads out of it: whoever sends a change to a project decides what lies in it, and
+    not which files of the machine are read.
 
     SurroundingsError where the system has no descriptor left or fails: callers say of an OSError
     that the file is wrong, which is not known then.
     """
+    if inside is not None and not is_inside(path, inside):
+        raise OSError(errno.EXDEV, "leads out of the project by a symbolic link", str(path))
     try:
         return _read_plain(path, most)
     except OSError as error:

@@ -66,7 +66,7 @@ def lint_rules(
         if recipe is not None:
             rules += map(_everywhere, recipe.all_rules)
     for path in paths:
-        recipe = load_recipe(root / path, path)
+        recipe = load_recipe(root / path, path, root=root)
         editing = [rule for rule in recipe.all_rules if rule.edits]
         if editing:
             hint = "a rule file only looks: delete fix, remove or replace, or make it a recipe"
@@ -301,13 +301,13 @@ _BASELINE = Record(
 )
 
 
-def load_baseline(path: Path, name: str) -> Baseline:
-    """The baseline in a file, an empty one if there is no such file; `name` is for messages.
+def load_baseline(root: Path, name: str) -> Baseline:
+    """The baseline in a file of the project, an empty one if there is no such file.
 
     BadInputError with every problem.
     """
     try:
-        data = read_plain(path)
+        data = read_plain(root / name, inside=root)
     except FileNotFoundError:
         return Baseline()
     except OSError as error:

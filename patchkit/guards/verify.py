@@ -185,7 +185,7 @@ def _rules(step: RuleStep, verifying: Verifying, tree: TreeId) -> Iterator[Findi
     from patchkit.recipes.run import run_recipe  # noqa: PLC0415
 
     try:
-        recipe = load_recipe(verifying.root / step.rules, step.rules)
+        recipe = load_recipe(verifying.root / step.rules, step.rules, root=verifying.root)
         run = run_recipe(recipe, read_scope(verifying.source, tree, recipe))
     except PatchkitError as error:
         for problem in error.problems:

@@ -17,10 +17,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from patchkit.disk.files import is_inside
 from patchkit.disk.result_cache import code_digest, memory_path, recall, remember
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest import values
-from patchkit.manifest.find import absolute, find_manifest, is_inside, project_root
+from patchkit.manifest.find import absolute, find_manifest, project_root
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
 
 #: The classes that a manifest is made of, by name.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -53,12 +52,6 @@ def absolute(path: Path) -> Path:
     """The path from the disk's root, without `..`."""
     path = path.absolute()
     return path.resolve() if ".." in path.parts else path
-
-
-def is_inside(path: Path, root: Path) -> bool:
-    """Whether `path` stays below `root` when every symbolic link is followed."""
-    real, real_root = os.path.realpath(path), os.path.realpath(root)
-    return os.path.commonpath([real, real_root]) == real_root
 
 
 def _candidates(name: str, cwd: Path, search: Sequence[Path]) -> Iterator[Path]:

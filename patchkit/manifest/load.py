@@ -14,12 +14,12 @@ from typing import TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.files import is_inside
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.find import (
     absolute,
     available_manifests,
     find_manifest,
-    is_inside,
     project_root,
 )
 from patchkit.manifest.format import FORMAT_VERSION, MANIFEST

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from patchkit.disk.files import is_inside
 from patchkit.errors import Problem
-from patchkit.manifest.find import is_inside
 from patchkit.manifest.types import check_inner_path, holds_secret, is_local
 from patchkit.manifest.validate import near, shown
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table

@@ -139,7 +139,7 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
         return
     scan = scan_once(store.cache, guarded.source, guarded.stack.tree, rules)
     name = baseline_path(component)
-    review = review_sites(scan.sites, load_baseline(manifest.root / name, name), today)
+    review = review_sites(scan.sites, load_baseline(manifest.root, name), today)
     command = f"patchkit scan {manifest.options(component.name)}"
     yield from residual_findings(review, name, command)
 

@@ -207,7 +207,7 @@ def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSit
         return ()
     recipes = list(load_generator(patches).recipes.values())
     name = baseline_path(component)
-    baseline = load_baseline(manifest.root / name, name)
+    baseline = load_baseline(manifest.root, name)
 
     def unseen(all_found: Sequence[FoundSite]) -> Sequence[FoundSite]:
         found = [each for each in all_found if not made_by(each.site, recipes)]

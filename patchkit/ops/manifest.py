@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
-from patchkit.disk.files import read_plain
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.manifest.find import FOLDER
@@ -50,7 +49,7 @@ from patchkit.manifest.write import component_data, manifest_data, yaml_text
 from patchkit.manifest.yaml_nodes import parse
 from patchkit.model.names import is_component_name
 from patchkit.model.objects import CommitId
-from patchkit.model.series_file import parse_series
+from patchkit.stack.series import read_listed, read_series
 
 if TYPE_CHECKING:
     from patchkit.upstream.git import NamedCommit, Refs
@@ -134,38 +133,36 @@ def _local_files(manifest: Manifest, component: Component) -> Iterator[Problem]:
         if isinstance(entry, LocalSeries):
             yield from _series(manifest, entry, names)
         else:
-            if isinstance(entry, LocalPatch) and not (manifest.root / entry.path).is_file():
-                yield Problem(f"{entry.path} does not exist", str(entry.where), _NOT_THERE)
+            if isinstance(entry, LocalPatch):
+                yield from _unreadable(manifest.root, entry.path, entry.where)
             yield from _once(entry.patch_name, str(entry.where), names)
 
 
 def _series(manifest: Manifest, entry: LocalSeries, names: dict[str, str]) -> Iterator[Problem]:
-    file = manifest.root / entry.path
     try:
-        series = parse_series(read_plain(file), name=entry.path)
-    except FileNotFoundError:
-        yield Problem(f"{entry.path} does not exist", str(entry.where), _NOT_THERE)
-        return
-    except OSError as error:
-        yield Problem(f"{entry.path} cannot be read: {error.strerror}", str(entry.where))
-        return
+        series = read_series(manifest, entry)
     except BadInputError as error:
         yield from error.problems
         return
     for patch in series.entries:
-        where = f"{entry.path}:{patch.line}"
-        if not (file.parent / patch.name).is_file():
-            yield Problem(f"{patch.name} does not exist", where, "delete the line, or add the file")
-        yield from _once(patch.name, where, names)
+        where = Location(Path(entry.path), patch.line)
+        path = Path(entry.path).with_name(patch.name).as_posix()
+        yield from _unreadable(manifest.root, path, where)
+        yield from _once(patch.name, str(where), names)
+
+
+def _unreadable(root: Path, path: str, where: Location) -> tuple[Problem, ...]:
+    try:
+        read_listed(root, path, where)
+    except BadInputError as error:
+        return error.problems
+    return ()
 
 
 def _once(name: str, where: str, names: dict[str, str]) -> Iterator[Problem]:
     first = names.setdefault(name.casefold(), where)
     if first != where:
         yield Problem(f"{name} is the name of the patch at {first}, too", where, "rename one")
-
-
-_NOT_THERE = "local paths start from the project's folder, the parent of manifests/"
 
 
 # Start a project: a commented manifest with one component, and an empty series for it.

@@ -12,7 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, read_plain
-from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, expected, worst
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    OfComponents,
+    PatchkitError,
+    Problem,
+    expected,
+    worst,
+)
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
 from patchkit.model.patch import FileChange, Kind
@@ -150,7 +158,7 @@ def _changed_patches(
     known = {patch.name: patch.sha256 for patch in recorded.patches}
     for path in _local_patches(manifest, component):
         name = path.rpartition("/")[2]
-        data = _bytes(manifest.root / path)
+        data = _bytes(manifest.root, path)
         if data is None:
             yield f"{path} is not there"
         elif name not in known:
@@ -166,7 +174,7 @@ def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:
             yield entry.path
         elif isinstance(entry, LocalSeries):
             folder = entry.path.rpartition("/")[0]
-            data = _bytes(manifest.root / entry.path)
+            data = _bytes(manifest.root, entry.path)
             if data is None:
                 yield entry.path
                 continue
@@ -174,11 +182,13 @@ def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:
                 yield f"{folder}/{name}" if folder else name
 
 
-def _bytes(path: Path) -> bytes | None:
+def _bytes(root: Path, path: str) -> bytes | None:
     try:
-        return read_plain(path, most=LARGEST_PATCH)
+        return read_plain(root / path, most=LARGEST_PATCH, inside=root)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), path)) from error
 
 
 # Diff: what a checkout has that the stack which patchkit made does not have.

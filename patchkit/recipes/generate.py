@@ -106,7 +106,7 @@ def recipe_of(patch: LoadedPatch) -> Recipe | None:
     if named not in ("", wanted):
         what = f"names {named} as its recipe, not {wanted}"
         raise BadInputError(Problem(what, patch.where, "a recipe is called like its patch"))
-    return load_recipe(path, shown)
+    return load_recipe(path, shown, root=patch.root)
 
 
 def with_headers(

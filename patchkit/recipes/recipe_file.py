@@ -343,13 +343,13 @@ _POSITIVE = (
 )
 
 
-def load_recipe(path: Path, name: str = "") -> Recipe:
-    """The recipe in a file; `name` is what messages call it.
+def load_recipe(path: Path, name: str = "", *, root: Path | None = None) -> Recipe:
+    """The recipe in a file; `name` is what messages call it, `root` the project that it is part of.
 
     Raises BadInputError with every problem.
     """
     try:
-        data = read_plain(path)
+        data = read_plain(path, inside=root)
     except OSError as error:
         what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
         raise BadInputError(Problem(what, name or str(path))) from error

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
-from patchkit.disk.files import files_in
+from patchkit.disk.files import files_in, read_plain
+from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
@@ -281,7 +282,11 @@ def load_resolutions(home: SeriesFolder) -> dict[str, Resolution]:
     found = {}
     for path in files_in(home.folder / FOLDER, f"*{ENDING}"):
         where = path.relative_to(home.root).as_posix()
-        resolution = parse_resolution(path.read_bytes(), where)
+        try:
+            data = read_plain(path, inside=home.root)
+        except OSError as error:
+            raise BadInputError(Problem(str(error.strerror), where)) from error
+        resolution = parse_resolution(data, where)
         found[resolution.key] = resolution
     return found
 

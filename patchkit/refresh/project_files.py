@@ -77,21 +77,24 @@ def files_of(project: Project) -> dict[Path, bytes | None]:
             paths |= {
                 series,
                 *files_in(series.parent, "*.patch"),
-                *_listed_files(series, entry.path),
+                *_listed_files(root, entry.path),
             }
         elif isinstance(entry, LocalPatch):
             paths.add(root / entry.path)
     plain = {path for path in paths if path.is_file()}
-    return {path: read_plain(path, most=LARGEST_PATCH) if path in plain else None for path in paths}
+    return {
+        path: read_plain(path, most=LARGEST_PATCH, inside=root) if path in plain else None
+        for path in paths
+    }
 
 
-def _listed_files(series: Path, name: str) -> list[Path]:
+def _listed_files(root: Path, series: str) -> list[Path]:
     """The files that a series lists, of any ending; none where it cannot be read."""
     try:
-        names = parse_series(read_plain(series), name=name).names
+        names = parse_series(read_plain(root / series, inside=root), name=series).names
     except (OSError, BadInputError):
         return []
-    return [series.parent / each for each in names]
+    return [(root / series).with_name(name) for name in names]
 
 
 def patch_names_in(folder: Path) -> frozenset[str]:

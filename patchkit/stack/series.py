@@ -93,6 +93,11 @@ class LoadedPatch(Struct, frozen=True):
         return self.origin.where.below(root)
 
     @property
+    def root(self) -> Path | None:
+        """The project's root; None for a patch of another repository."""
+        return self.path and self.path.parents[len(Path(self.where).parts) - 1]
+
+    @property
     def series_patch(self) -> SeriesPatch:
         """What the stack is built from."""
         return SeriesPatch(self.name, self.file, self.strip, self.subdirectory)
@@ -207,7 +212,7 @@ class _Loading:
         """A patch file of the project; `name` is what a series calls it."""
         file = self._manifest.root / path
         try:
-            data: bytes | None = _read(file, path, where)
+            data: bytes | None = read_listed(self._manifest.root, path, where)
         except BadInputError as error:
             data = self._to_be_made(file, path, where, error)
         if data is not None:
@@ -321,13 +326,14 @@ class _Parsed:
 
 def read_series(manifest: Manifest, entry: LocalSeries) -> Series:
     """The series file of an entry; BadInputError with every line that is wrong."""
-    data = _read(manifest.root / entry.path, entry.path, entry.where)
+    data = read_listed(manifest.root, entry.path, entry.where)
     return parse_series(data, name=entry.path)
 
 
-def _read(file: Path, path: str, where: Location) -> bytes:
+def read_listed(root: Path, path: str, where: Location) -> bytes:
+    """A file of the project that `where` names; BadInputError if it cannot be read."""
     try:
-        return read_plain(file, most=LARGEST_PATCH)
+        return read_plain(root / path, most=LARGEST_PATCH, inside=root)
     except OSError as error:
         what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
         hint = "create it, or remove it from the list"

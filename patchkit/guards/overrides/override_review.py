@@ -161,7 +161,7 @@ class Survey(Struct, frozen=True):
 
 def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replacements:
     """What the calls in the replacing component's tree name; `root` is the project's folder."""
-    recipe = load_recipe(root / declared.rule, declared.rule)
+    recipe = load_recipe(root / declared.rule, declared.rule, root=root)
     editing = [rule for rule in recipe.all_rules if rule.edits]
     if editing:
         hint = "it is only to find the calls: delete fix, remove or replace"
