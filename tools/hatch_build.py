@@ -117,7 +117,9 @@ def _joined(folder: str, target: str) -> str:
 def manual(root: Path = _ROOT) -> dict[str, str]:
     """Name -> text of each man page, made from the help pages."""
     version, _ = named_in(root)
-    pages = {path.stem: path for path in sorted((root / _PAGES).glob("*.txt"))}
+    pages = {
+        path.stem: path for path in sorted((root / _PAGES).glob("*.txt")) if path.stem != "round"
+    }
     titles = {"patchkit": "patchkit"} | {
         stem: f"patchkit-{stem}" for stem in pages if stem != "patchkit"
     }

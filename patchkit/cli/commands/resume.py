@@ -17,7 +17,7 @@ from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from patchkit.manifest.values import Component, Manifest
+    from patchkit.manifest.values import Component
     from patchkit.ops.refresh_input import ResumeStep
     from patchkit.ops.undo import BackReport
 
@@ -190,11 +190,12 @@ def _waiting(session: Session, *, undoing: bool = False) -> Component:
     from patchkit.ops.resume import nothing_to_go_on_from, waiting_components, waits_for
     from patchkit.ops.undo import last_changed
 
-    def fits(manifest: Manifest) -> bool:
-        changed = undoing and last_changed(manifest, session.workspace)
-        return bool(changed) or waits_for(manifest, session.workspace)
-
-    session.prefer(fits)
+    try:
+        session.prefer(lambda manifest: waits_for(manifest, session.workspace))
+    except UsageError:  # manifests of one checkout share its history
+        if not undoing:
+            raise
+        session.prefer(lambda manifest: last_changed(manifest, session.workspace) is not None)
     manifest = session.manifest
     if session.names:
         return session.component
