@@ -146,7 +146,7 @@ def _series(manifest: Manifest, entry: LocalSeries, names: dict[str, str]) -> It
         return
     for patch in series.entries:
         where = Location(Path(entry.path), patch.line)
-        path = Path(entry.path).with_name(patch.name).as_posix()
+        path = (Path(entry.path).parent / patch.name).as_posix()
         yield from _unreadable(manifest.root, path, where)
         yield from _once(patch.name, str(where), names)
 

@@ -94,7 +94,7 @@ def _listed_files(root: Path, series: str) -> list[Path]:
         names = parse_series(read_plain(root / series, inside=root), name=series).names
     except (OSError, BadInputError):
         return []
-    return [(root / series).with_name(name) for name in names]
+    return [(root / series).parent / name for name in names]
 
 
 def patch_names_in(folder: Path) -> frozenset[str]:

@@ -65,13 +65,16 @@ def test_warnings_count_with_strict(good: Project, flags: tuple[str, ...], code:
     [
         (
             {"patches/demo/series": None},
-            "manifests/good.yaml:7: patches/demo/series does not exist",
+            "manifests/good.yaml:7: patches/demo/series is not there",
         ),
-        ({"patches/demo/one.patch": None}, "patches/demo/series:1: one.patch does not exist"),
-        ({"patches/demo/series": "x\n"}, "patches/demo/series:1: x does not exist"),
+        (
+            {"patches/demo/one.patch": None},
+            "patches/demo/series:1: patches/demo/one.patch is not there",
+        ),
+        ({"patches/demo/series": "x\n"}, "patches/demo/series:1: patches/demo/x is not there"),
         (
             {"manifests/good.yaml": GOOD + "      - patch: patches/demo/two.patch\n"},
-            "manifests/good.yaml:8: patches/demo/two.patch does not exist",
+            "manifests/good.yaml:8: patches/demo/two.patch is not there",
         ),
         (
             {"manifests/good.yaml": GOOD + "      - patch: patches/demo/one.patch\n"},

@@ -109,7 +109,7 @@ def test_what_is_written_is_read(
     path = tmp_path_factory.mktemp("baseline") / "residual.yml"
     data = baseline_bytes(Baseline(tuple(sites)))
     path.write_bytes(data)
-    found = load_baseline(path, "residual.yml")
+    found = load_baseline(path.parent, "residual.yml")
     assert baseline_bytes(found) == data
     assert {(e.site, e.reason, e.count, e.until) for e in found.sites} == {
         (e.site, e.reason, e.count, e.until) for e in sites
@@ -133,4 +133,4 @@ def test_what_is_no_baseline(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "residual.yml"
     path.write_text(text)
     with pytest.raises(BadInputError, match=message):
-        load_baseline(path, "residual.yml")
+        load_baseline(path.parent, "residual.yml")
