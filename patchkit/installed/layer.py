@@ -32,7 +32,7 @@ from patchkit.model.names import can_be_a_file
 RECEIPTS = ".patchkit"
 _ENDING = ".receipt.json"
 _VERSION = 1
-#: So many mistakes of a file are named.
+#: How many mistakes of a file are named.
 MOST_MISTAKES = 20
 
 

@@ -30,7 +30,7 @@ def from_json(data: bytes, kind: type[T]) -> T:
 
 
 def from_msgpack(data: bytes, kind: type[T]) -> T:
-    """The same of msgpack."""
+    """Msgpack as values of `kind`; msgspec.DecodeError if it is not of it."""
     return msgspec.msgpack.decode(data, type=_made_known(kind))
 
 
