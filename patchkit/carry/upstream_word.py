@@ -275,12 +275,11 @@ def _beside_the_text(
 ) -> tuple[bytes, ...]:
     """What a change does to a file's mode or path, as far as upstream has it otherwise."""
     here = context.here.entry(file.path)
-    if change.new_path is None:  # what upstream moved away is not deleted
-        return (
-            ()
-            if here is None
-            else (f"the deletion of {file.path}".encode(errors="surrogateescape"),)
-        )
+    if change.new_path is None:
+        if here is None:
+            return ()
+        # upstream moved the file, and did not delete it
+        return (f"the deletion of {file.path}".encode("utf-8", "surrogateescape"),)
     if change.old_path not in (None, change.new_path):
         here = context.here.entry(change.new_path)
         if here is None:

@@ -119,7 +119,7 @@ def landings_inside(
 
 
 def closed_span(repository: Repository, since: str, tip: str) -> list[str]:
-    """The commits that `tip` has and `since` does not, as git's log is told of them.
+    """The commits that `tip` has and `since` does not, as revisions for git's log.
 
     Each commit at their edge is excluded by its id. Where dates are out of order git's log would
     else compare trees beyond the edge, before it knows what is beyond; they need not be here.
@@ -237,7 +237,7 @@ def read_log(
     log = ["log", "--raw", "--no-abbrev", "--no-renames", "-z", f"--format={_FORM}"]
     log += ["--no-show-signature", "--encoding=UTF-8", *options, "--stdin", "--", *paths]
     log.insert(0, "--literal-pathspecs")
-    revisions = "".join(f"{each}\n" for each in span).encode()
+    revisions = "".join(f"{revision}\n" for revision in span).encode()
     if required:
         out = repository.git(*log, stdin=revisions).out
     else:

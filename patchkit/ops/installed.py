@@ -91,8 +91,12 @@ class IntoResult(str, Enum):
     @property
     def done(self) -> bool:
         """Whether the folder is as it was asked for."""
-        names = ("applied", "unchanged", "reversed", "reinstalled")
-        return self.value in names
+        return self in (
+            IntoResult.APPLIED,
+            IntoResult.UNCHANGED,
+            IntoResult.REVERSED,
+            IntoResult.REINSTALLED,
+        )
 
 
 class IntoComponent(Struct, frozen=True):
