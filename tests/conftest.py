@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -33,6 +34,8 @@ settings.register_profile(
     derandomize=not {"PATCHKIT_TEST_RANDOM", "PATCHKIT_TEST_SEED"} & os.environ.keys(),
 )
 settings.load_profile("patchkit")
+# What a shell starts in the background ignores ^C, and so would all that tests of ^C start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 if "PATCHKIT_TEST_SEED" in os.environ:
     core.global_force_seed = SEED  # type: ignore[assignment]
 
