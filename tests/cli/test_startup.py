@@ -70,9 +70,9 @@ def test_a_command_loads_no_other_command() -> None:
 
 _UNUSED = {
     *("rich", "git", "jinja2", "unidiff", "jsonschema", "ast_grep_py"),
-    *("ssl", "asyncio", "concurrent", "email", "http"),
+    *("ssl", "asyncio", "email", "http"),
     *("yaml", "typer", "inspect"),  # a manifest read before, a plain line
-    *("urllib", "ipaddress", "decimal", "numbers", "textwrap"),
+    *("urllib", "ipaddress", "decimal", "numbers"),
 }
 
 
