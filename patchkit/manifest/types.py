@@ -15,7 +15,13 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from patchkit.model.names import COMPONENT_NAME, PATCH_NAME, is_component_name, is_patch_name
+from patchkit.model.names import (
+    COMPONENT_NAME,
+    PATCH_NAME,
+    broken_name_rule,
+    is_component_name,
+    is_patch_name,
+)
 
 
 class Complaint(Struct, frozen=True):
@@ -260,7 +266,7 @@ def check_patch_path(text: str) -> Complaint | None:
     if not name.endswith(".patch"):
         return Complaint("does not end in .patch", "a series file goes under `series:`")
     if not is_patch_name(name):
-        return Complaint("is not a valid patch name", "ASCII letters, digits and . _ + - inside")
+        return Complaint("is not a valid patch name", broken_name_rule(name))
     return check_file_path(text)
 
 
@@ -284,9 +290,7 @@ def check_patch_name(text: str) -> Complaint | None:
     """What a patch is called in its stack."""
     if is_patch_name(text):
         return None
-    return Complaint(
-        "is not a valid patch name", "ASCII letters, digits and . _ + - inside, .patch at the end"
-    )
+    return Complaint("is not a valid patch name", broken_name_rule(text))
 
 
 def check_value_name(text: str) -> Complaint | None:

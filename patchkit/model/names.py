@@ -2,7 +2,8 @@
 values: what they may look like.
 
 A name is ASCII, starts with a letter or digit, and has no character that a shell, git or a
-case-insensitive file system treats specially. Patch names end in `.patch`.
+case-insensitive file system treats specially. Patch names end in `.patch`; a series of other
+people's may list files of any ending.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from patchkit.model.text import regex
 
 COMPONENT_NAME = regex(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 # `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
-PATCH_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,119}\.patch")
+PATCH_NAME = regex(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%-]{0,119}\.patch")
 RECIPE_ENDING = ".recipe.yml"
 COMMIT_ID = regex(r"[0-9a-f]{40}")
 SHA256 = regex(r"[0-9a-f]{64}")
@@ -28,7 +29,7 @@ _ID = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 #: Device names that Windows reserves: a series must be checked out there, too.
 _RESERVED = regex(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
-_LISTED_PART = regex(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._+~,=@%:-]*")
+_LISTED_PART = regex(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%:-]*")
 
 
 class AtLine:
@@ -79,8 +80,7 @@ def is_component_name(text: str) -> bool:
 
 def is_patch_name(text: str) -> bool:
     """Whether `text` can name a patch file in a series."""
-    stem = text.removesuffix(".patch")
-    return bool(PATCH_NAME.fullmatch(text)) and ".." not in stem and not _RESERVED.fullmatch(text)
+    return bool(PATCH_NAME.fullmatch(text)) and not _RESERVED.fullmatch(text)
 
 
 def is_listed_name(text: str) -> bool:
@@ -90,6 +90,16 @@ def is_listed_name(text: str) -> bool:
     """
     parts = text.split("/")
     return all(_LISTED_PART.fullmatch(part) and not _RESERVED.fullmatch(part) for part in parts)
+
+
+def broken_name_rule(text: str) -> str:
+    """The rule that keeps `text` from being the name of a patch, as a hint."""
+    parts = text.split("/")
+    if any(map(_RESERVED.fullmatch, parts)):
+        return "Windows keeps this name for a device: choose another one"
+    if all(map(_LISTED_PART.fullmatch, parts)):
+        return "at most 120 characters and .patch, without a colon"
+    return "ASCII letters, digits and . _ + ~ , = @ % -, the first a letter, a digit or _"
 
 
 def short_id(pin: str) -> str:
@@ -102,7 +112,8 @@ def slug(text: str) -> str:
     """A patch name without its ending for a subject line; "patch" if nothing usable is left."""
     text = re.sub(r"^(?:\[[^\]]*\]\s*)+", "", text)
     words = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
-    return words[:52].rstrip("-") or "patch"
+    words = words[:52].rstrip("-")
+    return words if words and not _RESERVED.fullmatch(words) else f"patch-{words}".rstrip("-")
 
 
 def new_name(subject: str, used: Collection[str]) -> str:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.names import is_listed_name
+from patchkit.model.names import broken_name_rule, is_listed_name
 from patchkit.model.text import regex
 
 _LINE = regex(r"[^\n]*\n|[^\n]+")
@@ -217,7 +217,7 @@ def _name_problem(name: str) -> Problem:
         return Problem(f"{_shown(name)} leaves the folder of the series", hint=hint)
     return Problem(
         f"{_shown(name)} is not a valid patch name",
-        hint="ASCII letters, digits and . _ + -, beginning with a letter or digit",
+        hint=broken_name_rule(name),
     )
 
 

@@ -21,7 +21,7 @@ from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest
 from patchkit.manifest.write import block_yaml
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.names import RECIPE_ENDING, is_patch_name, recipe_name, slug
+from patchkit.model.names import RECIPE_ENDING, broken_name_rule, is_patch_name, recipe_name, slug
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
 from patchkit.model.text import counted
@@ -296,7 +296,7 @@ def new_recipe(
 
 def _require_free(name: str, path: Path) -> None:
     if not is_patch_name(name):
-        raise UsageError(f"{name} is not a valid patch name", hint="letters, digits, - and _")
+        raise UsageError(f"{name} is not a valid patch name", hint=broken_name_rule(name))
     taken = [each for each in (path, path.with_name(name)) if each.exists()]
     if taken:
         raise UsageError(f"{taken[0].name} is there already", hint="choose another name")

@@ -14,7 +14,13 @@ from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.diff_parse import parse_diff
-from patchkit.model.names import is_patch_name, new_name, pick_patch, slug
+from patchkit.model.names import (
+    broken_name_rule,
+    is_patch_name,
+    new_name,
+    pick_patch,
+    slug,
+)
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.patch import FileChange, Identity
 from patchkit.refresh.assign import EditedPiece, StackTrees, fold, read_changes
@@ -450,7 +456,7 @@ def _new_name(request: Request, matching: CommitMatching, start: RefreshStart) -
     if not is_patch_name(name):
         raise UsageError(
             f"{name!a} is not a valid patch name",
-            hint=f"ASCII letters, digits and . _ + -, for example {slug(request.new)}.patch",
+            hint=f"{broken_name_rule(name)}; for example {slug(request.new)}.patch",
         )
     taken = {each.casefold() for each in (*matching.names, *start.taken)}
     taken |= {each.name.casefold() for each in start.patches}

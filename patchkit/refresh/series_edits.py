@@ -19,7 +19,7 @@ from patchkit.gitcmd.object_reader import write_objects
 from patchkit.manifest.values import LocalSeries
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
-from patchkit.model.names import is_patch_name, pick_patch, slug
+from patchkit.model.names import broken_name_rule, is_patch_name, pick_patch, slug
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
@@ -606,7 +606,7 @@ def _new_name(start: RefreshStart, given: str, old: str = "") -> str:
     """The name for a file that is to be made; UsageError if there can be none, or is one."""
     name = full_name(given)
     if not is_patch_name(name):
-        hint = f"ASCII letters, digits and . _ + -, for example {slug(given)}.patch"
+        hint = f"{broken_name_rule(name)}; for example {slug(given)}.patch"
         raise UsageError(f"{name!a} is not a valid patch name", hint=hint)
     taken = {each.casefold() for each in (*start.taken, *(each.name for each in start.patches))}
     if name == old or name.casefold() in taken - {old.casefold()}:

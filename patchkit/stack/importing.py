@@ -14,14 +14,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import git_folder, tracked_tree
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch
-from patchkit.model.names import is_listed_name, is_patch_name, new_name, slug
+from patchkit.model.names import can_be_a_file, is_listed_name, is_patch_name, new_name, slug
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.patch import Header, Identity
 from patchkit.stack.build import StackCommit, read_stack
@@ -34,7 +34,9 @@ _FROM_LINE = re.compile(rb"^From .*\d\d:\d\d:\d\d.*\d{4}[^\n]*\n", re.MULTILINE)
 _ENCODED = re.compile(
     rb"^Content-Transfer-Encoding:[ \t]*(?:base64|quoted-printable)", re.IGNORECASE | re.MULTILINE
 )
-_DIGITS = re.compile(r"(\d+)")
+#: How git format-patch begins the names of a series.
+_NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
+_LONGEST_LIST = 1 << 20  # bytes: a longer file is no list of patches
 
 
 class ImportedPatch(Struct, frozen=True):
@@ -137,27 +139,45 @@ def _valid_name(wish: str) -> str:
 
 def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[ImportedPatch]]:
     """A word for the source, and what it holds, not looked at yet."""
-    if source.is_file() and source.name == "series":
-        return "quilt series", _quilt(source)
-    if source.is_file():
-        return _file(source)
-    for series in (source / "series", source / "patches" / "series"):
-        if series.is_file() and order is None:
-            return "quilt series", _quilt(series)
-    if not source.is_dir():
+    if not source.exists():
         raise UsageError(f"{source}: no such file or folder")
-    return "folder", _folder(source, order)
+    if source.is_file() and not _is_list(source):
+        return _file(source)
+    lists = [source]
+    if source.is_dir():
+        lists = [*filter(_is_list, (*files_in(source, "*"), source / "patches" / "series"))]
+        lists = [path for path in lists if path.name == "series"][:1] or lists
+    if order is not None or not lists:
+        return "folder", _folder(source, order)
+    if len(lists) > 1:
+        names = ", ".join(path.name for path in lists)
+        hint = f"patchkit import {lists[0]}  goes by that one"
+        raise UsageError(Problem(f"several files list patches: {names}", str(source), hint))
+    return "quilt series", _quilt(lists[0])
+
+
+def _listed_in(series: Path) -> Iterator[tuple[str, str]]:
+    """The names in a list of patches, each with what stands behind it; no comments."""
+    for line in lines_of(_bytes(series).decode("utf-8", "surrogateescape")):
+        name, *options = re.sub(r"(?:^|\s)#.*", "", line).split(maxsplit=1) or [""]
+        if name:
+            yield name, "".join(options)
+
+
+def _is_list(path: Path) -> bool:
+    """Whether a file of any name lists patches: most of its lines name files beside it."""
+    if not path.is_file() or path.suffix in _ENDINGS or path.stat().st_size > _LONGEST_LIST:
+        return False
+    there = [can_be_a_file(name) and (path.parent / name).is_file() for name, _ in _listed_in(path)]
+    return path.name == "series" or 2 * sum(there) > len(there)
 
 
 def _quilt(series: Path) -> list[ImportedPatch]:
     """A series whose names may be of any kind, with folders, as quilt allows."""
     found = []
-    for line in lines_of(_bytes(series).decode("utf-8", "surrogateescape")):
-        words = re.sub(r"(?:^|\s)#.*", "", line).split(maxsplit=1)
-        if words:
-            strip = _strip_option("".join(words[1:]), f"{series}: {words[0]}")
-            data = _bytes(series.parent / words[0])
-            found.append(ImportedPatch(words[0], data, words[0], strip, listed=True))
+    for name, options in _listed_in(series):
+        strip = _strip_option(options, f"{series}: {name}")
+        found.append(ImportedPatch(name, _bytes(series.parent / name), name, strip, listed=True))
     return found
 
 
@@ -225,16 +245,20 @@ def _folder(folder: Path, order: Sequence[str] | None) -> list[ImportedPatch]:
         for path in folder.iterdir()
         if path.is_file() and path.suffix in (".patch", ".diff")
     }
-    names = list(order) if order is not None else sorted(there, key=_natural)
+    names = list(order) if order is not None else _by_number(there, folder)
     missing = [Problem(f"{name}: no such patch in {folder}") for name in names if name not in there]
     if missing or not names:
         raise UsageError(*(missing or [Problem(f"{folder} holds no .patch or .diff file")]))
     return [ImportedPatch(name, _bytes(there[name]), str(there[name])) for name in names]
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Numbers by their value: 2 before 10."""
-    return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(name)]
+def _by_number(names: Collection[str], folder: Path) -> list[str]:
+    """Names in the order of the numbers that they begin with; UsageError where these give none."""
+    numbered = sorted((int(m[1]), name) for name in names if (m := _NUMBERED.match(name)))
+    if len(names) < 2 or len(dict(numbered)) == len(names):
+        return [name for _, name in numbered] or list(names)
+    hint = f"name them in {folder / 'series'} as they apply, one a line; or give each with --order"
+    raise UsageError(Problem("nothing says in which order its patches apply", str(folder), hint))
 
 
 def _readable(patches: Sequence[ImportedPatch]) -> tuple[ImportedPatch, ...]:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from patchkit.drift.describe import request_number
-from patchkit.errors import BadInputError
+from patchkit.errors import BadInputError, UsageError
 from patchkit.manifest.load import load_manifest
 from patchkit.model.diff_parse import BadPayloadError, parse_diff, read_binary_hunk
 from patchkit.model.mailinfo import parse_date
 from patchkit.recipes.recipe_file import check_expect
-from patchkit.stack.importing import _natural
+from patchkit.stack.importing import read_source
 from patchkit.stack.lockfile import load_lock
 from patchkit.upstream.git import version_order
 
@@ -73,8 +73,11 @@ def test_locks(text: str, tmp_path: Path) -> None:
         load_lock(path)
 
 
-def test_names_of_files() -> None:
-    assert sorted(["10.patch", "2.patch", "1²2.patch"], key=_natural)[-1] == "10.patch"
+def test_names_of_files(tmp_path: Path) -> None:
+    for name in ("10-a.patch", "2-b.patch", "1²2-c.patch"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(UsageError, match="nothing says in which order"):
+        read_source(tmp_path, None, strip=1)
 
 
 def test_recipes() -> None:

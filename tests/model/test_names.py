@@ -1,8 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
+
 import pytest
 
-from patchkit.model.names import is_patch_name, new_name, slug
+from patchkit.model.names import (
+    broken_name_rule,
+    is_listed_name,
+    is_patch_name,
+    new_name,
+    slug,
+)
+from tests.support.repos import Upstream, git_in
 
 
 @pytest.mark.parametrize(
@@ -15,6 +25,10 @@ from patchkit.model.names import is_patch_name, new_name, slug
         "0001-unify-and-bump-_WIN32_WINNT-definition-to-Windows-8..patch",
         "0002-Restore-index_.patch",
         "0003-Use-g++.patch",
+        "0004-Wait-for-the-end-of-the-container..patch",
+        "0005-dots...in-a-name.patch",
+        "fix~1.patch",
+        "_private.patch",
     ],
 )
 def test_patch_names(name: str) -> None:
@@ -24,7 +38,7 @@ def test_patch_names(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("", ".patch", "-a.patch", "a..b.patch", "a b.patch", "a/b.patch", "a.diff", "con.patch"),
+        *("", ".patch", "-a.patch", "a:b.patch", "a b.patch", "a/b.patch", "a.diff", "con.patch"),
         *("caf\u00e9.patch", "a\n.patch", f"{'a' * 121}.patch"),
     ],
 )
@@ -39,3 +53,42 @@ def test_a_new_name_is_one() -> None:
     assert slug("a" * 51 + " word") == "a" * 51
     assert new_name("Fix it", {"fix-it.patch", "fix-it-2.patch"}) == "fix-it-3.patch"
     assert is_patch_name(new_name("???", set()))
+
+
+@pytest.mark.parametrize("word", ["con", "NUL", "com1"])
+def test_an_example_in_a_hint_is_a_name(word: str) -> None:
+    assert is_patch_name(f"{slug(word)}.patch")
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("con.patch", "Windows"),
+        ("a/nul", "Windows"),
+        ("a b.patch", "ASCII letters"),
+        ("-a.patch", "the first a letter"),
+        ("caf\u00e9.patch", "ASCII letters"),
+        ("a.diff", ".patch"),
+        ("a:b.patch", "without a colon"),
+        (f"{'a' * 121}.patch", "at most 120 characters"),
+    ],
+)
+def test_a_hint_states_the_rule_that_the_name_breaks(name: str, rule: str) -> None:
+    assert rule in broken_name_rule(name)
+
+
+@pytest.mark.slow
+def test_whatever_git_format_patch_writes_is_a_name(tmp_path: Path) -> None:
+    """Any subject, cut at any length: git writes letters, digits, dots, dashes, underscores."""
+    upstream = Upstream.create(tmp_path / "repo")
+    random = Random(1)
+    alphabet = "ab..--__  ~+,@%()[]{}'\"!?/\\:;$&*<>|#\u00e9"
+    for _ in range(60):
+        subject = "".join(random.choices(alphabet, k=random.randrange(1, 90)))
+        upstream.commit({"f": subject}, f"{subject} x")
+    for most in ("64", "40", "24"):
+        options = ("--always", f"--filename-max-length={most}", "-60", "-o", str(tmp_path / most))
+        git_in(upstream.path, "format-patch", *options)
+        names = [path.name for path in (tmp_path / most).iterdir()]
+        assert len(names) == 60
+        assert [name for name in names if not (is_patch_name(name) and is_listed_name(name))] == []

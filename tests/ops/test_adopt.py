@@ -43,7 +43,7 @@ def _applies(project: Project) -> None:
     assert "unchanged" in project.run("refresh").ok().out
 
 
-def test_a_folder_in_natural_order(
+def test_a_folder_in_the_order_of_its_numbers(
     empty: Project, tmp_path: Path, patches: dict[str, bytes]
 ) -> None:
     folder = tmp_path / "raw"
@@ -73,6 +73,61 @@ def test_a_folder_in_the_order_asked_for(
     assert _series(empty) == ["z.patch", "m.patch", "a.patch"]
     wrong = empty.run("import", str(folder), "--order", "nobody.patch")
     assert (wrong.code, "nobody.patch: no such patch" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize("given", ["", ".patches"])
+def test_a_list_of_any_name_says_the_order(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes], given: str
+) -> None:
+    """Electron's is called `.patches`; by name, or by their numbers, these would not apply."""
+    folder = tmp_path / "chromium"
+    folder.mkdir()
+    listed = dict(zip(NAMES, ("0003-z.patch", "0002-m.patch", "0001-a.patch"), strict=True))
+    for name, new in listed.items():
+        (folder / new).write_bytes(patches[name])
+    (folder / ".patches").write_text("".join(f"{new}\n" for new in listed.values()))
+    (folder / "README.md").write_text("Patches:\n\n0001-a.patch\n\nare ours, in this order.\n")
+    empty.run("import", str(folder / given)).ok()
+    assert _series(empty) == list(listed.values())
+    assert _stored(empty) == [patches[name] for name in NAMES]
+    _applies(empty)
+
+
+def test_a_folder_that_gives_no_order_is_refused(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    """Some have no number, two the same one, or two files give an order."""
+    for names in (("b.patch", "a.patch"), ("01-b.patch", "1-a.patch"), ("1-b.patch", "a.patch")):
+        folder = tmp_path / names[0]
+        folder.mkdir()
+        for name in names:
+            (folder / name).write_bytes(patches["one.patch"])
+        ran = empty.run("import", str(folder))
+        assert (ran.code, "nothing says in which order" in ran.err) == (2, True)
+        for list_ in ("first.list", "second.list"):
+            (folder / list_).write_text("".join(f"{name}\n" for name in names))
+        ran = empty.run("import", str(folder))
+        assert (ran.code, f"{folder / 'first.list'}  goes by that one" in ran.err) == (2, True)
+
+
+def test_a_list_in_place_is_a_series(project: Project, upstream: Upstream) -> None:
+    patches = small_patches()
+    folder = "patches/demo"
+    project.component(
+        "demo",
+        upstream,
+        upstream.commit(STATES[0], "The base"),
+        patches=[{"series": f"{folder}/.patches"}],
+    )
+    listed = dict(zip(("one.patch", "two..patch", "c~3.patch"), patches.values(), strict=True))
+    project.write({f"{folder}/{name}": data for name, data in listed.items()})
+    project.write({f"{folder}/.patches": "".join(f"{name}\n" for name in listed)})
+    project.run("apply").ok()
+    (project.checkout("demo") / "more.txt").write_text("more\n")
+    git_in(project.checkout("demo"), "add", "more.txt")
+    project.run("refresh", "--new", "more").ok()
+    order = project.files()[f"{folder}/.patches"].decode().split()
+    assert order == ["one.patch", "two..patch", "c~3.patch", "more.patch"]
 
 
 def test_a_quilt_series(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:

@@ -52,8 +52,9 @@ def import_(
         OptionSpec(
             "--order",
             metavar="FILE",
-            help="A patch of the folder; give it once for each, in order. Default: by name, "
-            "numbers by their value.",
+            help="A patch of the folder; give it once for each, in order. Default: as a file in "
+            "the folder lists them (series, .patches), else by the numbers that their names begin "
+            "with.",
         ),
     ] = None,
     strip: Annotated[
@@ -76,8 +77,8 @@ def import_(
 ) -> ExitCode:
     """Adopt patches from elsewhere into a component's series.
 
-    They come from a folder, a quilt series, a Yocto recipe (.bb, .bbappend), an RPM spec, a
-    mailbox, a range of commits or a checkout.
+    They come from a folder, a quilt series or a list of another name (.patches), a Yocto recipe
+    (.bb, .bbappend), an RPM spec, a mailbox, a range of commits or a checkout.
 
     The patches are appended to the series, in their order, and are applied to the pinned base
     first: if one does not apply, nothing is written. Names that a series, recipe or spec gives are
