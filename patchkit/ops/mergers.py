@@ -5,7 +5,7 @@ variables:
 
 - PATCHKIT_BASE, PATCHKIT_UPSTREAM, PATCHKIT_PATCHED: files with what the patch was made for, what
   upstream has now, and the first with the patch
-- PATCHKIT_RESULT: the file to write; it holds the conflict, with diff3 markers
+- PATCHKIT_RESULT: the file to write; it holds the conflict, with zdiff3 markers
 - PATCHKIT_INPUT: a JSON file with all that is known, see `_input`
 
 Exit code 0 says that the result is there, 1 that the merger gives up; any other is a failure. The

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from patchkit.model.line_diff import Edit
-from patchkit.model.merging.regions import Doubt, ThreeWay
+from patchkit.model.merging.regions import Doubt, ThreeWay, common_ends
 from patchkit.model.merging.scopes import PYTHON
 from patchkit.model.syntax import definitions, kept, pieces_of, syntax_problem, unbound_names
 
@@ -174,12 +174,7 @@ def _difference(
     old: Sequence[bytes], new: Sequence[bytes]
 ) -> tuple[Counter[bytes], Counter[bytes]]:
     """The lines that are there more often, and less often, without their indentation."""
-    start, most = 0, min(len(old), len(new))
-    while start < most and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < most - start and old[-1 - end] == new[-1 - end]:
-        end += 1
+    start, end = common_ends(old, new)
     before, after = (
         Counter(line.strip() for line in each[start : len(each) - end]) for each in (old, new)
     )

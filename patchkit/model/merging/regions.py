@@ -82,7 +82,7 @@ def compare_three(
     """
     ours = diff_lines(base, upstream)
     theirs = diff_lines(base, patch) if patch_edits is None else patch_edits
-    # Invariant (diff3, as git's xdiff/xmerge.c has it with zdiff3 off): outside the regions the
+    # Invariant (diff3, as git's xdiff/xmerge.c has it): outside the regions the
     # three texts are equal line by line, so that each side's text is the base's with the edits of
     # its regions, and a region begins `grown` lines later in a side than in the base.
     groups = _group(ours, theirs)
@@ -217,7 +217,7 @@ class Labels(Struct, frozen=True):
 
 
 def conflict_text(three: ThreeWay, labels: Labels | None = None) -> bytes:
-    """The file with git's diff3 markers where it conflicts; everything else is merged.
+    """The file with git's zdiff3 markers where it conflicts; everything else is merged.
 
     Every place where git's three-way merge gives up is marked, whatever our rules would put there:
     a person who has to look at the file sees all of them alike.
@@ -229,15 +229,28 @@ def conflict_text(three: ThreeWay, labels: Labels | None = None) -> bytes:
 
 
 def _marked(region: Region, labels: Labels) -> tuple[bytes, ...]:
+    """The region between markers; the lines with which both sides begin and end stand outside."""
+    upstream, patch = region.upstream, region.patch
+    above, below = common_ends(upstream, patch)
     return (
+        *upstream[:above],
         b"<<<<<<< %s\n" % labels.upstream.encode("utf-8", "surrogateescape"),
-        *_ended(region.upstream),
+        *_ended(upstream[above : len(upstream) - below]),
         b"||||||| %s\n" % labels.base.encode("utf-8", "surrogateescape"),
         *_ended(region.base),
         b"=======\n",
-        *_ended(region.patch),
+        *_ended(patch[above : len(patch) - below]),
         b">>>>>>> %s\n" % labels.patch.encode("utf-8", "surrogateescape"),
+        *upstream[len(upstream) - below :],
     )
+
+
+def common_ends(one: Lines, other: Lines) -> tuple[int, int]:
+    """How many lines two texts have in common at the start, and behind those at the end."""
+    most = min(len(one), len(other))
+    start = next((n for n in range(most) if one[n] != other[n]), most)
+    end = next((n for n in range(most - start) if one[-1 - n] != other[-1 - n]), most - start)
+    return start, end
 
 
 def _ended(lines: tuple[bytes, ...]) -> tuple[bytes, ...]:

@@ -9,7 +9,7 @@ import pytest
 from patchkit.gitcmd.process import git_version
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.merge import merge_file
-from patchkit.model.merging.regions import compare_three
+from patchkit.model.merging.regions import Labels, compare_three, conflict_text
 from tests.support.repos import Upstream
 
 WORDS = ["alpha\n", "beta\n", "gamma\n", "delta\n", "\n", "    x = 1\n", "    return\n", "}\n"]
@@ -57,6 +57,38 @@ def test_law_as_git_merges(upstream: Upstream) -> None:
         merged = ours(*(texts[side][name].encode() for side in ("base", "upstream", "patch")))
         assert (merged is None) == (name.encode() in clashing), name
         assert merged is None or merged == merged_files[name], name
+
+
+def test_lines_that_both_sides_have_at_the_edges_of_a_conflict_are_no_part_of_it() -> None:
+    base = [b"a\n", b"b\n"]
+    upstream, patch = ([b"x\n", word, b"y\n", b"z"] for word in (b"one\n", b"two\n"))
+    text = conflict_text(compare_three(base, upstream, patch)).decode()
+    markers = "<<<<<<< upstream\none\n||||||| base\na\nb\n=======\ntwo\n>>>>>>> patch\n"
+    assert text == f"x\n{markers}y\nz"
+
+
+def test_law_markers_stand_where_git_s_zdiff3_puts_them(upstream: Upstream) -> None:
+    if git_version() < (2, 35):
+        pytest.skip("git merge-file --zdiff3")
+    chance = random.Random(3)
+    names = ("ours", "base", "theirs")
+    for number in range(24):
+        # lines of their own: git merge-file compares by another algorithm, which comes to the same
+        lines = [f"line {each}\n".encode() for each in range(9)]
+        at, kept = chance.randrange(9), [b"both %d\n" % each for each in range(chance.randrange(5))]
+        cut = chance.randint(0, len(kept))
+        ours, theirs = (
+            [*lines[:at], *kept[:cut], word, *kept[cut:], *lines[at + 2 :]]
+            for word in (b"ours\n", b"theirs\n")
+        )
+        folder = upstream.path / str(number)
+        folder.mkdir()
+        for name, text in zip(names, (ours, lines, theirs), strict=True):
+            (folder / name).write_bytes(b"".join(text))
+        labels = [word for name in names for word in ("-L", name)]
+        files = [str(folder / name) for name in names]
+        out = upstream.git("merge-file", "-p", "--zdiff3", *labels, *files, accept=(1,))
+        assert conflict_text(compare_three(lines, ours, theirs), Labels(*names)) == out
 
 
 @pytest.mark.skipif(git_version() < (2, 38), reason="git merge-tree --write-tree")
