@@ -2,13 +2,13 @@
 
 Errors: paths that no patch may touch. Warnings: damage that mail and editors do, and a header that
 does not tell a reader who, what and why. Style: another form than the one that patchkit writes,
-which `check --strict` raises to a warning. Corrupt files never come here, the parser refuses them.
+which only `check --strict` counts, as errors. Corrupt files never come here, the parser
+refuses them.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
@@ -46,7 +46,7 @@ class Severity(str, Enum):
 
     ERROR = "error"
     WARNING = "warning"
-    STYLE = "style"  # not in canonical form; a warning with --strict
+    STYLE = "style"  # not in canonical form; an error with --strict
     NOTE = "note"  # worth knowing, never a reason to fail
 
 
@@ -321,8 +321,3 @@ def _context(lines: Iterable[bytes]) -> int:
 
 def _line(file: PatchFile, offset: int) -> int:
     return file.data.count(b"\n", 0, offset) + 1
-
-
-def count_by_severity(findings: Iterable[Finding]) -> Counter[Severity]:
-    """How many findings of each severity."""
-    return Counter(finding.severity for finding in findings)

@@ -44,6 +44,7 @@ from patchkit.ops.check_report import (
     PatchCheck,
     PatchUse,
     find_shared,
+    taken_strictly,
 )
 from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack, patch_changes
@@ -376,7 +377,7 @@ class _Tools(Struct, frozen=True):
 
     store: Store
     progress: Progress
-    strict: bool  # warnings are findings
+    strict: bool  # warnings and style are errors
     locked: bool  # patches that the lock does not have yet are errors
     run: bool  # commands of `verify` run
     today: date | None  # on which reasons may be over; None: none is
@@ -475,7 +476,8 @@ def _check_stack(
         patches=patches,
         findings=findings,
     )
-    return replace(check, exit_code=_exit_code(check, strict=tools.strict))
+    check = taken_strictly(check) if tools.strict else check
+    return replace(check, exit_code=_exit_code(check))
 
 
 def _in_order(series: LoadedSeries, checks: Sequence[PatchCheck]) -> tuple[LoadedPatch, ...]:
@@ -669,12 +671,9 @@ def _lock_findings(
         )
 
 
-def _exit_code(check: ComponentCheck, *, strict: bool) -> ExitCode:
-    bad = {Severity.ERROR}
-    if strict:
-        bad |= {Severity.WARNING, Severity.STYLE}
+def _exit_code(check: ComponentCheck) -> ExitCode:
     fails = any(not _passes(patch.status) for patch in check.patches)
-    found = any(finding.severity in bad for finding in check.all_findings)
+    found = any(finding.severity is Severity.ERROR for finding in check.all_findings)
     return ExitCode.FINDING if fails or found else ExitCode.OK
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.explain.explanation import Origin, PatchExplanation
-from patchkit.model.lint import Finding
+from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
+from patchkit.model.text import counted
 
 # Shared patches: one that several components take must fit every pin that it is put on.
 
@@ -76,6 +78,10 @@ class PatchCheck(Struct, frozen=True):
         return self.outcome.status
 
 
+#: What reports count, worst first.
+_COUNTED = (Severity.ERROR, Severity.WARNING)
+
+
 class ComponentCheck(Struct, frozen=True):
     """One component of one manifest.
 
@@ -99,6 +105,31 @@ class ComponentCheck(Struct, frozen=True):
         """The component's findings and those of its patches."""
         return (*self.findings, *(f for patch in self.patches for f in patch.findings))
 
+    @property
+    def counted(self) -> tuple[Finding, ...]:
+        """Those that every report counts and shows: errors and warnings."""
+        return tuple(each for each in self.all_findings if each.severity in _COUNTED)
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """How many count, in words: "1 error", "2 warnings"; none for none."""
+        found = [each.severity for each in self.counted]
+        numbers = {severity: found.count(severity) for severity in _COUNTED}
+        return tuple(counted(number, each.value) for each, number in numbers.items() if number)
+
+
+def taken_strictly(check: ComponentCheck) -> ComponentCheck:
+    """The check with its warnings, and what is style, as errors."""
+    patches = (replace(each, findings=_as_errors(each.findings)) for each in check.patches)
+    return replace(check, findings=_as_errors(check.findings), patches=tuple(patches))
+
+
+def _as_errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(
+        each if each.severity is Severity.NOTE else replace(each, severity=Severity.ERROR)
+        for each in findings
+    )
+
 
 class BrokenManifest(Struct, frozen=True):
     """A manifest that could not be read, and all that is wrong with it."""
@@ -111,7 +142,7 @@ class BrokenManifest(Struct, frozen=True):
 class CheckReport(Struct, frozen=True):
     """Every component of every manifest, and the patches that several of them share.
 
-    `strict`: whether warnings and style count as findings.
+    `strict`: whether warnings and style were made errors.
     """
 
     strict: bool

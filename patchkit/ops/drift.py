@@ -273,13 +273,14 @@ def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
 
 def needs_attention(patch: PatchDrift) -> bool:
     """Whether the series must be touched to follow: not where a recipe regenerates the patch."""
+    return needs_work(patch) or patch.status in (Status.MERGED, Status.ABSORBED)
+
+
+def needs_work(patch: PatchDrift) -> bool:
+    """Whether a bump that keeps the patch leaves something to a person."""
     review = patch.forecast is not None and bool(patch.forecast.review)
-    return review or patch.status in (
-        Status.CONFLICTED,
-        Status.WAITING,
-        Status.MERGED,
-        Status.ABSORBED,
-    )
+    kept = patch.status is not Status.ABSORBED
+    return (review and kept) or patch.status in (Status.CONFLICTED, Status.WAITING)
 
 
 # Remember what a drift report saw, and reduce the next one to what changed.

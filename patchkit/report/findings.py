@@ -8,7 +8,7 @@ know these two.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -210,12 +210,12 @@ _PLACE = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d+)(?::\d+)?")
 RULES: Mapping[str, str] = {
     "does-not-apply": "A patch does not apply to its pin",
     "problem": "Something could not be examined",
-    "broken-upstream": "A patch does not fit the tracked branch any more",
-    "absorbed-upstream": "The tracked branch has the whole patch already",
-    "applies-perhaps-wrong": "A patch applies to the tracked branch, perhaps wrongly",
-    "hunks-absorbed-upstream": "The tracked branch has some hunks of a patch already",
+    "broken-upstream": "A patch does not fit upstream any more",
+    "absorbed-upstream": "Upstream has the whole patch already",
+    "applies-perhaps-wrong": "A patch applies upstream, perhaps wrongly",
+    "hunks-absorbed-upstream": "Upstream has some hunks of a patch already",
     "unseen": "Something that changes without a conflict could not be examined",
-    "new-site-upstream": "The tracked branch has new code of the kind that patches take care of",
+    "new-site-upstream": "Upstream has new code of the kind that patches take care of",
     "override-gone-upstream": "A function that another component replaces is gone upstream",
     "override-signature-upstream": "A function that another component replaces has other arguments",
     "override-body-upstream": "A function that another component replaces does something else",
@@ -245,29 +245,23 @@ _LEVELS = {Status.MERGED: Level.WARNING, Status.REGENERATED: Level.NOTE}
 
 
 def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
-    """Everything that a check found; style only where the check is strict."""
-    levels = {Severity.ERROR: Level.ERROR, Severity.WARNING: Level.WARNING}
-    if report.strict:
-        levels = {**levels, Severity.WARNING: Level.ERROR, Severity.STYLE: Level.ERROR}
+    """Everything that a check found and counts."""
     for broken in report.broken:
         fallback = paths.get(broken.manifest, "")
         yield from _of(broken.manifest, _problems(broken.manifest, broken.problems, fallback))
     for component in report.components:
         name = f"{component.manifest}: {component.name}"
-        found = _checked(component, levels, name, paths.get(component.manifest, ""))
+        found = _checked(component, name, paths.get(component.manifest, ""))
         yield from _of(name, found)
 
 
-def _checked(
-    component: ComponentCheck, levels: Mapping[Severity, Level], name: str, fallback: str
-) -> Iterator[Notice]:
+def _checked(component: ComponentCheck, name: str, fallback: str) -> Iterator[Notice]:
     yield from _problems(name, component.problems, fallback)
     for patch in component.patches:
         if patch.explanation is not None:
             yield _not_applying(component, patch, patch.explanation, fallback)
-    for finding in component.all_findings:
-        if finding.severity in levels:
-            yield _found(name, finding, levels[finding.severity], fallback)
+    for finding in component.counted:
+        yield _found(name, finding, fallback)
 
 
 def _of(name: str, notices: Iterable[Notice]) -> Iterator[Notice]:
@@ -275,7 +269,7 @@ def _of(name: str, notices: Iterable[Notice]) -> Iterator[Notice]:
 
 
 def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
-    """Every patch that the tracked branch broke, or made superfluous; what was silent last."""
+    """Every patch that upstream broke, or made superfluous; what was silent last."""
     for broken in report.broken:
         fallback = paths.get(broken.manifest, "")
         yield from _of(broken.manifest, _problems(broken.manifest, broken.problems, fallback))
@@ -294,11 +288,8 @@ def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
 def check_cases(report: CheckReport) -> Iterator[Case]:
     """One case for each patch; one for what could not be checked.
 
-    A case fails by what makes the check fail: with --strict by warnings and style, too.
+    A case fails by what makes the check fail.
     """
-    bad = {Severity.ERROR}
-    if report.strict:
-        bad |= {Severity.WARNING, Severity.STYLE}
     for broken in report.broken:
         yield _error_case(broken.manifest, "manifest", broken.problems)
     for component in report.components:
@@ -306,15 +297,15 @@ def check_cases(report: CheckReport) -> Iterator[Case]:
         if component.problems:
             yield _error_case(suite, "component", component.problems)
         for patch in component.patches:
-            yield _check_case(suite, patch, bad)
-        errors = [each for each in component.findings if each.severity in bad]
+            yield _check_case(suite, patch)
+        errors = _errors(component.findings)
         if errors:
             details = "\n".join(map(str, errors))
             yield Case(suite, "component", CaseVerdict.FAILED, str(errors[0]), details)
 
 
 def drift_cases(report: DriftReport) -> Iterator[Case]:
-    """One case for each patch: does it fit the tip of the tracked branch?"""
+    """One case for each patch: does it fit the tip of what was looked along?"""
     for broken in report.broken:
         yield _error_case(broken.manifest, "manifest", broken.problems)
     for component in report.components:
@@ -421,12 +412,12 @@ def _not_applying(
     return Notice(Level.ERROR, "does-not-apply", title, message, subject, path, line)
 
 
-def _found(name: str, finding: Finding, level: Level, fallback: str) -> Notice:
+def _found(name: str, finding: Finding, fallback: str) -> Notice:
     place = _PLACE.fullmatch(finding.where)
     path = place["path"] if place else _own_file(finding.where)
     hint = f"\n{finding.hint}" if finding.hint else ""
     return Notice(
-        level,
+        Level(finding.severity.value),
         finding.code,
         finding.what.partition("\n")[0],
         f"{name}: {finding.what}{hint}",
@@ -446,7 +437,11 @@ def _problems(name: str, problems: tuple[Problem, ...], fallback: str) -> Iterat
         yield Notice(Level.ERROR, "problem", title, message, f"{name}/{each}", path, line)
 
 
-def _check_case(suite: str, patch: PatchCheck, bad: Collection[Severity]) -> Case:
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [each for each in findings if each.severity is Severity.ERROR]
+
+
+def _check_case(suite: str, patch: PatchCheck) -> Case:
     match patch.status:
         case Status.CONFLICTED:
             details = "\n".join(
@@ -456,7 +451,7 @@ def _check_case(suite: str, patch: PatchCheck, bad: Collection[Severity]) -> Cas
             return Case(suite, patch.name, CaseVerdict.FAILED, "does not apply", details)
         case Status.SKIPPED:
             return Case(suite, patch.name, CaseVerdict.SKIPPED, "an earlier patch does not apply")
-    errors = [each for each in patch.findings if each.severity in bad]
+    errors = _errors(patch.findings)
     if errors:
         details = "\n".join(map(str, errors))
         return Case(suite, patch.name, CaseVerdict.FAILED, errors[0].what, details)

@@ -8,6 +8,7 @@ from datetime import date
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit import __version__
 from patchkit.drift.drift_report import Interval, Landed, PatchDrift, TrendPoint, forecast_words
@@ -16,7 +17,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import clean, counted
 from patchkit.ops.check_report import BrokenManifest, CheckReport, PatchCheck
 from patchkit.ops.ci import CiReport
-from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
+from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention, needs_work
 from patchkit.report.clashes import ClashView, clash_of
 from patchkit.report.findings import MOVED_WORDS, Notice
 from patchkit.templates.environments import digest_source, page_part, render_page
@@ -402,7 +403,6 @@ def _embedding_page(line: Sequence[Landed]) -> str:
     return link.removesuffix(line[0].commit) if link is not None else ""
 
 
-_FITS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
 # Neither fitting nor conflicting: what a bump would do about them.
 _BETWEEN = {
     "Carried by merging": Status.MERGED,
@@ -435,6 +435,11 @@ class ComponentView(Struct, frozen=True):
     def attention(self) -> int:
         """How many patches need a look."""
         return sum(patch.attention for patch in self.patches)
+
+    @property
+    def work(self) -> int:
+        """How many patches a bump leaves to a person."""
+        return sum(map(needs_work, self.drift.patches))
 
 
 class CheckView(Struct, frozen=True):
@@ -503,6 +508,7 @@ def _page(
 
 
 def _components(report: DriftReport) -> tuple[ComponentView, ...]:
+    ranked = (replace(e, patches=tuple(sorted(e.patches, key=_rank))) for e in report.components)
     return tuple(
         ComponentView(
             each,
@@ -511,8 +517,13 @@ def _components(report: DriftReport) -> tuple[ComponentView, ...]:
             tuple(map(_patch, each.patches)),
             trend_of(each.trend),
         )
-        for number, each in enumerate(report.components, 1)
+        for number, each in enumerate(ranked, 1)
     )
+
+
+def _rank(patch: PatchDrift) -> tuple[bool, int]:
+    """The place of a patch on the page: first those that need work, the worst state before all."""
+    return not needs_work(patch), -ORDER.index(look_of(patch.status))
 
 
 def _patch(drift: PatchDrift) -> PatchView:
@@ -544,15 +555,22 @@ def _verdict(
     """What there is to know, in sentences."""
     if check is not None:
         states = [patch.status for each in check.components for patch in each.patches]
-        yield _share(states.count(Status.CONFLICTED), len(states), "apply to the pins")
+        wrong, right = ("does not apply", "do not apply"), ("applies", "apply")
+        yield _share(states.count(Status.CONFLICTED), len(states), wrong, right, "to the pins")
     changed = [each for each in components if each.drift.since is not None]
     if changed or unchanged:
         total = len(changed) + unchanged
         yield f"{len(changed)} of {total} components changed since the last report."
     elif components:
         states = [patch.drift.status for each in components for patch in each.patches]
-        fine = sum(states.count(each) for each in _FITS)
-        yield _share(len(states) - fine, len(states), "fit the tracked branches")
+        refs = {each.drift.ref for each in components if each.drift.ref}
+        where = refs.pop() if len(refs) == 1 else "their upstreams"
+        work = sum(each.work for each in components)
+        if not work and not {*_BETWEEN.values()}.isdisjoint(states):
+            yield f"No patch needs work to fit {where}."
+        else:
+            wrong, right = ("needs work to fit", "need work to fit"), ("fits", "fit")
+            yield _share(work, len(states), wrong, right, where)
         for words, status in _BETWEEN.items():
             if status in states:
                 yield f"{words}: {states.count(status)}."
@@ -565,12 +583,13 @@ def _verdict(
         yield "There is nothing to look at."
 
 
-def _share(bad: int, total: int, what: str) -> str:
-    if total < 2:
-        return f"The patch does {'not ' * bad}{what}." if total else "There are no patches."
-    if not bad:
-        return f"All {total} patches {what}."
-    return f"{bad} of {total} patches {'does' if bad == 1 else 'do'} not {what}."
+def _share(bad: int, total: int, wrong: tuple[str, str], right: tuple[str, str], where: str) -> str:
+    """A sentence on how many patches it is wrong with; each verb for one patch, and for several."""
+    if not total:
+        return "There are no patches."
+    subject = f"{bad} of {total} patches" if bad else f"All {total} patches"
+    verb = (wrong if bad else right)[(bad or total) > 1]
+    return f"{subject if total > 1 else 'The patch'} {verb} {where}."
 
 
 def _data(components: Sequence[ComponentView]) -> dict[str, object]:

@@ -412,16 +412,16 @@ def check_words(review: ComponentReview) -> str:
     """What `patchkit check` says of the new pin, in a sentence."""
     check = review.check
     assert check is not None
-    found = len(check.all_findings) + len(check.problems)
-    applied = f"{counted(len(check.patches), 'patch', 'patches')}"
-    return f"check: {applied}, {counted(found, 'finding')}" if found else f"check: {applied}, ok"
+    problems = [counted(len(check.problems), "problem")] if check.problems else []
+    found = (*check.counts, *problems) or ("ok",)
+    return f"check: {', '.join((counted(len(check.patches), 'patch', 'patches'), *found))}"
 
 
 def _check(review: ComponentReview) -> Iterator[str]:
     check = review.check
     assert check is not None
     yield f"### {check_words(review).capitalize()}"
-    rows = [f"{each.severity.value}: {each.where}: {each.what}" for each in check.all_findings]
+    rows = [f"{each.severity.value}: {each.where}: {each.what}" for each in check.counted]
     rows += problem_rows(check.problems)
     if rows:
         yield ""

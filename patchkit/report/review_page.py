@@ -101,13 +101,18 @@ def review_page(review: BumpReview, written: str) -> str:
     )
     style = Markup(page_part("page.css") + page_part("review.css"))
     passed = report.exit_code is ExitCode.OK and not any(each.left for each in components)
+    states = _states(components)
+    # a page with something to review on it is not ticked off
+    first = next((each for each in DETAILED if each in states), Attention.UNCHANGED)
+    key, sign = _KEYS[first if passed else Attention.CONFLICTED]
     return render_page(
         "review.html.j2",
         title="patchkit bump",
         subject=report.subject,
         dry_run=report.dry_run,
-        passed=passed,
-        counts=tuple(_counts(components)),
+        key=key,
+        sign=sign,
+        counts=tuple(_counts(components, states)),
         components=components,
         untracked=report.untracked,
         notes=tuple(problem_rows(report.notes)),
@@ -133,9 +138,7 @@ def _component(review: ComponentReview, anchor: str, manifest: str) -> ReviewedC
     check = review.check
     findings: list[tuple[str, str]] = []
     if check is not None:
-        findings += [
-            (each.severity.value, f"{each.where}: {each.what}") for each in check.all_findings
-        ]
+        findings += [(each.severity.value, f"{each.where}: {each.what}") for each in check.counted]
         findings += [("error", row) for row in problem_rows(check.problems)]
     checked = check_words(review) if check is not None else ""
     left = tuple(_left(review, manifest))
@@ -207,14 +210,20 @@ def _diff(hunks: Sequence[Hunk]) -> Iterator[LineView]:
             yield LineView(kinds.get(line[:1], "same"), clean(shown(line)))
 
 
-def _counts(components: Sequence[ReviewedComponent]) -> Iterator[str]:
-    """How many patches there are of each kind, most urgent first."""
-    states = [
+def _states(components: Sequence[ReviewedComponent]) -> list[Attention | None]:
+    """What each patch asks of a reviewer."""
+    return [
         each.review.result.attention
         for component in components
         for group in component.groups
         for each in group.patches
     ]
+
+
+def _counts(
+    components: Sequence[ReviewedComponent], states: Sequence[Attention | None]
+) -> Iterator[str]:
+    """How many patches there are of each kind, most urgent first."""
     stays = all(each.review.report.result is RefreshResult.UNCHANGED for each in components)
     if not states and stays:
         yield "Nothing was moved, and no bump to this pin is recorded."

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -289,6 +289,36 @@ def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
     sarif = json.loads(project.run("ci", "--format", "sarif").out)
     assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["broken-upstream"]
     assert "patchkit check" in project.run("ci", "--format", "markdown").out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strict", [False, True])
+def test_each_form_counts_the_same(project: Project, upstream: Upstream, strict: bool) -> None:
+    """A file that is not listed, blanks at an end (a note), no Upstream-Status (style)."""
+    pin = upstream.commit({"a.py": "one\n"})
+    patch = make_patch({"a.py": "one\n"}, {"a.py": "1  \n"}, subject="Count", body="So.")
+    project.component("demo", upstream, pin, {"count.patch": patch})
+    project.write({"patches/demo/left.patch": b"not listed"})
+    options = ("check", *(["--strict"] if strict else []))
+
+    def run(form: str) -> str:
+        return project.run(*options, "--format", form).out
+
+    (component,) = json.loads(run("json"))["components"]
+    listed = [component["findings"], *(each["findings"] for each in component["patches"])]
+    severities = [each["severity"] for each in chain.from_iterable(listed)]
+    assert {"note", "error" if strict else "style"} <= {*severities}
+    level = "error" if strict else "warning"
+    count = severities.count(level)
+    assert count == (2 if strict else 1)
+    assert f"1 patch applies, {count} {level}" in project.run(*options).out
+    results = json.loads(run("sarif"))["runs"][0]["results"]
+    assert [each["level"] for each in results] == [level] * count
+    assert run("github").count(f"::{level} ") == count
+    assert sum(line.startswith("- ") for line in run("markdown").splitlines()) == count
+    assert run("html").count('<span class="level ') == count
+    junit = ElementTree.fromstring(run("junit"))
+    assert int(junit.get("failures", "")) == (count if strict else 0)
 
 
 def test_a_strict_check_that_fails_has_a_case_that_fails(

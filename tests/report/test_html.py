@@ -227,16 +227,16 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     upstream.commit({"a.py": "one\n<b>zwei</b>\nthree\n"}, "Rework </script> (#7)")
 
     drift = _Page(project.run("drift", "--format", "html").out)
-    assert "The patch does not fit the tracked branches." in drift.text
+    assert "The patch needs work to fit main." in drift.text
     assert "<b>zwei</b>" in drift.text
     assert drift.data["components"]["component-1"]["runs"] == [[[0, 1], [1, 7, ["a.py"]]]]
     checked = project.run("check", "--format", "html", "--output", "out/check.html").ok()
     assert "wrote out/check.html" in checked.err
     page = _Page((project.root / "out" / "check.html").read_text(encoding="utf-8"))
-    assert "The patch does apply to the pins." in page.text
+    assert "The patch applies to the pins." in page.text
     both = _Page(project.run("ci", "--format", "html").out)
-    assert "The patch does apply to the pins." in both.text
-    assert "The patch does not fit the tracked branches." in both.text
+    assert "The patch applies to the pins." in both.text
+    assert "The patch needs work to fit main." in both.text
     for each in (drift, page, both):
         levels = [int(tag[1]) for tag, _ in each.elements if re.fullmatch("h[1-6]", tag)]
         assert levels[0] == 1
@@ -283,6 +283,36 @@ def test_without_its_line_a_timeline_knows_the_commits_that_changed_something() 
     exact, guessed = timeline_of(whole).months, timeline_of(replace(whole, line=())).months
     assert [month.label for month in guessed] == ["Dec 2025", "~Jan 2026", "~Feb", "~Mar"]
     assert all(abs(a.at - b.at) <= 1 for a, b in zip(exact, guessed, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("states", "headline", "order"),
+    [
+        ("aaux", "1 of 4 patches needs work to fit main. Upstream already: 2.", "3012"),
+        ("uxax", "2 of 4 patches need work to fit main. Upstream already: 1.", "1320"),
+        ("ua", "No patch needs work to fit main. Upstream already: 1.", "10"),
+        ("us", "All 2 patches fit main.", "10"),
+        ("x", "The patch needs work to fit main.", "0"),
+    ],
+)
+def test_the_headline_counts_work_and_the_worst_patch_stands_first(
+    states: str, headline: str, order: str
+) -> None:
+    component = component_drift({f"{at}.patch": f"u{state}" for at, state in enumerate(states)})
+    page = _Page(drift_page(drift_report(component), (), ""))
+    text = re.sub(r"\s+", " ", page.text)
+    assert f" {headline} made-up" in text.replace(" demo made-up", " made-up")
+    table = text.partition("Patches at the tip")[2]
+    places = {table.index(f"{at}.patch"): at for at in order}
+    assert "".join(places[at] for at in sorted(places)) == order
+
+
+def test_components_on_other_branches_fit_their_upstreams() -> None:
+    one = component_drift({"a.patch": "ux"})
+    report = drift_report(one, replace(one, ref="v2.0"))
+    page = _Page(drift_page(report, (), ""))
+    assert "2 of 2 patches need work to fit their upstreams." in page.text
+    assert re.sub(r"\s+", " ", page.text).count("✗ 1 of 1 needs work") == 2
 
 
 def test_a_page_of_nothing_says_so() -> None:

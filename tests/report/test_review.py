@@ -79,6 +79,36 @@ def test_a_page_has_all_that_a_reviewer_needs(bumping: tuple[Project, str, str])
     assert str(project.root) not in text
     opened = [names.get("id") for tag, names in page.tags if tag == "details" and "open" in names]
     assert len(opened) == 1, "of the rest nobody need read a line"
+    assert page.text.index("Old patch") < page.text.index("Upstream in"), "the patch comes first"
+    assert "✓ Bump" not in " ".join(page.text.split()), "one is to be read"
+
+
+@pytest.mark.slow
+def test_a_page_ticks_off_only_what_nobody_has_to_read(bumping: tuple[Project, str, str]) -> None:
+    project, new, broken = bumping
+    project.run("drop", "merged").ok()
+    project.run("bump", "demo", "--to", new, "--review", "plain.html").ok()
+    assert "<title>✓ Bump demo" in (project.root / "plain.html").read_text()
+    project.run("undo").ok()
+    project.run("undo").ok()
+    assert project.run("bump", "demo", "--to", broken).code == 3
+    (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
+    project.run("continue", "--review", "by-hand.html").ok()
+    assert "<title>✎ Bump demo" in (project.root / "by-hand.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_page_counts_what_check_counts(bumping: tuple[Project, str, str]) -> None:
+    """That a message gives no reason counts, that it has no Upstream-Status does not."""
+    project, new, _ = bumping
+    project.write({"patches/demo/left.patch": b"not listed"})
+    project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
+    page = _Page((project.root / "page.html").read_text())
+    told = re.search(r"Check: 2 patches, (.*)", page.text)
+    assert told is not None
+    assert f"2 patches apply, {told[1]}" in project.run("check").ok().out
+    levels = [names["class"] for _, names in page.tags if "level" in (names.get("class") or "")]
+    assert (told[1], len(levels)) == (f"{len(levels)} warnings", len(levels))
 
 
 @pytest.mark.slow

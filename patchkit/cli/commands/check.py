@@ -14,7 +14,7 @@ from patchkit.cli.session import Session, in_ci
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
-from patchkit.model.lint import Severity, count_by_severity
+from patchkit.model.lint import Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.model.text import counted
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
 StrictOption = Annotated[
-    bool, OptionSpec("--strict", help="Let warnings and style warnings fail the check.")
+    bool, OptionSpec("--strict", help="Count warnings, and what is style, as errors.")
 ]
 RunOption = Annotated[
     bool,
@@ -80,7 +80,7 @@ def check(
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
-    shown = checks_shown(session, chosen, strict=strict, shown=asked.form is Format.TEXT)
+    shown = checks_shown(session, chosen, shown=asked.form is Format.TEXT)
     with shown as known, session.progress() as progress:
         report = check_manifests(
             chosen,
@@ -102,7 +102,6 @@ def checks_shown(
     session: Session,
     chosen: Sequence[tuple[Manifest, Sequence[Component]]],
     *,
-    strict: bool,
     shown: bool,
 ) -> AbstractContextManager[Answers[ComponentCheck]]:
     """Prints a row for each component as soon as it is checked."""
@@ -110,7 +109,7 @@ def checks_shown(
     like = (word("conflicted"), max(names, key=len, default=""), "")
 
     def show(terminal: Terminal, check: ComponentCheck) -> None:
-        status, name, what = _row(check, strict=strict)
+        status, name, what = _row(check)
         terminal.row((status, f"{check.manifest}: {name}", what), like)
 
     return session.answers(names, show, shown=shown, at_end=True)
@@ -137,7 +136,7 @@ def print_check(
     if not brief:
         for name, components in () if shown else _by_manifest(report.components):
             terminal.product(Painted(name, Paint.STRONG))
-            terminal.table([_row(each, strict=report.strict) for each in components], indent=2)
+            terminal.table(list(map(_row, components)), indent=2)
         _print_failures(terminal, report)
         _print_findings(terminal, report)
         _print_shared(terminal, report.shared)
@@ -160,7 +159,7 @@ def _by_manifest(
     return list(groups.items())
 
 
-def _row(check: ComponentCheck, *, strict: bool) -> tuple[Line, Line, Line]:
+def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
     if check.problems:
         return word("failed"), check.name, "could not be checked, see below"
     failed = [patch for patch in check.patches if patch.status is Status.CONFLICTED]
@@ -168,10 +167,6 @@ def _row(check: ComponentCheck, *, strict: bool) -> tuple[Line, Line, Line]:
         skipped = sum(patch.status is Status.SKIPPED for patch in check.patches)
         rest = f", {counted(skipped, 'patch', 'patches')} after it not tried" if skipped else ""
         return word("conflicted"), check.name, f"{failed[0].name} does not apply{rest}"
-    found = count_by_severity(check.all_findings)
-    errors, warnings = found[Severity.ERROR], found[Severity.WARNING]
-    if strict:
-        warnings += found[Severity.STYLE]
     applying = counted(len(check.patches), "patch applies", "patches apply")
     left = sum(finding.code == "verify-not-run" for finding in check.findings)
     differs = any(finding.code == "lock" for finding in check.findings)
@@ -179,11 +174,11 @@ def _row(check: ComponentCheck, *, strict: bool) -> tuple[Line, Line, Line]:
         *(["the lock differs"] if differs else []),
         applying if check.patches else "no patches",
         *_shifts(check.patches),
-        *([counted(errors, "error", "errors")] if errors else []),
-        *([counted(warnings, "warning", "warnings")] if warnings else []),
+        *check.counts,
         *([f"{counted(left, 'command', 'commands')} not run"] if left else []),
     ]
-    status = "error" if errors else "warning" if warnings else "ok"
+    severities = [each.severity for each in check.counted]
+    status = min(severities, key=list(Severity).index, default="ok")
     return word(status), check.name, ", ".join(notes)
 
 
@@ -216,17 +211,14 @@ def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCh
 
 
 def _print_findings(terminal: Terminal, report: CheckReport) -> None:
-    shown = {Severity.ERROR: "error", Severity.WARNING: "warning"}
-    if report.strict:
-        shown[Severity.STYLE] = "warning"
     for component in report.components:
-        chosen = [each for each in component.all_findings if each.severity in shown]
+        chosen = component.counted
         if chosen:
             terminal.product()
             terminal.product(Painted(f"{component.manifest}: {component.name}", Paint.STRONG))
         origins = {each.where: each.origin for each in component.patches if each.origin is not None}
         for group in _of_one_cause(chosen, origins):
-            status = shown[group[0].severity]
+            status = group[0].severity
             of = [origins[each.where] for each in group if each.code == _ANOTHER_BASE]
             if len(of) > 1:
                 _print_origins(terminal, [each.where for each in group], of, status)
@@ -253,7 +245,7 @@ def _of_one_cause(
 
 
 def _print_origins(
-    terminal: Terminal, places: Sequence[str], origins: Sequence[Origin], status: str
+    terminal: Terminal, places: Sequence[str], origins: Sequence[Origin], status: Severity
 ) -> None:
     """Several patches that were made for one other base, in one message."""
     first = origins[0]
@@ -270,7 +262,7 @@ def _print_origins(
 
 
 def _print_findings_of_one_cause(
-    terminal: Terminal, findings: Sequence[Finding], status: str
+    terminal: Terminal, findings: Sequence[Finding], status: Severity
 ) -> None:
     first = findings[0]
     if len(findings) == 1:

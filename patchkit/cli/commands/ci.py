@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 StrictOption = Annotated[
-    bool, OptionSpec("--strict", help="Let warnings and style warnings fail the check.")
+    bool, OptionSpec("--strict", help="Count warnings, and what is style, as errors.")
 ]
 AllowDriftOption = Annotated[
     bool,
@@ -80,7 +80,7 @@ def ci(
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
-    shown = checks_shown(session, chosen, strict=strict, shown=asked.form is Format.TEXT)
+    shown = checks_shown(session, chosen, shown=asked.form is Format.TEXT)
     drifts: Answers[ComponentDrift] | None = None
     with shown as known, ExitStack() as stack, session.progress() as progress:
 
