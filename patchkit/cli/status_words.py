@@ -26,6 +26,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "left out": ("-", Paint.NOTICE),
     "waiting": ("!", Paint.NOTICE),
     "undone": ("✓", Paint.GOOD),
+    "redone": ("✓", Paint.GOOD),
     # a checkout
     "missing": ("·", Paint.FAINT),
     "unpatched": ("·", Paint.FAINT),

@@ -200,8 +200,9 @@ def reading(repository: Repository) -> Iterator[ObjectReader]:
         yield reader
 
 
-def write_objects(repository: Repository, objects: Iterable[GitObject]) -> None:
-    """Write all objects as one pack; harmless where some are there already.
+def write_objects(repository: Repository, objects: Iterable[GitObject], *, name: str = "") -> None:
+    """Write all objects as one pack, called after its contents, or as given; harmless where some
+    are there already.
 
     On disk: one pack and its index below objects/pack, the index last, so both or neither count.
     """
@@ -212,7 +213,7 @@ def write_objects(repository: Repository, objects: Iterable[GitObject]) -> None:
     folder = repository.git_dir / "objects" / "pack"
     folder.mkdir(parents=True, exist_ok=True)
     for ending, data in ((".pack", pack.data), (".idx", pack.index)):
-        _put_file(folder / f"pack-{pack.name}{ending}", data)
+        _put_file(folder / f"pack-{name or pack.name}{ending}", data)
 
 
 def _put_file(path: Path, data: bytes) -> None:

@@ -50,7 +50,7 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
 from patchkit.ops.resume import CannotGoOnError, still_waits, waits
-from patchkit.ops.undo import StackPlace, Undo, last_undo, report_text
+from patchkit.ops.undo import report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
@@ -68,6 +68,7 @@ from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
+from patchkit.workspace.operations import Operation, Place, readable_operations
 from patchkit.workspace.recover import recover
 from patchkit.workspace.save import rows_beyond
 from patchkit.workspace.state import Held
@@ -192,15 +193,18 @@ class _Refreshing:
         What is recorded for `undo` says from which stack to which one; no other is believed.
         """
         snapshot, when = found.snapshot, self._options.when
-        undo = None if self._options.dry_run else last_undo(found.checkout)
-        if undo is None or undo.bump or undo.edits or undo.after in (None, undo.before):
+        last = next(readable_operations(found.checkout), None)
+        if self._options.dry_run or last is None or last.bump or last.edits or not last.files:
             return found
-        if undo.before != (snapshot.base, snapshot.head) or snapshot.head != snapshot.applied:
+        before, after = last.before, last.after
+        if before is None or after is None or before.stack == after.stack:
+            return found
+        if before.stack != (snapshot.base, snapshot.head) or snapshot.head != snapshot.applied:
             return found
         source = self._store.repository(found.project.component)
         with reading(source) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
-        if not stack.clean or undo.after != (stack.base.commit, stack.commit):
+        if not stack.clean or after.stack != (stack.base.commit, stack.commit):
             return found
         follow(BranchMove(found.checkout, snapshot, stack, source=source), when=when)
         return replace(found, snapshot=inspect(found.checkout))
@@ -257,33 +261,33 @@ class _Refreshing:
         planned = self._planned(found, made.draft, made.report, None)
         if planned.report.result is RefreshResult.REGENERATED:
             what = "refresh: recipes were run again"
-            undo = Undo(planned.report.name, {}, bump=False, what=what)
-            return replace(planned, undo=(found.checkout, undo))
+            operation = Operation(planned.report.name, what)
+            return replace(planned, operation=(found.checkout, operation))
         if planned.report.result is not RefreshResult.CARRIED:
             return planned
         before, move = None, None
         if found.snapshot.state is not CheckoutState.ABSENT:
             before, move = self._arrival(found, made)
-        undo = Undo(
-            planned.report.name, {}, before, bump=made.resumed is not None, what=self._onto(found)
-        )
-        planned = replace(planned, move=move, undo=(found.checkout, undo))
+        name, bump = planned.report.name, made.resumed is not None
+        operation = Operation(name, self._onto(found), before=before, bump=bump)
+        planned = replace(planned, move=move, operation=(found.checkout, operation))
         planned = _with_files(planned, made.resolutions, self._manifest.root)
         if self._bump is None:
             return planned
-        undo = replace(undo, report=report_text(bumped(self._bump, planned.report)))
-        return replace(planned, undo=(found.checkout, undo))
+        operation = replace(operation, report=report_text(bumped(self._bump, planned.report)))
+        return replace(planned, operation=(found.checkout, operation))
 
-    def _arrival(self, found: RefreshInput, made: Carried) -> tuple[StackPlace | None, BranchMove]:
+    def _arrival(self, found: RefreshInput, made: Carried) -> tuple[Place | None, BranchMove]:
         """Where the checkout was before, and its move to the stack that was carried."""
         assert made.draft is not None and made.draft.plan is not None
         snapshot, resumed = found.snapshot, made.resumed
         assert snapshot.base is not None and snapshot.head is not None
-        before = resumed.halt.before if resumed is not None else (snapshot.base, snapshot.head)
+        stood = resumed.halt.before if resumed is not None else (snapshot.base, snapshot.head)
         held = resumed.work.held if resumed is not None else Held(snapshot.head)
         source = self._store.repository(found.project.component)
         stack = made.draft.plan.stack
-        return before, BranchMove(found.checkout, snapshot, stack, source=source, held=held)
+        move = BranchMove(found.checkout, snapshot, stack, source=source, held=held)
+        return Place(*stood), move
 
     def _onto(self, found: RefreshInput) -> str:
         """What carried the patches to the new pin, for a person."""
@@ -385,7 +389,7 @@ class _Refreshing:
             kept = stack if draft.dropped else None
             move = BranchMove(found.checkout, found.snapshot, after, kept)
             move = replace(move, source=source, held=Held(stack.commit)) if moves else move
-            before = (stack.base.commit, stack.commit)
+            before = Place(stack.base.commit, stack.commit)
         report = replace(
             blank,
             result=RefreshResult.REFRESHED,
@@ -397,8 +401,8 @@ class _Refreshing:
         planned = self._planned(found, draft, report, move)
         if planned.report.result is not RefreshResult.REFRESHED:
             return planned
-        undo = Undo(blank.name, {}, before, bump=False, what=f"{edit.verb}: {draft.detail}")
-        return replace(planned, undo=(found.checkout, undo))
+        operation = Operation(blank.name, f"{edit.verb}: {draft.detail}", before=before)
+        return replace(planned, operation=(found.checkout, operation))
 
     def _files_edited(
         self,
@@ -432,8 +436,8 @@ class _Refreshing:
             return planned
         if not planned.writes:
             return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
-        undo = Undo(blank.name, {}, bump=False, what=f"{edit.verb}: {draft.detail}")
-        return replace(planned, undo=(found.checkout, undo))
+        operation = Operation(blank.name, f"{edit.verb}: {draft.detail}")
+        return replace(planned, operation=(found.checkout, operation))
 
     def _plain(
         self, verdict: RefreshResult, found: RefreshInput, stack: Stack, blank: RefreshedComponent
@@ -459,21 +463,19 @@ class _Refreshing:
         planned = self._planned(found, draft, report, move)
         if planned.report.result is not RefreshResult.REFRESHED or self._options.dry_run:
             return planned
-        return replace(planned, undo=(found.checkout, self._undo_of(found, report)))
+        return replace(planned, operation=(found.checkout, self._taken_up(found, report)))
 
-    def _undo_of(self, found: RefreshInput, report: RefreshedComponent) -> Undo:
-        """How to take back a refresh: what it took up are edits of the checkout again."""
+    def _taken_up(self, found: RefreshInput, report: RefreshedComponent) -> Operation:
+        """A refresh for the history: undone, what it took up are edits of the checkout again."""
         request, snapshot = self._options.request, found.snapshot
         base, applied = CommitId(str(snapshot.base)), CommitId(str(snapshot.applied))
-        return Undo(
+        index = rows_beyond(found.checkout, applied) if snapshot.edited else {}
+        return Operation(
             report.name,
-            {},
-            (base, applied),
-            bump=False,
-            what=f"new: {request.new}" if request.everything else "refresh",
+            f"new: {request.new}" if request.everything else "refresh",
+            before=Place(base, applied, index=index),
             edits=True,
             head=CommitId(str(snapshot.head)) if snapshot.head != applied else CommitId(""),
-            index=rows_beyond(found.checkout, applied) if snapshot.edited else {},
         )
 
     def _planned(

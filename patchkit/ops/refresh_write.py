@@ -7,6 +7,7 @@ disk.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -16,14 +17,15 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import PatchkitError, Problem, expected
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import TreeId
 from patchkit.ops.refresh_report import RefreshedComponent
 from patchkit.ops.resume import NewConflict, stop_at
-from patchkit.ops.undo import Undo, drop_unmade, locks_made_of, made_of, push_undo
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, require_held, settle
+from patchkit.workspace.operations import Operation, Place, files_made, locks_made, recorded
 from patchkit.workspace.save import save_commit
 from patchkit.workspace.state import Held
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
@@ -52,8 +54,8 @@ class PlannedRefresh(Struct, frozen=True):
     """A component's refresh, planned: its report, and what is still to be done.
 
     `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
-    `seen` are the files that this was planned from. `stop` is a conflict for the checkout; `undo`
-    is how the change is undone, but for its files, and the checkout that keeps that.
+    `seen` are the files that this was planned from. `stop` is a conflict for the checkout;
+    `operation` is what the history gets, but for its files, and where the checkout goes.
     """
 
     report: RefreshedComponent
@@ -62,7 +64,7 @@ class PlannedRefresh(Struct, frozen=True):
     move: BranchMove | None = None  # of the checkout's branch; None where it stays
     seen: Mapping[Path, bytes | None] = field(default_factory=dict)
     stop: NewConflict | None = None
-    undo: tuple[Checkout, Undo] | None = None
+    operation: tuple[Checkout, Operation] | None = None
 
 
 def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> list[PlannedRefresh]:
@@ -82,17 +84,15 @@ def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> li
     for path, components in locks.items():
         seen[path] = path.read_bytes() if path.exists() else None
         writes[path] = lock_bytes(merge_lock(load_lock(path), components))
-    try:
+    with ExitStack() as history:
         for each in planned:
             _require_unchanged(each)
-            _keep_for_undo(root, each, writes)
+            if each.operation is not None:
+                checkout, operation = each.operation
+                made = _with_changes(root, each, operation, writes)
+                history.enter_context(recorded(checkout, root, made))
         if writes:
             write_set(root, writes, seen)
-    except BaseException:
-        for each in planned:
-            if each.undo is not None:
-                drop_unmade(each.undo[0], root)
-        raise
     return [_moved(each, when) for each in planned]
 
 
@@ -110,22 +110,25 @@ def _require_unchanged(planned: PlannedRefresh) -> None:
         require_free(move.checkout, move.place, move.held)
 
 
-def _keep_for_undo(
-    root: Path, planned: PlannedRefresh, writes: Mapping[Path, bytes | None]
-) -> None:
-    if planned.undo is None:
-        return
-    checkout, undo = planned.undo
-    move = planned.move
-    after = (move.stack.base.commit, move.stack.commit) if move is not None else None
-    undo = replace(
-        undo,
-        files=made_of(root, {path: writes[path] for path in planned.writes}),
-        locks=locks_made_of(root, planned.locks),
-        before=undo.before if after else None,
+def _with_changes(
+    root: Path,
+    planned: PlannedRefresh,
+    operation: Operation,
+    writes: Mapping[Path, bytes | None],
+) -> Operation:
+    before, after, move = operation.before, None, planned.move
+    if move is not None and before is not None:
+        # edits that become patches leave the files as they are
+        files = move.stack.tree if operation.edits else TreeId("")
+        before = replace(before, files=files)
+        after = Place(move.stack.base.commit, move.stack.commit, files)
+    return replace(
+        operation,
+        files=files_made(root, {path: writes[path] for path in planned.writes}),
+        locks=locks_made(root, planned.locks),
+        before=before if after else None,
         after=after,
     )
-    push_undo(checkout, root, undo)
 
 
 def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:

@@ -41,14 +41,11 @@ from patchkit.ops.refresh_report import Halted, NamedPin
 from patchkit.ops.undo import (
     BackReport,
     CannotUndoError,
-    Undo,
     UndoableChange,
-    give_files_back,
     keep_commit,
-    last_undo,
     nothing_done,
-    pop_undo,
-    push_undo,
+    old_files,
+    put_files_back,
     recorded_changes,
     stack_place,
     undo_change,
@@ -69,6 +66,7 @@ from patchkit.workspace import (
 from patchkit.workspace.changes import absent_objects
 from patchkit.workspace.checkout import BRANCH
 from patchkit.workspace.enter import bring_objects
+from patchkit.workspace.operations import Operation, Place, forget, readable_operations, record
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import save_commit
 from patchkit.workspace.state import BUMP, Held
@@ -458,7 +456,11 @@ def undoable_changes(
         steps += _steps_back(component, checkout)
         records += recorded_changes(component, checkout, manifest.root)
     records.sort(key=lambda each: -each[0])
-    changes = (*steps, *(change for _, change in records))
+    undone: list[UndoableChange] = []
+    for component in components:
+        checkout = checkout_of(workspace, manifest, component)
+        undone += [c for _, c in recorded_changes(component, checkout, manifest.root, undone=True)]
+    changes = (*steps, *(change for _, change in records), *undone)
     return BackReport(manifest.name, ", ".join(each.name for each in components), changes=changes)
 
 
@@ -474,10 +476,12 @@ def _steps_back(component: Component, checkout: Checkout) -> Iterator[UndoableCh
         halt = read_halt(checkout, halt.previous) if halt.previous is not None else None
 
 
-def nothing_to_go_on_from(manifest: Manifest, *, undoing: bool = False) -> PatchkitError:
-    """No component of the manifest has a bump that waits, or (`undoing`) one to take back."""
+def nothing_to_go_on_from(
+    manifest: Manifest, *, undoing: bool = False, redo: bool = False
+) -> PatchkitError:
+    """No component has a bump that waits, or (`undoing`) anything to take back or to redo."""
     if undoing:
-        return CannotUndoError(nothing_done(manifest.name))
+        return CannotUndoError(nothing_done(manifest.name, redo=redo))
     return CannotGoOnError(nothing_waits(manifest))
 
 
@@ -489,9 +493,8 @@ def abort_bump(manifest: Manifest, component: Component, workspace: Path, when: 
     """
     report = _abandon(manifest, component, workspace, when)
     checkout = checkout_of(workspace, manifest, component)
-    undo = Undo(component.name, {}, bump=False, what="abort", final=True)
     with locked(checkout):
-        push_undo(checkout, manifest.root, undo)
+        record(checkout, manifest.root, Operation(component.name, "abort", final=True))
     return report
 
 
@@ -499,21 +502,25 @@ def _abandon(manifest: Manifest, component: Component, workspace: Path, when: in
     checkout = checkout_of(workspace, manifest, component)
     halt = find_halt(checkout, manifest, component)
     with locked(checkout):
-        undo = last_undo(checkout)
+        before, last = Place(*halt.before), next(readable_operations(checkout), None)
         report = BackReport(manifest.name, component.name)
-        written = undo is not None and undo.bump and undo.before == halt.before
-        if undo is not None and written and undo.is_done(manifest.root):
-            report = give_files_back(undo, manifest.root, report)
+        written = last is not None and last.bump and last.before == before
+        if last is not None and written and last.is_done(manifest.root):
+            writes = old_files(last, manifest.root)
+            report = put_files_back(last, manifest.root, writes, report)
         resolved = _keep_resolved(checkout, waiting_of(halt), when)
-        place = stack_place(checkout, halt.before)
+        place = stack_place(checkout, before)
         report = _leave(checkout, halt, place, None, when=when, report=report)
-        if undo is not None and written and undo.is_undone(manifest.root):
-            pop_undo(checkout)
+        if last is not None and written and last.is_undone(manifest.root):
+            forget(checkout, last)
         return replace(report, resolved=resolved)
 
 
-def undo_bump(manifest: Manifest, component: Component, workspace: Path, when: int) -> BackReport:
-    """Take back the last step: a `continue` or `skip` of a bump that waits, else the last change.
+def undo_bump(
+    manifest: Manifest, component: Component, workspace: Path, when: int, *, redo: bool = False
+) -> BackReport:
+    """Take back the last step: a `continue` or `skip` of a bump that waits, else the last
+    operation. With `redo` bring back what was undone last.
 
     CannotUndoError if there is none, or what it wrote was changed since.
     """
@@ -521,7 +528,10 @@ def undo_bump(manifest: Manifest, component: Component, workspace: Path, when: i
     try:
         halt = find_halt(checkout, manifest, component)
     except CannotGoOnError:
-        return undo_change(manifest, component, checkout, when)
+        return undo_change(manifest, component, checkout, when, redo=redo)
+    if redo:
+        hint = f"patchkit continue {manifest.options(component.name)}, or skip, or abort"
+        raise CannotUndoError(Problem("a bump is in progress", component.name, hint))
     if halt.previous is None or halt.left is None:
         return _abandon(manifest, component, workspace, when)
     with locked(checkout):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
-from patchkit.gitcmd.repository import RefChange, Repository
+from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import diff_trees
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.diff_parse import split_lines
@@ -34,12 +34,13 @@ from patchkit.model.objects import (
     make_object,
 )
 from patchkit.model.tree import ObstructedError, Tree, TreeChange
-from patchkit.ops.undo import Undo, holds, pop_undo, push_undo
+from patchkit.ops.undo import drop_refs, holds
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
 from patchkit.workspace.changes import obstacles, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import MoveTarget, move_checkout
-from patchkit.workspace.recover import abandon, has_leftovers, recover
+from patchkit.workspace.operations import Operation, Place, recorded
+from patchkit.workspace.recover import abandon, recover
 from patchkit.workspace.save import read_worktree, rows_beyond, staged_id
 from patchkit.workspace.state import Held
 
@@ -337,24 +338,15 @@ def _restored(
     added = _added(repository, base, index, rows)
     place = (CommitId(str(snapshot.base)), CommitId(head))
     target = MoveTarget(*place, worktree=tree, index=rows | added)
-    undo = Undo(
+    operation = Operation(
         saved.component,
-        {},
-        place,
-        place,
-        bump=False,
-        what=f"saved restore: {saved.id}",
-        worktree=(worktree, tree),
-        index=added,
+        f"saved restore: {saved.id}",
+        before=Place(*place, worktree, dict.fromkeys(added, ())),
+        after=Place(*place, tree, added),
     )
     # first, as nothing else has what the edited files held: a kill may follow at any moment
-    push_undo(checkout, manifest.root, undo)
-    try:
+    with recorded(checkout, manifest.root, operation):
         moved = move_checkout(checkout, snapshot, target, held, when=when)
-    except BaseException:
-        if not has_leftovers(checkout):  # else the next run finishes the move
-            pop_undo(checkout)
-        raise
     paths = tuple(each.path for each in replaced)
     return replace(report, restored=paths, also_saved=moved.saved)
 
@@ -476,17 +468,8 @@ def drop_saved(
         own = [each for each in found if each.component == name]
         refs = {each.ref: each.commit for each in own}
         what = f"saved drop: {', '.join(each.id for each in own)}"
-        with locked(checkout):
-            push_undo(checkout, manifest.root, Undo(name, {}, bump=False, what=what, refs=refs))
-            try:
-                checkout.repository.free_refs(refs)
-                gone = checkout.repository.drop_loose_refs(refs)
-                gone -= checkout.repository.refs(SAVED_REFS).keys()  # packed while their files went
-                changes = [RefChange(ref, None, refs[ref]) for ref in refs if ref not in gone]
-                if changes:
-                    checkout.repository.update_refs(changes, reason="patchkit: saved drop")
-            except BaseException:
-                if checkout.repository.refs(SAVED_REFS).items() >= refs.items():
-                    pop_undo(checkout)
-                raise
+        nowhere = Place(CommitId(""), CommitId(""))
+        operation = Operation(name, what, before=replace(nowhere, refs=refs), after=nowhere)
+        with locked(checkout), recorded(checkout, manifest.root, operation):
+            drop_refs(checkout, refs)
     return SavedReport(manifest.name, tuple(found), dropped=True)

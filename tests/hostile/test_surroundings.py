@@ -78,16 +78,23 @@ def test_links_in_the_place_of_our_own_files(
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "mine").write_text("mine\n")
-    undo = project.root / "workspace" / ".patchkit" / "demo.undo.json"
+    history = project.root / "workspace" / ".patchkit" / "history.git"
     lock = project.root / "manifests" / "demo.lock.json"
     lock.unlink()
-    for path, target in ((undo, "mine"), (lock, "new"), (project.root / JOURNAL, "journal")):
+    for path, target in ((lock, "new"), (project.root / JOURNAL, "journal")):
         path.symlink_to(outside / target)
     stack.run("apply", "--update-lock").ok()
-    stack.run("bump", "demo", "--to", upstream.commit({"new.txt": "new\n"}, "moves on")).ok()
+    bump = ("bump", "demo", "--to", upstream.commit({"new.txt": "new\n"}, "moves on"))
+    if history.exists():
+        history.rename(tmp_path / "history")
+    history.symlink_to(outside)
+    ran = stack.run(*bump)
+    assert (ran.code, "history.git is a symbolic link" in ran.err) == (5, True), ran.err
+    history.unlink()
+    stack.run(*bump).ok()
     assert [path.read_text() for path in outside.iterdir()] == ["mine\n"]
-    own = undo.parent.rename(tmp_path / "own")
-    undo.parent.symlink_to(own)
+    own = history.parent.rename(tmp_path / "own")
+    history.parent.symlink_to(own)
     (stack.checkout / "new.txt").write_text("mine\n")
     ran = stack.run("apply", "--force")
     assert (ran.code, "is a symbolic link" in ran.err) == (5, True), ran.err

@@ -174,7 +174,7 @@ def test_no_checkout_is_needed(project: Project, upstream: Upstream) -> None:
     new = further(upstream)
     project.run("bump", "demo", "--to", "main").ok()
     assert f"pin: {new}\n" in path.read_text()
-    assert not (project.root / "workspace").exists()
+    assert not project.checkout("demo").exists()
     project.run("check").ok()
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import JOURNAL
-from patchkit.ops.undo import MOST
+from patchkit.disk.transaction import DRAFT, JOURNAL
+from patchkit.workspace.checkout import Checkout
+from patchkit.workspace.operations import MOST, Operation, operations, record
 from tests.ops.shouting import LINES, ONE, TWO, shouted
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
@@ -96,19 +98,6 @@ def test_an_abort_stops_undo_once(demo: Project, upstream: Upstream) -> None:
     assert files(demo) != before[0]
 
 
-@pytest.mark.slow
-def test_so_many_and_no_more(demo: Project) -> None:
-    names = ["one", *(f"name-{number}" for number in range(MOST + 2))]
-    for old, new in itertools.pairwise(names):
-        demo.run("rename", old, new).ok()
-    assert len(whats(demo)) == MOST
-    for _ in range(MOST):
-        demo.run("undo").ok()
-    ran = demo.run("undo")
-    assert (ran.code, "there is nothing to undo" in ran.err) == (1, True)
-    assert "name-1.patch" in (demo.root / "patches/demo/series").read_text()
-
-
 def test_what_was_changed_since_stops_it(demo: Project) -> None:
     demo.run("rename", "one", "first").ok()
     demo.run("edit", "two", "--message", "Other words").ok()
@@ -188,7 +177,7 @@ def test_a_refresh_stays_where_its_edits_would_be_nowhere(demo: Project, how: st
         folder.rename(folder.with_name("elsewhere"))
     ran = demo.run("undo")
     assert (ran.code, files(demo)) == (1, before)
-    assert "or at another stack" in ran.err
+    assert "new: part: the checkout is " in ran.err
 
 
 @pytest.mark.slow
@@ -211,17 +200,22 @@ def test_components_are_taken_back_on_their_own(demo: Project, upstream: Upstrea
     assert [checkout(demo, name)[1] for name in ("demo", "other")] == [" M b.py\n"] * 2
 
 
-def test_a_change_that_was_never_made_is_passed_over(demo: Project) -> None:
+def history(project: Project) -> Path:
+    return project.root / "workspace/.patchkit/history.git"
+
+
+def test_an_operation_that_was_never_made_is_passed_over(demo: Project) -> None:
     """Killed before its files were written: the record is there, the change is not."""
     demo.run("rename", "one", "first").ok()
-    record = demo.root / "workspace/.patchkit/demo.undo.json"
     early = files(demo)
     demo.run("rename", "two", "second").ok()
-    text = record.read_bytes()
+    done = history(demo) / "refs/patchkit/done/demo"
+    last = max(done.iterdir())
+    oid = last.read_text()
     demo.run("undo").ok()
-    record.write_bytes(text)
+    last.write_text(oid)
     demo.run("edit", "two", "--message", "Other words").ok()
-    assert len(whats(demo)) == 2
+    assert [each.partition(":")[0] for each in whats(demo)[:2]] == ["edit", "rename"]
     demo.run("undo").ok()
     assert files(demo) == early
     demo.run("undo").ok()
@@ -240,39 +234,141 @@ def test_a_change_that_the_next_command_finishes_is_undone(demo: Project) -> Non
     assert files(demo) == before
 
 
-def test_a_record_that_the_system_does_not_open_is_not_written_over(demo: Project) -> None:
+def test_what_cannot_be_read_is_not_passed_over(demo: Project) -> None:
+    """Nor does it stop what comes after it, and the hint forgets it."""
     demo.run("rename", "one", "first").ok()
-    record = demo.root / "workspace/.patchkit/demo.undo.json"
-    text = record.read_bytes()
-    record.unlink()
-    record.mkdir()
+    packs = history(demo) / "objects/pack"
+    (pack,) = sorted(packs.glob("*.pack"), key=lambda path: path.stat().st_mtime)[-1:]
+    pack.chmod(0o644)
+    pack.write_bytes(b"no pack")
     before = files(demo)
-    ran = demo.run("rename", "two", "second")
-    assert (ran.code, "demo.undo.json" in ran.err) == (5, True), ran.err
-    assert files(demo) == before
-    record.rmdir()
-    record.write_bytes(text)
-    assert whats(demo) == ["rename: one.patch is called first.patch"]
-
-
-def test_a_record_of_the_version_before_is_read(demo: Project) -> None:
-    before = files(demo)
-    demo.run("rename", "one", "first").ok()
-    record = demo.root / "workspace/.patchkit/demo.undo.json"
-    row = json.loads(record.read_bytes())["changes"][0]
-    old = {name: row[name] for name in ("component", "files", "before", "after", "bump")}
-    record.write_text(json.dumps({"version": 1, **old}))
-    demo.run("undo").ok()
-    now = files(demo)
-    del now["manifests/demo.lock.json"], before["manifests/demo.lock.json"]
-    assert now == before
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"version": 2, "changes": [{}]}', "\x00"])
-def test_a_record_that_cannot_be_read_is_none(demo: Project, text: str, tmp_path: Path) -> None:
-    demo.run("rename", "one", "first").ok()
-    (demo.root / "workspace/.patchkit/demo.undo.json").write_text(text)
     ran = demo.run("undo")
-    assert (ran.code, "there is nothing to undo" in ran.err) == (1, True)
-    demo.run("rename", "first", "one").ok()
+    assert (ran.code, "what was done cannot be read" in ran.err, files(demo)) == (5, True, before)
+    demo.run("rename", "two", "second").ok()
     demo.run("undo").ok()
+    assert files(demo) == before
+    ran = demo.run("undo")
+    (hint,) = re.findall("hint: (rm .*?)  forgets", ran.err)
+    subprocess.run(hint, shell=True, check=True)
+    assert "cannot be read" not in demo.run("undo", "--list").ok().err
+
+
+def test_a_record_names_no_file_outside_of_the_project(demo: Project, tmp_path: Path) -> None:
+    """A workspace may have come with a project."""
+    place = Checkout(demo.root / "workspace", demo.checkout("demo"), "demo")
+    (tmp_path / "mine").write_text("mine\n")
+    operation = Operation("demo", "x", {"../../mine": (b"theirs\n", b"mine\n")})
+    record(place, demo.root, operation)
+    assert demo.run("undo").code == 5
+    assert (tmp_path / "mine").read_text() == "mine\n"
+
+
+def test_the_repository_is_sound_and_small(demo: Project) -> None:
+    """Each operation has all of its objects, and what is too old goes with them."""
+    place = Checkout(demo.root / "workspace", demo.checkout("demo"), "demo")
+    for number in range(MOST + 3):
+        text = f"{number}\n".encode()
+        record(place, demo.root, Operation("demo", f"edit {number}", {"a/file": (None, text)}))
+        (demo.root / "a").mkdir(exist_ok=True)
+        (demo.root / "a/file").write_bytes(text)
+    git = history(demo)
+    done = list(operations(place))
+    assert len(done) == len([*git.glob("objects/pack/*.pack")]) == MOST
+    git_in(git, "fsck", "--strict")
+    assert not (git / "objects/info/alternates").exists()
+    ref = f"refs/patchkit/done/demo/{done[0].number:08}"
+    assert git_in(git, "show", f"{ref}:after/a/file") == text
+
+
+# -- redo -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_was_undone_is_done_again(demo: Project) -> None:
+    """One after the other, in their order; until something else is done."""
+    states = [(files(demo), checkout(demo))]
+    verbs = [
+        ("bump", "--to", "main"),
+        ("edit", "one", "--message", "Other words"),
+        ("drop", "one"),
+    ]
+    for verb in verbs:
+        demo.run(*verb).ok()
+        states.append((files(demo), checkout(demo)))
+    for before in states[-2::-1]:
+        demo.run("undo").ok()
+        assert (files(demo), checkout(demo)) == before
+    assert [each.partition(" ")[0] for each in whats(demo)[-3:]] == ["bump", "edit:", "drop:"]
+    for after in states[1:]:
+        ran = demo.run("undo", "--redo").ok()
+        assert ran.out.startswith("✓ redone  demo")
+        assert (files(demo), checkout(demo)) == after
+    ran = demo.run("undo", "--redo")
+    assert (ran.code, "there is nothing to redo" in ran.err) == (1, True)
+    demo.run("undo").ok()
+    demo.run("rename", "two", "second").ok()
+    ran = demo.run("undo", "--redo")
+    assert (ran.code, "there is nothing to redo" in ran.err) == (1, True)
+
+
+def test_a_command_that_fails_leaves_what_can_be_redone(demo: Project) -> None:
+    demo.run("rename", "one", "first").ok()
+    after = files(demo)
+    demo.run("undo").ok()
+    with failing_once("os.rename", (demo.root / DRAFT).exists):
+        assert demo.run("rename", "two", "second").code == 5
+    demo.run("undo", "--redo").ok()
+    assert files(demo) == after
+
+
+@pytest.mark.parametrize("command", ["refresh", "new"])
+def test_edits_are_taken_up_again(demo: Project, command: str) -> None:
+    """With what was edited since as edits."""
+    folder = demo.checkout("demo")
+    (folder / "b.py").write_text("mine\n")
+    (folder / "new.py").write_text("new\n")
+    git_in(folder, "add", "new.py")
+    demo.run(*("new", "part") if command == "new" else ("refresh", "--new", "rest")).ok()
+    after = (files(demo), checkout(demo))
+    demo.run("undo").ok()
+    demo.run("undo", "--redo").ok()
+    assert (files(demo), checkout(demo)) == after
+    demo.run("undo").ok()
+    (folder / "b.py").write_text("mine, and more\n")
+    demo.run("undo", "--redo").ok()
+    assert (files(demo), checkout(demo)[1]) == (after[0], " M b.py\n")
+    assert (folder / "b.py").read_text() == "mine, and more\n"
+
+
+# -- edits in the checkout ----------------------------------------------------------------------
+
+
+def test_edits_of_other_files_stay_when_the_checkout_moves(demo: Project) -> None:
+    folder, before = demo.checkout("demo"), files(demo)
+    demo.run("bump", "--to", "main").ok()
+    (folder / "b.py").write_text("mine\n")
+    (folder / "more.py").write_text("staged\n")
+    git_in(folder, "add", "more.py")
+    (folder / "notes.txt").write_text("notes\n")
+    for redo in ((), ("--redo",), ()):
+        demo.run("undo", *redo).ok()
+        assert checkout(demo)[1] == " M b.py\nA  more.py\n?? notes.txt\n"
+        assert (folder / "c.py").exists() == bool(redo)
+        assert (folder / "b.py").read_text() == "mine\n"
+    assert files(demo) == before
+
+
+@pytest.mark.parametrize("how", ["edited", "committed", "untracked"])
+def test_nothing_changes_where_an_edit_is_in_the_way(demo: Project, how: str) -> None:
+    folder = demo.checkout("demo")
+    demo.run("bump", "--to", "main").ok()
+    if how == "untracked":
+        demo.run("undo").ok()
+    (folder / "c.py").write_text("mine\n")
+    if how == "committed":
+        git_in(folder, "commit", "-q", "-a", "-m", "mine")
+    before = (files(demo), checkout(demo))
+    ran = demo.run("undo", *(["--redo"] if how == "untracked" else []))
+    assert ran.code in (1, 5), ran
+    assert ("hint: " in ran.err, files(demo), checkout(demo)) == (True, *before)
+    assert (folder / "c.py").read_text() == "mine\n"

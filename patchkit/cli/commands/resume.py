@@ -123,7 +123,8 @@ def abort(
     "manifest component workspace json quiet",
     examples=[
         ("patchkit undo", "back to the conflict before; or, if none waits, the last change"),
-        ("patchkit undo --list", "what can be undone"),
+        ("patchkit undo --redo", "what was undone last is done again"),
+        ("patchkit undo --list", "what can be undone, and redone"),
     ],
     exits={
         **_BACK,
@@ -138,15 +139,17 @@ def undo(
     listed: Annotated[
         bool, OptionSpec("--list", help="List what can be undone, the latest first.")
     ] = False,
+    redo: Annotated[bool, OptionSpec(help="Bring back what was undone last.")] = False,
 ) -> ExitCode:
-    """Undo the last bump, step of a bump, or change of a series.
+    """Undo what was done last, whatever it was.
 
     While a bump waits, that is the last `continue` or `skip`: the checkout holds the conflict
     before it, as you had resolved it. Else it is the last bump, refresh, new, edit, rename, drop,
     move, fold, split, import or vendor: manifest, series, patches and lock get their old bytes, and
-    a checkout that was moved goes back. What `refresh` and `new` recorded become edits of the
-    checkout again. Of each checkout the last ten changes can be taken back, one after the other; a
-    file that was changed since stops it, and so, once, does an `abort`, which cannot be undone.
+    a checkout that was moved goes back, with edits of other files in it. What `refresh` and `new`
+    recorded become edits of the checkout again. Of each checkout the last fifty can be taken back,
+    one after the other, and brought back until something else is done. A file that was changed
+    since stops it, and so, once, does an `abort`, which cannot be undone.
     """
     from patchkit.ops.resume import undo_bump, undoable_changes
 
@@ -155,8 +158,8 @@ def undo(
         components = session.components if session.names else manifest.components
         found = undoable_changes(manifest, components, session.workspace)
         return session.terminal.report("undo", found, ExitCode.OK, _render_changes)
-    picked = _waiting(session, undoing=True)
-    report = undo_bump(session.manifest, picked, session.workspace, _now())
+    picked = _waiting(session, undoing=True, redo=redo)
+    report = undo_bump(session.manifest, picked, session.workspace, _now(), redo=redo)
     code = ExitCode.FINDING if report.left else ExitCode.OK
     return session.terminal.report("undo", report, code, _render_back)
 
@@ -184,7 +187,7 @@ def _go_on(
     return session.report(name, report, render_bump(diff=diff))
 
 
-def _waiting(session: Session, *, undoing: bool = False) -> Component:
+def _waiting(session: Session, *, undoing: bool = False, redo: bool = False) -> Component:
     """The component that is named; without one, the only one that waits, or was bumped last."""
     from patchkit.errors import UsageError
     from patchkit.ops.resume import nothing_to_go_on_from, waiting_components, waits_for
@@ -195,7 +198,9 @@ def _waiting(session: Session, *, undoing: bool = False) -> Component:
     except UsageError:  # manifests of one checkout share its history
         if not undoing:
             raise
-        session.prefer(lambda manifest: last_changed(manifest, session.workspace) is not None)
+        session.prefer(
+            lambda manifest: last_changed(manifest, session.workspace, undone=redo) is not None
+        )
     manifest = session.manifest
     if session.names:
         return session.component
@@ -207,9 +212,9 @@ def _waiting(session: Session, *, undoing: bool = False) -> Component:
         raise UsageError("several bumps are in progress", hint=f"name one: {names}")
     if waiting:
         return waiting[0]
-    found = last_changed(manifest, session.workspace) if undoing else None
+    found = last_changed(manifest, session.workspace, undone=redo) if undoing else None
     if found is None:
-        raise nothing_to_go_on_from(manifest, undoing=undoing)
+        raise nothing_to_go_on_from(manifest, undoing=undoing, redo=redo)
     return found
 
 
@@ -226,12 +231,18 @@ def _render_changes(terminal: Terminal, report: BackReport) -> None:
     if not report.changes:
         terminal.say("nothing can be undone")
     rows = [
-        (str(number), Painted(each.component, Paint.STRONG), each.when or "-", each.what)
-        for number, each in enumerate(report.changes, 1)
+        (
+            "redo" if change.undone else str(number),
+            Painted(change.component, Paint.STRONG),
+            change.when or "-",
+            change.what,
+        )
+        for number, change in enumerate(report.changes, 1)
     ]
     terminal.table(rows)
-    if report.changes and (changed := report.changes[0].changed):
-        terminal.warn(f"{report.changes[0].component}: {', '.join(changed)} changed since")
+    first = report.changes[0] if report.changes else None
+    if first is not None and first.changed and not first.undone:
+        terminal.warn(f"{first.component}: {', '.join(first.changed)} changed since")
 
 
 def _render_back(terminal: Terminal, report: BackReport) -> None:
@@ -239,7 +250,8 @@ def _render_back(terminal: Terminal, report: BackReport) -> None:
     from patchkit.errors import Problem
 
     what = f"waits at {report.at} again" if report.at else report.what or _ALL
-    terminal.product([word("undone"), "  ", report.component, f"  {what}"])
+    state = "redone" if report.redone else "undone"
+    terminal.product([word(state), "  ", report.component, f"  {what}"])
     for path in report.files:
         terminal.product(["  ", path])
     if report.saved:
