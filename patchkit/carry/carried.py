@@ -69,7 +69,6 @@ _BY_RULE = {
     Rule.MOVED: Confidence(0.56, 0.42),
     Rule.BESIDE: Confidence(0.56, 0.42),
     Rule.BOTH_INSERT: Confidence(0.7, 0.44),
-    Rule.IMPORTS: Confidence(0.48, 0.42),
     Rule.WORDS: Confidence(0.46, 0.41),
 }
 _BESIDE_REWRITTEN = Confidence(0.6, 0.44)

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, product
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,12 +29,6 @@ from patchkit.model.merging.checks import (
     upstream_share,
 )
 from patchkit.model.merging.moved import find_moved
-from patchkit.model.merging.python_imports import (
-    imported_by,
-    lists_names,
-    merge_imports,
-    merge_listed,
-)
 from patchkit.model.merging.regions import (
     Doubt,
     Lines,
@@ -96,7 +90,7 @@ _BOTH_ADD = "both sides add lines at one place; only their order is open"
 _LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
 
 #: Rules that do not put each changed line of both sides into the result once.
-_BY_SETS = (Rule.CONTAINED, Rule.CONTAINS, Rule.IMPORTS, Rule.WORDS)
+_BY_SETS = (Rule.CONTAINED, Rule.CONTAINS, Rule.WORDS)
 #: A removed and a new line that are alike by this are one line, edited.
 _SAME_LINE = 0.6
 _LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
@@ -104,12 +98,10 @@ _LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
 _SOME = 0.4
 #: So many lines, all new upstream, are the patch's change even where they stand elsewhere.
 _ENOUGH_ANYWHERE = 3
-#: So far above and below a region a statement that it is a part of may begin and end.
-_STATEMENT = 12
 
 
 def resolve(
-    region: Region, three: ThreeWay, *, python: bool, order: Order = _UPSTREAM_FIRST
+    region: Region, three: ThreeWay, *, order: Order = _UPSTREAM_FIRST
 ) -> RegionResolution | None:
     """What the patch does in a region where both sides changed; None if that is not known.
 
@@ -122,13 +114,6 @@ def resolve(
     one_sided = _one_sided(region, three, share)
     if one_sided is not None:
         return one_sided
-    if python:
-        imports = _imports(region)
-        if imports is not None:
-            return imports
-        listed = _listed(region, three) if share >= _SOME or not _are_apart(region) else None
-        if listed is not None:
-            return listed
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
     return (
@@ -215,56 +200,6 @@ def _added(region: Region) -> int:
 
 def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
     return Counter(line.strip() for line in lines if _TELLING.search(line))
-
-
-# -- imports -----------------------------------------------------------------------------------
-
-
-def _imports(region: Region) -> RegionResolution | None:
-    """Only where lines are not enough: both changed one statement, or import the same name."""
-    sides = [imported_by(lines) for lines in (region.base, region.upstream, region.patch)]
-    before, theirs, ours = sides
-    if before is None or theirs is None or ours is None:
-        return None
-    if not (ours - before) & (theirs - before) and _are_apart(region):
-        return None
-    merged = merge_imports(region.base, region.upstream, region.patch)
-    if merged is None:
-        return None
-    return RegionResolution(Rule.IMPORTS, _edit(region, merged), "import statements of both sides")
-
-
-def _listed(region: Region, three: ThreeWay) -> RegionResolution | None:
-    """Names that both sides list in whole statements, which may begin and end beyond the region."""
-    above, below = _common_lines(region, three)
-    sides = (region.base, region.upstream, region.patch)
-    for up, down in _widenings(len(above), len(below)):
-        before, after = above[len(above) - up :], below[:down]
-        wide = [(*before, *side, *after) for side in sides]
-        if not all(lists_names(side) for side in wide):
-            continue
-        start, end = region.upstream_at - up, region.upstream_at + len(region.upstream) + down
-        rest = b"".join((*three.upstream[:start], *three.upstream[end:]))
-        merged = merge_listed(wide[0], wide[1], wide[2], rest)
-        if merged is None:
-            return None
-        edit = MergeEdit(start, end, merged)
-        return RegionResolution(Rule.IMPORTS, (edit,), "names that both sides import or list")
-    return None
-
-
-def _common_lines(region: Region, three: ThreeWay) -> tuple[list[bytes], list[bytes]]:
-    """The base's lines between the region and its neighbours, which all three have alike."""
-    start = max((each.end for each in three.regions if each.end < region.start), default=0)
-    ends = [each.start for each in three.regions if each.start > region.end]
-    end = min(ends, default=len(three.base))
-    above = list(three.base[max(start, region.start - _STATEMENT) : region.start])
-    return above, list(three.base[region.end : min(end, region.end + _STATEMENT)])
-
-
-def _widenings(above: int, below: int) -> Iterator[tuple[int, int]]:
-    """How many lines more to look at, the fewest first."""
-    return iter(sorted(product(range(above + 1), range(below + 1)), key=sum))
 
 
 # -- edits that do not overlap -----------------------------------------------------------------
@@ -584,16 +519,15 @@ def _change(base: bytes, patch: bytes) -> tuple[list[bytes], list[bytes], tuple[
 
 def _clean(path: str, three: ThreeWay) -> FileMerge:
     regions = [region for region in three.regions if region.patch_edits]
-    steps = tuple((region, resolve(region, three, python=False)) for region in regions)
+    steps = tuple((region, resolve(region, three)) for region in regions)
     data = three.assemble([region.settled or () for region in three.regions])
     return _with_doubts(path, FileMerge(data, three, steps, clean=True))
 
 
 def _merged(path: str, three: ThreeWay, *, newline: bool, order: Order) -> FileMerge:
     """The merge by our own rules, with all doubts."""
-    python = path.endswith(".py")
     steps = tuple(
-        (region, resolve(region, three, python=python, order=order))
+        (region, resolve(region, three, order=order))
         for region in three.regions
         if region.patch_edits
     )

@@ -142,7 +142,6 @@ class Rule(str, Enum):
     CLEAN = "clean"  # only the patch changed these lines, or both sides alike
     BESIDE = "beside"  # upstream changed the lines next to it, none of its own
     BOTH_INSERT = "both-insert"  # both sides insert at one point
-    IMPORTS = "imports"  # both sides change import statements
     CONTAINED = "contained"  # upstream has these lines already
     CONTAINS = "contains"  # upstream made a part of the change here, and nothing else
     MOVED = "moved"  # upstream moved the surroundings elsewhere in the file

@@ -295,14 +295,6 @@ def test_moved_surroundings_are_followed() -> None:
     assert detail == "upstream moved its context to lines 2, 3"
 
 
-def test_names_of_both_sides_are_imported() -> None:
-    base = swapped("import os\n", "from a import b\n")
-    up, own = (base.replace("import b", f"import b, {name}") for name in "cd")
-    merged = merge(up, own, base)
-    assert rules(merged) == [Rule.IMPORTS]
-    assert "from a import b, c, d\nimport sys\n" in settled(merged)
-
-
 def test_other_words_of_the_same_line() -> None:
     line = "prepare(value, strict=True)"
     merged = merge(
