@@ -182,10 +182,6 @@ class Past(Protocol):
         """The commit that took the file away, as "ID subject"; "" if it is not known."""
         return ""
 
-    def removed_by(self, path: str, line: bytes) -> str:
-        """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
-        return ""
-
     def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
         """The files that commits, as "ID subject", added or changed, of the kind of `like`.
 
@@ -194,8 +190,13 @@ class Past(Protocol):
         """
         return ()
 
-    def brought_by(self, path: str, line: bytes) -> str:
-        """The commit that brought a line into the file, as "ID subject"; "" if it is not known."""
+    def since(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
+        """The commit since which something holds of a file up to the new base, as "ID subject".
+
+        It holds at that commit and not at its parents. The file is at the first of `paths` that is
+        there; `holds` gets its contents, None for no file. "" where that is not known, and where
+        nothing between the bases made it so.
+        """
         return ""
 
     def changed_by(self, path: str) -> tuple[str, ...]:

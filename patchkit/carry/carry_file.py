@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import ge, le
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -24,7 +26,6 @@ from patchkit.carry.carried import (
     CarryContext,
     Confidence,
     FileSides,
-    Past,
     PatchSide,
     SplitOff,
     UpstreamSide,
@@ -63,8 +64,7 @@ def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> 
     it = _sides(context, change, exact, before, after)
     carried = _decide(it)
     if carried.outcome.status is Status.ABSORBED:
-        outcome = with_absorbing_commit(context.past, change, carried.outcome)
-        return replace(carried, outcome=outcome)
+        return replace(carried, outcome=_with_absorbing_commit(it, carried.outcome))
     if carried.carried:
         return carried
     here = context.here.entry(carried.path)
@@ -274,7 +274,7 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         return None
     here, mode = it.texts[1], it.mode or 0
     placed = place_hunks(here, it.change.hunks)
-    reasons = merge_reasons(merge, it.context.past, it.place)
+    reasons = merge_reasons(merge, it)
     confidence = confidence_of(merge)
     if merge.data == placed.data and merge.clean:
         status = Status.SHIFTED if any(placed.offsets) else Status.UNCHANGED
@@ -316,7 +316,7 @@ def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     exact = place_hunks(here, it.change.hunks).data
     if exact is None or not _stands_once(it):
         return None
-    reasons = merge_reasons(merge, it.context.past, it.place)
+    reasons = merge_reasons(merge, it)
     outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
     outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines are at one other place", *reasons))
     edits = diff_lines(split_lines(here), split_lines(exact))
@@ -332,7 +332,7 @@ def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes
 
 
 def _in_conflict(it: FileSides, merge: FileMerge, *further: str) -> CarriedFile:
-    reasons = merge_reasons(merge, it.context.past, it.place)
+    reasons = merge_reasons(merge, it)
     marked = conflict_text(merge.three, it.context.labels)
     return replace(conflict(it.exact, it.place, *reasons, *further), marked=marked)
 
@@ -390,39 +390,37 @@ _DOUBTS = {
 }
 
 
-def merge_reasons(merge: FileMerge, past: Past, path: str) -> tuple[str, ...]:
+def merge_reasons(merge: FileMerge, it: FileSides) -> tuple[str, ...]:
     """What a reviewer should know of a merge; nothing of one that is clean and beyond doubt."""
-    return tuple(dict.fromkeys(_reasons(merge, past, path)))
+    return tuple(dict.fromkeys(_reasons(merge, it)))
 
 
-def absorbed_by(past: Past, change: FileChange, path: str) -> str:
-    """The upstream commit that made the change of a file, as "ID subject"; "" if it is not known.
-
-    That is the one that brought the most telling line which the patch adds, or took one away.
-    """
-    if change.new_path is None:
-        return past.deleted_by(path)
-    rows = [line for hunk in change.hunks for line in hunk.lines if _TELLING.search(line[1:])]
-    come = max((line[1:] for line in rows if line[:1] == b"+"), key=len, default=b"")
-    gone = max((line[1:] for line in rows if line[:1] == b"-"), key=len, default=b"")
-    by = past.brought_by(path, come) if come else past.removed_by(path, gone) if gone else ""
-    return by or next(iter(past.changed_by(path)), "")
-
-
-def with_absorbing_commit(past: Past, change: FileChange, outcome: FileResult) -> FileResult:
+def _with_absorbing_commit(it: FileSides, outcome: FileResult) -> FileResult:
     """The outcome of a file that upstream has already, with the commit that brought it there."""
-    by = absorbed_by(past, change, outcome.carried_to or outcome.path)
+    by = it.context.past.since(_places(it), partial(_has_all, it))
     reasons = outcome.reasons or (f"upstream has the file as the patch makes it{_by(by)}",)
     return replace(outcome, reasons=reasons, absorbed_by=by)
 
 
-def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:
+def _has_all(it: FileSides, there: bytes | None) -> bool:
+    """Whether nothing of the patch is left to do on a version of upstream's file."""
+    old, patched = (
+        it.context.old_blobs.contents(entry.oid) if entry is not None else None
+        for entry in (it.before, it.after)
+    )
+    if there == patched or old is None or patched is None or there is None:
+        return there == patched
+    merge = _merged(it.target, (old, there, patched), patch_first=it.context.patch_first)
+    return merge is not None and merge.data == there
+
+
+def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
     places: dict[str, list[str]] = {}  # what is said, of which lines
     for region, resolution in merge.steps:
         if resolution is None:
-            said = f"both sides change the same lines{_by(_who(region, past, path))}"
+            said = f"both sides change the same lines{_by(_who(region, it))}"
         elif resolution.rule in (Rule.CONTAINED, Rule.CONTAINS):
-            said = f"{resolution.detail}{_by(_who(region, past, path))}"
+            said = f"{resolution.detail}{_by(_who(region, it))}"
         elif resolution.rule is not Rule.CLEAN:
             rewritten = Doubt.REWRITTEN in resolution.doubts
             said = f"{resolution.detail}{', and rewrote them' if rewritten else ''}"
@@ -473,7 +471,7 @@ def taken_away(region: Region) -> bytes:
     return b""
 
 
-def _who(region: Region, past: Past, path: str) -> str:
+def _who(region: Region, it: FileSides) -> str:
     """The commit that forced this: what took the patch's lines away, or brought upstream's here.
 
     Where upstream has only some of the lines that the patch changes, the most telling of its new
@@ -481,10 +479,22 @@ def _who(region: Region, past: Past, path: str) -> str:
     """
     new = [line for line in region.upstream if line not in region.base and _TELLING.search(line)]
     if new and len(region.base) <= _SMALL * max(1, len(region.upstream)):
-        return past.brought_by(path, max(new, key=len))
+        return _since(it, max(new, key=len), ge)
     gone = taken_away(region)
-    by = past.removed_by(path, gone) if gone else ""
-    return by or (past.brought_by(path, max(new, key=len)) if new else "")
+    by = _since(it, gone, le) if gone else ""
+    return by or (_since(it, max(new, key=len), ge) if new else "")
+
+
+def _places(it: FileSides) -> list[str]:
+    """Where upstream had the file, the newest first."""
+    return [each for each in (it.place, it.change.new_path, it.change.old_path) if each]
+
+
+def _since(it: FileSides, line: bytes, compare: Callable[[int, int], bool]) -> str:
+    """The commit since which the line's count in upstream's file compares so with today's."""
+    text = line.strip()
+    now = it.texts[1].count(text)
+    return it.context.past.since(_places(it), lambda data: compare((data or b"").count(text), now))
 
 
 def _by(commit: str) -> str:
@@ -551,11 +561,8 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     if it.context.careful or it.target != it.place or it.change.new_path != was:
         return None
     context, past = it.context, it.context.past
-    # a renamed file lost them when it went, or since
-    where = list(dict.fromkeys((it.place, was)))
     lines = [taken_away(region) for region in merge.conflicts]
-    found = [_first(past.removed_by(path, line) for path in where if line) for line in lines]
-    commits = dict.fromkeys(found)
+    commits = dict.fromkeys(_since(it, line, le) for line in lines if line)
     if not all(lines) or ("" in commits and len(commits) > 1):
         return None
     written = past.written_by(commits, it.place, _MOST_HOMES)
@@ -589,7 +596,7 @@ def _merged_rest(it: FileSides, moved: MovedMerge) -> FileMerge | None:
 def _carried_on(it: FileSides, moved: MovedMerge, rest: FileMerge, reason: str) -> CarriedFile:
     gone = names_reason(moved.names)
     sure = _SPLIT.least(confidence_of(rest)).times(_NAMES_GONE if gone else SURE)
-    reasons = (reason, *gone, *merge_reasons(rest, it.context.past, it.place))
+    reasons = (reason, *gone, *merge_reasons(rest, it))
     outcome = replace(it.exact, status=Status.MERGED, clashes=())
     blob = make_object("blob", rest.data or b"")
     return CarriedFile(
@@ -601,10 +608,6 @@ def _carried_on(it: FileSides, moved: MovedMerge, rest: FileMerge, reason: str) 
         blobs=tuple(make_object("blob", text) for text in (it.texts[0], it.texts[2])),
         split=True,
     )
-
-
-def _first(texts: Iterable[str]) -> str:
-    return next((each for each in texts if each), "")
 
 
 def _files(context: CarryContext, paths: Iterable[str]) -> Iterator[tuple[str, TreeEntry]]:

@@ -57,6 +57,7 @@ _SHOWN = 3
 _LIKELY_TAKEN = Confidence(0.9, 0.9)
 #: The same where upstream went on from it: 102 of 118 files of eight histories.
 _TAKEN_MEANWHILE = Confidence(0.86, 0.86)
+_MOST_MERGED = 64  # versions of one file are merged with
 #: So many telling lines are not added by two people by chance.
 _ENOUGH = 3
 
@@ -207,7 +208,8 @@ def _best_share(
     # half of its lines at least: a subject such as "Fix typo" is written more than once
     likely = [each for each in shares if each.known * 2 >= each.added]
     if likely:
-        return min(likely, key=lambda each: sum(map(len, each.left.values())))
+        # of several, the first that has as much: the others took it from there
+        return min(reversed(likely), key=lambda each: sum(map(len, each.left.values())))
     return _share_by_lines(past, changes)
 
 
@@ -227,7 +229,8 @@ def _share_by_lines(past: Past, changes: Sequence[FileChange]) -> UpstreamShare 
     if len(come) < _ENOUGH:
         return None
     line, path = max(come, key=lambda each: len(each[0]))
-    named = past.brought_by(path, line).partition(" ")[0]
+    brought = (name for name, data in past.versions(path) if line.strip() in data)
+    named = next(brought, "").partition(" ")[0]
     for commit, subject in past.same_change((named,), "", "", "") if named else ():
         lines = past.lines_of(commit)
         if all(_rows(_hunk_lines(e)) == _rows(lines.get(e.path, ())) for e in changes):
@@ -252,9 +255,7 @@ def _by_its_word(
     left = share.left[change.path] or _beside_the_text(context, change, file)
     if not left:
         return accepted(context, _taken(context, share, change, file))
-    if outcome.status is Status.ABSORBED:
-        return replace(file, outcome=replace(outcome, absorbed_by=share.told))
-    if not share.added:
+    if outcome.status is Status.ABSORBED or not share.added:
         return file
     doubled = _doubled(context, share, change, file) if file.carried else ()
     if file.carried and not doubled:
@@ -301,7 +302,8 @@ def _taken(
     """
     entry: TreeEntry | None = context.here.entry(file.path)
     gone = _gone(context, change, entry)
-    reasons = [f"upstream made this very change ({share.told})"]
+    told = file.outcome.absorbed_by or share.told
+    reasons = [f"upstream made this very change ({told})"]
     if gone:
         reasons.append(f"upstream's file lacks {counted(len(gone), 'line')} of it now")
     plain = file.outcome.status is Status.ABSORBED and not file.outcome.review
@@ -311,7 +313,7 @@ def _taken(
     absorbed = replace(file.outcome, status=Status.ABSORBED, clashes=())
     outcome = replace(
         judged(absorbed, _LIKELY_TAKEN if gone or guessed else SURE, tuple(reasons)),
-        absorbed_by=share.told,
+        absorbed_by=told,
         carried_to=file.path if file.path != file.outcome.path else "",
     )
     return CarriedFile(outcome, file.path, entry)
@@ -331,10 +333,11 @@ def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFil
     if old is None or patched is None:
         return file
     added = {line[1:] for line in _hunk_lines(change) if line[:1] == b"+"}
+    versions = context.past.versions(file.path)
     told = next(
         (
             name
-            for name, data in context.past.versions(file.path)
+            for name, data in (versions if len(versions) <= _MOST_MERGED else ())
             if added.issubset(then := split_lines(data))
             and _merged_by_git(old, then, patched) == data
         ),
@@ -414,7 +417,9 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     telling = max((line for line in known if _TELLING.search(line)), key=len, default=b"")
     if not telling or len(known) * 2 < len(added):
         return replace(file, outcome=replace(outcome, upstream=part))
-    part = replace(part, commit=context.past.brought_by(file.path, telling))
+    places = [each for each in (file.path, change.old_path) if each]
+    by = context.past.since(places, lambda data: telling in (data or b""))
+    part = replace(part, commit=by)
     said = (part.words,)  # what comes first is why it is flagged, or what may be done
     reasons = (*outcome.reasons, *said) if file.carried else (*said, *outcome.reasons)
     return replace(file, outcome=replace(outcome, upstream=part, reasons=reasons))

@@ -168,8 +168,8 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
     page = page_of(history.source.url)
     teller = _Describer(walk, touches, page, commits, history.pin, touched)
     return tuple(
-        teller.patch(patch, at_pin, changes)
-        for patch, at_pin, changes in zip(patches, walk.at_pin, walk.changes, strict=True)
+        teller.patch(*row)
+        for row in zip(patches, walk.at_pin, walk.changes, walk.absorbed, strict=True)
     )
 
 
@@ -200,7 +200,11 @@ class _Describer(Struct):
     touched: Mapping[str, Sequence[int]]  # path -> the commits that change it, by position
 
     def patch(
-        self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Transition]
+        self,
+        patch: LoadedPatch,
+        at_pin: Status,
+        changes: Sequence[Transition],
+        absorbed: Sequence[tuple[HunkFault, Transition | None]],
     ) -> PatchDrift:
         """All about one patch."""
         status = changes[-1].status
@@ -220,7 +224,10 @@ class _Describer(Struct):
             days=self._days(at_pin, broken_by),
             absorbed_by=intervals[-1].since if status is Status.ABSORBED else None,
             breaks=breaks,
-            absorbed=tuple(self._absorbed(changes)),
+            absorbed=tuple(
+                AbsorbedHunk(hunk.path, hunk.hunk, hunk.line, self._at(since) if since else None)
+                for hunk, since in absorbed
+            ),
             risk=self._risk({p for c in file_changes for p in (c.old_path, c.new_path) if p}),
             intervals=intervals,
             hunks=sum(max(1, len(change.hunks)) for change in file_changes),
@@ -233,7 +240,7 @@ class _Describer(Struct):
         if touch is None:
             return None
         at = _landed(touch.commit, self.page)
-        if change.inside is None:
+        if change.inside is None or change.inside.id == at.commit:
             return at
         return replace(_landed(change.inside, self.page), date=at.date, via=at)
 
@@ -263,7 +270,7 @@ class _Describer(Struct):
         """
         runs: list[list[Transition]] = []
         for change in changes:
-            if runs and _kind(runs[-1][0]) == _kind(change):
+            if runs and runs[-1][0].verdict.kind == change.verdict.kind:
                 runs[-1].append(change)
             else:
                 runs.append([change])
@@ -272,17 +279,6 @@ class _Describer(Struct):
             begin = run[0]
             since, names = self._at(begin), run[-1].verdict.waits_for
             yield Interval(begin.status, begin.position, last, since, begin.faults, names)
-
-    def _absorbed(self, changes: Sequence[Transition]) -> Iterable[AbsorbedHunk]:
-        """The hunks that are upstream at the tip, each with the commit since which it is."""
-        for fault in changes[-1].faults:
-            if fault.absorbed:
-                since = changes[-1]
-                for change in reversed(changes):
-                    if not any(_same(each, fault) and each.absorbed for each in change.faults):
-                        break
-                    since = change
-                yield AbsorbedHunk(fault.path, fault.hunk, fault.line, self._at(since))
 
     def _risk(self, paths: set[str]) -> Risk:
         found = {path: self.touched[path] for path in paths if path in self.touched}
@@ -312,10 +308,6 @@ def _landed(commit: Commit, page: str | None) -> Landed:
     )
 
 
-def _kind(change: Transition) -> tuple[Status, bool]:
-    return change.status, change.verdict.blocked
-
-
 def _is_broken(change: Transition) -> bool:
     """Whether a patch does not apply as it is, by its own fault: one that waits has none."""
     regenerated = change.status is Status.REGENERATED and bool(change.faults)
@@ -333,10 +325,6 @@ def _last_start(changes: Sequence[Transition]) -> Transition | None:
         elif start is None:
             start = change
     return start
-
-
-def _same(one: HunkFault, other: HunkFault) -> bool:
-    return (one.path, one.hunk, one.line) == (other.path, other.hunk, other.line)
 
 
 def _days_between(start: str, end: str) -> float:

@@ -20,6 +20,7 @@ from patchkit.gitcmd.first_parent import (
     Landing,
     Line,
     entries_at,
+    first_parents,
     landings,
     removed_and_added,
 )
@@ -96,7 +97,7 @@ def follow(
     folders = _folders(history, added)
     neighbours = {path for files in folders.values() for path in files}
     watched = {*paths, *neighbours, *alone}
-    found = history.landings(sorted(watched))  # which tells the line, too
+    found = history.landings(sorted(watched))
     line = history.line()
     start = dict(entries_at(history.repository, line.start, sorted(watched)))
     follower = _Follower(history, bring, line, frozenset(alone))
@@ -373,7 +374,8 @@ class ScopeWatch(Struct):
         self._ahead = []
         if commit in self._order:
             folders = _folders_named_by(self.recipes.values())
-            found = landings(history.repository, commit, history.tip, folders)
+            ahead = first_parents(history.repository, commit, history.tip)
+            found = landings(history.repository, ahead, folders)
             self._ahead = [each for each in found if any(map(self._is_watched, each.touches))]
         versions = [e for each in self._ahead for e in self._covered(each.touches).values()]
         self.along.fetch(entry.oid for entry in (*self._files.values(), *versions))

@@ -65,6 +65,11 @@ class PatchVerdict(Struct, frozen=True):
     faults: tuple[HunkFault, ...] = ()
     blocked: bool = False
 
+    @property
+    def kind(self) -> tuple[Status, bool]:
+        """What tells states apart; not which hunks do not fit."""
+        return self.status, self.blocked
+
     def forecast(self, name: str) -> PatchForecast:
         """The same of the patch with that name."""
         return PatchForecast(name, self.status, self.conflicts, self.review, self.waits_for)
@@ -287,9 +292,10 @@ class Forecaster:
             for path, each in met.items()
         }
 
-    def paths_of(self, number: int) -> frozenset[str]:
-        """The paths at which a patch may come to stand."""
-        return self._layers[number].paths
+    def related(self, number: int) -> frozenset[str]:
+        """The paths of which a patch's verdict depends."""
+        layer = self._layers[number]
+        return layer.related if layer.is_steady else self.paths
 
     def after(self, path: str) -> TreeEntry | None:
         """What stands at a path after the whole series, in the state that was judged last.

@@ -6,6 +6,7 @@ is, the carry engine says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -19,6 +20,9 @@ from patchkit.model.outcome import Clash, FileResult, Reason, Status
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree, few_files
+
+#: Text with so many letters does not stand in a file by chance.
+_TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
 
 #: What stands at each path; None for nothing.
 State: TypeAlias = Mapping[str, TreeEntry | None]
@@ -110,6 +114,24 @@ def _is_absorbed(tree: Tree, blobs: Blobs, change: FileChange, clash: Clash) -> 
     while data is not None and at > 0 and data[at - 1 : at] != b"\n":
         at = data.find(result, at + 1)
     return at >= 0
+
+
+def stands(change: FileChange, number: int, data: bytes | None) -> bool:
+    """Whether contents have what a hunk of a change makes, or (0) what all of them make.
+
+    Its own lines are enough where they stand there once: those around may be others by now.
+    """
+    if data is None or change.new_path is None:
+        return data is None and change.new_path is None
+    hunks = change.hunks[number - 1 : number] if number else change.hunks
+    return all(_result(hunk) in data or data.count(_core(hunk)) == 1 for hunk in hunks)
+
+
+def _core(hunk: Hunk) -> bytes:
+    """What a hunk leaves without the lines around; with them where it says little by itself."""
+    changed = [number for number, line in enumerate(hunk.lines) if line[:1] in b"+-"]
+    core = _joined(hunk.lines[changed[0] : changed[-1] + 1])
+    return core if _TELLING.search(core) else _result(hunk)
 
 
 def _contents(tree: Tree, blobs: Blobs, path: str) -> bytes | None:

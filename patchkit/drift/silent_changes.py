@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import Landed, MovedTarget, Suspicion
-from patchkit.gitcmd.first_parent import Landing
+from patchkit.gitcmd.first_parent import Landing, blobs_of
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.overrides import TargetVerdict
@@ -57,7 +57,7 @@ from patchkit.python.resolve import Resolver
 from patchkit.recipes.rule import Recipe, Rule
 from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
-from patchkit.upstream.history import History, HistoryReader, blobs_of, tree_of
+from patchkit.upstream.history import History, HistoryReader, tree_of
 
 # Suspicions. How one file uses what it defines, by its words alone: which functions are called with
 # which arguments, and which names occur at all.

@@ -17,15 +17,24 @@ from patchkit.drift.fits import FITS
 from patchkit.drift.follow import Route, ScopeWatch, follow
 from patchkit.drift.forecast import Forecaster, PatchVerdict
 from patchkit.drift.forecast_cache import Verdicts
-from patchkit.drift.judge import State
+from patchkit.drift.judge import State, stands
 from patchkit.drift.sample import thin_out, touches_of
-from patchkit.gitcmd.first_parent import Commit, entries_at, landings_inside
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.first_parent import (
+    Beginning,
+    Commit,
+    Files,
+    blobs_of,
+    describe_commits,
+    entries_at,
+    landed_with,
+)
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.recipes.rule import Recipe
 from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
-from patchkit.upstream.history import HistoryReader, blobs_of
+from patchkit.upstream.history import HistoryReader
 
 #: So many commits' versions of files are in memory together.
 _READ_AT_ONCE = 100
@@ -62,7 +71,7 @@ class TouchingCommit(Struct, frozen=True):
 class Transition(Struct, frozen=True):
     """From the commit at `position` of the line on, the patch's state is this one.
 
-    `inside` is the commit that did it, where it came by a merge.
+    `inside` is the commit that did it: that one, or one that it merged; None where nobody asked.
     """
 
     position: int
@@ -84,7 +93,7 @@ class Walk(Struct, frozen=True):
     """What a walk from `start` to `tip`, `length` commits, came upon.
 
     `at_pin` has each patch's state on the pin itself; `changes` has, for each patch, its state at
-    position 0 and each other one after it.
+    position 0 and each other one after it, `absorbed` the hunks that upstream has at the tip.
     """
 
     start: CommitId
@@ -93,6 +102,8 @@ class Walk(Struct, frozen=True):
     touches: tuple[TouchingCommit, ...]  # commits that change files of patches, oldest first
     at_pin: tuple[Status, ...]
     changes: tuple[tuple[Transition, ...], ...]
+    #: For each patch: hunks, with the commit since which upstream has them, None if it had before.
+    absorbed: tuple[tuple[tuple[HunkFault, Transition | None], ...], ...]
 
 
 class Walker:
@@ -126,6 +137,8 @@ class Walker:
         self.route = route or follow(history, paths, along.bring, added=added, alone=series.alone)
         along.fetch(blobs_of(self.route.start.values()))
         self._paths = frozenset(paths)
+        ends = history.pin, history.tip
+        self._past = Between(history.repository, *ends, bring=along.fetch, paths=paths)
         self._steps = {step.position: step.landing for step in self.route.steps}
         homes = (home for each in self.route.homes.values() for _, home in each)
         self.forecaster = Forecaster(
@@ -167,30 +180,46 @@ class Walker:
         self._go_to(position)
         return self.forecaster.met(number)
 
-    def opened(
-        self, position: int, number: int, is_it: Callable[[PatchVerdict], bool]
-    ) -> Commit | None:
-        """The commit inside the merge at a position that changed what becomes of a patch.
-
-        The commits of the merge are taken one by one, oldest first, up to the verdict that is
-        looked for. None for a commit that is no merge, and for one that made the change itself.
+    def opened(self, position: int, number: int, kind: object) -> Commit | None:
+        """The commit that brought a patch's kind of verdict: the one at a position, or of those
+        that it merged.
         """
-        merge = self._steps.get(position)
-        if merge is None or not merge.merges:
+        step = self._steps.get(position)
+        if step is None:
             return None
-        history = self._along.history
-        paths = sorted(merge.touches.keys() & self.forecaster.paths_of(number))
-        inside = landings_inside(history.repository, merge, paths)
-        if len(inside) <= 1:
-            return inside[0].commit if inside else None
-        self._along.fetch(blobs_of(e for each in inside for e in each.touches.values()))
-        self._go_to(position - 1)
-        self.forecaster.past.position = position
-        for landing in inside:
-            self.forecaster.state.update(landing.touches)
-            if is_it(self.forecaster.judge()[number]):
-                return landing.commit
-        return inside[-1].commit
+        self._go_to(position)
+        around = dict(self.forecaster.state)
+
+        def holds(files: Files) -> bool:
+            self.forecaster.state.update({**around, **files})
+            return self.forecaster.judge()[number].kind == kind
+
+        paths = sorted(self.forecaster.related(number))
+        asked = Beginning(self._along.history.repository, paths, holds, self._along.fetch)
+        return asked.within(step)
+
+    def standing(self, number: int, fault: HunkFault) -> Transition | None:
+        """Since when upstream's own file has what a hunk makes; None where it had it before."""
+        changes = patch_changes(self._series.patches[number])
+        change = [e for e in changes if e.path == fault.path and e.line <= fault.line][-1]
+        by = self._past.since((fault.path,), partial(stands, change, fault.hunk))
+        return self.since([by], PatchVerdict(Status.ABSORBED))
+
+    def since(self, names: Sequence[str], verdict: PatchVerdict) -> Transition | None:
+        """The verdict from where the last of some commits, "ID subject", came to the line.
+
+        None where one of them did not, or none changed a file of the patches there.
+        """
+        repository, line = self._along.history.repository, self.route.line
+        begun: list[tuple[int, CommitId]] = []
+        for name in names:
+            commit = repository.commit(name.partition(" ")[0]) if name else None
+            position = landed_with(repository, line, commit) if commit is not None else 0
+            if commit is None or position not in self._steps:
+                return None
+            begun.append((position, commit))
+        position, commit = max(begun)
+        return Transition(position, verdict, describe_commits(repository, [commit])[commit])
 
     def _begin(self) -> None:
         state = self.forecaster.state
@@ -276,29 +305,27 @@ def bisect_history(walker: Walker) -> Walk:
     return _walk(walker, changes)
 
 
-def ended(walk: Walk, forecasts: Sequence[PatchForecast]) -> Walk:
+def ended(walker: Walker, walk: Walk, forecasts: Sequence[PatchForecast]) -> Walk:
     """The walk with what carrying to the tip comes to as the state that it ends in.
 
-    Where the walk, which looks at less, came to something else, that began with the same commit.
+    Where the walk, which looks at less, came to something else, that began with the same commit;
+    an absorbed patch was so since the commits came that carrying names.
     """
     told = []
     for changes, forecast in zip(walk.changes, forecasts, strict=True):
         last, at = changes[-1].status, len(changes)
         while at and changes[at - 1].status is last:
             at -= 1
-        names = forecast.waits_for
-        told.append(
-            (
-                *changes[:at],
-                *(
-                    replace(
-                        each,
-                        verdict=replace(each.verdict, status=forecast.status, waits_for=names),
-                    )
-                    for each in changes[at:]
-                ),
-            )
-        )
+        status, names = forecast.status, forecast.waits_for
+        ends = [
+            replace(each, verdict=replace(each.verdict, status=status, waits_for=names))
+            for each in changes[at:]
+        ]
+        by = forecast.absorbed_by if status is Status.ABSORBED and at else ()
+        begun = walker.since(by, ends[-1].verdict) if by else None
+        if begun is not None:
+            ends, at = [begun], sum(each.position < begun.position for each in changes[:at])
+        told.append((*changes[:at], *ends))
     return replace(walk, changes=tuple(told))
 
 
@@ -328,33 +355,23 @@ def _walk(walker: Walker, changes: Sequence[Sequence[Transition]]) -> Walk:
     )
     told = tuple(tuple(_opened(walker, patch, row)) for patch, row in enumerate(changes))
     tip = line.commits[-1] if line.commits else line.start
-    return Walk(
-        line.start, CommitId(tip), len(line.commits), touches, walker.forecaster.at_pin, told
+    absorbed = tuple(
+        tuple((fault, walker.standing(n, fault)) for fault in row[-1].faults if fault.absorbed)
+        for n, row in enumerate(changes)
     )
+    at_pin = walker.forecaster.at_pin
+    return Walk(line.start, CommitId(tip), len(line.commits), touches, at_pin, told, absorbed)
 
 
 def _opened(walker: Walker, patch: int, changes: Sequence[Transition]) -> Iterator[Transition]:
-    """The changes, each with the commit inside the merge that brought it, where it is known."""
-    known: Transition | None = None
+    """The changes, those to another kind of state with the commit that brought it."""
+    kind = changes[0].verdict.kind
     for change in changes:
-        inside = None
-        news = known is not None and (
-            known.status is not change.status or known.verdict.blocked != change.verdict.blocked
-        )
-        if known is not None and (news or _absorbed(change) - _absorbed(known)):
-            inside = walker.opened(change.position, patch, partial(_is_like, change, news=news))
-        yield replace(change, inside=inside)
-        known = change
-
-
-def _is_like(change: Transition, verdict: PatchVerdict, *, news: bool) -> bool:
-    """Whether a verdict has what a change brought: its status, if that was news, or its faults."""
-    same = (verdict.status, verdict.blocked) == (change.status, change.verdict.blocked)
-    return same and (news or verdict.faults == change.faults)
-
-
-def _absorbed(change: Transition) -> frozenset[HunkFault]:
-    return frozenset(fault for fault in change.faults if fault.absorbed)
+        if change.verdict.kind == kind:
+            yield change
+            continue
+        kind = change.verdict.kind
+        yield replace(change, inside=walker.opened(change.position, patch, kind))
 
 
 def _halved(

@@ -14,8 +14,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from msgspec import Struct, field
 
 from patchkit.errors import BadInputError
-from patchkit.gitcmd.first_parent import NOT_HERE, Commit, LoggedCommit, closed_span, read_log
-from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.first_parent import (
+    NOT_HERE,
+    Beginning,
+    Commit,
+    Entries,
+    Files,
+    Landing,
+    LoggedCommit,
+    closed_span,
+    entries_at,
+    first_parents,
+    landings,
+    read_log,
+)
+from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
 from patchkit.model.diff_parse import parse_diff
@@ -134,7 +147,6 @@ def _matches(
 
 
 _MOST_BROUGHT = 300  # versions of one file are fetched to be read, or of several at once
-_MOST_MERGED = 64  # versions of one file are looked at one by one
 
 
 class Touch(Struct, frozen=True):
@@ -149,7 +161,7 @@ class Touch(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The commit as "ID subject"."""
-        return f"{short_id(self.commit.id)} {self.commit.subject}"
+        return self.commit.name
 
     @property
     def told(self) -> str:
@@ -259,6 +271,9 @@ class Between(Struct):
     _read: tuple[str, dict[str, bytes] | None] = ("", None)
     _brought: set[str] = field(default_factory=set)  # files whose versions were brought
     _opened: set[str] = field(default_factory=set)  # commits whose moved files were brought
+    #: The first parents of `new` beyond `old`, and of which paths.
+    _line: tuple[Entries, Sequence[Landing]] = ({}, ())
+    _lined: frozenset[str] = frozenset()
     #: All commits of the range, as far as `same_change` asks of them.
     _told: tuple[_Told, ...] | None = None
 
@@ -275,7 +290,7 @@ class Between(Struct):
         found: dict[str, list[Touch]] = {path: [] for path in paths}
         span = closed_span(past, self.old, self.new)
         for row in read_log(past, [], span, sorted(paths), required=False):
-            if row.parent and row.id not in cut:
+            if row.parents and row.id not in cut:
                 commit = row.commit
                 for path, entry in row.touches.items():
                     if path not in found:  # a folder stood where a file is asked for
@@ -312,10 +327,6 @@ class Between(Struct):
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""
         return next((each.name for each in self.touches(path) if each.new is None), "")
 
-    def removed_by(self, path: str, line: bytes) -> str:
-        """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
-        return next(iter(self._touching(path, line)), "")
-
     def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
         """The files that commits, as "ID subject", added or changed, with the ending of `like`.
 
@@ -340,9 +351,40 @@ class Between(Struct):
             self._written[oid] = tuple(decode_path(each) for each in out.split(b"\0") if each)
         return self._written[oid]
 
-    def brought_by(self, path: str, line: bytes) -> str:
-        """The first commit that brought the line into the file, as "ID subject"; "" if unknown."""
-        return next(reversed(self._touching(path, line)), "")
+    def since(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
+        """The commit since which something holds of a file, as "ID subject"; see `carry.Past`."""
+        if not self._is_joined():
+            return ""
+        past = self._with_past()
+
+        def bring(blobs: Iterable[str]) -> None:
+            self.bring(list(blobs)[:_MOST_BROUGHT])
+
+        with reading(past) as reader:
+
+            def held(files: Files) -> bool:
+                entry = next(filter(None, map(files.get, paths)), None)
+                return holds(None if entry is None else reader.blob(entry.oid))
+
+            asked = Beginning(past, paths, held, bring)
+            start, found = self._line_of(paths)
+            try:
+                count = asked.among(start, found)
+                commit = asked.within(found[count - 1]) if count else None
+            except MissingObjectError:  # too many versions, or one that no server gives
+                return ""
+        return commit.name if commit is not None else ""
+
+    def _line_of(self, paths: Collection[str]) -> tuple[Entries, Sequence[Landing]]:
+        """What stood at paths where the first parents of `new` leave `old`, and what changed it."""
+        if not self._lined.issuperset(paths):
+            past = self._with_past()
+            self._lined = frozenset((*self._lined, *self.paths, *paths))
+            line = first_parents(past, self.old, self.new)
+            start = entries_at(past, line.start, self._lined) if line.follows else {}
+            self._line = start, landings(past, line, self._lined)
+        start, found = self._line
+        return start, [each for each in found if not each.touches.keys().isdisjoint(paths)]
 
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
@@ -378,7 +420,7 @@ class Between(Struct):
     def versions(self, path: str) -> tuple[tuple[str, bytes], ...]:
         """("ID subject", contents) after each commit that changed the file; see `carry.Past`."""
         touches = self.touches(path)
-        texts = self._versions(path) if len(touches) <= _MOST_MERGED else None
+        texts = self._versions(path)
         newest = ((each.name, (texts or {}).get(each.new or "")) for each in touches)
         return tuple((name, data) for name, data in newest if data is not None)[::-1]
 
@@ -398,19 +440,6 @@ class Between(Struct):
             text = (out or b"").decode("utf-8", "replace")
             self._told = tuple(_not_reverted(text.split("\0")))
         return self._told
-
-    def _touching(self, path: str, line: bytes) -> tuple[str, ...]:
-        """The commits that put the line in or took it out, newest first."""
-        text = line.strip()
-        texts = self._versions(path) if text else None
-        if texts is None:
-            return ()
-        counts = {oid: data.count(text) for oid, data in texts.items()}
-        return tuple(
-            each.name
-            for each in self.touches(path)
-            if counts.get(each.old or "", 0) != counts.get(each.new or "", 0)
-        )
 
     def _versions(self, path: str) -> dict[str, bytes] | None:
         """All versions of a file by their blobs; None where one cannot be fetched."""

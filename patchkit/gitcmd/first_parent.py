@@ -11,16 +11,20 @@ two landings that follow each other each of the paths has one and the same entry
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from patchkit.gitcmd.repository import ZERO, Repository
-from patchkit.model.objects import CommitId, TreeEntry, decode_path, lines_of
+from patchkit.model.names import short_id
+from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry, decode_path, lines_of
 
 #: Path -> what is there; a path that is not in it holds nothing.
 Entries = Mapping[str, TreeEntry]
+#: The same of paths that are asked for, each of them in it; None for nothing.
+Files: TypeAlias = Mapping[str, TreeEntry | None]
 
 # 9999-12-31T23:59:59Z, the last moment that a date has a form for
 _LAST_SECOND = 253_402_300_799
@@ -40,18 +44,23 @@ class Commit(Struct, frozen=True):
     author: str  # a name, without the address
     subject: str  # the message's first line
 
+    @property
+    def name(self) -> str:
+        """The commit as "ID subject"."""
+        return f"{short_id(self.id)} {self.subject}"
+
 
 class Landing(Struct, frozen=True):
     """A commit that changes watched paths.
 
     `parent` is the commit of the line before it; `touches` maps each path that it changes to what
-    is there afterwards, None for nothing. `merges`: it has other parents, too.
+    is there afterwards, None for nothing.
     """
 
     commit: Commit
     parent: CommitId
-    touches: Mapping[str, TreeEntry | None]
-    merges: bool = False
+    touches: Files
+    others: tuple[CommitId, ...] = ()  # the further parents of a merge
 
 
 class Line(Struct, frozen=True):
@@ -82,40 +91,73 @@ def merge_base(repository: Repository, one: str, other: str) -> CommitId | None:
     return CommitId(done.out.decode().strip()) or None
 
 
-def landings(
-    repository: Repository, since: str, tip: CommitId, paths: Collection[str]
-) -> tuple[Landing, ...]:
-    """The commits of the line that change any of `paths`, oldest first."""
-    return walk_line(repository, since, tip, paths)[1]
-
-
-def walk_line(
-    repository: Repository, since: str, tip: CommitId, paths: Collection[str]
-) -> tuple[Line, tuple[Landing, ...]]:
-    """The commits of the line of `tip` that `since` does not have, and those that change `paths`.
-
-    The first answer is that of `first_parents`.
-    """
-    line = first_parents(repository, since, tip)
+def landings(repository: Repository, line: Line, paths: Collection[str]) -> tuple[Landing, ...]:
+    """The commits of a line that change any of `paths`, oldest first."""
+    if not line.commits:
+        return ()
     # --sparse: all commits; without it git compares each one's trees twice
     options = ["--first-parent", "-m", "--sparse"]
-    span = [tip, *([f"^{line.start}"] if line.follows else [])]
-    rows = read_log(repository, options, span, paths if line.commits else ())[::-1]
-    return line, tuple(_landing(row) for row in rows if row.touches)
+    span = [line.commits[-1], *([f"^{line.start}"] if line.follows else [])]
+    rows = read_log(repository, options, span, paths)[::-1]
+    return tuple(_landing(row) for row in rows if row.touches)
 
 
-def landings_inside(
-    repository: Repository, merge: Landing, paths: Collection[str]
-) -> tuple[Landing, ...]:
-    """The commits that a merge brought to the line and that change any of `paths`, oldest first.
+class Beginning(Struct, frozen=True):
+    """Looks for the commit since which something holds of what stands at `paths`.
 
-    Merges among them are left out: what they bring is said by the commits inside them.
+    Invariant: it holds at the commit that is named and not at its first parent; nor at another
+    parent, unless it held on that whole branch before it left the line.
     """
-    if not merge.merges or not paths:
-        return ()
-    options = ["--no-merges", "--topo-order", "--reverse"]
-    span = closed_span(repository, merge.parent, merge.commit.id)
-    return tuple(map(_landing, read_log(repository, options, span, paths)))
+
+    repository: Repository
+    paths: Collection[str]
+    holds: Callable[[Files], bool]
+    bring: Callable[[Iterable[str]], object]  # gets the blobs that `holds` may read, the last first
+
+    def on_line(self, since: str, tip: CommitId) -> Landing | None:
+        """The commit of the line of `tip`, of those that `since` does not have.
+
+        None where it does not hold at the tip, or held where the line starts.
+        """
+        line = first_parents(self.repository, since, tip)
+        start = entries_at(self.repository, line.start, self.paths) if line.follows else {}
+        found = landings(self.repository, line, self.paths)
+        count = self.among(start, found)
+        return found[count - 1] if count else None
+
+    def among(self, start: Files, found: Sequence[Landing]) -> int | None:
+        """With how many of these commits it begins to hold up to the last; 0: from `start` on.
+
+        None where it does not hold after the last.
+        """
+
+        states: list[Files] = [{path: start.get(path) for path in self.paths}]
+        for landing in found:
+            states.append({p: landing.touches.get(p, e) for p, e in states[-1].items()})
+        self.bring(blobs_of(entry for state in reversed(states) for entry in state.values()))
+        count = len(states)
+        while count and self.holds(states[count - 1]):
+            count -= 1
+        return count if count < len(states) else None
+
+    def within(self, landing: Landing) -> Commit:
+        """Of a commit since which it holds on a line: itself, or the one that it merged.
+
+        A merge itself where no commit that it brought did it: the merge made it, or a branch had it
+        all along.
+        """
+        for other in landing.others:
+            inner = self.on_line(landing.parent, other)
+            if inner is not None:
+                return self.within(inner)
+        return landing.commit
+
+
+def landed_with(repository: Repository, line: Line, commit: CommitId) -> int:
+    """With how many commits of a line one that its start lacks came to it; 0: it did not."""
+    out = repository.git("rev-list", "--ancestry-path", *line.commits[-1:], f"^{commit}").out
+    came = {commit, *out.decode().split()}
+    return next((n for n, each in enumerate(line.commits, 1) if each in came), 0)
 
 
 def closed_span(repository: Repository, since: str, tip: str) -> list[str]:
@@ -164,6 +206,11 @@ def entries_at(repository: Repository, revision: str, paths: Collection[str]) ->
     }
 
 
+def blobs_of(entries: Iterable[TreeEntry | None]) -> dict[str, None]:
+    """The ids of files, in order, each once; of submodules none."""
+    return dict.fromkeys(e.oid for e in entries if e is not None and e.mode != SUBMODULE_MODE)
+
+
 def removed_and_added(
     repository: Repository, commit: CommitId, since: str | None = None
 ) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
@@ -202,15 +249,13 @@ class LoggedCommit(Struct, frozen=True):
     """A commit of git's log, with what it does to the paths that were asked for."""
 
     id: CommitId  # in full
-    #: The first parent, "" for none.
-    parent: CommitId
+    parents: tuple[CommitId, ...]  # in full, the first one first
     #: Date, author and subject as git has them.
     facts: Sequence[bytes]
     #: What stands at each path afterwards, None for nothing.
     touches: dict[str, TreeEntry | None]
     #: The blob that stood at each path before, None for nothing.
     before: dict[str, str | None]
-    merges: bool  # whether it has several parents
 
     @property
     def commit(self) -> Commit:
@@ -265,16 +310,16 @@ def _parse(row: bytes) -> LoggedCommit:
             before[path] = None if old == ZERO else old
     return LoggedCommit(
         CommitId(name.decode()),
-        CommitId(parents[:40].decode()),
+        tuple(map(CommitId, parents.decode().split())),
         (date, author[1:], subject[1:]),
         touches,
         before,
-        b" " in parents,
     )
 
 
 def _landing(row: LoggedCommit) -> Landing:
-    return Landing(row.commit, row.parent, row.touches, row.merges)
+    parent = row.parents[0] if row.parents else CommitId("")
+    return Landing(row.commit, parent, row.touches, row.parents[1:])
 
 
 def _iso(seconds: bytes) -> str:

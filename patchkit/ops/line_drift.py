@@ -92,7 +92,7 @@ def judge_line(
         if others and not bisect:
             walker = Walker(along, series, quick=True, route=walker.route, thorough=others)
             walk = walk_history(walker)
-        walk = ended(walk, forecasts)
+        walk = ended(walker, walk, forecasts)
     whole = forecasts is not None
     told: list[PatchDrift] = []
     for number, each in enumerate(tell(history, walk, patches)):

@@ -29,10 +29,11 @@ from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.gitcmd.first_parent import (
     Landing,
     Line,
+    blobs_of,
     first_parents,
+    landings,
     merge_base,
     missing_objects,
-    walk_line,
 )
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.pins import (
@@ -48,7 +49,7 @@ from patchkit.gitcmd.repository import RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
-from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry, TreeId
+from patchkit.model.objects import Base, CommitId, TreeEntry, TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.model.tree import Tree
@@ -251,21 +252,19 @@ class History(Struct, frozen=True):
 
     def line(self) -> Line:
         """The first-parent commits beyond the fork; git is asked once."""
-        if self._known.line is None:
-            self.landings(())
-        assert self._known.line is not None
-        return self._known.line
+        known = self._known
+        if known.line is None:
+            line = first_parents(self.repository, known.fork or self.pin, self.tip)
+            if known.fork is None and line.commits and line.follows and line.start == self.pin:
+                known.fork = self.pin  # an ancestor of the tip: git need not look for one
+            elif known.fork is None and self.fork != self.pin:
+                line = first_parents(self.repository, self.fork, self.tip)
+            known.line = line
+        return known.line
 
     def landings(self, paths: Collection[str]) -> tuple[Landing, ...]:
         """The commits of the line that change any of `paths`, oldest first."""
-        known = self._known
-        line, found = walk_line(self.repository, known.fork or self.pin, self.tip, paths)
-        if known.fork is None and line.commits and line.follows and line.start == self.pin:
-            known.fork = self.pin  # an ancestor of the tip: git need not look for one
-        elif known.fork is None and self.fork != self.pin:
-            line, found = walk_line(self.repository, self.fork, self.tip, paths)
-        known.line = line
-        return found
+        return landings(self.repository, self.line(), paths)
 
 
 class ResolvedName(Struct, frozen=True):
@@ -517,11 +516,6 @@ class HistoryReader(Struct, frozen=True):
                 self.fetch(wanted[at:])
                 found, brought = self.reader.read_present(batch), True
             yield found
-
-
-def blobs_of(entries: Iterable[TreeEntry | None]) -> dict[str, None]:
-    """The ids of files, in order, each once; of submodules none."""
-    return dict.fromkeys(e.oid for e in entries if e is not None and e.mode != SUBMODULE_MODE)
 
 
 def tree_of(reader: ObjectReader, commit: CommitId) -> TreeId:

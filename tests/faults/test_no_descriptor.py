@@ -67,7 +67,9 @@ QUESTIONS: dict[str, Callable[[Asked], object]] = {
     "missing": lambda asked: missing_objects(asked.repository, [asked.blob, ABSENT]),
     "deleted": lambda asked: find_rename(asked.repository, asked.new, "deep/old.txt"),
     "renamed": lambda asked: asked.between().renamed("deep/old.txt"),
-    "removed": lambda asked: asked.between().removed_by("a.txt", b"1"),
+    "removed": lambda asked: asked.between().since(
+        ["a.txt"], lambda data: b"1" not in (data or b"")
+    ),
     "same change": lambda asked: asked.between().same_change((asked.new,), "", "", ""),
     "lines": lambda asked: asked.between().lines_of(asked.new),
     "damaged": lambda asked: is_damaged(asked.repository, "refs/heads/alone"),

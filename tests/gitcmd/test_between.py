@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from patchkit.gitcmd.commit_history import Between, that_touched
@@ -16,7 +17,7 @@ def test_a_shallow_repository_blames_nobody(upstream: Upstream, tmp_path: Path) 
     new = upstream.commit({"a.txt": "a\nmore\n"}, "Say more (#7)")
     whole = Between(Repository(upstream.path), old, new)
     told = f"{new[:10]} Say more (#7)"
-    assert (whole.brought_by("a.txt", b"more"), whole.changed_by("a.txt")) == (told, (told,))
+    assert (_since(whole, b"more"), whole.changed_by("a.txt")) == (told, (told,))
     git_in(tmp_path, "init", "-q", "--bare", "cut")
     for commit in (old, new):
         git_in(tmp_path / "cut", "fetch", "-q", "--depth=1", upstream.url, commit)
@@ -25,7 +26,7 @@ def test_a_shallow_repository_blames_nobody(upstream: Upstream, tmp_path: Path) 
     )
     assert rootless.changed_by("a.txt") == ()
     cut = Between(Repository(tmp_path / "cut"), old, new)
-    assert (cut.brought_by("a.txt", b"more"), cut.changed_by("a.txt")) == ("", ())
+    assert (_since(cut, b"more"), cut.changed_by("a.txt")) == ("", ())
 
 
 def test_only_the_commits_that_touched_the_lines(upstream: Upstream) -> None:
@@ -44,6 +45,14 @@ def test_only_the_commits_that_touched_the_lines(upstream: Upstream) -> None:
     assert Between(repository, CommitId("0" * 39 + "1"), new).touches("a.txt") == ()
 
 
+def _since(past: Between, line: bytes) -> str:
+    return past.since(["a.txt"], lambda data: line in (data or b""))
+
+
+def _counts(line: bytes, count: int, data: bytes | None) -> bool:
+    return (data or b"").count(line) == count
+
+
 def test_one_walk_answers_as_a_log_of_each_line_does(upstream: Upstream) -> None:
     """The oracle is `git log -S`, asked file by file and line by line."""
     lines = [f"line {n}\n" for n in range(6)]
@@ -56,15 +65,22 @@ def test_one_walk_answers_as_a_log_of_each_line_does(upstream: Upstream) -> None
     new = upstream.commit({"c.txt": "line 1\n"}, "Say c")
     past = Between(Repository(upstream.path), old, new, paths=["a.txt", "b.txt"])
     for path in ("a.txt", "b.txt", "c.txt"):
+        text = git_in(upstream.path, "log", "-1", "--format=%H", "--", path).decode().strip()
+        there = git_in(upstream.path, "show", f"{text}:{path}") if path != "a.txt" else b""
         for line in (b"line 1", b"x line 3 line 3", b"nowhere"):
             span = [f"-S{line.decode()}", f"{old}..{new}", "--", path]
-            said = (
-                git_in(upstream.path, "log", "--format=%h %s", "--abbrev=10", *span)
-                .decode()
-                .split("\n")
-            )
-            told = [each for each in said if each]
-            assert past.removed_by(path, line) == next(iter(told), "")
-            assert past.brought_by(path, line) == next(reversed(told), "")
+            log = git_in(upstream.path, "log", "-1", "--format=%h %s", "--abbrev=10", *span)
+            count = partial(_counts, line, there.count(line))
+            assert past.since([path], count) == log.decode().strip()
     assert past.deleted_by("a.txt").endswith(" Take a away")
     assert [each.commit.subject for each in past.touches("c.txt")] == ["Say c"]
+
+
+def test_a_file_is_followed_to_its_old_path(upstream: Upstream) -> None:
+    old = upstream.commit({"old.txt": "a\n"})
+    brought = upstream.commit({"old.txt": "a\nb\n"}, "Say b in it")
+    new = upstream.commit({"old.txt": None, "a.txt": "a\nb\n"}, "Move the file")
+    past = Between(Repository(upstream.path), old, new)
+    assert _since(past, b"b") == f"{new[:10]} Move the file"
+    there = past.since(["a.txt", "old.txt"], lambda data: b"b" in (data or b""))
+    assert there == f"{brought[:10]} Say b in it"

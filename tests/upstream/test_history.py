@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.first_parent import entries_at, first_parents, landings_inside, walk_line
+from patchkit.gitcmd.first_parent import Beginning, Landing, entries_at, first_parents, landings
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Silent
@@ -70,11 +70,23 @@ def _grown(upstream: Upstream, random: Random) -> list[CommitId]:
 
 
 def _told(repository: Repository, pin: CommitId, tip: CommitId, fork: CommitId) -> object:
-    line, landed = walk_line(repository, fork, tip, PATHS)
-    inside = [landings_inside(repository, each, PATHS) for each in landed]
+    line = first_parents(repository, fork, tip)
+    landed = landings(repository, line, PATHS)
+    inside = [_brought(repository, each) for each in landed]
     places = {pin, tip, fork, line.start, *line.commits}
     entries = [entries_at(repository, each, PATHS) for each in sorted(places)]
-    return line, landed, inside, entries, first_parents(repository, fork, tip)
+    return line, landed, inside, entries
+
+
+def _brought(repository: Repository, landing: Landing) -> list[CommitId]:
+    """Who gave each of the files its contents, of what a commit of the line merged."""
+
+    def who(path: str) -> CommitId:
+        there = landing.touches[path]
+        asked = Beginning(repository, [path], lambda files: files[path] == there, list)
+        return asked.within(landing).id
+
+    return list(map(who, landing.touches))
 
 
 @pytest.mark.slow
@@ -94,19 +106,21 @@ def test_a_line_is_told_as_upstream_has_it(upstream: Upstream, store: Store, see
 
 
 def test_a_merge_that_brings_the_pin_s_own_branch(upstream: Upstream, store: Store) -> None:
-    """What it landed is told commit by commit, also what came before the pin."""
+    """The commit that it landed is named, also one that came before the pin."""
     _serve(upstream, "any")
     start = upstream.commit({"a.py": "0\n"})
-    early, before, pin = (
-        upstream.commit({"a.py": f"{n}\n"}, branch="release", parents=(start,) if n == 1 else None)
-        for n in (1, 2, 3)
+    early, _, pin = (
+        upstream.commit({"a.py": text}, branch="release", parents=(start,) if text == "1" else None)
+        for text in ("1", "2", "2\n\n")
     )
     main = upstream.commit({"b.py": "0\n"}, parents=(start,))
-    tip = upstream.commit({"a.py": "3\n"}, "Merge release", parents=(main, pin))
+    tip = upstream.commit({"a.py": "2\n\n"}, "Merge release", parents=(main, pin))
     history = _open(store, upstream, pin)
     (merge,) = history.landings(["a.py"])
-    found = landings_inside(history.repository, merge, ["a.py"])
-    assert (merge.commit.id, [each.commit.id for each in found]) == (tip, [early, before, pin])
+    assert (merge.commit.id, _brought(history.repository, merge)) == (tip, [pin])
+    zero = entries_at(history.repository, start, ["a.py"])["a.py"]
+    changed = Beginning(history.repository, ["a.py"], lambda files: files["a.py"] != zero, list)
+    assert changed.within(merge).id == early
 
 
 def test_dates_out_of_order(upstream: Upstream, store: Store) -> None:
