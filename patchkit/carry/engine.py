@@ -25,7 +25,7 @@ from patchkit.model.apply_changes import Applied, Blobs, apply_changes
 from patchkit.model.merging.regions import Labels
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
-from patchkit.model.patch import FileChange
+from patchkit.model.patch import FileChange, Kind
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
 from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
@@ -135,7 +135,12 @@ class _StackCarrier(Struct):
         after = self._after(old)
         exact = apply_changes(self.builder.tree, self.builder.blobs, changes)
         if not changes or after is None or names_a_path_twice(changes):
-            return self._whole(patch, changes, self._strictly(patch, changes, exact))
+            outcome = self._strictly(patch, changes, exact)
+            joint = joint_changes(changes)
+            if not outcome.status.fails or after is None or names_a_path_twice(joint):
+                return self._whole(patch, changes, outcome)
+            changes, exact = joint, apply_changes(self.builder.tree, self.builder.blobs, joint)
+            old = replace(old, files=exact.files)
         if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
             outcome = PatchResult(patch.name, Status.CONFLICTED, exact.files)
             return self._whole(patch, changes, outcome)
@@ -158,11 +163,11 @@ class _StackCarrier(Struct):
             carry_file(context, change, doubted_as(outcome, before))
             for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
         ]
-        files = with_upstreams_word(context, patch.file.header, changes, kept_apart(files))
+        files = with_upstreams_word(context, patch.file, changes, kept_apart(files))
         outcomes = tuple(file.outcome for file in files)
         there: list[CarriedFile | Names] = [*files]
         if self.resolved is not None:
-            there, outcomes = self._cascade(patch, context, files, old)
+            there, outcomes = self._cascade(changes, context, files, old)
         self._note(patch, files)
         outcome = self._land(patch, files, outcomes)
         if self.resolved is None and outcome.status is Status.CONFLICTED:
@@ -196,7 +201,7 @@ class _StackCarrier(Struct):
 
     def _cascade(
         self,
-        patch: SeriesPatch,
+        changes: Sequence[FileChange],
         context: CarryContext,
         files: Sequence[CarriedFile],
         old: PatchResult,
@@ -206,7 +211,6 @@ class _StackCarrier(Struct):
         And what there is to say of it: what fails for that reason only waits.
         """
         assert self.resolved is not None
-        changes = patch_changes(patch)
         there = [
             self.resolved.carry(context, change, before, file)
             for change, before, file in zip(changes, old.files, files, strict=True)
@@ -223,8 +227,7 @@ class _StackCarrier(Struct):
         return Tree(Overlay(self.source, self.before.objects), old.tree)
 
     def _labels(self, patch: SeriesPatch) -> Labels:
-        header = patch.file.header
-        subject = header.subject if header is not None and header.subject else patch.name
+        subject = patch.file.subject or patch.name
         return Labels(
             f"upstream {short_id(self.builder.base.commit)}",
             f"base {short_id(self.before.base.commit)}",
@@ -245,8 +248,6 @@ class _StackCarrier(Struct):
         if outcome.status is not Status.CONFLICTED:
             return outcome
         why = "it does not apply on the old base either, so that nothing can be merged"
-        if names_a_path_twice(changes):
-            why = "it changes a path twice, so that it is carried exactly or not at all"
         files = tuple(
             replace(each, reasons=(why,)) if each.clashes else each for each in outcome.files
         )
@@ -330,6 +331,22 @@ def _paths(file: CarriedFile) -> tuple[str, ...]:
     return (file.path, *(each.path for each in file.split_off))
 
 
+def joint_changes(changes: Sequence[FileChange]) -> tuple[FileChange, ...]:
+    """The changes with those of one file's lines joined, which the mails of a file may have.
+
+    The hunks of a joint change fit nowhere if one changes lines of another: all that can be asked
+    of it is what its file was and became.
+    """
+    joint: dict[str | int, FileChange] = {}
+    for number, change in enumerate(changes):
+        known = joint.get(change.path)
+        if known is not None and change.hunks and change.kind is Kind.MODIFY:
+            joint[change.path] = replace(known, hunks=known.hunks + change.hunks)
+        else:
+            joint[change.path if known is None else number] = change
+    return tuple(joint.values())
+
+
 def names_a_path_twice(changes: Sequence[FileChange]) -> bool:
     """Whether two changes of a patch meet at one path."""
     paths = [path for c in changes for path in {c.old_path, c.new_path} if path is not None]
@@ -338,7 +355,8 @@ def names_a_path_twice(changes: Sequence[FileChange]) -> bool:
 
 def as_on_old_base(outcome: PatchResult, before: PatchResult) -> PatchResult:
     """Unchanged means: just as it applied on the old base, offsets and all."""
-    if outcome.status is not Status.SHIFTED or not before.status.applies:
+    joint = len(outcome.files) != len(before.files)
+    if outcome.status is not Status.SHIFTED or not before.status.applies or joint:
         return outcome
     files: tuple[FileResult, ...] = tuple(
         replace(here, status=Status.UNCHANGED)

@@ -39,7 +39,7 @@ from patchkit.model.merging.regions import compare_three
 from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import FileResult, Status, UpstreamPart
-from patchkit.model.patch import FileChange, Header
+from patchkit.model.patch import FileChange, Identity, PatchFile
 from patchkit.model.text import counted, listed
 
 _ID = r"\b[0-9a-f]{7,40}\b"
@@ -78,19 +78,13 @@ class PatchClaim(Struct, frozen=True):
     subject: str  # of the patch's message, without [PATCH n/m]
 
 
-def claim_of(header: Header | None) -> PatchClaim:
+def claim_of(patch: PatchFile) -> PatchClaim:
     """What a patch's header says."""
-    if header is None:
-        return PatchClaim((), "", "", "")
-    found = (match for pattern in _NAMES for match in pattern.finditer(header.message))
+    found = (match for pattern in _NAMES for match in pattern.finditer(patch.message))
     commits = tuple(dict.fromkeys(next(filter(None, each.groups())) for each in found))
-    author = header.author
-    return PatchClaim(
-        commits,
-        author.email.lower() if author is not None else "",
-        author.date.partition(" ")[0] if author is not None else "",
-        header.subject,
-    )
+    author = patch.author or Identity("", "")
+    date = author.date.partition(" ")[0]
+    return PatchClaim(commits, author.email.lower(), date, patch.subject)
 
 
 class UpstreamShare(Struct, frozen=True):
@@ -170,7 +164,7 @@ def _bare(line: bytes) -> bytes:
 
 def with_upstreams_word(
     context: CarryContext,
-    header: Header | None,
+    patch: PatchFile,
     changes: Sequence[FileChange],
     files: Sequence[CarriedFile],
 ) -> list[CarriedFile]:
@@ -178,7 +172,7 @@ def with_upstreams_word(
 
     History is asked only of a patch that names a commit, or that is not simply at its lines.
     """
-    claim = claim_of(header)
+    claim = claim_of(patch)
     if not claim.commits and all(_is_plain(each.outcome) for each in files):
         return list(files)
     share = _best_share(context.past, claim, changes)

@@ -253,7 +253,7 @@ class _Parser:
 
     def _note_strays(self, change: FileChange) -> None:
         if change.hunks:
-            stop = _end_of_hunk(self._lines, self._at)
+            stop = end_of_hunk(self._lines, self._at)
             beyond = range(self._at, stop)
             self.stray += [
                 self.offences.number(index)
@@ -420,7 +420,7 @@ class _Parser:
         return body
 
     def _miscounted(self, start: int, old: int, new: int) -> None:
-        follow = self._lines[start + 1 : _end_of_hunk(self._lines, start + 1)]
+        follow = self._lines[start + 1 : end_of_hunk(self._lines, start + 1)]
         while follow and follow[-1] == b"\n":
             follow.pop()
         marks = [line[:1].strip() for line in follow if line[:1] != b"\\"]
@@ -438,7 +438,7 @@ class _Parser:
             self._skip_hunk_lines()
 
     def _skip_hunk_lines(self) -> None:
-        self._at = _end_of_hunk(self._lines, self._at)
+        self._at = end_of_hunk(self._lines, self._at)
 
     def _binary(self, draft: HeaderDraft) -> FileChange | None:
         start = self._at
@@ -482,7 +482,7 @@ def _announces(line: bytes) -> bool:
     return line.startswith((b"diff ", b"Index: ")) or (len(bare) > 10 and not bare.strip(b"="))
 
 
-def _end_of_hunk(lines: Sequence[bytes], index: int) -> int:
+def end_of_hunk(lines: Sequence[bytes], index: int) -> int:
     """Where the lines stop that may belong to a hunk whose counts cannot be trusted."""
     while index < len(lines):
         line = lines[index]

@@ -9,14 +9,14 @@ refuses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from msgspec import Struct
 
 from patchkit.model.header import is_trailers
 from patchkit.model.names import unsafe_path
-from patchkit.model.patch import FileChange, Header, HeaderForm, Hunk, Kind, PatchFile
+from patchkit.model.patch import FileChange, HeaderForm, Hunk, PatchFile
 from patchkit.model.text import counted
 
 SUBJECT_LENGTH = 72
@@ -95,23 +95,6 @@ def _path_findings(file: PatchFile, name: str) -> Iterator[Finding]:
                     f"{name}:{change.line}",
                     "a patch may only name files inside the tree; remove this change",
                 )
-    yield from _repeated_paths(file.changes, name)
-
-
-def _repeated_paths(changes: Sequence[FileChange], name: str) -> Iterator[Finding]:
-    seen: dict[str, FileChange] = {}
-    for change in changes:
-        earlier = seen.get(change.path)
-        # git writes a change of type (file to symlink) as a deletion and an addition
-        if earlier is not None and (earlier.kind, change.kind) != (Kind.DELETE, Kind.ADD):
-            yield Finding(
-                Severity.WARNING,
-                "repeated-path",
-                f"{change.path}: changed a second time, first at line {earlier.line}",
-                f"{name}:{change.line}",
-                "tools differ on what that means; `patchkit refresh` makes one change of both",
-            )
-        seen[change.path] = change
 
 
 # --- damage
@@ -211,15 +194,15 @@ def _header_findings(file: PatchFile, name: str) -> Iterator[Finding]:
             "put From:, Date: and Subject: lines, an empty line and the reason above the diff",
         )
         return
-    if file.header.author is None and not _says(file.header, "Origin"):
+    if file.author is None and not _says(file, "Origin"):
         hint = "add a From: line (Author: in a DEP-3 header)"
         yield _header(name, "header-author", "the header names no author", hint)
-    yield from _subject_findings(file.header, name)
-    yield from _body_findings(file, file.header, name)
+    yield from _subject_findings(file, name)
+    yield from _body_findings(file, name)
 
 
-def _subject_findings(header: Header, name: str) -> Iterator[Finding]:
-    subject = header.subject.strip()
+def _subject_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    subject = file.subject.strip()
     if not subject:
         yield _header(name, "header-subject", "the header has no subject", "add a Subject: line")
     elif len(subject) > SUBJECT_LENGTH:
@@ -231,17 +214,17 @@ def _subject_findings(header: Header, name: str) -> Iterator[Finding]:
         )
 
 
-def _body_findings(file: PatchFile, header: Header, name: str) -> Iterator[Finding]:
-    paragraphs = [p for p in header.message.split("\n\n")[1:] if p.strip()]
+def _body_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    paragraphs = [p for p in file.message.split("\n\n")[1:] if p.strip()]
     # DEP-3 asks for a description and no more; a bug report says why, too
-    reason = file.form is HeaderForm.DEP3 or _says(header, "Bug(?:-[A-Za-z0-9]+)?")
+    reason = file.form is HeaderForm.DEP3 or _says(file, "Bug(?:-[A-Za-z0-9]+)?")
     if not reason and all(map(is_trailers, paragraphs)):
         yield _header(
             name, "header-reason", "the message gives no reason", "say below the subject why it is"
         )
-    status = _STATUS_LINE.search(header.message)
+    status = _STATUS_LINE.search(file.message)
     words = ", ".join(UPSTREAM_STATUS)
-    if status is None and not _says(header, "Forwarded|Applied-Upstream|Origin"):
+    if status is None and not _says(file, "Forwarded|Applied-Upstream|Origin"):
         yield Finding(
             Severity.STYLE,
             "upstream-status",
@@ -255,9 +238,9 @@ def _body_findings(file: PatchFile, header: Header, name: str) -> Iterator[Findi
         )
 
 
-def _says(header: Header, fields: str) -> bool:
+def _says(file: PatchFile, fields: str) -> bool:
     """Whether the message has one of DEP-3's fields, with something behind it."""
-    found = re.search(rf"^(?:{fields}):[ \t]*\S", header.message, re.MULTILINE | re.IGNORECASE)
+    found = re.search(rf"^(?:{fields}):[ \t]*\S", file.message, re.MULTILINE | re.IGNORECASE)
     return found is not None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from patchkit.model.diff_parse import read_diff, split_lines
+from patchkit.model.diff_parse import end_of_hunk, read_diff, split_lines
 from patchkit.model.header import (
     QUOTED_FIELD,
     SPOKEN,
@@ -43,6 +43,10 @@ from patchkit.model.text import regex
 # The lines that say subject, reason, author or a field are found as `header.py` reads them; those
 # of the text that stay are matched line by line, and keep their bytes. What comes out is read
 # again: where a form has no way to say the new words, the header becomes a mail of our own form.
+
+
+# No line of a hunk can be one: these begin with a mark.
+_MAIL_START = regex(rb"^(?=From \S+ .*\d\d:\d\d:\d\d|(?:From|Subject|Date):)", re.MULTILINE)
 
 
 class _Edit(Struct, frozen=True):
@@ -433,6 +437,8 @@ def parse_patch(data: bytes, *, name: str, strip: int = 1) -> PatchFile:
     lines = split_lines(data)
     found = read_diff(lines, strip=strip, name=name)
     end = _signature_start(lines, found.end if found.changes else 0)
+    if found.changes:
+        end = min(end, end_of_hunk(lines, found.end))
     start = min(found.start, end)
     form, header = read_header(lines[:start], name)
     return PatchFile(
@@ -445,6 +451,16 @@ def parse_patch(data: bytes, *, name: str, strip: int = 1) -> PatchFile:
         stray=found.stray,
         form=form,
     )
+
+
+def mails_of(file: PatchFile, name: str) -> list[PatchFile]:
+    """The mails that a file consists of: each begins where a header follows a diff."""
+    mails = [b""]
+    for piece in _MAIL_START.split(file.data):
+        if read_diff(split_lines(mails[-1]), strip=file.strip, name=name).changes:
+            mails.append(b"")
+        mails[-1] += piece
+    return [parse_patch(mail, name=name, strip=file.strip) for mail in mails]
 
 
 def _signature_start(lines: Sequence[bytes], end: int) -> int:

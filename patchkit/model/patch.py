@@ -124,11 +124,6 @@ class Header(Struct, frozen=True):
     message: str
     author: Identity | None = None
 
-    @property
-    def subject(self) -> str:
-        """The first line of the message."""
-        return self.message.split("\n", 1)[0]
-
 
 class PatchFile(Struct, frozen=True):
     """A parsed patch file.
@@ -154,3 +149,18 @@ class PatchFile(Struct, frozen=True):
     def data(self) -> bytes:
         """The file's bytes."""
         return self.preamble + self.diff + self.signature
+
+    @property
+    def message(self) -> str:
+        """What its header says, "" without one."""
+        return self.header.message if self.header is not None else ""
+
+    @property
+    def author(self) -> Identity | None:
+        """Whom its header names, if it has one."""
+        return self.header.author if self.header is not None else None
+
+    @property
+    def subject(self) -> str:
+        """The first line of its message."""
+        return self.message.partition("\n")[0]

@@ -77,9 +77,8 @@ def format_resolution(resolution: Resolution, patch: str, path: str, diff: bytes
 def parse_resolution(data: bytes, where: str) -> Resolution:
     """The resolution in a file; BadInputError if it is none."""
     file = parse_patch(data, name=where)
-    message = file.header.message if file.header is not None else ""
     fields = dict(
-        re.findall(r"^(Conflict|Upstream|Result|Merged-By): (.+)$", message, re.MULTILINE)
+        re.findall(r"^(Conflict|Upstream|Result|Merged-By): (.+)$", file.message, re.MULTILINE)
     )
     key = fields.get("Conflict", "")
     if not _KEY.fullmatch(key) or not {"Upstream", "Result"} <= fields.keys():

@@ -254,10 +254,10 @@ class _Patches(Struct, frozen=True):
         base = self.built.stack.base.commit
         found = [TrialState(base, "no patch")]
         patches = self.built.series.series_patches
-        subjects = {each.name: each.file.header.subject for each in patches if each.file.header}
+        subjects = {each.name: each.file.subject for each in patches}
         for each in self.built.stack.outcomes:
             if each.commit is not None:
-                found.append(TrialState(each.commit, each.name, subjects.get(each.name, "")))
+                found.append(TrialState(each.commit, each.name, subjects[each.name]))
         return found
 
     def make(self, number: int) -> Stacked | str:

@@ -243,9 +243,7 @@ def _changes_of(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, Commi
     changes = {}
     at = stack.base.tree
     for patch, outcome in zip(patches, stack.outcomes, strict=True):
-        header = patch.file.header
-        message = header.message if header is not None else ""
-        author = header.author if header is not None else None
+        message, author = patch.file.message, patch.file.author
         if outcome.tree is not None:
             changes[patch.name] = CommitChange(
                 at, outcome.tree, message, author or Identity("", "")

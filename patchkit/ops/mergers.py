@@ -107,8 +107,7 @@ def _asked(merger: ExternalMerger, patch: SeriesPatch, request: MergeRequest) ->
 
 def _input(patch: SeriesPatch, request: MergeRequest) -> bytes:
     """All that is known of a conflict, as JSON: the patch with its reason, upstream's commits."""
-    header = patch.file.header
-    subject, _, reason = (header.message if header is not None else "").partition("\n")
+    subject, _, reason = patch.file.message.partition("\n")
     changes = [each for each in patch_changes(patch) if request.path in (each.old_path, each.path)]
     data = {
         "version": 1,

@@ -679,8 +679,7 @@ def patch_message(
     from patchkit.refresh.series_edits import find_patch  # noqa: PLC0415
 
     patch = find_patch(load_series(manifest, component, store, progress).patches, given)
-    header = patch.file.header
-    return patch.name, header.message if header is not None else ""
+    return patch.name, patch.file.message
 
 
 def _judged(component: RefreshedComponent) -> RefreshedComponent:

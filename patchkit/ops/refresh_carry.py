@@ -385,8 +385,7 @@ def heads_of(patches: Sequence[LoadedPatch]) -> tuple[PatchHead, ...]:
         for change in changes:
             if change.old_path is not None:
                 earlier.setdefault(change.old_path, []).extend(change.hunks)
-        subject = patch.file.header.message.partition("\n")[0] if patch.file.header else ""
-        heads.append(PatchHead(patch.name, subject, patch.where, tuple(places)))
+        heads.append(PatchHead(patch.name, patch.file.subject, patch.where, tuple(places)))
     return tuple(heads)
 
 

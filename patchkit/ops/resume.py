@@ -281,8 +281,7 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
 def halted_report(stop: NewConflict) -> Halted:
     """The conflict for the user."""
     conflict, checkout = stop.conflict, stop.found.checkout
-    header = conflict.patch.file.header
-    subject, _, reason = (header.message if header is not None else "").partition("\n")
+    subject, _, reason = conflict.patch.file.message.partition("\n")
     names = [each.name for each in stop.found.series.patches]
     return Halted(
         conflict.patch.name,

@@ -480,16 +480,14 @@ class _Exported(Struct, frozen=True):
 
         What is no mail yet gets the lines that make it one, above the text that it has.
         """
-        header = self.file.header
-        if header is not None and header.author is not None:
-            author = header.author
+        author = self.file.author or author
         text = self.file.preamble.lstrip(b"\r\n")
         gap = self.file.preamble[: len(self.file.preamble) - len(text)]
         own = _FROM_LINE.match(text)
         head, text = (own[0], text[own.end() :]) if own else (_from_line(self.commit), text)
         if self.file.form is not HeaderForm.MAIL:
             head += format_header(Header(self._subject, author))
-        elif header is not None and header.author is None and author is not None:
+        elif self.file.author is None and author is not None:
             head += f"From: {format_author(author)}\n".encode("utf-8", "surrogateescape")
         # a mailbox is cut wherever such a line stands
         text = _FROM_LINE.sub(rb">\g<0>", text)
@@ -498,16 +496,15 @@ class _Exported(Struct, frozen=True):
     @property
     def sendable(self) -> bool:
         """Whether git am takes the fields that the patch has: address and date."""
-        header = self.file.header
-        if self.file.form is not HeaderForm.MAIL or header is None or header.author is None:
+        author = self.file.author
+        if self.file.form is not HeaderForm.MAIL or author is None:
             return True
         dated = re.search(rb"^Date:", self.file.preamble, re.MULTILINE | re.IGNORECASE)
-        return bool(header.author.email) and (not dated or bool(header.author.date))
+        return bool(author.email) and (not dated or bool(author.date))
 
     @property
     def _subject(self) -> str:
-        subject = self.file.header.subject.strip() if self.file.header is not None else ""
-        return subject or self.name.removesuffix(".patch")
+        return self.file.subject.strip() or self.name.removesuffix(".patch")
 
 
 def export_component(
@@ -596,12 +593,11 @@ def _write_list(target: Path, patches: Sequence[_Exported], form: Form, componen
 
 
 def _write_mbox(target: Path, patches: Sequence[_Exported], author: Identity | None) -> None:
-    headers = ((each.name, each.file.header) for each in patches)
     hint = "name one above its diff (From: or Author:), or for all such: --author 'NAME <ADDRESS>'"
     problems = [
-        Problem(f"{name} names no author, without which git am takes no mail", hint=hint)
-        for name, header in headers
-        if author is None and (header is None or header.author is None)
+        Problem(f"{each.name} names no author, without which git am takes no mail", hint=hint)
+        for each in patches
+        if author is None and each.file.author is None
     ]
     if problems:
         raise BadInputError(*problems)

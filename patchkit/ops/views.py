@@ -147,14 +147,13 @@ def _logged(
 def _logged_patch(
     number: int, patch: LoadedPatch, outcome: PatchResult, present: Mapping[str, str] | None
 ) -> LoggedPatch:
-    header = patch.file.header
     added, removed = count_lines(patch.file)
     return LoggedPatch(
         number=number,
         name=patch.name,
         where=patch.where,
-        subject=header.subject if header else "",
-        author=header.author.name if header and header.author else "",
+        subject=patch.file.subject,
+        author=patch.file.author.name if patch.file.author else "",
         status=outcome.status,
         checkout=_presence(patch.name, outcome, present),
         commit=outcome.commit,
@@ -298,8 +297,8 @@ def _patches(built: BuiltStack, lines: Sequence[BlamedLine]) -> tuple[BlamedPatc
         BlamedPatch(
             patch.name,
             number,
-            patch.file.header.subject if patch.file.header else "",
-            patch.file.header.author.name if patch.file.header and patch.file.header.author else "",
+            patch.file.subject,
+            patch.file.author.name if patch.file.author else "",
             patch.where,
         )
         for number, patch in enumerate(built.series.patches, 1)

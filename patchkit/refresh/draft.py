@@ -14,6 +14,7 @@ from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.diff_parse import parse_diff
+from patchkit.model.mail import subject_from
 from patchkit.model.names import (
     broken_name_rule,
     is_patch_name,
@@ -287,7 +288,8 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     trees = (start.base.tree, *(commit.tree for commit in start.commits))
     pieces = read_changes(StackTrees(start.repository, start.reader, trees), start.worktree)
     fixed = {each.name for each in start.patches if each.path is None}
-    new = _new_name(request, matching, start)
+    names = start.taken.union(matching.names)
+    new = free_name(replace(start, taken=names), request.new) if request.new is not None else ""
     routed = [_route(each, matching, fixed, request, new) for each in pieces]
     rows = tuple(_row(piece, number, (*matching.names, new)) for piece, number in routed)
     if any(number is None for _, number in routed):
@@ -444,29 +446,20 @@ def _number_of(name: str, matching: CommitMatching, fixed: Collection[str]) -> i
     return matching.names.index(wanted) + 1
 
 
-def full_name(name: str) -> str:
-    """A patch name as typed, with or without its ending."""
-    return name if name.endswith(".patch") else f"{name}.patch"
-
-
-def _new_name(request: Request, matching: CommitMatching, start: RefreshStart) -> str:
-    if request.new is None:
-        return ""
-    name = full_name(request.new)
+def free_name(start: RefreshStart, given: str, old: str = "") -> str:
+    """The name for a file that is to be made; UsageError if there can be none, or is one."""
+    name = given if given.endswith(".patch") else f"{given}.patch"
     if not is_patch_name(name):
-        raise UsageError(
-            f"{name!a} is not a valid patch name",
-            hint=f"{broken_name_rule(name)}; for example {slug(request.new)}.patch",
-        )
-    taken = {each.casefold() for each in (*matching.names, *start.taken)}
-    taken |= {each.name.casefold() for each in start.patches}
-    if name.casefold() in taken:
-        raise UsageError(f"{name} is there already", hint="choose another name, or --patch NAME")
+        hint = f"{broken_name_rule(name)}; for example {slug(given)}.patch"
+        raise UsageError(f"{name!a} is not a valid patch name", hint=hint)
+    taken = {each.casefold() for each in (*start.taken, *(each.name for each in start.patches))}
+    if name == old or name.casefold() in taken - {old.casefold()}:
+        raise UsageError(f"{name} is there already", hint="choose another name")
     return name
 
 
 def _message(request: Request, name: str) -> str:
-    return request.message.strip("\n") or name.removesuffix(".patch").replace("-", " ").capitalize()
+    return request.message.strip("\n") or subject_from(name)
 
 
 def _author(request: Request) -> Identity:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalSeries
 from patchkit.model.diff_parse import split_lines
-from patchkit.model.mail import parse_patch, says
-from patchkit.model.objects import Base
+from patchkit.model.mail import mails_of, parse_patch, says
+from patchkit.model.objects import Base, TreeId
 from patchkit.model.patch import PatchFile
 from patchkit.model.revision import Revision, compare_patches
-from patchkit.model.tree import ObjectSource
-from patchkit.stack.build import Stack, build_stack, parse_commit
+from patchkit.stack.build import SeriesPatch, Stack, build_stack, parse_commit
 from patchkit.stack.patch_files import (
     CommitChange,
     Layout,
@@ -92,7 +93,7 @@ class PlanContext(Struct, frozen=True):
     """
 
     repository: Repository
-    source: ObjectSource
+    source: ObjectReader
     base: Base
     home: SeriesFolder  # where new patches go
     old: Sequence[LoadedPatch]
@@ -118,9 +119,9 @@ def plan_patches(slots: Sequence[StackSlot], setting: PlanContext) -> Plan:
 
     Nothing is written. Raises NotReproducedError for a patch that would not give its tree.
     """
-    written = [slot for slot in slots if not _is_kept(slot)]
-    data = export_patches(setting.repository, [_wanted(slot, setting) for slot in written])
-    exported = dict(zip((slot.name for slot in written), data, strict=True))
+    written = {slot.name: _mails(slot, setting) for slot in slots if not _is_kept(slot)}
+    data = iter(export_patches(setting.repository, list(chain(*written.values()))))
+    exported = {name: b"".join(islice(data, len(mails))) for name, mails in written.items()}
     patches = tuple(_patch(slot, exported.get(slot.name), setting.home) for slot in slots)
     stack = build_stack(setting.source, setting.base, [each.series_patch for each in patches])
     _prove(slots, patches, stack)
@@ -140,11 +141,51 @@ def _wanted(slot: StackSlot, setting: PlanContext) -> PatchToWrite:
         return PatchToWrite(slot.change, None, layout)
     file = slot.loaded.file
     change = setting.changes.get(slot.name)
-    if change is None and file.header is not None and file.header.message == slot.change.message:
+    if change is None and file.message == slot.change.message:
         # it did not apply: only its words can be compared
         change = CommitChange("", "", slot.change.message, slot.change.author)
     original = OriginalFile(file, change) if change is not None else None
     return PatchToWrite(slot.change, original, layout, setting.canonical)
+
+
+def _mails(slot: StackSlot, setting: PlanContext) -> list[PatchToWrite]:
+    """What is to be written of a patch, or of each mail of a file of several; all text stays.
+
+    What the file does beyond its mails goes to the mail whose lines it changes, as a refresh finds
+    it, else to the last one that touches the file.
+    """
+    whole, loaded = _wanted(slot, setting), slot.loaded
+    if loaded is None or whole.original is None or whole.same_trees:
+        return [whole]
+    mails = mails_of(loaded.file, loaded.where)
+    if len(mails) == 1:
+        return [whole]
+    # imported here: few files hold several mails
+    from patchkit.refresh.assign import StackTrees, fold, read_changes  # noqa: PLC0415
+
+    base = replace(setting.base, tree=TreeId(slot.change.before))
+    series = [SeriesPatch("", mail, loaded.strip, loaded.subdirectory) for mail in mails]
+    stack = build_stack(setting.source, base, series, stop_at_conflict=False)
+    write_objects(setting.repository, stack.objects)
+    trees = [base.tree]
+    for outcome in stack.outcomes:
+        trees.append(outcome.tree or trees[-1])
+    ground = StackTrees(setting.repository, setting.source, tuple(trees))
+    placed = [
+        (each.owner or max(each.history.numbers, default=1), each)
+        for each in read_changes(ground, TreeId(slot.change.after))
+    ]
+    trees, objects = fold(setting.source, trees, placed, [slot.name] * len(mails))
+    write_objects(setting.repository, objects)
+    old = whole.original.change
+    return [
+        replace(
+            whole,
+            change=replace(old if at else slot.change, before=trees[at], after=trees[at + 1]),
+            original=OriginalFile(mail, replace(old, before="")),
+        )
+        for at, mail in enumerate(mails)
+    ]
 
 
 def _layout(slot: StackSlot, setting: PlanContext) -> Layout:

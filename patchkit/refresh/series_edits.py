@@ -18,13 +18,13 @@ from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.manifest.values import LocalSeries
 from patchkit.model.diff_parse import parse_diff
-from patchkit.model.mail import parse_patch
-from patchkit.model.names import broken_name_rule, is_patch_name, pick_patch, slug
+from patchkit.model.mail import parse_patch, subject_from
+from patchkit.model.names import pick_patch
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
 from patchkit.model.text import counted
-from patchkit.refresh.draft import Draft, RefreshStart, arrange, finish_draft, full_name
+from patchkit.refresh.draft import Draft, RefreshStart, arrange, finish_draft, free_name
 from patchkit.refresh.patch_plan import Plan, SeriesFolder, StackSlot, commit_changes, revisions
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
 from patchkit.stack.patch_files import (
@@ -162,7 +162,7 @@ def _new_message(start: RefreshStart, edit: EditMessage) -> tuple[LoadedPatch, s
 
 def _renamed(start: RefreshStart, folder: SeriesFolder, edit: RenamePatch) -> Draft:
     patch = _own(start, edit.patch, listed=True, plain=True)
-    name = _new_name(start, edit.name, old=patch.name)
+    name = free_name(start, edit.name, old=patch.name)
     changes = commit_changes(start.stack, start.patches)
     _require_change(patch, changes)
     there = _at(folder, patch, name)
@@ -260,7 +260,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
 
 def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft:
     patch = _own(start, edit.patch, listed=True, plain=True)
-    name = _new_name(start, edit.name)
+    name = free_name(start, edit.name)
     changes = commit_changes(start.stack, start.patches)
     _require_change(patch, changes)
     change = changes[patch.name]
@@ -275,7 +275,7 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
         which = "all" if middle == change.before else "none"
         raise UsageError(f"{which} of {patch.name} would be in {name}", hint="choose a part of it")
     message = edit.message.strip("\n")
-    message = message or name.removesuffix(".patch").replace("-", " ").capitalize()
+    message = message or subject_from(name)
     slots: list[StackSlot] = []
     for slot in _slots(start.patches, changes):
         if slot.name != patch.name:
@@ -366,7 +366,7 @@ def _files_edited(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -
             detail = f"{patch.name} has another message"
         case RenamePatch():
             patch = _own(start, edit.patch, listed=True, plain=True)
-            name = _new_name(start, edit.name, old=patch.name)
+            name = free_name(start, edit.name, old=patch.name)
             listed[listed.index(patch)] = _at(folder, patch, name)
             renamed, detail = {patch.name: name}, f"{patch.name} is called {name}"
         case DropPatches():
@@ -396,8 +396,7 @@ def _applying(start: RefreshStart, patches: Sequence[LoadedPatch]) -> tuple[Stac
 
 
 def _with_message(start: RefreshStart, patch: LoadedPatch, message: str) -> LoadedPatch:
-    header = patch.file.header
-    old = CommitChange("", "", header.message if header is not None else "", Identity("", ""))
+    old = CommitChange("", "", patch.file.message, Identity("", ""))
     wanted = PatchToWrite(replace(old, message=message), OriginalFile(patch.file, old))
     (data,) = export_patches(start.repository, [wanted])
     return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
@@ -600,18 +599,6 @@ def _own(
 def _require_change(patch: LoadedPatch, changes: Mapping[str, CommitChange]) -> None:
     if patch.name not in changes:
         raise UsageError(Problem(f"{patch.name} changes no file", patch.where, "edit it by hand"))
-
-
-def _new_name(start: RefreshStart, given: str, old: str = "") -> str:
-    """The name for a file that is to be made; UsageError if there can be none, or is one."""
-    name = full_name(given)
-    if not is_patch_name(name):
-        hint = f"{broken_name_rule(name)}; for example {slug(given)}.patch"
-        raise UsageError(f"{name!a} is not a valid patch name", hint=hint)
-    taken = {each.casefold() for each in (*start.taken, *(each.name for each in start.patches))}
-    if name == old or name.casefold() in taken - {old.casefold()}:
-        raise UsageError(f"{name} is there already", hint="choose another name")
-    return name
 
 
 def _is(names: Sequence[object]) -> str:

@@ -345,7 +345,7 @@ def _component(part: StackPart, locked: LockedComponent, diffs: bool) -> dict[st
     found["pedigree"] = {
         "ancestors": [{**released, "bom-ref": f"upstream:{component.name}"}],
         "patches": [_patch(each, component, diffs) for each in part.patches],
-        "notes": "\n".join(f"{each.name}: {_subject(each)}" for each in part.patches),
+        "notes": "\n".join(f"{each.name}: {each.file.subject}" for each in part.patches),
     }
     return found
 
@@ -394,7 +394,6 @@ def _address(url: str) -> str:
 
 
 def _patch(patch: LoadedPatch, component: Component, diffs: bool) -> dict[str, Any]:
-    message = patch.file.header.message if patch.file.header is not None else ""
     diff: dict[str, Any] = {"url": _patch_address(patch, component)}
     if diffs:
         content = b64encode(patch.data).decode()
@@ -403,10 +402,10 @@ def _patch(patch: LoadedPatch, component: Component, diffs: bool) -> dict[str, A
             **diff,
         }
     found: dict[str, Any] = {
-        "type": "backport" if _BACKPORT.search(message) else "unofficial",
+        "type": "backport" if _BACKPORT.search(patch.file.message) else "unofficial",
         "diff": diff,
     }
-    resolved = list(_resolved(message))
+    resolved = list(_resolved(patch.file.message))
     if resolved:
         found["resolves"] = resolved
     return found
@@ -429,7 +428,3 @@ def _resolved(message: str) -> Iterator[Mapping[str, Any]]:
         yield {"type": "security", "id": each}
     for url in dict.fromkeys(_BUG.findall(message)):
         yield {"type": "defect", "references": [_address(url)]}
-
-
-def _subject(patch: LoadedPatch) -> str:
-    return patch.file.header.subject if patch.file.header is not None else ""

@@ -30,7 +30,7 @@ from patchkit.model.objects import (
     make_commit,
 )
 from patchkit.model.outcome import FileResult, PatchResult, Status
-from patchkit.model.patch import FileChange, Header, Identity, PatchFile
+from patchkit.model.patch import FileChange, Identity, PatchFile
 from patchkit.model.tree import ObjectSource, Tree, TreeChange, tree_differences
 
 __all__ = [
@@ -262,11 +262,10 @@ class StackBuilder:
         self._objects.update((each.oid, each) for each in written)
 
     def _commit(self, patch: SeriesPatch) -> GitObject:
-        header = patch.file.header or Header("")
-        message = header.message
-        if not header.subject.strip():
+        message = patch.file.message
+        if not patch.file.subject.strip():
             message = f"{patch.name.removesuffix('.patch')}\n\n{message.strip()}".strip()
-        author = header.author or COMMITTER
+        author = patch.file.author or COMMITTER
         # git cannot read a commit from before 1970
         date = author.date if author.date[:1].isdigit() else self.base.date
         return make_commit(

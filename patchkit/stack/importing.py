@@ -20,7 +20,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import git_folder, tracked_tree
 from patchkit.model.header import format_header
-from patchkit.model.mail import parse_patch
+from patchkit.model.mail import mails_of, parse_patch
 from patchkit.model.names import can_be_a_file, is_listed_name, is_patch_name, new_name, slug
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.patch import Header, Identity
@@ -36,7 +36,6 @@ _ENCODED = re.compile(
 )
 #: How git format-patch begins the names of a series.
 _NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
-_LONGEST_LIST = 1 << 20  # bytes: a longer file is no list of patches
 
 
 class ImportedPatch(Struct, frozen=True):
@@ -166,7 +165,7 @@ def _listed_in(series: Path) -> Iterator[tuple[str, str]]:
 
 def _is_list(path: Path) -> bool:
     """Whether a file of any name lists patches: most of its lines name files beside it."""
-    if not path.is_file() or path.suffix in _ENDINGS or path.stat().st_size > _LONGEST_LIST:
+    if path.suffix not in ("", ".conf") or not path.is_file():
         return False
     there = [can_be_a_file(name) and (path.parent / name).is_file() for name, _ in _listed_in(path)]
     return path.name == "series" or 2 * sum(there) > len(there)
@@ -174,11 +173,16 @@ def _is_list(path: Path) -> bool:
 
 def _quilt(series: Path) -> list[ImportedPatch]:
     """A series whose names may be of any kind, with folders, as quilt allows."""
-    found = []
-    for name, options in _listed_in(series):
-        strip = _strip_option(options, f"{series}: {name}")
-        found.append(ImportedPatch(name, _bytes(series.parent / name), name, strip, listed=True))
-    return found
+    return [
+        ImportedPatch(
+            name,
+            _bytes(series.parent / name),
+            name,
+            _strip_option(options, f"{series}: {name}"),
+            listed=True,
+        )
+        for name, options in _listed_in(series)
+    ]
 
 
 def _package(source: Path) -> ImportSource:
@@ -267,7 +271,7 @@ def _readable(patches: Sequence[ImportedPatch]) -> tuple[ImportedPatch, ...]:
     problems: list[Problem] = []
     for patch in patches:
         try:
-            found.append(_checked(patch))
+            found += _checked(patch)
         except PatchkitError as error:
             problems += error.problems
     if problems:
@@ -275,16 +279,16 @@ def _readable(patches: Sequence[ImportedPatch]) -> tuple[ImportedPatch, ...]:
     return tuple(found)
 
 
-def _checked(patch: ImportedPatch) -> ImportedPatch:
+def _checked(patch: ImportedPatch) -> Iterator[ImportedPatch]:
+    """The patch, or each mail of it; the first one keeps its name."""
     if _ENCODED.search(patch.data[:8192]):
         patch = replace(patch, data=_decoded(patch.data))
     file = parse_patch(patch.data, name=patch.where, strip=patch.strip or 0)
     if not file.changes and not patch.listed:
         raise BadInputError(Problem("holds no diff", patch.where))
-    if patch.name:
-        return patch
-    subject = file.header.subject if file.header is not None else ""
-    return replace(patch, name=f"{slug(subject)}.patch")
+    for mail in mails_of(file, patch.where):
+        yield replace(patch, name=patch.name or f"{slug(mail.subject)}.patch", data=mail.data)
+        patch = replace(patch, name="", listed=False)
 
 
 def _decoded(mail: bytes) -> bytes:

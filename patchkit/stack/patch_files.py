@@ -158,7 +158,7 @@ def _header(wanted: PatchToWrite) -> bytes:
     if old is None:
         return format_header(Header(change.message, named_author(change.author)))
     author = _author(change.author, old)
-    before = Header(old.change.message, old.file.header.author if old.file.header else None)
+    before = Header(old.change.message, old.file.author)
     if (change.message, author) == (before.message, before.author):
         return old.file.preamble
     return reword(split_lines(old.file.preamble), before, Header(change.message, author))
@@ -170,7 +170,7 @@ def _author(author: Identity, old: OriginalFile) -> Identity | None:
     An author or a date that the file does not give was made up for the commit (the date is the
     base's, and so another one on another base): it is not written down.
     """
-    said = old.file.header.author if old.file.header is not None else None
+    said = old.file.author
     was = old.change.author
     same_date = author.date == was.date or said is None or not said.date
     if (author.name, author.email) == (was.name, was.email) and same_date:

@@ -120,8 +120,7 @@ class LoadedSeries(Struct, frozen=True):
 
 def named_recipe(file: PatchFile) -> str:
     """The recipe that a patch's message names, "" for none."""
-    message = file.header.message if file.header is not None else ""
-    last = re.split(r"\n[ \t]*\n", message)[-1]
+    last = re.split(r"\n[ \t]*\n", file.message)[-1]
     found = _RECIPE.findall(last)
     return found[-1] if found else ""
 

@@ -41,14 +41,6 @@ def test_unsafe_paths_are_errors_whoever_wrote_them(path: str) -> None:
     assert what.startswith(f"{path}: ")
 
 
-def test_second_change_of_a_path() -> None:
-    once = make_patch({"a.py": TEXT}, {"a.py": TEXT.replace("line 9", "LINE 9")}, subject=None)
-    twice = make_patch({"a.py": TEXT}, {"a.py": TEXT.replace("line 2\n", "LINE 2\n")}, subject=None)
-    severity, where, _ = found(once + twice, ours=False)["repeated-path"]
-    line = once.count(b"\n") + 1
-    assert (severity, where) == (Severity.WARNING, f"x.patch:{line}")
-
-
 def test_change_of_type_is_no_second_change() -> None:
     delete = make_patch({"a": "x\n"}, {"a": None}, subject=None)
     add = make_patch({}, {"a": "y\n"}, subject=None)

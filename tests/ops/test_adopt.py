@@ -104,10 +104,10 @@ def test_a_folder_that_gives_no_order_is_refused(
             (folder / name).write_bytes(patches["one.patch"])
         ran = empty.run("import", str(folder))
         assert (ran.code, "nothing says in which order" in ran.err) == (2, True)
-        for list_ in ("first.list", "second.list"):
+        for list_ in (".patches", "series.conf"):
             (folder / list_).write_text("".join(f"{name}\n" for name in names))
         ran = empty.run("import", str(folder))
-        assert (ran.code, f"{folder / 'first.list'}  goes by that one" in ran.err) == (2, True)
+        assert (ran.code, f"{folder / '.patches'}  goes by that one" in ran.err) == (2, True)
 
 
 def test_a_list_in_place_is_a_series(project: Project, upstream: Upstream) -> None:

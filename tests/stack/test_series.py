@@ -69,7 +69,7 @@ def test_a_series_and_the_patches_around_it(project: Project, upstream: Upstream
     assert [p.sha256 for p in loaded.patches] == [digest(p.data) for p in loaded.patches]
     assert loaded.patches[1].origin is SERIES
     assert loaded.patches[1].file.header is not None
-    assert loaded.patches[1].file.header.subject == "One"
+    assert loaded.patches[1].file.subject == "One"
     assert loaded.unlisted == ()
 
 
