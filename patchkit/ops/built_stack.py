@@ -83,5 +83,5 @@ def require_clean(built: BuiltStack, manifest: Manifest) -> None:
     failed = [each.name for each in built.stack.outcomes if not each.status.applies]
     if failed:
         name = built.component.name
-        hint = f"patchkit check {manifest.options(name)} says why"
+        hint = f"patchkit check {manifest.options(name)}  says why"
         raise BadInputError(Problem(f"{failed[0]} does not apply", name, hint))

@@ -403,12 +403,7 @@ def _edit_of(
     after = set_pin(before, component.name, target.pin, file=file)
     if target.archive:
         after = set_archive(after, component.name, target.archive, file=file)
-    names = manifest.options(component.name)
-    way_out = (
-        "nothing was written. To have the conflict in the checkout, and go on from there:\n"
-        f"patchkit apply {names}, then bump again"
-    )
-    return PinEdit(file, before, after, target, CommitId(old), way_out)
+    return PinEdit(file, before, after, target, CommitId(old))
 
 
 def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from patchkit.errors import Problem
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.names import short_id
 from patchkit.model.text import counted, listed
 from patchkit.workspace.enter import Entered, Refusal, RefusalCause
-from patchkit.workspace.state import BUMP
+from patchkit.workspace.state import CheckoutState, Snapshot
 
 _SHOWN = 8
 
@@ -23,7 +24,7 @@ def ways_out(
     if refusal is None:
         return ()
     target = manifest.options(component.name)
-    ways = _ways(entered, refusal, target, shlex.quote(str(checkout)))
+    ways = _ways(entered, refusal, target, checkout)
     return (Problem(_what(refusal), component.name, in_columns(ways)),)
 
 
@@ -49,8 +50,9 @@ def _what(refusal: Refusal) -> str:
     return refusal.detail
 
 
-def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]:
+def _ways(entered: Entered, refusal: Refusal, target: str, checkout: Path) -> list[tuple[str, str]]:
     """(what it does, what to type) for each way out, the gentlest first."""
+    git = f"git -C {shlex.quote(str(checkout))}"
     save = ("save it under a ref and apply", f"patchkit apply {target} --force")
     match refusal.cause:
         case RefusalCause.EDITED | RefusalCause.EXTRA_COMMITS:
@@ -60,33 +62,52 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> lis
                 save,
             ]
         case RefusalCause.CONFLICTED:
-            return [*_conflict_ways(entered, target, checkout), save]
+            return [*ways_on(entered.before, target, checkout), save]
         case RefusalCause.IN_THE_WAY:
             return [("move it away", ""), save]
         case RefusalCause.UNSAVABLE:
             return [("move it away", "")]
         case RefusalCause.INTERRUPTED:
-            return [("look at it", f"git -C {checkout} diff"), save]
+            return [("look at it", f"{git} diff"), save]
         case RefusalCause.OTHER_BRANCH:
-            return _foreign_ways(target, checkout, ours=entered.before.ours)
+            return ways_on(entered.before, target, checkout)
 
 
-def _conflict_ways(entered: Entered, target: str, checkout: str) -> list[tuple[str, str]]:
-    if entered.before.operation != BUMP:
-        return [("see how to finish or abort it", f"git -C {checkout} status")]
-    return [
-        ("resolve it and go on", f"patchkit continue {target}"),
-        ("go back to before the bump", f"patchkit abort {target}"),
-    ]
+def ways_on(snapshot: Snapshot, target: str, checkout: Path) -> list[tuple[str, str]]:
+    """(what it does, what to type) from a conflict, or from another branch; none from elsewhere."""
+    git = f"git -C {shlex.quote(str(checkout))}"
+    match snapshot.operation:
+        case "bump":
+            return [
+                (f"resolve the conflict in {checkout}, then", f"patchkit continue {target}"),
+                ("or leave out the patch", f"patchkit skip {target}"),
+                ("or go back to before the bump", f"patchkit abort {target}"),
+            ]
+        case "conflict":
+            return [
+                (f"resolve it in {checkout}, then", f"{git} add --update"),
+                ("and take it up", f"patchkit refresh {target}"),
+                ("or go back", f"patchkit undo {target}"),
+            ]
+        case "":
+            elsewhere = snapshot.state is CheckoutState.OTHER_BRANCH
+            return _ways_back(snapshot, target, checkout) if elsewhere else []
+    return [("see how to finish or abort it", f"{git} status")]
 
 
-def _foreign_ways(target: str, checkout: str, *, ours: bool) -> list[tuple[str, str]]:
-    if ours:
+def _ways_back(snapshot: Snapshot, target: str, checkout: Path) -> list[tuple[str, str]]:
+    """From another branch, or from what is no checkout of ours."""
+    if not snapshot.ours:
+        beside = shlex.quote(f"{checkout.parent}-2")
         return [
-            ("go back to the stack", f"git -C {checkout} switch patchkit"),
-            ("save uncommitted work and go back", f"patchkit apply {target} --force"),
+            ("make a checkout elsewhere", f"patchkit apply {target} --workspace {beside}"),
+            ("or rename it, and make one in its place", f"patchkit apply {target} --force"),
         ]
-    return [
-        ("move it away, or choose another folder", f"patchkit apply {target} --workspace DIR"),
-        ("rename it and make a checkout in its place", f"patchkit apply {target} --force"),
-    ]
+    git = f"git -C {shlex.quote(str(checkout))}"
+    detached = snapshot.branch is None
+    keep = [f"{git} switch --create work-{short_id(str(snapshot.head))}"] if detached else []
+    keep += [f"{git} commit --all -m 'My edits'"] if snapshot.edited else []
+    back = f"{git} switch patchkit"
+    if (not snapshot.edited and snapshot.head in (snapshot.base, snapshot.applied)) or not keep:
+        return [("go back to the stack", back)]
+    return [("keep what is there on a branch", " && ".join(keep)), ("then go back", back)]

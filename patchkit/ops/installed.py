@@ -244,7 +244,7 @@ class _Into(Struct, frozen=True):
             require_clean(built, self.manifest)
             actual = lock_component(built.stack, built.series)
             if differences := compare(recorded, actual) if recorded is not None else ():
-                hint = f"patchkit apply {self.manifest.options(component.name)} takes them up"
+                hint = f"patchkit apply {self.manifest.options(component.name)}  takes them up"
                 problems = (Problem(each.what, component.name, hint) for each in differences)
                 return replace(blank, result=IntoResult.DIFFERS, problems=tuple(problems))
             if recorded is not None and recorded.files is None and not self.locked:

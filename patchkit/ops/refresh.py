@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, PatchkitError, Problem, expected
+from patchkit.errors import PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
+from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import user_identity
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
@@ -34,11 +35,14 @@ from patchkit.ops.refresh_input import (
     changed_by_another,
     compared,
     edited_by_hand,
+    in_the_way,
+    is_bare,
     no_series_edit,
     not_yet_carried,
     refusal_of,
     refused,
     stale,
+    unknown_base,
 )
 from patchkit.ops.refresh_report import (
     BumpedComponent,
@@ -48,8 +52,8 @@ from patchkit.ops.refresh_report import (
     RefreshResult,
     bumped,
 )
-from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
-from patchkit.ops.resume import CannotGoOnError, still_waits, waits
+from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
+from patchkit.ops.resume import CannotGoOnError, again, still_waits, waits
 from patchkit.ops.undo import report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
@@ -68,7 +72,7 @@ from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
-from patchkit.workspace.operations import Operation, Place, readable_operations
+from patchkit.workspace.operations import Operation, Place
 from patchkit.workspace.recover import recover
 from patchkit.workspace.save import rows_beyond
 from patchkit.workspace.state import Held
@@ -169,7 +173,6 @@ class _Refreshing:
     ) -> PlannedRefresh:
         if waits(found.snapshot) and self._options.step is None:
             return PlannedRefresh(refused(blank, still_waits(found)))
-        found = self._finished(found)
         recorded = recorded_in(lock, blank.name)
         edit, pin = self._options.series_edit, self._pin
         if edit is not None or pin is not None:
@@ -183,31 +186,44 @@ class _Refreshing:
                 return PlannedRefresh(refused(blank, moved))
             return self._carried(found, at, blank)
         if recorded is not None and recorded.commit != found.base.commit:
-            return self._carried(found, recorded.commit, blank)
+            return self._onto_pin(found, recorded.commit, blank)
         made = self._regenerated(found, blank)
         return self._made(found, made) if made is not None else self._refresh(found, blank)
 
-    def _finished(self, found: RefreshInput) -> RefreshInput:
-        """The same, once the checkout has followed files that a killed verb on the series wrote.
+    def _onto_pin(
+        self, found: RefreshInput, old: CommitId, blank: RefreshedComponent
+    ) -> PlannedRefresh:
+        """A refresh where the pin was changed: edits are for the patches on the old one, first."""
+        own = not found.snapshot.state.movable and self._options.step is None
+        if not own or self._options.dry_run:
+            return self._carried(found, old, blank)
+        cache = self._store.repository(found.project.component)
+        if cache.commit(old) is None:
+            raise SurroundingsError(unknown_base(found, old))
+        with reading(cache) as reader:
+            base = read_base(cache, old, reader)
+        planned = self._refresh(replace(found, base=base), blank)
+        if planned.report.problems:
+            return planned
+        hint = f"patchkit refresh {found.target}  carries them there"
+        note = Problem("the patches are not at the new pin yet", blank.name, hint)
+        report = replace(planned.report, notes=(*planned.report.notes, note))
+        return replace(planned, report=report)
 
-        What is recorded for `undo` says from which stack to which one; no other is believed.
-        """
-        snapshot, when = found.snapshot, self._options.when
-        last = next(readable_operations(found.checkout), None)
-        if self._options.dry_run or last is None or last.bump or last.edits or not last.files:
-            return found
-        before, after = last.before, last.after
-        if before is None or after is None or before.stack == after.stack:
-            return found
-        if before.stack != (snapshot.base, snapshot.head) or snapshot.head != snapshot.applied:
-            return found
-        source = self._store.repository(found.project.component)
-        with reading(source) as reader:
-            stack = build_stack(reader, found.base, found.series.series_patches)
-        if not stack.clean or after.stack != (stack.base.commit, stack.commit):
-            return found
-        follow(BranchMove(found.checkout, snapshot, stack, source=source), when=when)
-        return replace(found, snapshot=inspect(found.checkout))
+    def _follow(self, found: RefreshInput, stack: Stack) -> tuple[Problem, ...]:
+        """Bring the checkout to a stack, with its edits; the conflicts of these."""
+        from patchkit.ops.edit_merge import follow_with_edits  # noqa: PLC0415  mostly it is there
+
+        component = found.project.component
+        return follow_with_edits(
+            found.checkout,
+            found.snapshot,
+            stack,
+            self._store.repository(component),
+            component=component.name,
+            root=self._manifest.root,
+            when=self._options.when,
+        )
 
     def _regenerated(self, found: RefreshInput, blank: RefreshedComponent) -> Carried | None:
         """What recipes give now; None if that is what is there, or there are none."""
@@ -304,6 +320,10 @@ class _Refreshing:
         refusal = refusal_of(found)
         if refusal is not None:
             return PlannedRefresh(refused(blank, refusal))
+        if is_bare(found) or found.snapshot.base != found.base.commit:
+            with reading(self._store.repository(found.project.component)) as reader:
+                stack = build_stack(reader, found.base, found.series.series_patches)
+            return self._led_on(found, stack, blank)
         repository = found.checkout.repository
         head = found.snapshot.head
         assert head is not None
@@ -313,7 +333,9 @@ class _Refreshing:
             verdict = compared(found, stack, tree)
             rewrites = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
             if verdict is not None and not rewrites:
-                return self._plain(verdict, found, stack, blank)
+                unchanged = PlannedRefresh(replace(blank, result=verdict))
+                behind = verdict is RefreshResult.REFUSED
+                return self._led_on(found, stack, blank) if behind else unchanged
             write_objects(trial, stack.objects)
             start = RefreshStart(
                 repository=trial,
@@ -354,6 +376,10 @@ class _Refreshing:
             reading(trial) as reader,
         ):
             stack = build_stack(reader, found.base, found.series.series_patches)
+            behind = found.snapshot.applied not in (None, stack.commit)
+            if behind and stack.clean and found.snapshot.state.movable and not dry:
+                self._follow(found, stack)  # a verb was killed, or the files are another one's
+                found = again(found)
             problem = no_series_edit(found, stack, moves_files=False) if stack.clean else None
             if moved is not None and stack.clean:
                 problem, dry = moved, False
@@ -439,14 +465,24 @@ class _Refreshing:
         operation = Operation(blank.name, f"{edit.verb}: {draft.detail}")
         return replace(planned, operation=(found.checkout, operation))
 
-    def _plain(
-        self, verdict: RefreshResult, found: RefreshInput, stack: Stack, blank: RefreshedComponent
+    def _led_on(
+        self, found: RefreshInput, stack: Stack, blank: RefreshedComponent
     ) -> PlannedRefresh:
-        if verdict is RefreshResult.REFRESHED:
-            return self._caught_up(found, stack, blank)
-        if verdict is RefreshResult.REFUSED:
+        """A refresh where the patches are not those that were applied: the checkout goes to them.
+
+        Edits are merged into its files on the way, where a conflict can wait for a person.
+        """
+        if not stack.clean or self._options.dry_run:
             return PlannedRefresh(refused(blank, stale(found, stack)))
-        return PlannedRefresh(replace(blank, result=verdict))
+        if problems := self._follow(found, stack):
+            return PlannedRefresh(refused(blank, *problems, in_the_way(found)))
+        found = again(found)
+        if not found.snapshot.state.movable:
+            return self._refresh(found, blank)
+        detail = "the checkout is at what the patches are now"
+        report = replace(blank, result=RefreshResult.REFRESHED, detail=detail)
+        locks = {self._manifest.lock_path: {blank.name: lock_component(stack, found.series)}}
+        return PlannedRefresh(report, locks=locks)
 
     def _drafted(
         self, found: RefreshInput, before: Stack, draft: Draft, blank: RefreshedComponent
@@ -520,21 +556,6 @@ class _Refreshing:
             files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
         )
         return PlannedRefresh(report, writes, locks, move, seen)
-
-    def _caught_up(
-        self, found: RefreshInput, stack: Stack, blank: RefreshedComponent
-    ) -> PlannedRefresh:
-        """The files say already what the checkout holds: a refresh was killed before its end."""
-        locked_component = lock_component(stack, found.series)
-        report = replace(
-            blank,
-            result=RefreshResult.REFRESHED,
-            detail="the patches hold the edits already; the checkout's branch catches up",
-        )
-        locks = {self._manifest.lock_path: {blank.name: locked_component}}
-        return PlannedRefresh(
-            report, {}, locks, BranchMove(found.checkout, found.snapshot, stack, keep=None)
-        )
 
 
 def _with_files(planned: PlannedRefresh, files: Mapping[Path, bytes], root: Path) -> PlannedRefresh:
@@ -615,82 +636,3 @@ def _row(revised: Revised) -> RefreshedPatch:
     same = revised.old is revised.new
     diff = b"" if same else interdiff(old, new, revised.name)
     return RefreshedPatch(revised.name, patch.where, revised.revision, diff)
-
-
-# `new`: the edits of a checkout become a patch of their own.
-
-
-def new_patch(
-    manifest: Manifest,
-    component: Component,
-    *,
-    store: Store,
-    workspace: Path,
-    options: RefreshOptions,
-    progress: Progress,
-) -> RefreshReport:
-    """Refresh with all edits sent to the new patch that `options.request` names.
-
-    Nothing to record is a finding.
-    """
-    report = refresh_components(
-        manifest,
-        [component],
-        store=store,
-        workspace=workspace,
-        options=options,
-        progress=progress,
-    )
-    return replace(report, components=tuple(_judged(each) for each in report.components))
-
-
-# Verbs on the series, without a rebase: `edit`, `rename`, `drop`, `move`, `fold`, `split`.
-
-
-def edit_series(
-    manifest: Manifest,
-    component: Component,
-    edit: SeriesEdit,
-    *,
-    store: Store,
-    workspace: Path,
-    options: RefreshOptions,
-    progress: Progress,
-) -> RefreshReport:
-    """Change the series of a component: patch files, series, lock, checkout, all or nothing.
-
-    What is wrong with the wish itself is in the report, too. The last of these, or of the bumps,
-    can be undone.
-    """
-    return refresh_components(
-        manifest,
-        [component],
-        store=store,
-        workspace=workspace,
-        options=replace(options, series_edit=edit),
-        progress=progress,
-    )
-
-
-def patch_message(
-    manifest: Manifest, component: Component, given: str, store: Store, progress: Progress
-) -> tuple[str, str]:
-    """(name, message) of the patch that `given` means; UsageError for none or several."""
-    from patchkit.refresh.series_edits import find_patch  # noqa: PLC0415
-
-    patch = find_patch(load_series(manifest, component, store, progress).patches, given)
-    return patch.name, patch.file.message
-
-
-def _judged(component: RefreshedComponent) -> RefreshedComponent:
-    if component.problems:
-        return component
-    empty = component.result in (RefreshResult.UNCHANGED, RefreshResult.ABSENT)
-    if not empty and not (component.result is RefreshResult.REFRESHED and not component.edits):
-        return component
-    problem = Problem(
-        "there are no edits to record",
-        component.name,
-        f"edit files in {component.checkout} (git add new ones) and run this again",
-    )
-    return replace(component, exit_code=ExitCode.FINDING, problems=(problem,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -40,7 +41,6 @@ from patchkit.ops.refresh_input import (
     RefreshInput,
     RefreshOptions,
     cannot_generate,
-    edited_and_repinned,
     edited_before_bump,
     halted,
     not_ours,
@@ -265,10 +265,6 @@ def _small_commit(
     yield make_object("commit", b"\n".join(lines) + b"\n\n" + text.rstrip(b"\n") + note)
 
 
-#: States of a checkout that holds nothing of its own.
-UNEDITED = (CheckoutState.ABSENT, CheckoutState.APPLIED, CheckoutState.UNPATCHED)
-
-
 class Carried(Struct, frozen=True):
     """What became of the patches: new ones in `draft`; else the report says why not.
 
@@ -327,10 +323,11 @@ def carry_patches(carry: Carry) -> Carried:
     """The patches for the new base, made from those for the old one."""
     found, blank = carry.found, carry.blank
     resumed = _resumed(carry) if carry.options.step is not None else None
+    own = resumed is None and not found.snapshot.state.movable
+    blocks = (edited_before_bump(found),) if own else ()
     # a dry run asks what becomes of the patches, and leaves the checkout alone in any case
-    if resumed is None and found.snapshot.state not in UNEDITED and not carry.options.dry_run:
-        edited = edited_and_repinned if carry.pin is None else edited_before_bump
-        return Carried(refused(blank, edited(found)))
+    if blocks and not carry.options.dry_run:
+        return Carried(refused(blank, *blocks))
     if carry.cache.commit(carry.old) is None:
         raise SurroundingsError(unknown_base(found, carry.old))
     try:
@@ -339,7 +336,7 @@ def carry_patches(carry: Carry) -> Carried:
         return Carried(_fixed(found, blank, error))
     blank = replace(blank, carried=tried.report.outcomes, series=heads_of(found.series.patches))
     blank = with_findings(blank, found.generator)
-    notes = (*tried.upstream.note(), *_in_the_way(carry, resumed))
+    notes = (*tried.upstream.note(), *blocks)
     blank = replace(_with_steps(blank, tried.decisions, resumed), notes=notes)
     if found.generator_problems:
         return Carried(cannot_generate(blank, found.generator_problems))
@@ -347,7 +344,7 @@ def carry_patches(carry: Carry) -> Carried:
         return _stopped(carry, blank, tried, resumed)
     detail = f"{short_id(carry.old)} -> {short_id(found.base.commit)}"
     there = found.snapshot.state is not CheckoutState.ABSENT
-    later = "the checkout is there" if there else f"patchkit apply {found.target} makes a checkout"
+    later = "the checkout is there" if there else f"patchkit apply {found.target}  makes a checkout"
     later = f"; {later}" if not carry.options.dry_run else ""
     blank = replace(
         blank,
@@ -356,14 +353,6 @@ def carry_patches(carry: Carry) -> Carried:
         detail=f"{detail}{later}",
     )
     return Carried(blank, tried.draft, resumed=resumed, resolutions=tried.resolutions)
-
-
-def _in_the_way(carry: Carry, resumed: Resumed | None) -> tuple[Problem, ...]:
-    """What would keep the same from being done without --dry-run."""
-    found = carry.found
-    if resumed is not None or found.snapshot.state in UNEDITED:
-        return ()
-    return ((edited_and_repinned if carry.pin is None else edited_before_bump)(found),)
 
 
 def heads_of(patches: Sequence[LoadedPatch]) -> tuple[PatchHead, ...]:
@@ -522,12 +511,14 @@ def _way_out(carry: Carry) -> str:
         if not options.stop:
             bump = f"patchkit bump {name} -m {manifest} --to latest"
             return f"nothing was written; {bump}  puts it into the checkout"
-    if carry.pin is not None:
-        return carry.pin.way_out
-    again: list[tuple[str, str]] = [("put the pin back", carry.old)]
-    if isinstance(carry.component.pin, GitPin):
-        bump = f"patchkit bump {name} -m {manifest} --to {carry.component.pin}"
-        again += [("make a checkout", f"patchkit apply {found.target}"), ("bump it", bump)]
+    again = [("make a checkout", f"patchkit apply {found.target}"), ("then bump again", "")]
+    if carry.pin is None:
+        again = [("put the pin back", carry.old)]
+        if isinstance(pin := carry.component.pin, GitPin):
+            place = quote(str(carry.component.pin_where.file))
+            again = [("put the pin back", f"sed -i s/{pin}/{carry.old}/ {place}")]
+            again += [("then make a checkout", f"patchkit apply {found.target}")]
+            again += [("then bump it", f"patchkit bump {name} -m {manifest} --to {pin}")]
     return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)
 
 
@@ -556,7 +547,7 @@ def regenerate_patches(
 
     A checkout that was edited comes first: its edits are for the patches as they are.
     """
-    if found.generator is None or found.snapshot.state not in UNEDITED:
+    if found.generator is None or not found.snapshot.state.movable:
         return None
     cache = store.repository(found.project.component)
     generator, bases = found.generator.again(), (found.base, found.base)

@@ -16,14 +16,14 @@ from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.text import counted
-from patchkit.ops.hints import in_columns
+from patchkit.ops.hints import in_columns, ways_on
 from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent, RefreshResult
 from patchkit.refresh.draft import Request
 from patchkit.refresh.project_files import Project
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent
 from patchkit.stack.series import LoadedSeries
-from patchkit.workspace import Checkout, CheckoutState, Snapshot
+from patchkit.workspace import Checkout, CheckoutState, Snapshot, inspect
 
 if TYPE_CHECKING:  # a stack without recipes does not load them
     from patchkit.recipes.generate import Generator
@@ -60,19 +60,15 @@ class RefreshInput(Struct, frozen=True):
 def compared(found: RefreshInput, stack: Stack, tree: TreeId) -> RefreshResult | None:
     """What is plain without a draft; None where one must be made.
 
-    UNCHANGED: the checkout is the series. REFRESHED: its files are, its branch is not yet.
-    REFUSED: the series is not the one that was applied here.
+    UNCHANGED: the checkout is the series. REFUSED: that is not the one that was applied here.
     """
     snapshot = found.snapshot
     if not stack.clean:
         return RefreshResult.REFUSED
     if snapshot.head == snapshot.applied == stack.commit and not snapshot.edited:
         return RefreshResult.UNCHANGED
-    if snapshot.applied == stack.commit:
-        return None
-    if stack.tree == tree:
-        return RefreshResult.REFRESHED if snapshot.head == snapshot.applied else None
-    return RefreshResult.REFUSED
+    same = stack.tree == tree and snapshot.head != snapshot.applied
+    return None if snapshot.applied == stack.commit or same else RefreshResult.REFUSED
 
 
 def refusal_of(found: RefreshInput) -> Problem | None:
@@ -84,19 +80,25 @@ def refusal_of(found: RefreshInput) -> Problem | None:
         CheckoutState.OTHER_BRANCH,
         CheckoutState.INTERRUPTED,
     ):
-        return Problem(snapshot.detail, where, f"patchkit status {target} says more")
-    if snapshot.base != found.base.commit:
-        hint = f"patchkit apply {target}"
-        if not snapshot.state.movable:
-            moved = ("move the checkout, with its edits saved", f"{hint} --force")
-            hint = in_columns(
-                [moved, ("then merge them in", f"patchkit saved restore last {target}")]
-            )
-        return Problem("the checkout is on another base than the pin", where, hint)
-    if found.series.patches and snapshot.head == snapshot.base != snapshot.applied:
+        return in_the_way(found)
+    if is_bare(found) and snapshot.state.movable:
         hint = f"patchkit apply {target}; or empty the series if that is what you want"
         return Problem("no patch is applied in the checkout", where, hint)
     return None
+
+
+def is_bare(found: RefreshInput) -> bool:
+    """Whether a checkout was taken back to its base, without the patches."""
+    snapshot = found.snapshot
+    return bool(found.series.patches) and snapshot.head == snapshot.base != snapshot.applied
+
+
+def in_the_way(found: RefreshInput) -> Problem:
+    """Something waits in the checkout for a person, or it is not at its stack's branch."""
+    snapshot, target = inspect(found.checkout), found.target
+    ways = ways_on(snapshot, target, found.checkout.path)
+    hint = in_columns(ways) if ways else f"patchkit apply {target}  finishes it"
+    return Problem(snapshot.detail, found.project.component.name, hint)
 
 
 def no_series_edit(found: RefreshInput, stack: Stack, *, moves_files: bool) -> Problem | None:
@@ -114,8 +116,7 @@ def no_series_edit(found: RefreshInput, stack: Stack, *, moves_files: bool) -> P
         hint = f"patchkit refresh {target}  takes them up"
         return Problem("the checkout has commits of its own", name, hint)
     if snapshot.applied != stack.commit:
-        what = "the patches changed since they were applied here"
-        return Problem(what, name, f"patchkit apply {target}")
+        return stale(found, stack)
     if moves_files and snapshot.edited:
         hint = f"patchkit refresh {target}  takes them up; or put them away: git stash"
         return Problem("the checkout has edits, and its files would change", name, hint)
@@ -127,19 +128,13 @@ def stale(found: RefreshInput, stack: Stack) -> Problem:
     name, target = found.project.component.name, found.target
     if not stack.clean:
         return Problem(
-            "the series does not apply at its pin", name, f"patchkit check {target} says why"
+            "the series does not apply at its pin", name, f"patchkit check {target}  says why"
         )
-    own = bool(found.snapshot.edited) or found.snapshot.head != found.snapshot.applied
-    if not own:
-        return Problem(
-            "the patches changed since they were applied here", name, f"patchkit apply {target}"
-        )
-    return Problem(
-        "the patches changed since they were applied here, and so did the checkout",
-        name,
-        "put the patches back to what was applied and refresh first; or "
-        f"patchkit apply {target} --force  saves the checkout's work under a ref",
-    )
+    what = "the patches changed since they were applied here"
+    if found.snapshot.state.movable:
+        return Problem(what, name, f"patchkit apply {target}")
+    what += ", and so did the checkout"
+    return Problem(what, name, f"patchkit refresh {target}  merges its edits into them")
 
 
 def changed_by_another(
@@ -167,21 +162,14 @@ def changed_by_another(
     )
 
 
-def edited_and_repinned(found: RefreshInput) -> Problem:
-    """Work on the old base and a new pin at once."""
-    return Problem(
-        f"the pin changed, and the checkout is {found.snapshot.state.value}",
-        found.project.component.name,
-        "put the old pin back, refresh, then change the pin",
-    )
-
-
 def edited_before_bump(found: RefreshInput) -> Problem:
     """Work in the checkout that a new pin would leave behind."""
+    if found.snapshot.state not in (CheckoutState.EDITED, CheckoutState.EXTRA_COMMITS):
+        return in_the_way(found)
     return Problem(
         f"the checkout is {found.snapshot.state.value}: its edits are for the old pin",
         found.project.component.name,
-        f"patchkit refresh {found.target}  takes them up; then bump",
+        f"patchkit refresh {found.target}  takes them up",
     )
 
 
@@ -360,7 +348,7 @@ class PinEdit(Struct, frozen=True):
     """A pin that is written together with the patches for it.
 
     `file` holds `before`, and will hold `after`, with the target's pin in it; `old_base` is the
-    base that the patches are for. `way_out` is what to do where a patch conflicts.
+    base that the patches are for.
     """
 
     file: Path
@@ -368,4 +356,3 @@ class PinEdit(Struct, frozen=True):
     after: bytes
     target: BumpTarget
     old_base: CommitId
-    way_out: str

@@ -181,19 +181,3 @@ def _settled(planned: PlannedRefresh, when: int) -> PlannedRefresh:
         target = MoveTarget(move.stack.base.commit, move.stack.commit)
         moved = settle(move.checkout, move.snapshot, target, move.stack.objects, when=when)
     return replace(planned, report=replace(report, also_saved=moved.saved))
-
-
-def follow(move: BranchMove, *, when: int) -> None:
-    """Bring a checkout to the stack of files that are written already, as far as that may be.
-
-    Where the files of the checkout change with it, and it has edits, it stays.
-    """
-    checkout, snapshot, stack = move.checkout, move.snapshot, move.stack
-    assert snapshot.head is not None
-    if checkout.repository.tree(snapshot.head) == stack.tree:
-        target = MoveTarget(stack.base.commit, stack.commit)
-        settle(checkout, snapshot, target, stack.objects, when=when)
-    elif snapshot.state.movable and move.source is not None:
-        bring_objects(move.source, checkout.repository, stack.objects)
-        save_commit(checkout, snapshot.head, when)
-        go_to(checkout, snapshot, move.place, held=Held(snapshot.head), when=when)

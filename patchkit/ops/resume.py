@@ -35,7 +35,7 @@ from patchkit.model.outcome import FileResult
 from patchkit.model.patch import Identity
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
-from patchkit.ops.hints import in_columns
+from patchkit.ops.hints import in_columns, ways_on
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
 from patchkit.ops.refresh_report import Halted, NamedPin
 from patchkit.ops.undo import (
@@ -158,10 +158,7 @@ def waiting_of(halt: Halt) -> Waiting:
 
 def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:
     """Whether a checkout may be given a conflict: it is there, and nothing of the user's is."""
-    if resumed is not None:
-        return True
-    at_stack = snapshot.head is not None and snapshot.head == snapshot.applied
-    return snapshot.state.movable and at_stack
+    return resumed is not None or (snapshot.state.movable and snapshot.head is not None)
 
 
 def seen_files(found: RefreshInput) -> dict[str, str]:
@@ -267,9 +264,9 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
         refs = {name: oid for name, oid in wanted.items() if oid not in absent}
     if resumed is None:
         assert snapshot.base is not None
-        assert snapshot.applied is not None
-        halt = Halt(place, (snapshot.base, snapshot.applied), _text(stop.waiting), refs=refs)
-        held = Held(snapshot.applied)
+        assert snapshot.head is not None
+        halt = Halt(place, (snapshot.base, snapshot.head), _text(stop.waiting), refs=refs)
+        held = Held(snapshot.head)
     else:
         earlier, work = resumed.halt, resumed.work
         text = _text(stop.waiting)
@@ -303,7 +300,7 @@ def waits(snapshot: Snapshot) -> bool:
 
 def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
     """There is no conflict to go on from, in a component or in any of the manifest's."""
-    hint = f"patchkit status {manifest.options()} says what is there"
+    hint = f"patchkit status {manifest.options()}  says what is there"
     return Problem("no bump is in progress", component or manifest.name, hint)
 
 
@@ -318,11 +315,11 @@ def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
 
 def still_waits(found: RefreshInput) -> Problem:
     """Why nothing else can be done with a checkout that holds a conflict."""
-    target = found.target
+    ways = ways_on(found.snapshot, found.target, found.checkout.path)
     return Problem(
         "a bump is in progress in the checkout, stopped at a conflict",
         found.project.component.name,
-        f"patchkit continue {target}, or skip, or abort",
+        in_columns(ways),
     )
 
 

@@ -15,26 +15,19 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
-from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
+from patchkit.errors import ExitCode, Problem, UsageError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import diff_trees
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.diff_parse import split_lines
-from patchkit.model.merging.regions import compare_three
 from patchkit.model.objects import (
     EMPTY_TREE,
-    SUBMODULE_MODE,
-    SYMLINK_MODE,
     CommitId,
-    GitObject,
-    TreeEntry,
     TreeId,
     lines_of,
-    make_object,
 )
-from patchkit.model.tree import ObstructedError, Tree, TreeChange
-from patchkit.ops.undo import drop_refs, holds
+from patchkit.model.tree import TreeChange
+from patchkit.ops.edit_merge import CannotMergeError, merge_changes
+from patchkit.ops.undo import drop_refs
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
 from patchkit.workspace.changes import obstacles, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
@@ -109,12 +102,6 @@ class SavedReport(Struct, frozen=True):
     def exit_code(self) -> ExitCode:
         """Success: what stands against it is raised."""
         return ExitCode.OK
-
-
-class CannotRestoreError(PatchkitError):
-    """It does not fit what the checkout holds."""
-
-    exit_code = ExitCode.FINDING
 
 
 def list_saved(manifest: Manifest, components: Sequence[Component], workspace: Path) -> SavedReport:
@@ -275,7 +262,7 @@ def restore_saved(
 ) -> SavedReport:
     """Bring saved edits back into their checkout, as uncommitted edits beside those that it has.
 
-    What was staged as a new file is again. All or nothing: CannotRestoreError if a file does not
+    What was staged as a new file is again. All or nothing: CannotMergeError if a file does not
     merge, or the checkout is not at its stack. `when` is in seconds since the epoch.
     """
     found = find_saved(list_saved(manifest, components, workspace).saved, given)
@@ -283,7 +270,7 @@ def restore_saved(
     assert component is not None
     checkout = checkout_of(workspace, manifest, component)
     if found.kind not in (SavedKind.EDITS, SavedKind.STAGED):
-        raise CannotRestoreError(_other_ways(checkout, found))
+        raise CannotMergeError(_other_ways(checkout, found))
     with locked(checkout):
         recover(checkout)
         snapshot = inspect(checkout)
@@ -295,7 +282,7 @@ def restore_saved(
         if not usual or snapshot.head is None or snapshot.head != snapshot.applied:
             what = f"the checkout is {snapshot.state.value}"
             hint = f"patchkit status {manifest.options(component.name)}  says what is next"
-            raise CannotRestoreError(Problem(what, component.name, hint))
+            raise CannotMergeError(Problem(what, component.name, hint))
         return _restored(manifest, checkout, snapshot, found, when)
 
 
@@ -331,7 +318,7 @@ def _restored(
         return report
     if blocks := obstacles(checkout.path, replaced):
         what = f"untracked and in the way: {', '.join(blocks)}"
-        raise CannotRestoreError(Problem(what, saved.component, "move it away"))
+        raise CannotMergeError(Problem(what, saved.component, "move it away"))
     # its id comes before its rows: what is staged in between is noticed
     held = Held(worktree, staged=staged_id(checkout))
     rows = rows_beyond(checkout, tree)
@@ -354,15 +341,11 @@ def _restored(
 def _merged(
     checkout: Checkout, worktree: str, changes: Sequence[TreeChange], saved: SavedWork
 ) -> TreeId:
-    """The tree of the worktree with the saved changes; CannotRestoreError where one conflicts."""
-    written: list[GitObject] = []
-    with reading(checkout.repository) as reader:
-        merging = _Merging(checkout, reader, written)
-        tree = merging.all(Tree(reader, worktree), changes).write(written)
+    """The tree of the worktree with the saved changes; CannotMergeError where one conflicts."""
+    tree, merging = merge_changes(checkout, worktree, changes)
     if problems := merging.problems:
         hint = f"patchkit saved show {saved.id}  prints it; the checkout stays as it is"
-        raise CannotRestoreError(*problems[:-1], replace(problems[-1], hint=hint))
-    write_objects(checkout.repository, written)
+        raise CannotMergeError(*problems[:-1], replace(problems[-1], hint=hint))
     return tree
 
 
@@ -379,66 +362,6 @@ def _added(
         if each.old is None and new is not None and rows.get(each.path) == ():
             found[each.path] = (f"{new.mode:06o} {new.oid} 0",)
     return found
-
-
-class _Merging:
-    """Saved changes, merged into a tree of what is on disk; `problems` are those that do not fit.
-
-    Invariant: a path gets either what was saved, where nothing else changed it, or git's own merge
-    of three regular files without a conflict.
-    """
-
-    def __init__(self, checkout: Checkout, reader: ObjectReader, written: list[GitObject]) -> None:
-        self._checkout = checkout
-        self._reader = reader
-        self._written = written
-        self.problems: list[Problem] = []
-
-    def all(self, tree: Tree, changes: Sequence[TreeChange]) -> Tree:
-        """The tree with every change that fits."""
-        for change in changes:
-            now = tree.entry(change.path)
-            if change.new is None and now is None:
-                continue  # gone already
-            try:
-                tree = self._one(tree, change, now)
-            except ObstructedError as error:
-                self._refuse(change.path, f"{error.by} is in the way")
-        return tree
-
-    def _one(self, tree: Tree, change: TreeChange, now: TreeEntry | None) -> Tree:
-        path, old, new = change.path, change.old, change.new
-        if now == old and new is None:
-            return tree.remove(path)
-        if new == now or (now is None and new is not None and holds(self._checkout, path, new)):
-            return tree
-        if now == old and new is not None:
-            return tree.put(path, new)
-        if old is None or new is None or now is None:
-            self._refuse(path, "was changed, added or removed since in another way")
-            return tree
-        return self._three_way(tree, path, (old, now, new))
-
-    def _three_way(
-        self, tree: Tree, path: str, sides: tuple[TreeEntry, TreeEntry, TreeEntry]
-    ) -> Tree:
-        old, now, new = sides
-        modes = {each.mode for each in sides}
-        if modes & {SYMLINK_MODE, SUBMODULE_MODE} or len(modes) > 2:
-            self._refuse(path, "is not a regular file on all sides")
-            return tree
-        base, here, saved = (split_lines(self._reader.blob(each.oid)) for each in sides)
-        three = compare_three(base, here, saved)
-        if three.conflicts:
-            lines = ", ".join(str(each.upstream_at + 1) for each in three.conflicts)
-            self._refuse(path, f"has other changes at the same lines: {lines}")
-            return tree
-        blob = make_object("blob", three.assemble([each.settled or () for each in three.regions]))
-        self._written.append(blob)
-        return tree.put(path, TreeEntry(new.mode if now.mode == old.mode else now.mode, blob.oid))
-
-    def _refuse(self, path: str, what: str) -> None:
-        self.problems.append(Problem(what, path))
 
 
 # Dropping it.

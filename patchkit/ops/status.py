@@ -113,14 +113,13 @@ def _status(
         status = replace(status, snapshot=inspect(checkout))
         if status.snapshot.operation == BUMP:
             status = replace(status, proposed=_proposed(checkout))
-        said = ["not in the lock"] if lock is not None else []
+        said = [Problem("not in the lock", component.name)] if lock is not None else []
         if recorded is not None:
             said = list(_differences(manifest, component, status.snapshot, recorded, checkout))
     except (PatchkitError, OSError) as error:
         failed = expected(error, component.name)
         return replace(status, differences=failed.problems, exit_code=failed.exit_code)
-    differences = tuple(Problem(what, component.name) for what in said)
-    return replace(status, differences=differences)
+    return replace(status, differences=tuple(said))
 
 
 def _proposed(checkout: Checkout) -> tuple[str, ...]:
@@ -136,19 +135,23 @@ def _differences(
     snapshot: Snapshot,
     recorded: LockedComponent,
     checkout: Checkout,
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """What does not agree among manifest, patch files, lock and checkout, as far as ids tell."""
     if isinstance(component.pin, GitPin) and component.pin.commit != recorded.commit:
         pin = short_id(component.pin.commit)
-        yield f"the pin is {pin}, the lock says {short_id(recorded.commit)}"
-    yield from _changed_patches(manifest, component, recorded)
+        what = f"the pin is {pin}, the lock says {short_id(recorded.commit)}"
+        hint = f"patchkit refresh {manifest.options(component.name)}  carries the patches there"
+        yield Problem(what, component.name, hint if snapshot.operation != BUMP else "")
+    for what in _changed_patches(manifest, component, recorded):
+        yield Problem(what, component.name)
     if snapshot.state is CheckoutState.CONFLICTED:
         return  # in the middle of a bump it is at the new base, as the state says
     if snapshot.base is not None and snapshot.base != recorded.commit:
         base = short_id(snapshot.base)
-        yield f"the checkout's base is {base}, the lock says {short_id(recorded.commit)}"
+        what = f"the checkout's base is {base}, the lock says {short_id(recorded.commit)}"
+        yield Problem(what, component.name)
     elif snapshot.applied and checkout.repository.tree(snapshot.applied) != recorded.result:
-        yield "the checkout's stack is not the one of the lock"
+        yield Problem("the checkout's stack is not the one of the lock", component.name)
 
 
 def _changed_patches(

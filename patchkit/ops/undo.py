@@ -64,7 +64,7 @@ from patchkit.workspace.operations import (
 )
 from patchkit.workspace.recover import abandon, recover
 from patchkit.workspace.save import read_worktree, rows_beyond, save_commit, staged_id
-from patchkit.workspace.state import Held
+from patchkit.workspace.state import UNMERGED, Held
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
 
 _REPORT_VERSION = 1
@@ -290,7 +290,8 @@ class _WayBack(Struct, frozen=True):
         if snapshot.state is CheckoutState.ABSENT and not (self.operation.edits or start.files):
             return None
         usual = (CheckoutState.APPLIED, CheckoutState.EDITED, CheckoutState.UNPATCHED)
-        ours = snapshot.state in usual and snapshot.head == snapshot.applied
+        ours = snapshot.state in usual or snapshot.operation == UNMERGED  # which it may have left
+        ours = ours and snapshot.head == snapshot.applied
         if ours and here == to.stack != start.stack:
             return None
         if not ours or here != start.stack:
@@ -351,7 +352,7 @@ class _WayBack(Struct, frozen=True):
         # its id comes before its rows: what is staged in between is noticed
         held = Held(here, staged=staged_id(checkout))
         own = rows_beyond(checkout, start.tip) | dict.fromkeys(start.index, ()) | dict(to.index)
-        rows = {each.path: _rows_of(each.new) for each in tree_changes(repository, there, to.tip)}
+        rows = {each.path: rows_of(each.new) for each in tree_changes(repository, there, to.tip)}
         place = CheckoutSnapshot(to.base, to.tip, there, rows | own)
         require_free(checkout, place, held)
         return _Move(snapshot, place, held)
@@ -372,7 +373,8 @@ class _WayBack(Struct, frozen=True):
             repository.update_refs(changes, reason="patchkit: undo")
 
 
-def _rows_of(entry: TreeEntry | None) -> tuple[str, ...]:
+def rows_of(entry: TreeEntry | None) -> tuple[str, ...]:
+    """The rows of an index that has an entry, or none."""
     return (f"{entry.mode:06o} {entry.oid} 0",) if entry is not None else ()
 
 

@@ -268,7 +268,7 @@ def _tried(
             Problem(
                 "uses the same patches, and its upstream is not here to try them",
                 str(use),
-                f"patchkit fetch {use.manifest.options()}, or --copy-series",
+                f"patchkit fetch {use.manifest.options()}  brings it; or --copy-series",
             )
         )
     series = load_series(use.manifest, use.component, store, progress)

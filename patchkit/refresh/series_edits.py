@@ -496,7 +496,7 @@ class _Merging:
             if outcome.review:
                 sure = min((each.certainty for each in outcome.files if each.review), default="")
                 what = f"{slot.name} was merged without {other}: {sure}"
-                self.notes.append(Problem(what, hint="look at it; patchkit undo takes it back"))
+                self.notes.append(Problem(what, hint="look at it; patchkit undo  takes it back"))
         return [TreeId(str(each.tree)) for each in outcomes]
 
     def carry(self, old: TreeId | str, new: TreeId | str, series: Sequence[SeriesPatch]) -> Stack:

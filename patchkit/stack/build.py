@@ -7,6 +7,7 @@ as they now are.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -47,8 +48,6 @@ __all__ = [
 ]
 
 COMMITTER = Identity("patchkit", "patchkit@localhost")
-
-_LINEAR_HINT = "a stack is a line of commits, one per patch: rebase it so that it is one"
 
 
 class SeriesPatch(Struct, frozen=True):
@@ -161,7 +160,9 @@ def read_stack(repository: Repository, base_commit: CommitId, tip: str) -> tuple
     rows = [[CommitId(each) for each in row.split()] for row in lines_of(listed.decode())]
     parents = {row[0]: row[1:] for row in rows}
     last = rows[0][0] if rows else repository.commit(tip) or CommitId(tip)  # newest first
-    ids = _line_of_commits(parents, base_commit, last)
+    checkout = shlex.quote(str(repository.git_dir.parent))
+    hint = f"git -C {checkout} reset --soft {base_commit}  makes edits of its commits"
+    ids = _line_of_commits(parents, base_commit, last, hint)
     with reading(repository) as reader:
         return tuple(parse_commit(*each) for each in reader.read_many(ids, "commit"))
 
@@ -287,7 +288,7 @@ def _move_below(change: FileChange, folder: str) -> FileChange:
 
 
 def _line_of_commits(
-    parents: dict[CommitId, list[CommitId]], base_commit: CommitId, tip: CommitId
+    parents: dict[CommitId, list[CommitId]], base_commit: CommitId, tip: CommitId, hint: str
 ) -> list[CommitId]:
     """The commits after `base_commit` up to `tip`, oldest first."""
     line: list[CommitId] = []
@@ -296,17 +297,10 @@ def _line_of_commits(
         line.append(at)
         at = parents[at][0] if parents[at] else CommitId("")
     if at != base_commit:
-        raise BadInputError(
-            Problem(
-                f"commit {tip} is not built on the base {base_commit}",
-                hint=f"rebase it onto {base_commit}",
-            )
-        )
-    merges = [oid for oid in line if len(parents[oid]) > 1]
-    if merges:
-        raise BadInputError(
-            *(Problem(f"commit {oid} is a merge", hint=_LINEAR_HINT) for oid in merges)
-        )
+        what = f"commit {tip} is not built on the base {base_commit}"
+        raise BadInputError(Problem(what, hint=hint))
+    if merges := [oid for oid in line if len(parents[oid]) > 1]:
+        raise BadInputError(*(Problem(f"commit {oid} is a merge", hint=hint) for oid in merges))
     return line[::-1]
 
 

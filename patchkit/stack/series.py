@@ -234,7 +234,7 @@ class _Loading:
             return b""
         else:
             what = f"{path} is not made yet from the recipe beside it"
-            problem = Problem(what, str(where), "patchkit refresh makes it")
+            problem = Problem(what, str(where), "patchkit refresh  makes it")
             self._errors.append(BadInputError(problem))
         return None
 

@@ -57,6 +57,9 @@ OPERATION_FILES = tuple(name for name, _ in _OPERATIONS)
 #: The operation of a checkout that holds a conflict of a bump, or of a refresh over a moved pin.
 BUMP = "bump"
 
+#: That of one whose index has unmerged files, and nothing that git waits for.
+UNMERGED = "conflict"
+
 
 class CheckoutState(str, Enum):
     """What stands between a checkout and the next `apply`."""
@@ -187,7 +190,7 @@ class _Status(Struct, frozen=True):
 
 def _judge(checkout: Checkout, status: _Status, refs: Mapping[str, str]) -> Snapshot:
     operation = BUMP if HALT_REF in refs else _operation(checkout)
-    operation = operation or ("merge" if status.unmerged else "")
+    operation = operation or (UNMERGED if status.unmerged else "")
     purpose = read_purpose(checkout.own_folder)
     state, detail = _place(status, refs, operation)
     if stranger := _stranger(checkout, purpose):

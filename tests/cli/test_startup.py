@@ -125,7 +125,7 @@ _BUDGET = {
     ("apply",): 70,
     ("check",): 80,
     ("refresh",): 100,
-    ("bump", "demo", "--to", "main", "--dry-run"): 110,
+    ("bump", "demo", "--to", "main", "--dry-run"): 111,
 }
 
 

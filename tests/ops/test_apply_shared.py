@@ -63,7 +63,8 @@ def test_another_upstream_is_refused_with_the_ways_out(strangers: Project) -> No
         assert ran.code == 1
         assert "refused  demo  something else is in the way; checkout unchanged" in ran.out
         assert "demo: manifest left made it, of another upstream: file:/" in ran.err
-        assert "patchkit apply -m other -c demo --workspace DIR" in ran.err
+        beside = strangers.root / "workspace-2"
+        assert f"patchkit apply -m other -c demo --workspace {beside}" in ran.err
     assert git_in(checkout, "rev-parse", "HEAD") == head
     status = strangers.run("status", "-m", "other").ok()
     assert "other branch" in status.out

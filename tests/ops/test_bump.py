@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -97,27 +96,64 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     assert (on_disk(project), stack.git("show-ref", "--heads")) == (before, heads)
 
 
-@pytest.mark.slow
-def test_edits_on_the_base_before_are_led_to_the_patches(
-    stack: Stacked, upstream: Upstream
-) -> None:
-    """Another one bumped, and the project was pulled: each hint, as printed, leads on."""
+@pytest.fixture
+def behind(stack: Stacked, upstream: Upstream) -> Stacked:
+    """Another one bumped, and the project was pulled: the checkout is at the base before."""
     further(upstream)
     bump(stack).ok()
     pulled = on_disk(stack.project)
     stack.run("undo").ok()
-    (stack.checkout / "b.txt").write_text("mine\n" + (stack.checkout / "b.txt").read_text())
     stack.project.write(pulled)
-    ran = stack.run("refresh")
+    return stack
+
+
+@pytest.mark.slow
+def test_edits_on_the_base_before_are_merged_onto_the_new_one(behind: Stacked) -> None:
+    file = behind.checkout / "b.txt"
+    file.write_text("mine\n" + file.read_text())
+    (behind.checkout / "new.txt").write_text("new\n")
+    behind.git("add", "new.txt")
+    before = behind.everything()
+    assert "patchkit refresh" in behind.run("apply").err
+    assert behind.run("refresh", "--dry-run").code == 1
+    assert behind.everything() == before
+    ran = behind.run("refresh", "--new", "mine").ok()
+    assert "+mine" in behind.patch("mine.patch").decode()
+    assert "+new" in behind.patch("mine.patch").decode(), ran.out
+    behind.settled()
+    behind.run("undo").ok()
+    assert behind.git("status", "--porcelain").split("\n") == ["M b.txt", "A  new.txt"]
+    behind.run("undo").ok()
+    assert behind.everything()[:2] == before[:2]
+    assert str(before[2]) in behind.git("show-ref")
+    assert file.read_text().startswith("mine\n")
+
+
+@pytest.mark.slow
+def test_edits_that_conflict_with_the_new_patches_wait_and_go_back(behind: Stacked) -> None:
+    (file,) = behind.checkout.glob("b.txt")
+    mine = file.read_text().replace("ten\n", "mine\n")
+    file.write_text(mine)
+    before = behind.git("show-ref")
+    behind.project.write({"patches/demo/three.patch": _other_three(behind)})
+    ran = behind.run("refresh")
     assert ran.code == 1
-    lines_of_hint = [line for line in ran.err.splitlines() if ": " in line and " patchkit " in line]
-    commands = [shlex.split(line[line.index(" patchkit ") :])[1:] for line in lines_of_hint]
-    assert [each[0] for each in commands] == ["apply", "saved"], ran.err
-    for each in commands:
-        stack.project.run(*each).ok()
-    stack.run("refresh", "--new", "mine").ok()
-    assert "+mine" in stack.patch("mine.patch").decode()
-    stack.settled()
+    assert "b.txt: has other changes at the same lines: " in ran.err
+    assert "<<<<<<< the patches" in file.read_text()
+    assert f"git -C {behind.checkout} add --update" in behind.run("status").err
+    assert behind.run("apply").code == 1
+    behind.run("undo").ok()
+    assert (file.read_text(), behind.git("show-ref")) == (mine, before)
+    assert behind.run("refresh").code == 1
+    file.write_text(mine)
+    behind.git("add", "--update")
+    behind.run("refresh", "--patch", "three.patch").ok()
+    assert "+mine" in behind.patch("three.patch").decode()
+    behind.settled()
+
+
+def _other_three(stack: Stacked) -> bytes:
+    return stack.patch("three.patch").replace(b"+ten\n", b"+other ten\n")
 
 
 def test_an_untracked_file_in_the_way_is_named_before_anything_is_written(

@@ -174,7 +174,7 @@ def test_a_new_patch_for_which_nothing_is_left_is_told(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n")
     ran = stack.run("refresh", "--new", "fives").ok()
     assert "fives.patch was not made: each edit is next to a patch's lines" in ran.err
-    assert "patchkit undo, then patchkit new fives" in ran.err
+    assert "patchkit undo  and then  patchkit new fives" in ran.err
     assert stack.series == [*NAMES]
 
 
@@ -389,15 +389,23 @@ def test_a_checkout_without_patches_does_not_empty_the_series(stack: Stacked) ->
     assert stack.changed(before) == []
 
 
-def test_patches_that_changed_since_are_not_overwritten(stack: Stacked) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("edited", [False, True])
+def test_patches_that_changed_since_are_not_overwritten(stack: Stacked, *, edited: bool) -> None:
+    """The checkout goes to them, with its edits."""
     series = stack.project.root / "patches/demo/series"
     series.write_text("one.patch\ntwo.patch\n")
-    clean = stack.run("refresh")
-    assert (clean.code, "patches changed since" in clean.err) == (1, True)
-    stack.edit("a.txt", "five\n", "5\n")
-    edited = stack.run("refresh")
-    assert (edited.code, "and so did the checkout" in edited.err) == (1, True)
+    if edited:
+        stack.edit("a.txt", "five\n", "5\n")
+    dry = stack.run("refresh", "--dry-run")
+    assert (dry.code, "patches changed since" in dry.err) == (1, True)
+    assert "and so did the checkout" in dry.err or not edited
+    ran = stack.run("refresh").ok()
+    assert ("the checkout is at what the patches are now" in ran.out) != edited
     assert series.read_text() == "one.patch\ntwo.patch\n"
+    assert (b"+5\n" in stack.patch("one.patch")) == edited
+    assert "line 10\n" in (stack.checkout / "b.txt").read_text()
+    stack.settled()
 
 
 # -- where patches stand ---------------------------------------------------------------------

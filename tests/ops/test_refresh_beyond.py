@@ -222,13 +222,21 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
     stack.settled()
 
 
-def test_edits_and_a_new_pin_are_too_much_at_once(project: Project, upstream: Upstream) -> None:
+def test_edits_go_into_the_patches_before_these_go_to_a_new_pin(
+    project: Project, upstream: Upstream
+) -> None:
     stack = Stacked.of(project, upstream, small_patches())
     moved = upstream.commit({"d.txt": "d\n"})
     _repin(stack, _pin(stack), moved)
     stack.edit("a.txt", "five\n", "5\n")
-    ran = stack.run("refresh")
-    assert (ran.code, "put the old pin back" in ran.err) == (1, True)
+    assert "patchkit refresh -m demo -c demo  takes them up" in stack.run("refresh", "-n").err
+    ran = stack.run("refresh").ok()
+    assert "patchkit refresh -m demo -c demo  carries them there" in ran.err
+    assert b"+5\n" in stack.patch("one.patch")
+    assert stack.git("rev-parse", "refs/patchkit/base") != moved
+    stack.run("refresh").ok()
+    assert stack.git("rev-parse", "refs/patchkit/base") == moved
+    stack.settled()
 
 
 def test_the_lock_follows_every_refresh(project: Project, upstream: Upstream) -> None:
@@ -316,7 +324,7 @@ def test_a_checkout_that_cannot_be_moved_is_told_and_moved_by_the_next_refresh(
     assert b"+5\n" in stacks[0].patch("one.patch")
     assert stacks[1].git("status", "--porcelain") == ""
     (stacks[0].checkout / ".git/index.lock").unlink()
-    assert "catches up" in project.run("refresh").ok().out
+    assert "the checkout is at what the patches are now" in project.run("refresh").ok().out
     stacks[0].settled()
 
 

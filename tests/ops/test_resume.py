@@ -573,7 +573,7 @@ def test_a_pin_moved_by_hand_waits_for_a_checkout(stack: Bumping, upstream: Upst
     assert "without --dry-run, the checkout gets the conflict" in dry.err
     elsewhere = stack.run("refresh", "--workspace", "elsewhere")
     assert elsewhere.code == 3
-    assert f"put the pin back: {old}" in elsewhere.err
+    assert f"put the pin back:     sed -i s/{new}/{old}/ {MANIFEST}" in elsewhere.err
     assert f"patchkit bump demo -m demo --to {new}" in elsewhere.err
 
 

@@ -46,7 +46,7 @@ def test_a_conflict_counts_whoever_left_it(bench: Bench) -> None:
     bench.enter(bench.stack())
     bench.git("update-index", "--index-info", stdin=UNMERGED)
     seen = bench.look()
-    assert (seen.state, seen.operation) == (CheckoutState.CONFLICTED, "merge")
+    assert (seen.state, seen.operation) == (CheckoutState.CONFLICTED, "conflict")
     assert "x.py" in seen.edited
 
 

@@ -101,7 +101,10 @@ def refresh(
     The text above the diff in a patch file is kept byte for byte, and a patch with the same change
     is not rewritten. The new series is applied before anything is replaced, and must give exactly
     the files of the checkout; then all files are replaced together. After a pin was changed in the
-    manifest, the patches are regenerated for it where they fit.
+    manifest, the patches are regenerated for it where they fit, once edits are in them.
+
+    Where the patches are not those that were applied, by a pull or by hand, the checkout goes to
+    them first, and its edits are merged in; where they conflict, that waits in the checkout.
     """
     import time
 
@@ -181,8 +184,8 @@ def new(
 
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.gitcmd.process import user_identity
-    from patchkit.ops.refresh import new_patch
     from patchkit.ops.refresh_input import RefreshOptions
+    from patchkit.ops.series import new_patch
     from patchkit.refresh.draft import Request
 
     author = user_identity(session.manifest.root, date)

@@ -250,7 +250,7 @@ def _hunk(text: str) -> tuple[str, int]:
 def _typed(session: Session, patch: str) -> tuple[str, str]:
     """(the patch's name, what the user makes of its message in an editor)."""
     from patchkit.gitcmd.process import edit_text
-    from patchkit.ops.refresh import patch_message
+    from patchkit.ops.series import patch_message
 
     manifest, component = session.manifest, session.component_with(patch)
     with session.progress() as progress:
@@ -271,8 +271,8 @@ def _change(
     dry_run: bool,
 ) -> ExitCode:
     from patchkit.cli.refresh_output import render_refresh
-    from patchkit.ops.refresh import edit_series
     from patchkit.ops.refresh_input import RefreshOptions
+    from patchkit.ops.series import edit_series
 
     with session.progress() as progress:
         report = edit_series(

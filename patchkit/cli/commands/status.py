@@ -28,8 +28,6 @@ _NEXT = {
     "unpatched": ("put the patches on", "patchkit apply {target}"),
     "edited": ("record edits in the patches", "patchkit refresh {target}"),
     "extra commits": ("record commits in the series", "patchkit refresh {target}"),
-    "conflicted": ("see what waits there", "git status, in the conflicted checkout"),
-    "other branch": ("go back to the stack", "git switch patchkit, in that checkout"),
     "interrupted": ("finish what was interrupted", "patchkit apply {target}"),
 }
 
@@ -94,20 +92,20 @@ def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
             continue  # a component without patches is where it should be
         if each.exit_code is not ExitCode.OK:
             continue  # what is wrong comes first
-        if each.state.value == "other branch" and not each.snapshot.ours:
-            yield "rename it, make a checkout", f"patchkit apply -m {report.manifest} --force"
-        elif each.snapshot.operation == "bump":
+        if each.snapshot.operation or each.state.value == "other branch":
+            from patchkit.ops.hints import ways_on
+
             target = f"-m {report.manifest} -c {each.name}"
-            yield f"resolve the conflict in {each.checkout}, then", f"patchkit continue {target}"
+            ways = ways_on(each.snapshot, target, each.checkout)
             if each.proposed:
-                yield "or take what is proposed", f"patchkit continue --take-proposal {target}"
-            yield "or leave out the patch", f"patchkit skip {target}"
-            yield "or go back", f"patchkit abort {target}"
+                take = f"patchkit continue --take-proposal {target}"
+                ways.insert(1, ("or take what is proposed", take))
+            yield from ways
         elif each.state.value in _NEXT:
             what, how = _NEXT[each.state.value]
             yield what, how.format(target=f"-m {report.manifest}")
-        elif each.differences:
-            yield "see what apply makes of it", f"patchkit apply -m {report.manifest} --dry-run"
+        elif each.differences and not any(known.hint for known in each.differences):
+            yield "bring it to what is there now", f"patchkit apply -m {report.manifest}"
 
 
 def _row(each: ComponentStatus) -> tuple[Line, ...]:

@@ -89,7 +89,7 @@ def render_tests(terminal: Terminal, report: TestReport) -> None:
     if any(each.result.value == "learnt" for each in report.components):
         terminal.say(f"wrote {near(report.record)}")
     if any(each.result.value == "not learnt" for each in report.components):
-        terminal.hint("patchkit test --learn records what passes now")
+        terminal.hint("patchkit test --learn  records what passes now")
 
 
 def _rows(each: TestedComponent) -> list[tuple[Painted, str, str]]:
