@@ -10,15 +10,16 @@ base's repository is shallow, whole, and its packs are linked into checkouts: no
 be welcome there.
 
 Invariant: a commit that is here is here with all commits before it, and a commit's tree that is
-here with all folders in it. git fetches nothing here by itself: a tree that is not here is an
-error.
+here with all folders in it. git fetches nothing here by itself: a tree that it names as not here
+is asked for by its id (`_FilledRepository`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
@@ -43,7 +44,7 @@ from patchkit.gitcmd.pins import (
     note_absent,
     read_base,
 )
-from patchkit.gitcmd.process import GitFailureError
+from patchkit.gitcmd.process import Finished, GitFailureError
 from patchkit.gitcmd.remote import RemoteError, Trouble, abilities
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import adopt, staging
@@ -51,7 +52,7 @@ from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
 from patchkit.model.objects import Base, CommitId, TreeEntry, TreeId
 from patchkit.model.progress import Progress
-from patchkit.model.text import counted
+from patchkit.model.text import counted, regex
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching, about, upstream_key
 from patchkit.upstream.git import (
@@ -267,6 +268,35 @@ class History(Struct, frozen=True):
         return landings(self.repository, self.line(), paths)
 
 
+_UNREAD = regex(rb"[Uu]nable to read tree \(?([0-9a-f]{40})")
+
+
+class _FilledRepository(Repository, frozen=True, kw_only=True):
+    """A history's repository; a tree that git cannot read is brought by `bring`, one at a time."""
+
+    bring: Callable[[str], None]  # SurroundingsError where no server has it
+
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        accept: Sequence[int] = (0,),
+        index: Path | None = None,
+    ) -> Finished:
+        """See Repository; git is asked again as long as it names another tree."""
+        brought = {b""}
+        while True:
+            done = super().git(*args, stdin=stdin, accept=(*accept, 128), index=index)
+            lacking = _UNREAD.search(done.err) if done.code else None
+            if lacking is None or lacking[1] in brought:
+                break
+            brought.add(lacking[1])
+            self.bring(lacking[1].decode())
+        if done.code not in accept:
+            raise GitFailureError(args, done)
+        return done
+
+
 class ResolvedName(Struct, frozen=True):
     """What a name means at a component's upstream.
 
@@ -349,7 +379,9 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     elif meaning.refs is not None and repository.ref(span) != tip.commit:
         with _alone(store, component, repository, progress):
             _keep_ref(repository, span, tip.commit)
-    return History(repository, source, name, pin.commit, tip.commit, str(component.pin_where))
+    bring = partial(_bring_lacking, store, component, repository, progress)
+    filled = _FilledRepository(repository.git_dir, bring=bring)
+    return History(filled, source, name, pin.commit, tip.commit, str(component.pin_where))
 
 
 def known_commit(store: Store, source: GitSource, short: str) -> CommitId | None:
@@ -392,20 +424,27 @@ def bring_trees(
     store: Store, component: Component, history: History, progress: Progress, *newest: str
 ) -> None:
     """Bring the trees of the first-parent commits up to the tip; `newest` may say of how many."""
-    repository = history.repository
-    trees = _trees_of(repository, "--first-parent", *newest, history.tip)
-    if missing_objects(repository, trees):
-        store.require_network(component.name, f"folders of {history.ref} are not in the cache")
-        with _alone(store, component, repository, progress):
-            progress.step(component.name, "fetching the folders of older commits")
-            fetching = store.fetching(component.name, progress)
-            lacking = missing_objects(repository, trees)
+    trees = _trees_of(history.repository, "--first-parent", *newest, history.tip)
+    if missing_objects(history.repository, trees):
+        _bring_lacking(store, component, history.repository, progress, *trees)
 
-            def bring(server: Server) -> None:
-                _bring_trees(server, lacking)
-                adopt(server.stage, repository)
 
-            from_first(history.source, repository, fetching, bring)
+def _bring_lacking(
+    store: Store, component: Component, repository: Repository, progress: Progress, *trees: str
+) -> None:
+    """Bring those trees that are not here; a SurroundingsError names one that no server gives."""
+    store.require_network(component.name, "folders of its history are not in the cache")
+    with _alone(store, component, repository, progress):
+        progress.step(component.name, "fetching the folders of older commits")
+        lacking = missing_objects(repository, trees)
+
+        def bring(server: Server) -> None:
+            _bring_trees(server, lacking)
+            adopt(server.stage, repository)
+
+        source = component.source
+        assert isinstance(source, GitSource)
+        from_first(source, repository, store.fetching(component.name, progress), bring)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import Beginning, Landing, entries_at, first_parents, landings
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
@@ -189,3 +190,37 @@ def test_a_server_that_cannot_leave_out_trees_is_not_told_of_commits_without(
         component = git_component(upstream.url, pin, mirrors=(url,))
         upstream.path.rename(upstream.path.with_name("gone.git"))
         assert _has(open_history(store, component, tip, Silent()), side, "b/c.py")
+
+
+def _lose(repository: Repository, tree: str) -> None:
+    """Take one object out of a repository."""
+    packs = repository.git_dir / "objects/pack"
+    for pack in list(packs.glob("*.pack")):
+        data = pack.read_bytes()
+        for file in packs.glob(f"{pack.stem}.*"):
+            file.unlink()
+        repository.git("unpack-objects", "-q", stdin=data)
+    (repository.git_dir / "objects" / tree[:2] / tree[2:]).unlink()
+
+
+@pytest.mark.parametrize("path", ["", "b", "b/c"])
+def test_a_tree_that_is_not_here_is_fetched(upstream: Upstream, store: Store, path: str) -> None:
+    """Whoever asks; where the server lacks it, too, the error names it."""
+    _serve(upstream, "any")
+    pin, middle, tip = (
+        upstream.commit({"b/c/d.py": f"{number}\n", "a.py": f"{number}\n"}) for number in range(3)
+    )
+    history = _open(store, upstream, pin, tip)
+    tree = upstream.resolve(f"{middle}:{path}") or ""
+    right = history.landings(PATHS)
+    _lose(history.repository, tree)
+    assert _open(store, upstream, pin, tip).landings(PATHS) == right
+    _lose(history.repository, tree)
+    assert Between(history.repository, pin, tip).touches("b/c/d.py")[0].commit.id == tip
+    _lose(history.repository, tree)
+    with pytest.raises(SurroundingsError, match="folders of its history are not in the cache"):
+        _open(Store(store.cache, offline=True), upstream, pin, tip).landings(PATHS)
+    _lose(Repository(upstream.path), tree)
+    with pytest.raises(SurroundingsError, match=tree) as raised:
+        _open(store, upstream, pin, tip).landings(PATHS)
+    assert all(each.hint for each in raised.value.problems)
