@@ -306,10 +306,8 @@ def author_of(lines: Sequence[str], layout: HeaderLayout) -> Identity | None:
     if layout.form is HeaderForm.TEXT:
         found = _AUTHOR_IN_TEXT.search("\n".join(lines[layout.text : layout.end]))
         return read_author(_first_mailbox(found[1]), "") if found else None
-    text = layout.value("from", "author")
-    if layout.form is HeaderForm.DEP3:
-        text = _first_mailbox(layout.value("author", "from"))
-    return read_author(text, layout.value("date"))
+    keys = ("author", "from") if layout.form is HeaderForm.DEP3 else ("from", "author")
+    return read_author(_first_mailbox(layout.value(*keys)), layout.value("date"))
 
 
 def _first_mailbox(text: str) -> str:

@@ -266,7 +266,7 @@ def clean_subject(subject: str) -> str:
     kept = ""
     rest = subject.strip(BLANKS)
     while rest:
-        if not kept and rest[:3].lower() == "re:" and len(rest) > 3:
+        if rest[:3].lower() == "re:" and len(rest) > 3:
             rest = rest[3:].lstrip(" \t:")
             continue
         end = rest.find("]")
