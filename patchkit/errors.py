@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
+
+_Answer = TypeVar("_Answer")
 
 #: What the system says when it has no more of something, or fails: nothing about the file that
 #: was to be read, so nothing that a verdict on the file may rest on.
@@ -110,3 +112,22 @@ def expected(error: OSError | PatchkitError, where: str = "") -> PatchkitError:
         return error
     place = os.fsdecode(error.filename) if error.filename else "the system"
     return SurroundingsError(Problem(f"{place}: {error.strerror or error}", where))
+
+
+#: The tracebacks of checks that failed, each once; the command line writes them to a log.
+FAILED_CHECKS: dict[str, None] = {}
+
+
+def advice(check: Callable[..., _Answer], *about: Any) -> _Answer | None:
+    """What a check says that only advises; None if it fails, for the caller to flag.
+
+    Only a person looks at what such a check says. What decides the bytes is never asked this way:
+    that has to fail loudly.
+    """
+    try:
+        return check(*about)
+    except Exception:  # whatever is wrong with a check, the stack is carried on
+        import traceback  # noqa: PLC0415 (next to no run needs it)
+
+        FAILED_CHECKS[traceback.format_exc()] = None
+        return None

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.errors import advice
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.line_diff import Edit
 from patchkit.model.merging.regions import Doubt, Labels, Region, RegionResolution, Rule
-from patchkit.model.merging.scopes import ELSEWHERE, misplaced
+from patchkit.model.merging.scopes import ELSEWHERE, UNCHECKED, misplaced
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange
@@ -98,6 +99,7 @@ _CLEAN_DOUBTED = _DOUBTED | {
     Doubt.UPSTREAM_HAS_MOST: Confidence(0.75, 0.75),
     Doubt.NAME_GONE: Confidence(0.75, 0.75),
     Doubt.UNBOUND: Confidence(0.5, 0.5),
+    Doubt.UNCHECKED: Confidence(0.5, 0.5),
 }
 
 
@@ -495,8 +497,9 @@ def placed_well(
     `data` is the result, to which `edits` lead from upstream's file; `settled`: by our rules.
     """
     before, here, after = it.texts
-    found = misplaced(it.target, (before, after), (here, data), edits)
-    said = (*map(str, found), *(it.exact.reasons if it.exact.review else ()))
+    found = advice(misplaced, it.target, (before, after), (here, data), edits)
+    scopes = (UNCHECKED,) if found is None else map(str, found)
+    said = (*scopes, *(it.exact.reasons if it.exact.review else ()))
     if not said:
         return outcome
     sure = Confidence(outcome.confidence, outcome.same_bytes)

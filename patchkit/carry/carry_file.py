@@ -387,6 +387,7 @@ _DOUBTS = {
     Doubt.DOES_NOT_PARSE: "merged, the file would not parse any more",
     Doubt.DEFINED_TWICE: "merged, the file would define a name twice",
     Doubt.LINES_LOST: "merged, a line would be lost or doubled",
+    Doubt.UNCHECKED: "merged, the file could not be checked",
 }
 
 

@@ -22,6 +22,7 @@ from patchkit.carry.carried import (
     judged,
     placed_well,
 )
+from patchkit.errors import advice
 from patchkit.model.diff_parse import is_binary, split_lines
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.checks import file_doubts, names_gone, names_unbound
@@ -34,6 +35,7 @@ _SHOWN = 60  # characters of a line
 _FORBIDDEN = {
     Doubt.DOES_NOT_PARSE: "does not parse",
     Doubt.DEFINED_TWICE: "defines a name twice",
+    Doubt.UNCHECKED: "could not be checked",
 }
 
 
@@ -69,10 +71,15 @@ def _taken(
 ) -> CarriedFile:
     reasons = [f"merged by {name}", *conflict.outcome.reasons]
     for what, names in (
-        ("gone from the file upstream", names_gone(it.target, three)),
-        ("defined by nothing in the merged file", names_unbound(it.target, three, data)),
+        ("gone from the file upstream", advice(names_gone, it.target, three)),
+        (
+            "defined by nothing in the merged file",
+            advice(names_unbound, it.target, three, data),
+        ),
     ):
-        reasons += [f"names that are {what}: {', '.join(names)}"] if names else []
+        if names != ():
+            known = "not known, the check failed" if names is None else ", ".join(names)
+            reasons.append(f"names that are {what}: {known}")
     outcome = replace(it.exact, status=Status.MERGED, clashes=(), merged_by=name)
     edits = diff_lines(three.upstream, split_lines(data))
     outcome = placed_well(it, judged(outcome, EXTERNAL, tuple(reasons)), data, edits)
@@ -101,7 +108,8 @@ def refused(request: MergeRequest, data: bytes) -> str:
         return "gave a binary file"
     if markers := leftover_markers(request.marked, sides, data):
         return f"left conflict markers, at line {markers[0]}"
-    for doubt in file_doubts(request.path, sides[1:], data):
+    doubts = advice(file_doubts, request.path, sides[1:], data)
+    for doubt in (Doubt.UNCHECKED,) if doubts is None else doubts:
         if doubt in _FORBIDDEN:
             return f"gave a file that {_FORBIDDEN[doubt]}"
     lost, doubled = _lost_and_doubled(_three(request), split_lines(data))

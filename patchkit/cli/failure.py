@@ -18,6 +18,7 @@ from patchkit.cli.command import ParameterSpec, about, body_of, parameters_of
 from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import (
+    FAILED_CHECKS,
     SHORTAGES,
     ExitCode,
     PatchkitError,
@@ -153,20 +154,29 @@ def _lowered(text: str) -> str:
 
 
 def _report_bug(terminal: Terminal, error: BaseException, argv: list[str]) -> int:
-    log = _write_log(error, argv)
+    log = _write_log("".join(traceback.format_exception(error)), argv)
     terminal.problem(f"this is a bug in patchkit: {type(error).__name__}: {error}")
     terminal.hint(f"the details are in {log}; please send them with a report")
     return ExitCode.BUG
 
 
-def _write_log(error: BaseException, argv: list[str]) -> Path:
+def report_failed_checks(argv: list[str]) -> None:
+    """Say that checks which only advise have failed; what they were about is flagged."""
+    log = _write_log("\n".join(FAILED_CHECKS), argv)
+    FAILED_CHECKS.clear()
+    terminal = Terminal(json="--json" in argv)
+    terminal.warn("a check of a merge failed; the file is flagged, and nothing else was stopped")
+    terminal.hint(f"the details are in {log}; please send them with a report")
+
+
+def _write_log(text: str, argv: list[str]) -> Path:
     now = datetime.now(timezone.utc)
     text = "\n".join(
         [
             f"patchkit {__version__} at {now.isoformat(timespec='seconds')}",
             f"arguments: {argv!r}",
             "",
-            *traceback.format_exception(error),
+            text,
         ]
     )
     name = f"crash-{now.strftime('%Y%m%dT%H%M%S%f')}.log"

@@ -63,6 +63,7 @@ def run(argv: list[str]) -> int:
             _end_on_signals()
             _load_libraries()
             code = _run_command(*found)
+            _report_failed_checks(argv)
     except BrokenPipeError:
         return _broken_pipe()
     except (Exception, KeyboardInterrupt, SystemExit) as error:
@@ -237,6 +238,15 @@ def _report(error: BaseException, argv: list[str]) -> int:
         return report_failure(error, argv)
     except BrokenPipeError:
         return _broken_pipe()
+
+
+def _report_failed_checks(argv: list[str]) -> None:
+    from patchkit.errors import FAILED_CHECKS
+
+    if FAILED_CHECKS:
+        from patchkit.cli.failure import report_failed_checks
+
+        report_failed_checks(argv)
 
 
 def _broken_pipe() -> int:

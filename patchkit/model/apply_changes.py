@@ -14,9 +14,10 @@ from itertools import accumulate
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.errors import advice
 from patchkit.model.diff_parse import apply_delta, split_lines
 from patchkit.model.hunks import HunkMismatch, place_hunks
-from patchkit.model.merging.scopes import ELSEWHERE, PYTHON, misplaced_hunks
+from patchkit.model.merging.scopes import ELSEWHERE, PYTHON, UNCHECKED, misplaced_hunks
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
@@ -181,7 +182,9 @@ class _Attempt(Struct):
             return ()
         if preimage is Preimage.MATCHES and not any(offsets):
             return ()
-        found = misplaced_hunks(self._data(before), change.hunks, offsets)
+        found = advice(misplaced_hunks, self._data(before), change.hunks, offsets)
+        if found is None:
+            return (UNCHECKED,)
         return tuple(f"hunk {number + 1} {each}" for number, each in found)
 
     def _before(self, change: FileChange) -> _File | None:

@@ -7,6 +7,7 @@ import pytest
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import LIKELY, CarryOptions, Confidence, worth_of
 from patchkit.carry.carry_file import names_reason
+from patchkit.errors import FAILED_CHECKS, advice
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
@@ -214,3 +215,51 @@ def test_a_class_renamed_by_the_patch_and_a_method_of_it_by_upstream(upstream: U
     file = only_file(carry(upstream, old, new, make_patch({"f.py": text}, {"f.py": ours})))
     assert file.status in (Status.MERGED, Status.CONFLICTED)
     assert file.review or file.clashes
+
+
+DEEP = "1 + " * 2000 + "1"
+BOTH_INSERT = "def f(x):\n    alpha = read(x)\n    beta = write(alpha)\n    return beta\n"
+#: What upstream adds where the patch adds a function of the same name.
+ODD = {
+    "nested deeper than Python's own dump goes": f"@deco({DEEP})\ndef f():\n    return 1\n",
+    "brackets deeper than the parser goes": f"def f():\n    return {'(' * 300}1{')' * 300}\n",
+    "a number of more digits than are read": f"def f():\n    return {'9' * 5000}\n",
+    "half a surrogate pair": "def f():\n    return '\\ud800' \"\udc80\"\n",
+    "an encoding that does not exist": "def f():\n    return 1  # coding: no-such\n",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_check_that_fails_ends_no_stack(upstream: Upstream, odd: str) -> None:
+    top = TEXT + "\n\n"
+    old = upstream.commit({"f.py": top, "g.py": TEXT})
+    there = (top + ODD[odd]).encode("utf-8", "surrogateescape")
+    new = upstream.commit({"f.py": there, "g.py": TEXT})
+    patches = [
+        make_patch({"f.py": top}, {"f.py": top + BOTH_INSERT}),
+        make_patch({"g.py": TEXT}, {"g.py": PATCHED.decode()}),
+    ]
+    FAILED_CHECKS.clear()
+    one, other = carry(upstream, old, new, *patches).outcomes
+    assert one.review or one.status is Status.CONFLICTED
+    assert other.status is Status.UNCHANGED
+    if "dump" in odd:
+        (traceback,) = FAILED_CHECKS
+        assert "RecursionError" in traceback
+        assert one.files[0].reasons[-1] == "merged, the file could not be checked"
+    FAILED_CHECKS.clear()
+
+
+def test_only_an_answer_is_no_failed_check() -> None:
+    FAILED_CHECKS.clear()
+    assert advice(int, "3") == 3
+    assert advice(int, "three") is advice(int, "three") is None
+    (traceback,) = FAILED_CHECKS
+    assert "ValueError" in traceback
+    FAILED_CHECKS.clear()
+    with pytest.raises(KeyboardInterrupt):
+        advice(_interrupted)
+
+
+def _interrupted() -> None:
+    raise KeyboardInterrupt

@@ -15,6 +15,7 @@ from itertools import chain
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.errors import advice
 from patchkit.model.diff_parse import is_binary, split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines, sliding_places
@@ -544,7 +545,9 @@ def _merged(path: str, three: ThreeWay, *, newline: bool, order: Order) -> FileM
         doubts.append(Doubt.LINES_LOST)
     data = b"".join(lines)
     # the patch's side first: it is known of other versions of upstream's file
-    doubts += file_doubts(path, [b"".join(three.patch), b"".join(three.upstream)], data)
+    sides = [b"".join(three.patch), b"".join(three.upstream)]
+    found = advice(file_doubts, path, sides, data)
+    doubts += (Doubt.UNCHECKED,) if found is None else found
     data = data if newline else data.removesuffix(b"\n")
     return _with_doubts(path, replace(merge, data=data, doubts=tuple(doubts)))
 
@@ -553,6 +556,11 @@ def _with_doubts(path: str, merge: FileMerge) -> FileMerge:
     """The merge with the doubts that concern clean ones, too: none where it changes nothing."""
     if merge.absorbed:
         return merge
+    unchecked = replace(merge, doubts=(*merge.doubts, Doubt.UNCHECKED))
+    return advice(_doubted, path, merge) or unchecked
+
+
+def _doubted(path: str, merge: FileMerge) -> FileMerge:
     doubts = list(merge.doubts)
     if upstream_share(merge.three) >= MOST:
         doubts.append(Doubt.UPSTREAM_HAS_MOST)

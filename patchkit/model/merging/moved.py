@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from patchkit.errors import advice
 from patchkit.model.diff_parse import is_binary, split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines
@@ -212,7 +213,7 @@ def _merge_elsewhere(
     for path, placed in found.items():
         lines = edited(texts[path], [each for _, each in placed])
         data = b"".join(lines or ())
-        if lines is None or file_doubts(path, [candidates[path]], data):
+        if lines is None or advice(file_doubts, path, [candidates[path]], data) != ():
             return None
         files[path] = data
         added = (line for edit, _ in placed for line in new[edit.new_start : edit.new_end])

@@ -158,12 +158,18 @@ class Doubt(str, Enum):
     DOES_NOT_PARSE = "does-not-parse"  # it did before
     DEFINED_TWICE = "defined-twice"  # both sides define the same name in one scope
     LINES_LOST = "lines-lost"  # not every changed line came through
+    UNCHECKED = "unchecked"  # a check failed, so that nobody knows
     REWRITTEN = "rewritten"  # what stands beside was rewritten, not just extended
 
     @property
     def forbids(self) -> bool:
         """Whether a result with this doubt is refused, unless it is git's own."""
-        return self in (Doubt.DOES_NOT_PARSE, Doubt.DEFINED_TWICE, Doubt.LINES_LOST)
+        return self in (
+            Doubt.DOES_NOT_PARSE,
+            Doubt.DEFINED_TWICE,
+            Doubt.LINES_LOST,
+            Doubt.UNCHECKED,
+        )
 
 
 class MergeEdit(Struct, frozen=True):

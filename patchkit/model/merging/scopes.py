@@ -29,6 +29,8 @@ from patchkit.model.text import regex
 PYTHON = (".py", ".pyi")
 #: What is left of the confidence in a result with lines in another scope.
 ELSEWHERE = 0.5
+#: What to say of a result where nobody could tell.
+UNCHECKED = "it could not be checked in which function its lines land"
 
 _OPENING = regex(rb"[ \t]*(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)")
 _FIRST_COLUMN = regex(rb"[A-Za-z_$]")
@@ -151,13 +153,14 @@ def _change(before: bytes, after: bytes) -> tuple[tuple[list[bytes], ...], tuple
 
 def misplaced_hunks(
     data: bytes, hunks: Sequence[Hunk], offsets: Sequence[int]
-) -> Iterator[tuple[int, Misplaced]]:
+) -> list[tuple[int, Misplaced]]:
     """(index of the hunk, what is wrong) for hunks that name another function than the one here.
 
     `data` is a Python file before the hunks, `offsets` are those of `place_hunks`. What is written
     behind the `@@` is the last line above that begins in the first column, or (git's driver for
     Python) that opens a function or class; here the same lines are looked at, by name.
     """
+    found: list[tuple[int, Misplaced]] = []
     grown = 0
     for number, (hunk, offset) in enumerate(zip(hunks, offsets, strict=True)):
         first = max(hunk.new_start - 1 + offset - grown, 0)
@@ -171,7 +174,8 @@ def misplaced_hunks(
             continue
         if was not in _headings(data.split(b"\n"), first):
             change = next((n for n, line in enumerate(hunk.lines) if line[:1] != b" "), 0)
-            yield number, Misplaced(was, around[min(change, len(around) - 1)])
+            found.append((number, Misplaced(was, around[min(change, len(around) - 1)])))
+    return found
 
 
 def _headings(lines: Sequence[bytes], at: int) -> Iterator[str]:
