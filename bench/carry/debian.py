@@ -186,7 +186,7 @@ def read_release(folder: Path, repository: Repository) -> Release:
     base = read_base(repository, commit_archive(archives[0], archives[0].name, repository))
     series = [SeriesPatch(name, parse_patch(files[name], name=name)) for name in names]
     with ObjectReader(repository) as reader:
-        stack = build_stack(reader, base, series, stop_at_conflict=False)
+        stack = build_stack(reader, base, series)
     write_objects(repository, stack.objects)
     patches, here = {}, base.commit
     for patch, outcome in zip(series, stack.outcomes, strict=True):

@@ -289,6 +289,23 @@ def _numbered() -> list[tuple[str, bytes]]:
     return list(small_patches().items())
 
 
+def _incoming_conflict(box: Sandbox) -> Project:
+    """A patch that was made where the branch is now, and conflicts with the pin."""
+    project = _conflicting(box)
+    there = {"a.txt": lines({5: "upstream five\n"})}
+    after = {"a.txt": lines({5: "both fives\n", 6: "six\n"}), "d.txt": "new\n"}
+    project.write({"patches/demo/series": "", "other.patch": make_patch(there, after)})
+    project.run("apply", "--update-lock").ok()
+    return project
+
+
+def _import_halted(box: Sandbox) -> None:
+    """An import that waits at the conflict, which is resolved."""
+    project = _incoming_conflict(box)
+    assert project.run("import", "other.patch", "--3way").code == 3
+    (project.checkout("demo") / "a.txt").write_bytes(_RESOLVED["a.txt"])
+
+
 def _kitchen(box: Sandbox) -> tuple[Project, Upstream]:
     project, upstream = box.project, box.upstream("kitchen")
     if upstream.resolve("refs/heads/main") is None:
@@ -358,6 +375,10 @@ SCENES = (
           done=frozenset({0, 1, 2})),
     Scene("apply --force, waiting", ("apply", "--force"), _halted, _RESOLVED),
     Scene("import", ("import", "incoming"), _incoming, done=frozenset({0, 1, 4})),
+    Scene("import --3way", ("import", "other.patch", "--3way"), _incoming_conflict, _NOTES,
+          done=frozenset({0, 1, 2, 3})),
+    Scene("continue, import", ("continue",), _import_halted, _NOTES, done=frozenset({0, 1, 2})),
+    Scene("abort, import", ("abort",), _import_halted, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("edit", ("edit", "two", "--message", "Other words"), _one_edit, _NOTES),
     Scene("rename", ("rename", "two", "second"), _one_edit, _NOTES, done=frozenset({2})),
     Scene("drop", ("drop", "three"), _with_notes, _NOTES, done=frozenset({2})),

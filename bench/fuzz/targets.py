@@ -50,9 +50,10 @@ from patchkit.ops.upstream_tests import read_junit, read_record
 from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.report.markdown import plan_issues
 from patchkit.stack.build import SeriesPatch
-from patchkit.stack.importing import ImportedPatch, _readable
+from patchkit.stack.importing import _readable
 from patchkit.stack.lockfile import load_lock
 from patchkit.stack.package_lists import read_recipe, read_spec
+from patchkit.stack.series import ImportedPatch
 from patchkit.upstream.archive import Limits, unpack
 from tests.guards.contracts.test_agreement import CALLS, LIB
 from tests.guards.contracts.trees import agreed

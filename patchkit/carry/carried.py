@@ -26,6 +26,7 @@ from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder
 
 if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
+    from patchkit.stack.patch_files import CommitChange
 
 # How sure a merge is: measured on what maintainers did with the conflicts of real histories.
 #
@@ -271,6 +272,9 @@ class CarryOptions(Struct, frozen=True):
     #: another one; later ones are carried as if they had never been there.
     leave_out: Collection[str] = ()
     take_proposals: Collection[str] = ()  # patches whose merges are taken, likelier wrong or not
+    #: The patches that come in from elsewhere, by name, with what they do where they were made; the
+    #: others are made for the new base already. Empty: all were made for the old base, in order.
+    made_on: Mapping[str, CommitChange] = field(default_factory=dict)
     merger: Merger | None = None  # asked about each file that would be in conflict (`external.py`)
 
 

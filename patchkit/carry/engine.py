@@ -24,11 +24,12 @@ from patchkit.carry.upstream_word import with_upstreams_word
 from patchkit.model.apply_changes import Applied, Blobs, apply_changes
 from patchkit.model.merging.regions import Labels
 from patchkit.model.names import short_id
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
-from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
+from patchkit.stack.build import Base, SeriesPatch, StackBuilder, build_stack, patch_changes
 
 # What a file change may come to, from what weighs most in a patch to what weighs least.
 _WEIGHT = (
@@ -53,19 +54,28 @@ def carry_stack(
     A patch that conflicts is left out and the next one is tried without it; one that fails only for
     that reason is WAITING. BadInputError if a remembered resolution comes to another result now.
     """
-    before = build_stack(source, old_base, patches, stop_at_conflict=False)
-    objects = Overlay(source, before.objects)
+    options = options or CarryOptions()
+    made_on = options.made_on
+    there = [each for each in patches if each.name not in made_on]
+    before = build_stack(source, new_base if made_on else old_base, there)
+    stacks = [before]
+    for patch in patches:
+        if patch.name in made_on:
+            base = replace(old_base, tree=TreeId(made_on[patch.name].before))
+            stacks.append(build_stack(source, base, [patch]))
+    objects = Overlay(source, [each for stack in stacks for each in stack.objects])
     carrying = _StackCarrier(
         source,
-        before,
-        options or CarryOptions(),
+        objects,
+        old_base.commit,
+        options,
         StackBuilder(source, new_base),
         Tree(objects, before.base.tree),
         Blobs(objects),
     )
     carrying.builder.preload(patches)
-    pairs = zip(patches, before.outcomes, strict=True)
-    outcomes = [carrying.put(patch, old) for patch, old in pairs]
+    befores = {each.name: each for stack in stacks for each in stack.outcomes}
+    outcomes = [carrying.put(patch, befores[patch.name]) for patch in patches]
     return carrying.report(old_base, new_base, outcomes)
 
 
@@ -79,7 +89,8 @@ class _StackCarrier(Struct):
     """A stack on its way; each of the results is kept by the patch's name."""
 
     source: ObjectSource  # upstream's objects
-    before: Stack  # the series as it is on the old base
+    objects: Overlay  # these, and what the patches make on the trees that they are for
+    old_base: CommitId  # the commit that the patches are for
     options: CarryOptions  # what the carry goes by
     builder: StackBuilder  # the new stack so far
     old_tree: Tree  # where the old stack has got to
@@ -107,6 +118,9 @@ class _StackCarrier(Struct):
         """Put the next patch onto the stack, and be one further in the old one."""
         first = self.resolved is None  # no earlier one has failed
         generate, leave_out = self.options.generate, self.options.leave_out
+        made_on, old_tree = self.options.made_on.get(patch.name), self.old_tree
+        if made_on is not None:
+            self.old_tree = Tree(self.objects, made_on.before)
         generated = generate(self.builder, patch) if generate is not None else None
         outcome = self.carry(patch, old) if generated is None else generated
         if generated is not None:
@@ -114,7 +128,8 @@ class _StackCarrier(Struct):
         outcome = as_on_old_base(outcome, old)
         if first and outcome.status is Status.CONFLICTED and patch.name in leave_out:
             outcome = self.without(patch)
-        self.passed(old)
+        # the old stack is one patch further; one from elsewhere is no part of it
+        self.old_tree = old_tree if made_on is not None else self._after(old) or old_tree
         return outcome
 
     def without(self, patch: SeriesPatch) -> PatchResult:
@@ -124,10 +139,6 @@ class _StackCarrier(Struct):
             kept.pop(patch.name, None)
         self.left_out[patch.name] = self.builder.tree_id
         return PatchResult(patch.name, Status.ABSORBED)
-
-    def passed(self, old: PatchResult) -> None:
-        """The old stack is one patch further."""
-        self.old_tree = self._after(old) or self.old_tree
 
     def carry(self, patch: SeriesPatch, old: PatchResult) -> PatchResult:
         """Carry one patch; `old` is what it comes to on the old base."""
@@ -224,13 +235,13 @@ class _StackCarrier(Struct):
     def _after(self, old: PatchResult) -> Tree | None:
         if old.tree is None:
             return None
-        return Tree(Overlay(self.source, self.before.objects), old.tree)
+        return Tree(self.objects, old.tree)
 
     def _labels(self, patch: SeriesPatch) -> Labels:
         subject = patch.file.subject or patch.name
         return Labels(
             f"upstream {short_id(self.builder.base.commit)}",
-            f"base {short_id(self.before.base.commit)}",
+            f"base {short_id(self.old_base)}",
             f"{patch.name}: {subject}" if subject != patch.name else patch.name,
         )
 

@@ -15,7 +15,6 @@ from patchkit.explain.explanation import (
     hunk_words,
     percent,
     place_words,
-    renamed_words,
 )
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
         Origin,
         PatchEdit,
         PatchExplanation,
-        RenamedName,
     )
 
 # What stands before code, how many lines of a hunk one reads.
@@ -63,11 +61,13 @@ def explanation_lines(explanation: PatchExplanation, *, shift: int = 0) -> Itera
         yield from _file_lines(file, space)
     if explanation.contained:
         yield ["  ", Painted("why", Paint.NOTICE), "   the tree already has the whole change"]
-    for name in explanation.renamed:
-        yield from _renamed_lines(name, explanation)
     yield from _edited_lines(edited_files(explanation))
     yield from _edit_lines(explanation.edit)
-    if not explanation.contained:
+    if explanation.strip is not None:
+        folders = counted(explanation.strip, "folder")
+        why = f"   its files are there, to the byte, with {folders} off its paths"
+        yield ["  ", Painted("why", Paint.NOTICE), why]
+    elif not explanation.contained:
         yield from _origin_lines(explanation.origin)
 
 
@@ -97,7 +97,7 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
     for name in origin.made_by:
         yield f"        {name} makes such files: is it missing before this one?"
     if origin.commit is not None:
-        nearest = "made for" if origin.commit_matches == origin.known else "nearest known"
+        nearest = "made for" if origin.is_exact else "nearest known"
         yield f"        {nearest}: {origin.commit}"
         matching = f"          matches {origin.commit_matches} of {counted(origin.known, 'file')}  "
         yield [matching, Painted(origin.commit_subject, Paint.FAINT)]
@@ -202,19 +202,6 @@ def _fitted(texts: Sequence[str], space: int) -> list[str]:
     filled = [text for text in texts if text.strip()]
     indent = min((len(text) - len(text.lstrip()) for text in filled), default=0)
     return [cut(text[indent:], space) for text in texts]
-
-
-def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator[Line]:
-    yield [
-        "  ",
-        Painted("why", Paint.NOTICE),
-        "   the patch says ",
-        Painted(name.expected, Paint.STRONG),
-        " where the tree says ",
-        Painted(name.found, Paint.STRONG),
-    ]
-    for line in renamed_words(name, explanation):
-        yield f"        {line}"
 
 
 def _edited_lines(edited: Sequence[str]) -> Iterator[Line]:

@@ -99,6 +99,9 @@ def render_bumped(terminal: Terminal, row: BumpedComponent, *, dry_run: bool, di
     changes = {each.name: each.diff for each in row.changes} if diff else {}
     text = ("would bump" if dry_run else "bumped") if row.moved else ""
     pins = f"{row.old} -> {row.new}"
+    if row.imported:
+        text = "imported" if row.moved else ""
+        pins = f"{listed(row.imported, _SHOWN)}: made for {row.old.short}, now for {row.new.short}"
     if row.result is RefreshResult.UNCHANGED:
         pins = f"is at {row.new} already"
     terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
@@ -165,7 +168,7 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
         named = quiet if len(quiet) < 3 else []
         for component in report.components:
             if component in named or component not in quiet:
-                _component(terminal, component, diff=diff, dry_run=report.dry_run)
+                print_refreshed(terminal, component, diff=diff, dry_run=report.dry_run)
         if quiet and not named:
             terminal.product(
                 [word(RefreshResult.UNCHANGED), "  ", ", ".join(e.name for e in quiet)]
@@ -198,9 +201,10 @@ def _says_nothing(component: RefreshedComponent) -> bool:
     return component.result is RefreshResult.UNCHANGED and not any((*found, *kept))
 
 
-def _component(
+def print_refreshed(
     terminal: Terminal, component: RefreshedComponent, *, diff: bool, dry_run: bool
 ) -> None:
+    """What became of a component, but for its problems."""
     text = _WOULD.get(component.result, "") if dry_run else ""
     terminal.product([word(component.result, text), "  ", component.name, _detail(component)])
     terminal.table(_edits(component.edits), indent=2)

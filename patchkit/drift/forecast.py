@@ -110,7 +110,7 @@ class Forecaster:
         self._watch = watch
         self._runs: dict[tuple[int, str, str], str | None] = {}
         self._tries: Counter[tuple[int, int]] = Counter()
-        stack = build_stack(source, old_base, patches, stop_at_conflict=False)
+        stack = build_stack(source, old_base, patches)
         old = Overlay(source, stack.objects)
         self._old_blobs = Blobs(old)
         #: What becomes of each patch on the old base itself.

@@ -207,7 +207,6 @@ _RANKS = {
     Status.MERGED: 2,
     Status.ABSORBED: 3,
     Status.WAITING: 4,
-    Status.SKIPPED: 4,
     Status.CONFLICTED: 5,
 }
 

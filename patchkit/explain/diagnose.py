@@ -1,16 +1,14 @@
 """Explain the patches of a stack that do not apply: file by file, hunk by hunk, with where a file
-may be now, which names were changed, and for which base the patch was made.
+may be now, and for which base the patch was made.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
 from hashlib import sha256
 from itertools import pairwise
-from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
@@ -24,7 +22,6 @@ from patchkit.explain.explanation import (
     OtherBlob,
     PatchEdit,
     PatchExplanation,
-    RenamedName,
 )
 from patchkit.gitcmd.commit_history import best_match, find_rename
 from patchkit.gitcmd.first_parent import versions
@@ -39,16 +36,10 @@ from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.revision import reverse_changes
 from patchkit.model.similarity import (
     Difference,
-    Pair,
-    Rewording,
     SimilarLines,
-    changed_names,
     differences,
-    explains,
     find_exact,
     find_place,
-    find_rewordings,
-    pair_lines,
 )
 from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import SeriesPatch, Stack, patch_changes
@@ -76,7 +67,7 @@ def find_origin(
     `history` is searched back from `base` and from other pins in it. `results` are the blobs that
     other patches make: one of them may be missing before this one.
     """
-    wanted = _wanted(changes)
+    wanted = dict(preimages(changes))
     others = tuple(
         OtherBlob(path, blob, found)
         for path, blob in wanted.items()
@@ -103,13 +94,17 @@ def results_of(
     return results
 
 
-def _wanted(changes: Iterable[FileChange]) -> dict[str, str]:
-    return {
-        change.old_path: change.old_blob
-        for change in changes
-        if change.old_path and change.old_blob and change.old_blob.strip("0")
-        if len(change.old_blob) >= _SHORTEST_ID
-    }
+def preimages(changes: Iterable[FileChange]) -> Iterator[tuple[str, str]]:
+    """(path, blob id, maybe abbreviated) of the files that changes were made against.
+
+    A file that an earlier one of the changes makes is none of the base.
+    """
+    made: set[str] = set()
+    for change in changes:
+        path, blob = change.old_path, change.old_blob or ""
+        if path and path not in made and len(blob) >= _SHORTEST_ID and blob.strip("0"):
+            yield path, blob
+        made |= {change.new_path or "", path or ""}
 
 
 def _blob_at(view: TreeView, path: str) -> str:
@@ -134,6 +129,8 @@ def _with_commit(
     match = best_match(history, tips, wanted)
     if match is None or match.matches <= origin.known - len(origin.others):
         return origin
+    if match.commit == base and match.matches < origin.known:
+        return origin  # the pin is no other base
     return replace(
         origin,
         commit=match.commit,
@@ -185,6 +182,7 @@ def find_edit(
 
 
 _WORD = re.compile(rb"\w")
+_FUZZ = 2  # what GNU patch goes to unless it is told more
 
 
 def explain_hunk(
@@ -194,32 +192,50 @@ def explain_hunk(
     number: int,
     *,
     clash: Clash | None = None,
-    elsewhere: Callable[[], Sequence[str]] = tuple,
 ) -> HunkExplanation:
-    """Look for the hunk's lines in the file `path`, then in those that `elsewhere` names.
+    """Look for the hunk's lines in the file `path`.
 
     `clash` knows what stands at the recorded place, for want of a better one.
     """
-    lines = view.lines(path)
-    place_path, place = path, find_hunk(view, path, hunk)
-    if place is None:
-        place_path, place = _find_elsewhere(view, hunk, elsewhere(), path)
+    lines, place = view.lines(path), find_hunk(view, path, hunk)
     if place is not None:
-        differ = differences(hunk.preimage, view.lines(place_path), place)
+        differ = differences(hunk.preimage, lines, place)
     else:
         differ = _at_recorded_place(hunk, clash)
-    added, present = count_present(hunk, view, place_path)
+    added, present = count_present(hunk, view, path)
     return HunkExplanation(
         number=number,
         line=hunk.line,
         recorded=hunk.old_start,
-        cause=_cause(hunk, lines, place, differ, moved=place_path != path),
-        place_path=place_path,
+        cause=_cause(hunk, lines, place, differ),
+        place_path=path,
         place=place,
         mismatches=_mismatches(differ, hunk),
         added=added,
         present=present,
+        fuzz=fuzz_of(hunk, lines),
     )
+
+
+def fuzz_of(hunk: Hunk, lines: Sequence[bytes]) -> int:
+    """How many lines of context GNU patch must leave out to find a place for the hunk in a file.
+
+    0 where it finds none with the two that it leaves out at most. Invariant: the shorter context
+    loses less, and none of it means that the hunk belongs at that end of the file, as in its
+    `locate_hunk`.
+    """
+    marks = [line[:1] for line in hunk.lines]
+    before = next((n for n, mark in enumerate(marks) if mark != b" "), 0)
+    after = next((n for n, mark in enumerate(reversed(marks)) if mark != b" "), 0)
+    longest = max(before, after)
+    for fuzz in range(1, min(_FUZZ, longest) + 1):
+        head, tail = (fuzz + context - longest for context in (before, after))
+        wanted = hunk.preimage[max(head, 0) : len(hunk.preimage) - max(tail, 0)]
+        at_start = head < 0 and list(lines[: len(wanted)]) != wanted
+        at_end = tail < 0 and list(lines[-len(wanted) :]) != wanted
+        if not (at_start or at_end) and find_exact(wanted, lines, near=hunk.old_start):
+            return fuzz
+    return 0
 
 
 def find_hunk(view: TreeView, path: str, hunk: Hunk) -> SimilarLines | None:
@@ -241,38 +257,6 @@ def count_present(hunk: Hunk, view: TreeView, path: str) -> tuple[int, int]:
     added -= kept
     have = {line.strip() for line in view.lines(path)} if added else set()
     return len(added), len(added & have)
-
-
-def line_pairs(explanation: HunkExplanation) -> list[Pair]:
-    """The lines that stand reworded in the file, each with its present form."""
-    return [
-        pair
-        for mismatch in explanation.mismatches
-        for _, pair in pair_lines(explanation.place_path, mismatch.expected, mismatch.found)
-    ]
-
-
-def apply_rewordings(
-    explanation: HunkExplanation, rewordings: Sequence[Rewording]
-) -> HunkExplanation:
-    """The explanation with cause REWORDED where the renamings make up for all that differs."""
-    if explanation.cause is not Cause.CHANGED or not rewordings:
-        return explanation
-    for mismatch in explanation.mismatches:
-        pairs = pair_lines(explanation.place_path, mismatch.expected, mismatch.found)
-        whole = len(pairs) == len(mismatch.expected) == len(mismatch.found)
-        if not whole or not all(explains(pair, rewordings) for _, pair in pairs):
-            return explanation
-    return replace(explanation, cause=Cause.REWORDED)
-
-
-def _find_elsewhere(
-    view: TreeView, hunk: Hunk, paths: Sequence[str], default: str
-) -> tuple[str, SimilarLines | None]:
-    found = [(path, place) for path in paths if (place := find_hunk(view, path, hunk))]
-    # half of a hunk's lines in a file of another name is a coincidence too often
-    good = [(path, place) for path, place in found if place.similarity >= 0.7]
-    return max(good, key=lambda each: each[1].similarity, default=(default, None))
 
 
 def _at_recorded_place(hunk: Hunk, clash: Clash | None) -> tuple[Difference, ...]:
@@ -301,20 +285,16 @@ def _misses_anchor(hunk: Hunk, lines: Sequence[bytes], place: SimilarLines) -> b
     return at_start or at_end
 
 
-def _cause(  # noqa: PLR0911 -- a decision list reads best flat
+def _cause(
     hunk: Hunk,
     lines: Sequence[bytes],
     place: SimilarLines | None,
     differ: Sequence[Difference],
-    *,
-    moved: bool,
 ) -> Cause:
     if is_contained(hunk, lines):
         return Cause.CONTAINED
     if place is None:
         return Cause.GONE
-    if moved:
-        return Cause.MOVED
     if not differ:
         return Cause.ANCHORED if _misses_anchor(hunk, lines, place) else Cause.ORDER
     if all(each.line_ends_only for each in differ):
@@ -327,14 +307,12 @@ def _cause(  # noqa: PLR0911 -- a decision list reads best flat
 # Where a file that a patch names may be now: by its name, its contents, or git's history.
 
 
-# Reading is what costs: so many files with the same name, and so many beside it, are looked at.
+# Reading is what costs: so many files with the same name are looked at.
 _NAMESAKES = 24
-_NEIGHBOURS = 40
 _SHOWN = 3
 _HUNKS_COMPARED = 6
 
-# A stem like `utils` tells nothing.
-_SHORT = 5
+_SAME_CONTENTS = "same contents"
 
 #: Less of a patch's lines than this does not make a file a candidate.
 LIKELY = 0.5
@@ -365,33 +343,29 @@ def find_moves(
 
 
 def candidates(view: TreeView, change: FileChange) -> list[str]:
-    """Paths worth a look: the same blob, then the same name, then neighbours of the same kind."""
+    """Paths worth a look: the same blob, then the same name, the nearest first."""
     path = change.old_path or change.path
-    folder, _, name = path.rpartition("/")
-    stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
     files = view.files()
     same_blob = [each for each, entry in files.items() if _is_blob(change, entry.oid)]
-    namesakes = _nearest(path, (f for f in files if _name(f) == name), _NAMESAKES)
-    telling = len(stem) > _SHORT
-    beside = (
-        f
-        for f in files
-        if f.endswith(suffix)
-        and (f.rpartition("/")[0].startswith(folder) or (telling and stem in _name(f)))
-    )
-    found = [*same_blob, *namesakes, *_nearest(path, beside, _NEIGHBOURS)]
+    namesakes = [each for each in files if _name(each) == _name(path)]
+    matcher = SequenceMatcher(None, b=path, autojunk=False)
+
+    def unlike(other: str) -> float:
+        matcher.set_seq1(other)
+        return -matcher.quick_ratio()
+
+    found = [*same_blob, *sorted(namesakes, key=unlike)[:_NAMESAKES]]
     return [each for each in dict.fromkeys(found) if each != path]
 
 
 def _compare(view: TreeView, change: FileChange, path: str) -> MovedPath:
     entry = view.tree.entry(path)
     if entry is not None and _is_blob(change, entry.oid):
-        return MovedPath(path, 1.0, "same contents")
+        return MovedPath(path, 1.0, _SAME_CONTENTS)
     hunks = change.hunks[:_HUNKS_COMPARED]
     places = [find_hunk(view, path, hunk) for hunk in hunks]
     likeness = sum(place.similarity for place in places if place) / max(1, len(hunks))
-    same = _name(path) == _name(change.path)
-    return MovedPath(path, round(likeness, 3), "same name" if same else "similar contents")
+    return MovedPath(path, round(likeness, 3), "same name")
 
 
 def _is_blob(change: FileChange, oid: str) -> bool:
@@ -403,50 +377,7 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _nearest(path: str, others: Iterable[str], limit: int) -> list[str]:
-    matcher = SequenceMatcher(None, b=path, autojunk=False)
-
-    def unlike(other: str) -> float:
-        matcher.set_seq1(other)
-        return -matcher.quick_ratio()
-
-    return sorted(others, key=unlike)[:limit]
-
-
-# Renamings between a patch's words and the tree's, with what the tree says about them.
-
-
-def renamed_names(
-    view: TreeView, files: Sequence[FileExplanation], rewordings: Sequence[Rewording]
-) -> tuple[RenamedName, ...]:
-    """The renamings that explain hunks, most lines first; none where a hunk fails for more."""
-    hunks = [hunk for file in files for hunk in file.hunks]
-    if any(hunk.cause is not Cause.REWORDED for hunk in hunks):
-        return ()
-    names = [_renamed(view, each, hunks) for each in rewordings]
-    return tuple(sorted((n for n in names if n.hunks), key=lambda n: (-n.hunks, -n.lines)))
-
-
-def _renamed(view: TreeView, rewording: Rewording, hunks: Sequence[HunkExplanation]) -> RenamedName:
-    change = (rewording.expected, rewording.found)
-    explained = [h for h in hunks if any(change in changed_names(p) for p in line_pairs(h))]
-    return RenamedName(
-        expected=rewording.expected,
-        found=rewording.found,
-        lines=rewording.lines,
-        hunks=len(explained),
-        files=rewording.files,
-        expected_exists=_exists(view, rewording.expected),
-        found_exists=_exists(view, rewording.found),
-    )
-
-
-def _exists(view: TreeView, name: str) -> bool | None:
-    """Whether the tree has a module or folder of that name, at its top or in a source folder."""
-    path = "/" + name.replace(".", "/")
-    if "/" not in path[1:]:
-        return None
-    return any(f"/{file}".find(f"{path}{end}") >= 0 for file in view.files() for end in "/.")
+# The patches of a stack, one after the other.
 
 
 def explain_stack(
@@ -456,54 +387,137 @@ def explain_stack(
     *,
     history: Repository | None = None,
     results: Results | None = None,
-) -> tuple[PatchExplanation, ...]:
-    """An explanation for each patch of the stack that does not apply; none for a clean one.
+) -> tuple[Stack, tuple[PatchExplanation, ...]]:
+    """The stack with what only waits told apart, and why each other patch of it does not apply.
 
     `history` is a repository with the base's history, as far as it is at hand; `results` see
     `find_origin`.
     """
     if stack.clean:
-        return ()
-    view = TreeView(Overlay(source, stack.objects), stack.tree)
-    return tuple(
+        return stack, ()
+    objects = Overlay(source, stack.objects)
+    at_base = TreeView(objects, stack.base.tree)
+    stack = _with_waiting(objects, stack, patches)
+    return stack, tuple(
         explain_patch(
-            view, patch, outcome, base=stack.base.commit, history=history, results=results
+            view,
+            patch,
+            outcome,
+            stack.base.commit,
+            at_base=at_base,
+            history=history,
+            results=results,
         )
-        for patch, outcome in zip(patches, stack.outcomes, strict=True)
+        for view, patch, outcome in _met(objects, stack, patches)
         if outcome.status is Status.CONFLICTED
     )
+
+
+def _met(
+    source: ObjectSource, stack: Stack, patches: Sequence[SeriesPatch]
+) -> Iterator[tuple[TreeView, SeriesPatch, PatchResult]]:
+    """Each patch with the tree that it met, and what came of it."""
+    view = TreeView(source, stack.base.tree)
+    for patch, outcome in zip(patches, stack.outcomes, strict=True):
+        yield view, patch, outcome
+        if outcome.tree is not None:
+            view = TreeView(source, outcome.tree)
+
+
+def _with_waiting(source: ObjectSource, stack: Stack, patches: Sequence[SeriesPatch]) -> Stack:
+    """The stack with those patches as waiting that only fail for want of earlier ones that fail.
+
+    That is where what each of their hunks lacks is what those bring, and what is there in its place
+    what those take out.
+    """
+    outcomes = list(stack.outcomes)
+    failed: list[tuple[str, FileChange]] = []
+    for number, (view, patch, outcome) in enumerate(_met(source, stack, patches)):
+        if outcome.status is Status.CONFLICTED:
+            changes = patch_changes(patch)
+            files = tuple(
+                replace(file, waits_for=_lacked(view, change, file, failed))
+                for change, file in zip(changes, outcome.files, strict=True)
+            )
+            if all(file.waits_for for file in files if file.clashes):
+                outcomes[number] = replace(outcome, status=Status.WAITING, files=files)
+            failed += [(patch.name, change) for change in changes]
+    return replace(stack, outcomes=tuple(outcomes))
+
+
+def _lacked(
+    view: TreeView, change: FileChange, file: FileResult, failed: Sequence[tuple[str, FileChange]]
+) -> tuple[str, ...]:
+    """The patches for want of which a file change fails; none where it fails for more."""
+    path = change.old_path or change.path
+    there = [(name, each) for name, each in failed if path in (each.old_path, each.new_path)]
+    names = tuple(dict.fromkeys(name for name, _ in there))
+    rows = [row for _, each in there for hunk in each.hunks for row in hunk.lines]
+    brought, taken = ({row[1:] for row in rows if row[:1] == mark} for mark in (b"+", b"-"))
+    moved = any(each.old_path != each.new_path for _, each in there)
+
+    def is_lacked(clash: Clash) -> bool:
+        if not clash.hunk:
+            return moved
+        hunk = change.hunks[clash.hunk - 1]
+        place = find_hunk(view, path, hunk)
+        if place is None:
+            lacks, found = set(hunk.preimage) - set(view.lines(path)), set[bytes]()
+        else:
+            differ = differences(hunk.preimage, view.lines(path), place)
+            lacks = {line for each in differ for line in each.expected}
+            found = {line for each in differ for line in each.found}
+        return bool(lacks or found) and lacks <= brought and found <= taken
+
+    return names if file.clashes and all(map(is_lacked, file.clashes)) else ()
 
 
 def explain_patch(
     view: TreeView,
     patch: SeriesPatch,
     outcome: PatchResult,
-    *,
     base: CommitId,
+    *,
+    at_base: TreeView | None = None,
     history: Repository | None = None,
     results: Results | None = None,
 ) -> PatchExplanation:
-    """Why `patch`, with `outcome` on the tree of `view`, does not apply."""
+    """Why `patch`, with `outcome` on the tree of `view`, does not apply.
+
+    `at_base` is the tree without the patches before it, if there are any.
+    """
     changes = patch_changes(patch)
     files = [
         _explain_file(view, change, file, base, history)
         for change, file in zip(changes, outcome.files, strict=True)
         if file.clashes
     ]
-    hunks = [hunk for file in files for hunk in file.hunks]
-    rewordings = find_rewordings([pair for hunk in hunks for pair in line_pairs(hunk)])
-    files = [
-        replace(file, hunks=tuple(apply_rewordings(hunk, rewordings) for hunk in file.hunks))
-        for file in files
-    ]
     return PatchExplanation(
         name=patch.name,
         contained=_undoes(view, changes),
+        upstream=_undoes(at_base or view, changes),
+        strip=_strip_of(files, patch),
         files_total=len(changes),
         files=tuple(files),
-        renamed=renamed_names(view, files, rewordings),
         origin=find_origin(view, changes, base=base, history=history, results=results),
     )
+
+
+def _strip_of(files: Sequence[FileExplanation], patch: SeriesPatch) -> int | None:
+    """How many folders to take off the paths, where all files are there under paths with one more
+    or one less, to the byte; None where that is not so.
+    """
+    levels = {_level(each.path, each.moves) for each in files}
+    level = levels.pop() if len(levels) == 1 else 0
+    return patch.strip + level if level and not patch.subdirectory else None
+
+
+def _level(path: str, moves: Sequence[MovedPath]) -> int:
+    """1 for a file whose path has a folder too many, -1 for one whose path lacks one; else 0."""
+    same = [each.path for each in moves if each.how == _SAME_CONTENTS]
+    if path.partition("/")[2] in same:
+        return 1
+    return -1 if path in [each.partition("/")[2] for each in same] else 0
 
 
 def _explain_file(
@@ -542,10 +556,6 @@ def _explain_hunks(
         return tuple(explain_hunk(view, path or "", h, n) for n, h in chosen)
     path = change.old_path or change.path
 
-    @cache
-    def elsewhere() -> Sequence[str]:
-        return candidates(view, change)
-
     return tuple(
         explain_hunk(
             view,
@@ -553,7 +563,6 @@ def _explain_hunks(
             change.hunks[clash.hunk - 1],
             clash.hunk,
             clash=clash,
-            elsewhere=elsewhere,
         )
         for clash in clashes
         if clash.hunk

@@ -4,7 +4,6 @@ words, what to do next.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from enum import Enum
 from shlex import quote
@@ -16,7 +15,6 @@ from patchkit.manifest.values import Component, LocalSeries, Manifest, PinnedPat
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.similarity import SimilarLines
-from patchkit.model.text import counted
 from patchkit.stack.series import LoadedPatch
 
 
@@ -26,9 +24,7 @@ class Cause(str, Enum):
     CONTAINED = "contained"  # its result stands in the file already
     LINE_ENDS = "line-ends"  # the same lines, with other line ends
     WHITESPACE = "whitespace"  # the same lines but for blanks
-    REWORDED = "reworded"  # every line that differs differs by a renaming seen throughout
     CHANGED = "changed"  # its lines are there, some of them are others now
-    MOVED = "moved"  # its lines are in another file
     GONE = "gone"  # nothing like its lines was found
     ANCHORED = "anchored"  # it must stand at the start or end of the file, and its lines do not
     ORDER = "order"  # its lines are there, before those of an earlier hunk or inside it
@@ -66,12 +62,13 @@ class HunkExplanation(Struct, frozen=True):
     mismatches: tuple[Mismatch, ...]
     added: int
     present: int
+    fuzz: int = 0  # how much context GNU patch would leave out to take it; 0: it would not
 
 
 class MovedPath(Struct, frozen=True):
     """A path where the file may be now, from 0 to 1 how much of what the patch needs is there.
 
-    `how`: "same contents", "same name", "similar contents", or "renamed by COMMIT".
+    `how`: "same contents", "same name", or "renamed by COMMIT".
     """
 
     path: str
@@ -95,23 +92,6 @@ class FileExplanation(Struct, frozen=True):
     hunks_total: int
     hunks: tuple[HunkExplanation, ...]
     moves: tuple[MovedPath, ...]  # where the file may be now
-
-
-class RenamedName(Struct, frozen=True):
-    """A renaming between the patch's words and the tree's.
-
-    The patch says `expected` where the tree says `found`, in `lines` lines of `files`; it alone
-    explains `hunks` hunks. `expected_exists` and `found_exists`: whether the tree has such a module
-    or folder, None for a name that is none.
-    """
-
-    expected: str
-    found: str
-    lines: int
-    hunks: int
-    files: tuple[str, ...]
-    expected_exists: bool | None
-    found_exists: bool | None
 
 
 class OtherBlob(Struct, frozen=True):
@@ -141,6 +121,11 @@ class Origin(Struct, frozen=True):
     made_by: tuple[str, ...] = ()
     alone: bool = False
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether `commit` has all of the files."""
+        return self.commit is not None and self.commit_matches == self.known
+
 
 class PatchEdit(Struct, frozen=True):
     """The commit after which a patch that another repository has fits no more.
@@ -159,18 +144,19 @@ class PatchEdit(Struct, frozen=True):
 class PatchExplanation(Struct, frozen=True):
     """Why a patch does not apply.
 
-    `contained`: the tree already has the whole change. `files` are those that do not fit, of
-    `files_total`; `renamed` are renamings that explain hunks of them. `edit` is what its own
-    repository did to it, where that repository's history is here.
+    `contained`: the tree already has the whole change; `upstream`: so has the base. `files` are
+    those that do not fit, of `files_total`. `edit` is what its own repository did to it, where that
+    repository's history is here.
     """
 
     name: str  # its file's name in the series
     contained: bool
     files_total: int
     files: tuple[FileExplanation, ...]
-    renamed: tuple[RenamedName, ...]
     origin: Origin
     edit: PatchEdit | None = None
+    upstream: bool = False
+    strip: int | None = None  # the folders to take off its paths, where these are not the series'
 
     @property
     def hunks(self) -> tuple[HunkExplanation, ...]:
@@ -179,10 +165,6 @@ class PatchExplanation(Struct, frozen=True):
 
 
 # What to do next about a patch that does not apply, in commands that can be typed as they are.
-
-
-# So many lines somebody corrects by hand without losing the thread.
-_FEW = 6
 
 
 def next_steps(
@@ -197,32 +179,53 @@ def next_steps(
 
     `repinned`: the pin was moved, and the lock knows the base that the patches are for.
     """
+    target = manifest.options(component.name)
     if explanation.contained:
-        entry = _entry(patch, manifest)
-        return (f"drop it, the upstream has the whole change: delete {entry}",)
-    ends = list(_line_ends(explanation, patch))
-    carried = list(_carried(patch, manifest, component)) if repinned else []
-    ways = ends or [
-        *carried,
-        *_renamed(explanation, patch, manifest),
-        *_contained_hunks(explanation),
-        *_moved(explanation, patch),
-        *_context(explanation, patch),
+        whose = "the upstream" if explanation.upstream else "an earlier patch"
+        way = f"delete {_entry(patch, manifest)}"
+        if patch.path is not None:
+            way = f"\n  patchkit drop {quote(patch.name)} {target}"
+        return (f"drop it, {whose} has the whole change: {way}",)
+    if explanation.strip is not None:
+        return (_other_strip(explanation.strip, patch, manifest), _check(target))
+    ways = list(_line_ends(explanation, patch)) or [
+        *(_carried(patch, target) if repinned else _merged(explanation, patch, component, target)),
+        *_edited(explanation, patch, manifest),
         *_other_base(explanation, patch, component),
-        *(_by_hand(patch, manifest, component) if not carried else ()),
     ]
     if not ways:
         ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
-    check = f"patchkit check {manifest.options(component.name)}"
-    return (ways[0], *(f"or {way}" for way in ways[1:]), f"then check that it applies:\n  {check}")
+    return (ways[0], *(f"or {way}" for way in ways[1:]), _check(target))
 
 
-def _carried(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
-    if not isinstance(patch.origin, PinnedPatch):
-        yield (
-            "carry the patches to the new pin:\n"
-            f"  patchkit refresh {manifest.options(component.name)}"
-        )
+def _check(target: str) -> str:
+    return f"then check that it applies:\n  patchkit check {target}"
+
+
+def _other_strip(strip: int, patch: LoadedPatch, manifest: Manifest) -> str:
+    how = f"{patch.name} -p{strip}" if isinstance(patch.origin, LocalSeries) else f"strip: {strip}"
+    return f"say how many folders go off its paths, in {_entry(patch, manifest)}: {how}"
+
+
+def _merged(
+    explanation: PatchExplanation, patch: LoadedPatch, component: Component, target: str
+) -> Iterator[str]:
+    """As a bump would, or by hand where the commit is not known that has its files."""
+    if patch.path is None:
+        return
+    where, checkout = quote(patch.where), f"workspace/{component.checkout or component.name}"
+    steps = [f"patchkit import {where} --3way {target}"]
+    what = "merge it from the commit that it was made for; author and message stay:"
+    if not explanation.origin.is_exact:
+        what = "merge it, by hand where no commit is found that has its files; its author stays:"
+        steps.append(f"git -C {quote(checkout)} apply --reject $PWD/{where}")
+    steps.append(f"patchkit continue {target}  once the conflict in {checkout} is resolved")
+    yield "\n  ".join((what, *steps))
+
+
+def _carried(patch: LoadedPatch, target: str) -> Iterator[str]:
+    if patch.path is not None:
+        yield f"carry the patches to the new pin:\n  patchkit refresh {target}"
 
 
 def _line_ends(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
@@ -242,58 +245,13 @@ def _line_ends(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[st
     yield f"end its lines in {what}:\n  sed -i '{script}' {quote(patch.where)}"
 
 
-def _contained_hunks(explanation: PatchExplanation) -> Iterator[str]:
-    there = [hunk for hunk in explanation.hunks if hunk.cause is Cause.CONTAINED]
-    if there:
-        lines = ", ".join(str(hunk.line) for hunk in there)
-        many = "s" if len(there) > 1 else ""
-        yield f"take out the hunk{many} at line{many} {lines} of the patch: made already"
-
-
-def _moved(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
-    """Another path in the patch, where all that it needs is in one other file."""
-    if isinstance(patch.origin, PinnedPatch) or patch.strip != 1 or patch.subdirectory:
-        return
-    for file in explanation.files:
-        if file.moves and all(hunk.place and not hunk.mismatches for hunk in file.hunks):
-            old, new = re.escape(file.path).replace("#", r"\#"), file.moves[0].path
-            heads = r"/^(diff|---|\+\+\+) /"
-            yield (
-                f"replace {file.path} with {new} in it:\n"
-                f"  sed -i -E '{heads}s#\\b{old}\\b#{new}#g' {quote(patch.where)}"
-            )
-
-
-def _context(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
-    """Its own lines as they should be, where few are others and each has its counterpart."""
-    mismatches = [each for hunk in explanation.hunks for each in hunk.mismatches]
-    found = all(hunk.cause is Cause.CHANGED for hunk in explanation.hunks)
-    paired = all(len(each.expected) == len(each.found) for each in mismatches)
-    lines = [line for each in mismatches for line in each.expected_lines]
-    if isinstance(patch.origin, PinnedPatch) or not (found and paired and 0 < len(lines) <= _FEW):
-        return
-    which = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
-    yield (
-        f"if the change is still right there, correct {which} of the patch:\n"
-        "  replace them with the lines found, keeping the first column"
-    )
-
-
-def _renamed(
-    explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest
-) -> Iterator[str]:
+def _edited(explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest) -> Iterator[str]:
     if explanation.edit is not None:
         edit = explanation.edit
         yield (
             f"take {patch.name} as it was before that, in {_entry(patch, manifest)}:\n"
             f"  commit: {edit.fits_at}\n"
             f"  sha256: {edit.fits_sha256}"
-        )
-        return
-    if explanation.renamed and isinstance(patch.origin, PinnedPatch):
-        yield (
-            f"take {patch.origin.path.rpartition('/')[2]} at a commit before the rename:\n"
-            f"  `commit` and `sha256` of {_entry(patch, manifest)}"
         )
 
 
@@ -308,26 +266,12 @@ def _other_base(
             f"it was made for {component.name}'s pin without the patches before it:\n"
             "  leave out what they do already, or list it before them"
         )
-    elif origin.commit is not None and origin.commit_matches == origin.known:
+    elif origin.is_exact:
         yield (
             f"pin {component.name} to the commit for which it was made,\n"
             f"  {origin.commit},\n"
             f"or take a version of {patch.name} that was made for this pin"
         )
-
-
-def _by_hand(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
-    if isinstance(patch.origin, PinnedPatch):
-        return
-    checkout = f"workspace/{component.checkout or component.name}"
-    yield (
-        f"carry it over by hand: put # before {_entry(patch, manifest)}\n"
-        "(and before those of patches that build on it), then\n"
-        f"  patchkit apply {manifest.options(component.name)} --update-lock\n"
-        f"  git -C {quote(checkout)} apply --reject $PWD/{quote(patch.where)}\n"
-        "  (edit: rejected hunks are in *.rej files; git add new files)\n"
-        f"  patchkit new NAME {manifest.options(component.name)}"
-    )
 
 
 def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
@@ -361,17 +305,17 @@ def file_words(file: FileExplanation) -> str:
 def hunk_words(hunk: HunkExplanation, file: FileExplanation) -> str:
     """Why a hunk failed."""
     place = place_words(hunk, file)
-    return {
+    fuzz = f"; GNU patch takes it with fuzz {hunk.fuzz}" if hunk.fuzz else ""
+    words = {
         Cause.CONTAINED: "the file has this change already",
         Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
         Cause.WHITESPACE: f"the same lines {place} except for whitespace",
-        Cause.REWORDED: f"{place}, with other names",
         Cause.CHANGED: f"closest match {place}{_alike(hunk)}",
-        Cause.MOVED: f"its lines are {place}{_alike(hunk)}",
         Cause.GONE: "no similar lines in the file",
         Cause.ANCHORED: _anchor(hunk, place),
         Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
-    }[hunk.cause]
+    }
+    return words[hunk.cause] + fuzz
 
 
 def place_words(hunk: HunkExplanation, file: FileExplanation) -> str:
@@ -380,15 +324,6 @@ def place_words(hunk: HunkExplanation, file: FileExplanation) -> str:
         return ""
     where = f"at line {hunk.place.start}"
     return where if hunk.place_path == file.path else f"in {hunk.place_path} {where}"
-
-
-def renamed_words(name: RenamedName, explanation: PatchExplanation) -> Iterator[str]:
-    """How much a renaming explains, one line each."""
-    share = f"{name.hunks} of {counted(len(explanation.hunks), 'hunk')}"
-    files = counted(len(name.files), "file")
-    yield f"in {name.lines} lines of {files}; this alone explains {share}"
-    if name.expected_exists is False:
-        yield f"the tree has no file or folder {name.expected}: perhaps it was renamed"
 
 
 def edited_files(explanation: PatchExplanation) -> tuple[str, ...]:

@@ -85,18 +85,21 @@ def _chained(
 
 
 def best_match(
-    repository: Repository, tips: Sequence[CommitId], wanted: Mapping[str, str]
+    repository: Repository, tips: Sequence[CommitId], wanted: Mapping[str, str], since: str = ""
 ) -> Match | None:
     """The newest commit before one of `tips` at which most of `wanted` (path -> blob id, maybe
-    abbreviated) hold; None if no blob of them is met in the history here.
+    abbreviated) hold; None if no blob of them is met in the history here. Of several tips an
+    earlier one comes first. Commits that `since` has are not looked at.
     """
     best: tuple[int, str] | None = None
     for tip in tips:
+        before = best[0] if best is not None else 0
         state = _blobs_at(repository, tip, wanted)
         options = ["--first-parent", "-m", "-n", _COMMITS]
-        rows = read_log(repository, options, [tip], list(wanted), required=False)[::-1]
+        span = closed_span(repository, since, tip) if since else [tip]
+        rows = read_log(repository, options, span, list(wanted), required=False)[::-1]
         for commit, matches in _matches(rows, wanted, state):
-            if matches and (best is None or matches >= best[0]):
+            if matches > before and (best is None or matches >= best[0]):
                 best = (matches, commit)
     if best is None:
         return None

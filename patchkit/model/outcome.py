@@ -20,7 +20,6 @@ class Status(str, Enum):
     EMPTY = "empty"  # nothing to do: the patch changes no file
     CONFLICTED = "conflicted"  # does not apply
     WAITING = "waiting"  # fails only because an earlier patch of the series is conflicted
-    SKIPPED = "skipped"  # not tried, an earlier patch of the series is conflicted
 
     @property
     def applies(self) -> bool:
@@ -30,7 +29,7 @@ class Status(str, Enum):
     @property
     def fails(self) -> bool:
         """Whether the patch has no place there, for whatever reason."""
-        return self in (Status.CONFLICTED, Status.WAITING, Status.SKIPPED)
+        return self in (Status.CONFLICTED, Status.WAITING)
 
 
 class Preimage(str, Enum):
@@ -131,7 +130,6 @@ class Attention(str, Enum):
 
     CONFLICTED = "conflicted"  # it does not fit
     WAITING = "waiting"  # it fails only because one before it is in conflict
-    SKIPPED = "skipped"  # one before it does not fit
     RESOLVED = "resolved"  # a person resolved its conflict, now or before
     FLAGGED = "flagged"  # its change was merged without certainty, or is another one now
     CONTEXT = "context"  # the same change among other lines

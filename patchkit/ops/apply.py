@@ -243,13 +243,10 @@ class _Applying(Struct, frozen=True):
         with reading(repository) as reader:
             builder = StackBuilder(reader, base)
             stack = builder.build(series.series_patches)
-            changes = builder.changes(series.series_patches) if stack.clean else ()
-            failures = () if stack.clean else self._failures(component, series, stack, reader, lock)
+            if not stack.clean:
+                return self._conflicted(component, series, stack, reader, lock, blank)
+            changes = builder.changes(series.series_patches)
         built = replace(blank, base=base.commit, patches=stack.outcomes)
-        if not stack.clean:
-            return replace(
-                built, result=ApplyResult.CONFLICTED, exit_code=ExitCode.FINDING, failures=failures
-            )
         actual = lock_component(stack, series)
         built = replace(built, tip=stack.commit, tree=stack.tree, lock=actual)
         recorded = recorded_in(lock, component.name)
@@ -264,14 +261,16 @@ class _Applying(Struct, frozen=True):
         built = replace(built, taken_up=tuple(each.edit or each.what for each in differences))
         return self._enter(component, stack, changes, built, marks)
 
-    def _failures(
+    def _conflicted(  # noqa: PLR0917
         self,
         component: Component,
         series: LoadedSeries,
         stack: Stack,
         reader: ObjectReader,
         lock: Lock | None,
-    ) -> tuple[Failure, ...]:
+        blank: AppliedComponent,
+    ) -> AppliedComponent:
+        """The report of a stack that does not apply."""
         # a stack that applies should feel instant
         from patchkit.explain.diagnose import explain_stack  # noqa: PLC0415
         from patchkit.explain.explanation import next_steps  # noqa: PLC0415
@@ -280,12 +279,21 @@ class _Applying(Struct, frozen=True):
         patches = {patch.name: patch for patch in series.patches}
         recorded = recorded_in(lock, component.name)
         repinned = recorded is not None and recorded.commit != stack.base.commit
-        return tuple(
+        stack, found = explain_stack(reader, stack, series.series_patches, history=history)
+        failures = (
             Failure(
                 why,
                 next_steps(why, patches[why.name], self.manifest, component, repinned=repinned),
             )
-            for why in explain_stack(reader, stack, series.series_patches, history=history)
+            for why in found
+        )
+        return replace(
+            blank,
+            result=ApplyResult.CONFLICTED,
+            exit_code=ExitCode.FINDING,
+            base=stack.base.commit,
+            patches=stack.outcomes,
+            failures=tuple(failures),
         )
 
     def _refuses(self, differences: Sequence[LockDifference], series: LoadedSeries) -> bool:

@@ -36,7 +36,13 @@ from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
-from patchkit.ops.refresh_input import BumpTarget, PinEdit, RefreshOptions, ResumeStep
+from patchkit.ops.refresh_input import (
+    BumpTarget,
+    IncomingPatches,
+    PinEdit,
+    RefreshOptions,
+    ResumeStep,
+)
 from patchkit.ops.refresh_report import (
     BumpedComponent,
     BumpReport,
@@ -132,7 +138,7 @@ def _archive_target(
     return BumpTarget(new, names[0], NamedPin(str(new), names[1], bool(names[1])), urls)
 
 
-def _moved(
+def moved_to(
     manifest: Manifest,
     component: Component,
     target: BumpTarget,
@@ -264,29 +270,29 @@ def resume_bump(
     waiting = waiting_of(halt)
     where = component.pin_where.below(manifest.root)
     row = BumpedComponent(component.name, waiting.old, waiting.new, where, RefreshResult.CARRIED)
-    if is_written(manifest, component, halt):
+    row = replace(row, imported=tuple(each.name for each in waiting.imported))
+    if is_written(checkout, manifest, halt):
         saved = arrive(checkout, manifest, component, store=store, when=when, progress=progress)
         # a kill came after the files were written: what they came to is recorded
-        known = [row for _, row in bump_reports(checkout, str(component.pin))]
+        known = [] if row.imported else [r for _, r in bump_reports(checkout, str(component.pin))]
         row = replace(known[0] if known else row, arrived=True, saved=saved)
         return BumpReport(manifest.name, False, (row,))
     edit, moved = None, component
     if waiting.wanted is not None:
         target = BumpTarget(waiting.wanted, waiting.old, waiting.new, waiting.archive)
         edit = _edit_of(manifest, component, target, waiting.old_base)
-        moved = _moved(manifest, component, target, store, progress)
+        moved = moved_to(manifest, component, target, store, progress)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
     row = replace(row, bases=(waiting.old_base, _cached_base(store, moved)))
-    options = _options_of(waiting, when, step)
     refreshed = refresh_components(
         with_component(manifest, moved),
         [moved],
         store=store,
         workspace=workspace,
-        options=options,
+        options=_options_of(waiting, when, step),
         progress=progress,
         pin=edit,
-        bump=replace(row, arrived=True),
+        bump=replace(row, arrived=True) if not row.imported else None,
     )
     row = _told(row, refreshed.components[0], edit, manifest)
     row = replace(row, earlier=_before(waiting.patch, refreshed.components[0]))
@@ -304,6 +310,7 @@ def _options_of(waiting: Waiting, when: int, step: ResumeStep) -> RefreshOptions
         run=waiting.run,
         stop=True,
         step=step,
+        imported=IncomingPatches(waiting.imported, waiting.old_base) if waiting.imported else None,
     )
 
 
@@ -343,7 +350,7 @@ class _Bumping(Struct, frozen=True):
             link=compare_link(component.source, component.pin, target.pin),
         )
         old = store.base(component, self.progress)
-        moved = _moved(self.manifest, component, target, store, self.progress)
+        moved = moved_to(self.manifest, component, target, store, self.progress)
         if store.base(moved, self.progress).commit == old.commit:
             return row
         after = with_component(self.manifest, moved)

@@ -123,7 +123,7 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
         written: dict[str, Path] = {}
         changes: dict[str, bytes] = {}
         if wish.out is not None or wish.diff:
-            before = build_stack(reader, bases[0], patches, stop_at_conflict=False)
+            before = build_stack(reader, bases[0], patches)
             write_objects(trial, (*before.objects, *report.stack.objects))
             made = _made_patches(trial, patches, before, report.stack)
         if wish.diff:

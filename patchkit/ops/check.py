@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError
-from patchkit.explain.diagnose import Results, find_edit, find_origin, results_of
+from patchkit.explain.diagnose import Results, explain_stack, find_edit, find_origin, results_of
 from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
@@ -452,9 +452,16 @@ def _check_stack(
     base = tools.store.base(task.component, tools.progress)
     with ObjectReader(tools.store.repository(task.component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
+        stack, explained = explain_stack(
+            reader,
+            stack,
+            series.series_patches,
+            history=tools.store.repository(task.component),
+            results=tools.results,
+        )
         lock = _lock_findings(task, stack, series, locked=tools.locked)
         findings = (*_series_findings(series), *lock)
-        patches = _check_patches(reader, stack, task, series, tools)
+        patches = _check_patches(reader, stack, explained, task, series, tools)
         source = Overlay(reader, stack.objects)
         guarded = Guarded(
             task.manifest,
@@ -490,11 +497,16 @@ def _in_order(series: LoadedSeries, checks: Sequence[PatchCheck]) -> tuple[Loade
     return tuple(patch for patch, check in pairs if not any(map(is_wrong, check.findings)))
 
 
-def _check_patches(
-    reader: ObjectReader, stack: Stack, task: _Task, series: LoadedSeries, tools: _Tools
+def _check_patches(  # noqa: PLR0917
+    reader: ObjectReader,
+    stack: Stack,
+    explained: Sequence[PatchExplanation],
+    task: _Task,
+    series: LoadedSeries,
+    tools: _Tools,
 ) -> tuple[PatchCheck, ...]:
     history = tools.store.repository(task.component)
-    explanations = {} if stack.clean else _explanations(reader, stack, series, history, tools)
+    explanations = {each.name: each for each in explained}
     overlay = Overlay(reader, stack.objects)
     checks: list[PatchCheck] = []
     tree, earlier = stack.base.tree, set[str]()
@@ -528,22 +540,6 @@ def _check_patches(
         earlier.add(patch.sha256)
         tree = outcome.tree or tree
     return tuple(checks)
-
-
-def _explanations(
-    reader: ObjectReader,
-    stack: Stack,
-    series: LoadedSeries,
-    history: Repository,
-    tools: _Tools,
-) -> dict[str, PatchExplanation]:
-    # a stack that applies should feel instant
-    from patchkit.explain.diagnose import explain_stack
-
-    explained = explain_stack(
-        reader, stack, series.series_patches, history=history, results=tools.results
-    )
-    return {each.name: each for each in explained}
 
 
 def _generated(  # noqa: PLR0917
@@ -678,7 +674,7 @@ def _exit_code(check: ComponentCheck) -> ExitCode:
 
 
 def _passes(status: Status) -> bool:
-    return status not in (Status.CONFLICTED, Status.SKIPPED)
+    return not status.fails
 
 
 def _series_patches(task: _Task) -> tuple[LoadedPatch, ...]:

@@ -65,6 +65,7 @@ from patchkit.refresh.project_files import (
     forked_files,
     other_uses,
     patch_names_in,
+    with_imported,
 )
 from patchkit.stack.build import Stack, build_stack, read_stack
 from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component, recorded_in
@@ -174,17 +175,16 @@ class _Refreshing:
         if waits(found.snapshot) and self._options.step is None:
             return PlannedRefresh(refused(blank, still_waits(found)))
         recorded = recorded_in(lock, blank.name)
-        edit, pin = self._options.series_edit, self._pin
-        if edit is not None or pin is not None:
+        edit, pin, imported = self._options.series_edit, self._pin, self._options.imported
+        if edit is not None or pin is not None or imported is not None:
             at = pin.old_base if pin is not None else found.base.commit
-            moved = None
-            if recorded is not None and recorded.commit != at:
-                moved = not_yet_carried(found, recorded)
+            late = recorded is not None and recorded.commit != at
+            moved = not_yet_carried(found, recorded) if recorded is not None and late else None
             if edit is not None:
                 return self._series_edited(found, edit, moved, blank)
             if moved is not None:
                 return PlannedRefresh(refused(blank, moved))
-            return self._carried(found, at, blank)
+            return self._carried(found, imported.base if imported is not None else at, blank)
         if recorded is not None and recorded.commit != found.base.commit:
             return self._onto_pin(found, recorded.commit, blank)
         made = self._regenerated(found, blank)
@@ -244,6 +244,8 @@ class _Refreshing:
         series = load_series(
             self._manifest, component, self._store, self._progress, to_generate=True
         )
+        if self._options.imported is not None:
+            series = with_imported(project, series, self._options.imported.patches)
         series, generator = self._with_recipes(series)
         return RefreshInput(project, checkout, snapshot, base, series, generator, seen)
 
@@ -307,6 +309,8 @@ class _Refreshing:
 
     def _onto(self, found: RefreshInput) -> str:
         """What carried the patches to the new pin, for a person."""
+        if self._options.imported is not None:
+            return f"import: {', '.join(self._options.imported.names)}"
         if self._pin is None:
             return f"refresh onto {short_id(found.base.commit)}"
         return f"bump to {self._pin.target.new.name or short_id(self._pin.target.new.pin)}"

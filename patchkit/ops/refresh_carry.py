@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from patchkit.carry.carried import CarryOptions, CarryReport, Merger
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, that_touched
-from patchkit.gitcmd.object_reader import ObjectReader, reading
+from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError, NoAnswerError
 from patchkit.gitcmd.repository import Repository
@@ -25,6 +25,7 @@ from patchkit.manifest.values import Component, ExternalMerger, GitPin
 from patchkit.model.names import short_id
 from patchkit.model.objects import (
     EMPTY_TREE,
+    Base,
     CommitId,
     GitObject,
     TreeId,
@@ -42,6 +43,7 @@ from patchkit.ops.refresh_input import (
     RefreshOptions,
     cannot_generate,
     edited_before_bump,
+    edited_before_import,
     halted,
     not_ours,
     refused,
@@ -76,7 +78,9 @@ from patchkit.refresh.conflict import (
     new_resolutions,
 )
 from patchkit.refresh.draft import Draft
-from patchkit.stack.build import patch_changes, series_paths
+from patchkit.refresh.patch_plan import commit_changes
+from patchkit.stack.build import build_stack, patch_changes, series_paths
+from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History, bring_blobs, open_history
 from patchkit.upstream.store import Store
@@ -324,7 +328,8 @@ def carry_patches(carry: Carry) -> Carried:
     found, blank = carry.found, carry.blank
     resumed = _resumed(carry) if carry.options.step is not None else None
     own = resumed is None and not found.snapshot.state.movable
-    blocks = (edited_before_bump(found),) if own else ()
+    edited = edited_before_bump if carry.options.imported is None else edited_before_import
+    blocks = (edited(found),) if own else ()
     # a dry run asks what becomes of the patches, and leaves the checkout alone in any case
     if blocks and not carry.options.dry_run:
         return Carried(refused(blank, *blocks))
@@ -404,6 +409,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     last = _last_carry(carry) if resumed is None else None
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old, reader), found.base)
+        made = _made_for(trial, reader, bases[0], carry) if options.imported is not None else {}
         draft, report = draft_carry(
             reader,
             bases,
@@ -417,6 +423,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
                 remembered=load_resolutions(home),
                 leave_out=ours,
                 merger=_merger(found.project.manifest.mergers, run=options.run),
+                made_on=made,
             ),
             last=last,
         )
@@ -433,11 +440,33 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
         return _Tried(report, decisions, upstream, conflict=conflict)
 
 
+def _made_for(
+    trial: Repository, reader: ObjectReader, base: Base, carry: Carry
+) -> dict[str, CommitChange]:
+    """What imported patches do on the commit that they were made for.
+
+    That is without the series, if they apply so; else with the patches that stand before them.
+    Those of the series that do not fit the pin are taken for as old. What does not apply at that
+    commit either is left out: it goes in as it is, or is in conflict as a whole.
+    """
+    patches, imported = carry.found.series.patches, carry.options.imported
+    names = set(imported.names) if imported is not None else set[str]()
+    stack = build_stack(reader, carry.found.base, [each.series_patch for each in patches])
+    names |= {each.name for each in stack.outcomes if each.status.fails}
+    chosen = [each for each in patches if each.name in names and each.path is not None]
+    made: dict[str, CommitChange] = {}
+    for series in (patches, chosen):
+        stack = build_stack(reader, base, [each.series_patch for each in series])
+        write_objects(trial, stack.objects)
+        made |= commit_changes(stack, series)
+    return {each.name: made[each.name] for each in chosen if each.name in made}
+
+
 def _last_carry(carry: Carry) -> LastCarry | None:
     """The carry of this series before, None where more has a say than the series and upstream."""
     found = carry.found
     manifest = found.project.manifest
-    if found.generator is not None or manifest.mergers:
+    if found.generator is not None or manifest.mergers or carry.options.imported is not None:
         return None
     return LastCarry(carry.store.cache, (str(manifest.path.absolute()), carry.component.name))
 
@@ -468,7 +497,8 @@ def _stopped(
     if conflict is None:
         return Carried(not_ours(blank, found))
     if not may_stop:
-        return Carried(halted(blank, _way_out(carry)))
+        pin = "the new pin" if options.imported is None else "the pin"
+        return Carried(halted(blank, _way_out(carry), pin))
     conflict = with_upstream(conflict, tried.upstream)
     waiting = _waiting(carry, conflict, tried.decisions)
     evidence = evidence_of(conflict, tried.upstream, (carry.old, found.base.commit))
@@ -498,6 +528,7 @@ def _waiting(carry: Carry, conflict: Conflict, decisions: Mapping[str, Decision]
         decisions=decisions,
         flagged=conflict.flagged,
         proposed=tuple(each.path for each in conflict.files if each.proposed),
+        imported=carry.options.imported.patches if carry.options.imported is not None else (),
     )
 
 
@@ -512,7 +543,9 @@ def _way_out(carry: Carry) -> str:
             bump = f"patchkit bump {name} -m {manifest} --to latest"
             return f"nothing was written; {bump}  puts it into the checkout"
     again = [("make a checkout", f"patchkit apply {found.target}"), ("then bump again", "")]
-    if carry.pin is None:
+    if options.imported is not None:
+        again[1] = ("then import again", "")
+    elif carry.pin is None:
         again = [("put the pin back", carry.old)]
         if isinstance(pin := carry.component.pin, GitPin):
             place = quote(str(carry.component.pin_where.file))

@@ -22,7 +22,7 @@ from patchkit.refresh.draft import Request
 from patchkit.refresh.project_files import Project
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent
-from patchkit.stack.series import LoadedSeries
+from patchkit.stack.series import ImportedPatch, LoadedSeries
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, inspect
 
 if TYPE_CHECKING:  # a stack without recipes does not load them
@@ -173,6 +173,15 @@ def edited_before_bump(found: RefreshInput) -> Problem:
     )
 
 
+def edited_before_import(found: RefreshInput) -> Problem:
+    """Work in the checkout that is to get patches that may conflict."""
+    return Problem(
+        f"the checkout is {found.snapshot.state.value}, and a conflict would go there",
+        found.project.component.name,
+        f"patchkit refresh {found.target}  takes its edits up; then import again",
+    )
+
+
 def not_yet_carried(found: RefreshInput, recorded: LockedComponent) -> Problem:
     """The pin was edited before, and the patches are not made for it yet."""
     return Problem(
@@ -244,9 +253,9 @@ def edited_by_hand(names: Sequence[str], found: RefreshInput) -> tuple[Problem, 
     )
 
 
-def halted(report: RefreshedComponent, way_out: str) -> RefreshedComponent:
-    """The report of a component that does not fit its new pin; `way_out` is what to do instead."""
-    problem = Problem("patches do not fit the new pin", report.name, way_out)
+def halted(report: RefreshedComponent, way_out: str, pin: str) -> RefreshedComponent:
+    """The report of a component that does not fit its pin; `way_out` is what to do instead."""
+    problem = Problem(f"patches do not fit {pin}", report.name, way_out)
     return replace(
         report, result=RefreshResult.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,)
     )
@@ -320,6 +329,21 @@ class ResumeStep(str, Enum):
     TAKE_PROPOSAL = "take-proposal"  # its files become the merges that the conflict offers
 
 
+class IncomingPatches(Struct, frozen=True):
+    """Patches that were made for another commit, to be merged into the series.
+
+    Those that the series has already, to the byte, are merged where they stand.
+    """
+
+    patches: tuple[ImportedPatch, ...]  # under the names that they get, in order
+    base: CommitId  # the commit that they were made for
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in the series."""
+        return tuple(each.name for each in self.patches)
+
+
 class RefreshOptions(Struct, frozen=True):
     """How to refresh."""
 
@@ -333,6 +357,7 @@ class RefreshOptions(Struct, frozen=True):
     step: ResumeStep | None = None  # go on from such a conflict
     partial: bool = False  # leave out every patch that does not fit a new pin
     series_edit: SeriesEdit | None = None  # a verb on the series, in place of a refresh
+    imported: IncomingPatches | None = None  # patches to merge into it, in place of a refresh
 
 
 class BumpTarget(Struct, frozen=True):

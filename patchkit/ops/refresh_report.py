@@ -214,6 +214,7 @@ class BumpedComponent(Struct, frozen=True):
     halted: Halted | None = None
     arrived: bool = False
     earlier: tuple[str, ...] = ()  # after a continue or skip: patches that were reported before
+    imported: tuple[str, ...] = ()  # the patches of an import, which leaves the pin where it is
     saved: str = ""
     also_saved: tuple[str, ...] = ()  # refs of what only git's index had, or what came meanwhile
     notes: tuple[Problem, ...] = ()
@@ -223,6 +224,8 @@ class BumpedComponent(Struct, frozen=True):
     @property
     def subject(self) -> str:
         """A first line for the commit's message."""
+        if self.imported:
+            return f"Add {', '.join(self.imported)} to {self.name}"
         old, new = (each.name if each.lasting else each.short for each in (self.old, self.new))
         return f"Bump {self.name} from {old} to {new}"
 
@@ -302,7 +305,6 @@ def sorted_patches(
 _OF_STATUS = {
     Status.CONFLICTED: Attention.CONFLICTED,
     Status.WAITING: Attention.WAITING,
-    Status.SKIPPED: Attention.SKIPPED,
     Status.REGENERATED: Attention.REGENERATED,
     Status.ABSORBED: Attention.ABSORBED,
 }

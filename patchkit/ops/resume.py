@@ -52,8 +52,7 @@ from patchkit.ops.undo import (
 )
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.stack.build import build_stack
-from patchkit.stack.lockfile import load_lock, recorded_in
-from patchkit.stack.series import load_series
+from patchkit.stack.series import ImportedPatch, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import (
     HALT_REF,
@@ -107,6 +106,7 @@ class Waiting(Struct, frozen=True):
     flagged: tuple[FileResult, ...] = ()  # files to look at beside those in conflict
     proposed: tuple[str, ...] = ()  # the paths in conflict for which there is a merge to take
     run: bool = False  # the user asked for the manifest's mergers
+    imported: tuple[ImportedPatch, ...] = ()  # the patches that an import brings; () in a bump
 
     @property
     def wanted(self) -> Pin | None:
@@ -400,13 +400,12 @@ def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> H
     return halt
 
 
-def is_written(manifest: Manifest, component: Component, halt: Halt) -> bool:
+def is_written(checkout: Checkout, manifest: Manifest, halt: Halt) -> bool:
     """Whether the project says already what the halt was on its way to: a kill came after that."""
-    wanted = waiting_of(halt).wanted
-    lock = load_lock(manifest.lock_path)
-    recorded = recorded_in(lock, component.name)
-    pinned = wanted is None or component.pin == wanted
-    return pinned and recorded is not None and recorded.commit == halt.place.base
+    last = next(readable_operations(checkout), None)
+    if last is None or not last.bump or last.before != Place(*halt.before):
+        return False
+    return last.is_done(manifest.root)
 
 
 def arrive(
@@ -501,7 +500,7 @@ def _abandon(manifest: Manifest, component: Component, workspace: Path, when: in
         before, last = Place(*halt.before), next(readable_operations(checkout), None)
         report = BackReport(manifest.name, component.name)
         written = last is not None and last.bump and last.before == before
-        if last is not None and written and last.is_done(manifest.root):
+        if last is not None and is_written(checkout, manifest, halt):
             writes = old_files(last, manifest.root)
             report = put_files_back(last, manifest.root, writes, report)
         resolved = _keep_resolved(checkout, waiting_of(halt), when)

@@ -7,46 +7,59 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.disk.files import replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
-from patchkit.explain.diagnose import explain_stack
+from patchkit.explain.diagnose import explain_stack, preimages
 from patchkit.explain.explanation import PatchExplanation
+from patchkit.gitcmd.commit_history import best_match
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
-from patchkit.manifest.edit import add_patch, fold_patches
-from patchkit.manifest.values import (
-    Component,
-    Manifest,
-    PinnedPatch,
-)
+from patchkit.manifest.edit import fold_patches
+from patchkit.manifest.values import Component, GitPin, Manifest, PinnedPatch
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch, subject_from, with_trailer
 from patchkit.model.mailinfo import format_author
-from patchkit.model.names import pick_patch, readable_url
+from patchkit.model.names import pick_patch, readable_url, short_id
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
+from patchkit.model.text import counted
+from patchkit.ops.bump import find_target, moved_to
+from patchkit.ops.refresh import refresh_components
+from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
+from patchkit.ops.refresh_report import RefreshedComponent, RefreshResult
 from patchkit.ops.undo import write_undoable
-from patchkit.refresh.patch_plan import SeriesFolder, commit_changes
-from patchkit.refresh.project_files import Project, files_of, foresee, other_uses, patch_names_in
-from patchkit.stack.build import Stack, build_stack
-from patchkit.stack.importing import ImportedPatch, ImportSource, with_free_names
-from patchkit.stack.lockfile import (
-    LockedComponent,
-    load_lock,
-    lock_component,
-    recorded_in,
+from patchkit.refresh.draft import Draft
+from patchkit.refresh.patch_plan import Plan, SeriesFolder, commit_changes, revisions
+from patchkit.refresh.project_files import (
+    Project,
+    changed_files,
+    files_of,
+    foresee,
+    imported_patch,
+    other_uses,
+    patch_names_in,
+    with_imported,
 )
+from patchkit.stack.build import Stack, build_stack, patch_changes
+from patchkit.stack.importing import ImportSource, with_free_names
+from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.stack.package_lists import recipe_lines, spec_lines
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs
-from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series
+from patchkit.upstream.git import LATEST
+from patchkit.upstream.history import open_history
 from patchkit.upstream.store import Store, home_of
+from patchkit.workspace import checkout_of
+from patchkit.workspace.enter import Stacked, enter_stack
 
 # Take patches that a manifest refers to into the component's own series, to be changed there.
 #
@@ -254,7 +267,8 @@ def _lock(
     return lock_component(stacks[1], after)
 
 
-# Take patches from elsewhere into a component's series.
+# Take patches from elsewhere into a component's series: as they are, or merged from the commit
+# that they were made for.
 
 
 class AdoptOptions(Struct, frozen=True):
@@ -262,6 +276,7 @@ class AdoptOptions(Struct, frozen=True):
 
     force: bool = False
     dry_run: bool = False  # write nothing
+    when: int = 0  # now, in seconds since the epoch; it names saved work
 
 
 class AdoptedPatch(Struct, frozen=True):
@@ -290,6 +305,7 @@ class AdoptReport(Struct, frozen=True):
     explanations: tuple[PatchExplanation, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
+    merged: RefreshedComponent | None = None  # what became of the series, with --3way
 
 
 def adopt_patches(
@@ -311,14 +327,19 @@ def adopt_patches(
     home = project.home
     seen = files_of(project)  # before they are read for good
     old = load_series(manifest, component, store, progress)
-    new = _loaded(found, home, old)
+    named = _named(_fresh(found, old), home, old)
+    new = [imported_patch(each, home) for each in named]
     base = store.base(component, progress)
-    series = LoadedSeries(_in_place(old, new, component))
+    series = with_imported(project, old, named)
     repository = store.repository(component)
     with reading(repository) as reader:
         stack = build_stack(reader, base, series.series_patches)
-        explanations = explain_stack(reader, stack, series.series_patches, history=repository)
-    writes = _writes(project, new)
+        stack, explanations = explain_stack(
+            reader, stack, series.series_patches, history=repository
+        )
+    plan = Plan(series.patches, revisions(old.patches, series.patches), stack)
+    listed = tuple(each.name for each in series.patches if each.origin == home.entry)
+    writes = changed_files(project, Draft((), plan, listed), seen[manifest.path] or b"")
     problems, locks = _consequences(project, writes, series, stack, store=store, progress=progress)
     refused = (bool(problems) or not stack.clean) and not options.force
     written = bool(new) and not refused and not options.dry_run
@@ -345,57 +366,11 @@ def _fresh(found: ImportSource, old: LoadedSeries) -> list[ImportedPatch]:
     return [each for each in found.patches if each.data not in known]
 
 
-def _loaded(found: ImportSource, home: SeriesFolder, old: LoadedSeries) -> tuple[LoadedPatch, ...]:
+def _named(
+    patches: Sequence[ImportedPatch], home: SeriesFolder, old: LoadedSeries
+) -> list[ImportedPatch]:
     taken = {each.name for each in old.patches} | patch_names_in(home.folder)
-    named = with_free_names(_fresh(found, old), taken)
-    return tuple(_load(each, home) for each in named)
-
-
-def _load(patch: ImportedPatch, home: SeriesFolder) -> LoadedPatch:
-    # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
-    strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
-    where = home.path(patch.name)
-    return LoadedPatch(
-        name=patch.name,
-        data=patch.data,
-        file=parse_patch(patch.data, name=patch.where, strip=strip),
-        origin=home.entry,
-        path=home.root / where,
-        where=where,
-        strip=strip,
-        subdirectory=home.component.subdirectory,
-    )
-
-
-def _in_place(
-    old: LoadedSeries, new: Sequence[LoadedPatch], component: Component
-) -> tuple[LoadedPatch, ...]:
-    """All patches in the order in which they apply: the new ones behind those of the series."""
-    patches = list(old.patches)
-    entry = component.series
-    if entry is None:
-        return (*patches, *new)
-    earlier = component.patches[: component.patches.index(entry) + 1]
-    place = sum(each.origin in earlier for each in patches)
-    return (*patches[:place], *new, *patches[place:])
-
-
-def _writes(project: Project, new: Sequence[LoadedPatch]) -> dict[Path, bytes | None]:
-    manifest, home, component = project.manifest, project.home, project.component
-    writes: dict[Path, bytes | None] = {home.root / each.where: each.data for each in new}
-    path = manifest.root / home.entry.path
-    series = parse_series(path.read_bytes(), name=home.entry.path) if path.exists() else Series()
-    for each in new:
-        series = series.append(each.name)
-        if each.strip != component.strip:
-            text = series.data.rstrip(b"\r\n") + f" -p{each.strip}\n".encode()
-            series = parse_series(text, name=home.entry.path)
-    writes[path] = series.data
-    if component.series is None:
-        data = manifest.path.read_bytes()
-        entry = {"series": home.entry.path}
-        writes[manifest.path] = add_patch(data, component.name, entry, file=manifest.path)
-    return writes
+    return with_free_names(patches, taken)
 
 
 def _consequences(
@@ -417,6 +392,109 @@ def _consequences(
     if stack.clean:
         locks.setdefault(manifest.lock_path, {})[component.name] = lock_component(stack, series)
     return consequences.problems, locks
+
+
+# Patches that were made for another commit: merged from there, as a bump merges the stack.
+
+
+def merge_patches(
+    manifest: Manifest,
+    component: Component,
+    found: ImportSource,
+    *,
+    base: str | None,
+    store: Store,
+    workspace: Path,
+    options: AdoptOptions,
+    progress: Progress,
+) -> AdoptReport:
+    """Merge the patches of a source into the series, from the commit that they were made for.
+
+    That is `base`, or the one with the files of their `index` lines. A patch that the series has
+    already is merged where it stands. On disk: as in `adopt_patches`, and the checkout moves; or it
+    holds the first conflict, for `continue`, `skip` and `abort`.
+    """
+    project = Project(manifest, component)
+    patches = _to_merge(found.patches, project, load_series(manifest, component, store, progress))
+    made_for, unknown = _base_of(base, patches, project, store, progress)
+    incoming = IncomingPatches(patches, made_for)
+    wish = RefreshOptions(options.when, dry_run=options.dry_run, stop=True, imported=incoming)
+
+    refresh = partial(refresh_components, store=store, workspace=workspace, progress=progress)
+    (done,) = refresh(manifest, [component], options=wish).components
+    if done.result is RefreshResult.CONFLICTED and not options.dry_run:
+        # a series that does not apply has no checkout yet: the conflict goes onto the bare base
+        checkout = checkout_of(workspace, manifest, component)
+        if not checkout.path.exists():
+            pin, source = store.base(component, progress).commit, store.repository(component)
+            enter_stack(checkout, Stacked(pin, pin, (), source, ()), when=options.when)
+            (done,) = refresh(manifest, [component], options=wish).components
+    home, status = project.home, {each.name: each.status for each in done.carried}
+    return AdoptReport(
+        component.name,
+        found.kind,
+        home.entry.path,
+        tuple(
+            AdoptedPatch(p.name, p.where, home.path(p.name), status[p.name])
+            for p in patches
+            if p.name in status
+        ),
+        done.result is RefreshResult.CARRIED and not options.dry_run,
+        done.exit_code,
+        problems=done.problems,
+        notes=(*found.notes, *unknown),
+        merged=done,
+    )
+
+
+def _to_merge(
+    patches: Sequence[ImportedPatch], project: Project, old: LoadedSeries
+) -> tuple[ImportedPatch, ...]:
+    """The patches under the names that they get, or have in the series already."""
+    listed = {each.data: each for each in old.patches if each.path is not None}
+    named = iter(_named([p for p in patches if p.data not in listed], project.home, old))
+    return tuple(
+        replace(patch, name=listed[patch.data].name, strip=listed[patch.data].strip)
+        if patch.data in listed
+        else next(named)
+        for patch in patches
+    )
+
+
+def _base_of(
+    named: str | None,
+    patches: Sequence[ImportedPatch],
+    project: Project,
+    store: Store,
+    progress: Progress,
+) -> tuple[CommitId, tuple[Problem, ...]]:
+    """The commit that is `named`, or has the files that the patches expect; else the pin, and a
+    word of it.
+    """
+    component = project.component
+    if named is not None:
+        target = find_target(component, named, None, store, progress)
+        moved = moved_to(project.manifest, component, target, store, progress)
+        return store.base(moved, progress).commit, ()
+    loaded = (imported_patch(each, project.home) for each in patches)
+    wanted = dict(preimages(c for patch in loaded for c in patch_changes(patch.series_patch)))
+    repository, pin = store.repository(component), store.base(component, progress).commit
+    pins = {CommitId(each) for each in repository.refs("refs/patchkit/").values()}
+    best = best_match(repository, [pin, *sorted(pins - {pin})], wanted) if wanted else None
+    if wanted and component.track and (best is None or best.matches < len(wanted)):
+        history = open_history(store, component, LATEST, progress)
+        later = best_match(history.repository, [history.tip], wanted, since=history.pin)
+        best = max(filter(None, (later, best)), key=lambda match: match.matches, default=None)
+    if best is not None and best.matches == len(wanted):
+        if repository.commit(best.commit) is None:
+            store.base(replace(component, pin=GitPin(best.commit)), progress)
+        return best.commit, ()
+    files = counted(len(wanted), "file")
+    what = f"no commit that is known here has the {files} that its `index` lines name"
+    if best is not None:
+        what += f"; {short_id(best.commit)} has {best.matches}"
+    hint = "--base COMMIT (or a tag, a branch) names what it was made for"
+    return pin, (Problem(what, patches[0].where if patches else "", hint),)
 
 
 # Write a component's whole stack for other tools: a quilt series, or a mailbox for `git am`.

@@ -345,7 +345,7 @@ class Metadata:
         """The files of the pin with the patches that apply there."""
         history, reader = self._along.history, self._along.reader
         try:
-            stack = build_stack(reader, history.base(history.pin), patches, stop_at_conflict=False)
+            stack = build_stack(reader, history.base(history.pin), patches)
         except MissingObjectError:  # a file that no server gives
             return self._at(reader, history.base(history.pin).tree)
         return self._at(Overlay(reader, stack.objects), stack.tree)

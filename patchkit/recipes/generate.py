@@ -236,7 +236,7 @@ def check_generated(
         recipe = recipe_of(patch)
         if recipe is None:
             return tuple(_unnamed(patch))
-        if outcome.status is Status.SKIPPED:
+        if outcome.status is Status.WAITING:
             return ()
         result = rewrite(place.source, place.before, recipe)
     except PatchkitError as error:

@@ -148,14 +148,17 @@ def draft_carry(
     if not report.clean:
         return None, report
     _require_rewritable(report, patches, deciding.left_out | report.left_out.keys())
-    before = build_stack(reader, old_base, series, stop_at_conflict=False)
+    made_on = options.made_on
+    before = build_stack(reader, new_base if made_on else old_base, series)
     write_objects(repository, (*before.objects, *report.stack.objects))
     # what a recipe makes is always written in canonical form, whatever the file said before
     generated = generator.recipes if generator is not None else {}
-    changes = {
-        n: change for n, change in commit_changes(before, patches).items() if n not in generated
-    }
-    return _draft(report, PlanContext(repository, reader, new_base, home, patches, changes)), report
+    changes = commit_changes(before, patches) | dict(made_on)
+    changes = {name: change for name, change in changes.items() if name not in generated}
+    # one that comes in from elsewhere is no file yet
+    there = [e for e in patches if e.path is None or e.name in generated or e.path.exists()]
+    context = PlanContext(repository, reader, new_base, home, there, changes)
+    return _draft(report, patches, context), report
 
 
 def _between(
@@ -165,9 +168,8 @@ def _between(
     return Between(repository, old, new, paths=series_paths(series))
 
 
-def _draft(report: CarryReport, setting: PlanContext) -> Draft:
+def _draft(report: CarryReport, patches: Sequence[LoadedPatch], setting: PlanContext) -> Draft:
     """The patch files that say what was carried."""
-    patches = setting.old
     loaded = {each.name: each for each in patches}
     landed = commit_changes(report.stack, patches)
     slots = [StackSlot(name, change, loaded[name]) for name, change in landed.items()]

@@ -165,7 +165,7 @@ def _mails(slot: StackSlot, setting: PlanContext) -> list[PatchToWrite]:
 
     base = replace(setting.base, tree=TreeId(slot.change.before))
     series = [SeriesPatch("", mail, loaded.strip, loaded.subdirectory) for mail in mails]
-    stack = build_stack(setting.source, base, series, stop_at_conflict=False)
+    stack = build_stack(setting.source, base, series)
     write_objects(setting.repository, stack.objects)
     trees = [base.tree]
     for outcome in stack.outcomes:

@@ -26,7 +26,7 @@ from patchkit.refresh.draft import Draft
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import LockedComponent, lock_component
-from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series
 from patchkit.upstream.store import Store
 
 
@@ -117,7 +117,7 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
         writes[patch.path] = row.new.data if row.new is not None else None
     path = root / home.entry.path
     before = path.read_bytes() if path.exists() else None
-    text = _series(path, home.entry.path, draft).data
+    text = _series(path, home.entry.path, draft, project.component.strip).data
     if text != before and (draft.series or before is not None):
         writes[path] = text
     if project.component.series is None and draft.series:
@@ -138,7 +138,8 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
         hint = "only a series can be forked"
         raise BadInputError(Problem(what, str(project.component.where), hint))
     path = manifest.root / project.fork
-    text = _series(manifest.root / entry.path, entry.path, draft).data
+    strip = project.component.strip
+    text = _series(manifest.root / entry.path, entry.path, draft, strip).data
     writes: dict[Path, bytes | None] = {path: text}
     for patch in draft.plan.patches:
         if isinstance(patch.origin, LocalSeries):
@@ -161,17 +162,58 @@ def _changed_elsewhere(draft: Draft) -> Iterator[str]:
             yield f"{patch.name} is not in the series"
 
 
-def _series(path: Path, name: str, draft: Draft) -> Series:
-    """The series file as a draft leaves it: options and comments move with their patch."""
+def _series(path: Path, name: str, draft: Draft, strip: int) -> Series:
+    """The series file as a draft leaves it: options and comments move with their patch.
+
+    `strip` is the component's, of which nothing has to be said.
+    """
     series = parse_series(path.read_bytes(), name=name) if path.exists() else Series()
     for old, new in draft.renamed.items():
         series = series.rename(old, new)
-    return series.arrange(draft.series)
+    known, series = series.names, series.arrange(draft.series)
+    for patch in draft.plan.patches if draft.plan is not None else ():
+        if patch.name in series.names and patch.name not in known and patch.strip != strip:
+            series = series.with_strip(patch.name, patch.strip)
+    return series
 
 
 def _with_series(project: Project, path: str, data: bytes) -> bytes:
     entry = {"series": path}
     return add_patch(data, project.component.name, entry, file=project.manifest.path)
+
+
+# Patches from elsewhere, before they are files of the series.
+
+
+def imported_patch(patch: ImportedPatch, home: SeriesFolder) -> LoadedPatch:
+    """The patch as the file of the series that it is to be."""
+    # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
+    strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
+    where = home.path(patch.name)
+    return LoadedPatch(
+        name=patch.name,
+        data=patch.data,
+        file=parse_patch(patch.data, name=patch.where, strip=strip),
+        origin=home.entry,
+        path=home.root / where,
+        where=where,
+        strip=strip,
+        subdirectory=home.component.subdirectory,
+    )
+
+
+def with_imported(
+    project: Project, series: LoadedSeries, patches: Sequence[ImportedPatch]
+) -> LoadedSeries:
+    """The series with patches behind those of its file; one that it has stays where it is."""
+    component, old = project.component, list(series.patches)
+    known = {each.name for each in old}
+    new = [imported_patch(each, project.home) for each in patches if each.name not in known]
+    entry = component.series
+    entries = component.patches
+    earlier = entries if entry is None else entries[: entries.index(entry) + 1]
+    place = sum(each.origin in earlier for each in old)
+    return replace(series, patches=(*old[:place], *new, *old[place:]))
 
 
 # Other stacks that take a changed file: each is built with the new files, at its own pin.

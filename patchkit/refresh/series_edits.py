@@ -391,7 +391,7 @@ def _files_edited(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -
 def _applying(start: RefreshStart, patches: Sequence[LoadedPatch]) -> tuple[Stack, set[str]]:
     """The stack of the patches that apply, each without those that do not; and their names."""
     series = [each.series_patch for each in patches]
-    stack = build_stack(start.reader, start.base, series, stop_at_conflict=False)
+    stack = build_stack(start.reader, start.base, series)
     return stack, {each.name for each in stack.outcomes if each.status.applies}
 
 

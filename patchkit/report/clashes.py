@@ -19,7 +19,6 @@ from patchkit.explain.explanation import (
     file_words,
     hunk_words,
     percent,
-    renamed_words,
 )
 from patchkit.model.text import shown
 
@@ -166,9 +165,6 @@ def _whole(text: str) -> tuple[Part, ...]:
 def _reasons(explanation: PatchExplanation) -> Iterator[str]:
     if explanation.contained:
         yield "the tree already has the whole change"
-    for name in explanation.renamed:
-        share = " ".join(renamed_words(name, explanation))
-        yield f"the patch says {name.expected} where the tree says {name.found}: {share}"
     edited: Sequence[str] = edited_files(explanation)
     if edited:
         yield f"the patch was edited since it was made: {', '.join(edited)} as it was then"

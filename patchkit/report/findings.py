@@ -449,8 +449,9 @@ def _check_case(suite: str, patch: PatchCheck) -> Case:
                 for clash in patch.outcome.clashes
             )
             return Case(suite, patch.name, CaseVerdict.FAILED, "does not apply", details)
-        case Status.SKIPPED:
-            return Case(suite, patch.name, CaseVerdict.SKIPPED, "an earlier patch does not apply")
+        case Status.WAITING:
+            waits = f"waits for {', '.join(patch.outcome.waits_for)}"
+            return Case(suite, patch.name, CaseVerdict.SKIPPED, waits)
     errors = _errors(patch.findings)
     if errors:
         details = "\n".join(map(str, errors))

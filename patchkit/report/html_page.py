@@ -132,7 +132,6 @@ _WAITS = StateStyle(
     ((2, 6), (9, 13), (16, ROW)),
     "fails as an earlier patch conflicts",
 )
-_SKIPPED = StateStyle("empty", "skipped", "·", ((18, ROW),), "an earlier patch does not apply")
 
 _LOOKS = {
     Status.UNCHANGED: _APPLIES,
@@ -143,7 +142,6 @@ _LOOKS = {
     Status.EMPTY: _EMPTY,
     Status.CONFLICTED: _CONFLICTS,
     Status.WAITING: _WAITS,
-    Status.SKIPPED: _SKIPPED,
 }
 
 #: In the order of a legend, and of drawing: what must be seen comes last.

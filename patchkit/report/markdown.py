@@ -171,7 +171,6 @@ def _patch_sign(status: Status) -> str:
         Status.REGENERATED: "ℹ️",  # noqa: RUF001
         Status.ABSORBED: "⚠️",
         Status.WAITING: "·",
-        Status.SKIPPED: "·",
     }
     return signs.get(status, "✅")
 
@@ -186,7 +185,6 @@ def _patch_sign(status: Status) -> str:
 HEADINGS = {
     Attention.CONFLICTED: "In conflict",
     Attention.WAITING: "Waiting for one in conflict",
-    Attention.SKIPPED: "Not tried, behind one in conflict",
     Attention.RESOLVED: "Conflicts resolved",
     Attention.FLAGGED: "To review: merged without certainty, or another change now",
     Attention.CONTEXT: "Same change, other context lines",
@@ -199,7 +197,6 @@ HEADINGS = {
 SHORT = {
     Attention.CONFLICTED: "In conflict",
     Attention.WAITING: "Waiting for another",
-    Attention.SKIPPED: "Not tried",
     Attention.RESOLVED: "Resolved",
     Attention.FLAGGED: "Merged",
     Attention.CONTEXT: "Context changed",

@@ -32,7 +32,6 @@ _ROWS = 400
 _KEYS = {
     Attention.CONFLICTED: ("conflicts", "✗"),
     Attention.WAITING: ("empty", "◦"),
-    Attention.SKIPPED: ("empty", "·"),
     Attention.RESOLVED: ("merges", "✎"),
     Attention.FLAGGED: ("merges", "!"),
     Attention.CONTEXT: ("offsets", "≈"),

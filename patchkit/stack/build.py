@@ -120,19 +120,13 @@ class StackCommit(Struct, frozen=True):
         return self.message.split("\n", 1)[0]
 
 
-def build_stack(
-    source: ObjectSource,
-    base: Base,
-    patches: Sequence[SeriesPatch],
-    *,
-    stop_at_conflict: bool = True,
-) -> Stack:
+def build_stack(source: ObjectSource, base: Base, patches: Sequence[SeriesPatch]) -> Stack:
     """Apply `patches` on `base` in memory.
 
-    A patch without file changes is EMPTY and makes no commit. After a conflict the rest is
-    SKIPPED, or with `stop_at_conflict` off tried on the tree without the patch that conflicts.
+    A patch without file changes is EMPTY and makes no commit. After a conflict the rest is tried on
+    the tree without the patch that conflicts.
     """
-    return StackBuilder(source, base).build(patches, stop_at_conflict=stop_at_conflict)
+    return StackBuilder(source, base).build(patches)
 
 
 def series_paths(patches: Iterable[SeriesPatch]) -> list[str]:
@@ -180,15 +174,10 @@ class StackBuilder:
         self._objects: dict[str, GitObject] = {}
         self._files: dict[str, StackFile] = {}
 
-    def build(self, patches: Sequence[SeriesPatch], *, stop_at_conflict: bool = True) -> Stack:
+    def build(self, patches: Sequence[SeriesPatch]) -> Stack:
         """Put all patches; see `build_stack`."""
         self.preload(patches)
-        outcomes: list[PatchResult] = []
-        stopped = False
-        for each in patches:
-            outcomes.append(PatchResult(each.name, Status.SKIPPED) if stopped else self.push(each))
-            stopped = stopped or (stop_at_conflict and not outcomes[-1].status.applies)
-        return self.finish(outcomes)
+        return self.finish([self.push(patch) for patch in patches])
 
     def preload(self, patches: Sequence[SeriesPatch]) -> None:
         """Read at once all files of the base that the patches touch."""

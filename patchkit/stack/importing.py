@@ -27,6 +27,7 @@ from patchkit.model.patch import Header, Identity
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.package_lists import RECIPES, SPECS, PatchList, read_recipe, read_spec
 from patchkit.stack.patch_files import canonical_diffs, named_author
+from patchkit.stack.series import ImportedPatch
 
 _ENDINGS = (".patch", ".diff", ".txt", ".eml")
 _NUMBER = re.compile(r"^(?:v\d+-)?\d{2,5}[-_. ]+(?=[A-Za-z0-9])")
@@ -36,19 +37,6 @@ _ENCODED = re.compile(
 )
 #: How git format-patch begins the names of a series.
 _NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
-
-
-class ImportedPatch(Struct, frozen=True):
-    """A patch that wants to be in a series: the name it would like, its bytes, where it is from.
-
-    `listed`: a list gives it that name, which it keeps, and it may have no diff.
-    """
-
-    name: str
-    data: bytes  # of the patch file to be
-    where: str
-    strip: int | None = None  # folders to take off its paths; None: as usual
-    listed: bool = False
 
 
 class ImportSource(Struct, frozen=True):

@@ -118,6 +118,19 @@ class LoadedSeries(Struct, frozen=True):
         return tuple(patch.series_patch for patch in self.patches)
 
 
+class ImportedPatch(Struct, frozen=True):
+    """A patch that wants to be in a series: the name it would like, its bytes, where it is from.
+
+    `listed`: a list gives it that name, which it keeps, and it may have no diff.
+    """
+
+    name: str
+    data: bytes  # of the patch file to be
+    where: str
+    strip: int | None = None  # folders to take off its paths; None: as usual
+    listed: bool = False
+
+
 def named_recipe(file: PatchFile) -> str:
     """The recipe that a patch's message names, "" for none."""
     last = re.split(r"\n[ \t]*\n", file.message)[-1]

@@ -316,6 +316,7 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("init", 5, _untouched, ("init", "new", "--git", "file:///nowhere.git", "--ref", "main")),
     ("import", 0, lambda s: s.outside(fits=True), ("import", "outside")),
     ("import", 1, lambda s: s.outside(fits=False), ("import", "outside")),
+    ("import", 3, lambda s: s.outside(fits=False), ("import", "outside", "--3way")),
     ("import", 4, Scene.garbage_outside, ("import", "outside")),
     ("import", 5, Scene.gone, ("import", "patches/demo/greet-warmly.patch")),
     ("manifest lint", 0, _untouched, ("manifest", "lint")),

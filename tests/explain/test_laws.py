@@ -24,7 +24,7 @@ def test_every_hunk_without_a_place_is_explained(before: str, after: str, stands
     patch = plain_patch("a.py", before, after)
     source, base = memory_base({"a.py": stands, "b.py": before})
     stack = build_stack(source, base, [patch])
-    explanations = explain_stack(source, stack, [patch])
+    _, explanations = explain_stack(source, stack, [patch])
     clashes = stack.outcomes[0].clashes
     assert bool(explanations) == (stack.outcomes[0].status is Status.CONFLICTED)
     hunks = [hunk for each in explanations for hunk in each.hunks]
@@ -48,5 +48,5 @@ def test_a_change_that_was_made_is_contained(before: str, after: str) -> None:
     patch = plain_patch("a.py", before, after)
     source, base = memory_base({"a.py": after})
     stack = build_stack(source, base, [patch])
-    for explanation in explain_stack(source, stack, [patch]):
+    for explanation in explain_stack(source, stack, [patch])[1]:
         assert explanation.contained

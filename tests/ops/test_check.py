@@ -71,7 +71,7 @@ def test_patch_that_does_not_apply_is_explained(
     found = demo.run("check", "--json")
     assert found.code == 1
     first, second = found.json["components"][0]["patches"]
-    assert (first["outcome"]["status"], second["outcome"]["status"]) == ("conflicted", "skipped")
+    assert (first["outcome"]["status"], second["outcome"]["status"]) == ("conflicted", "conflicted")
     assert first["explanation"]["files"][0]["hunks"][0]["place"]["start"] == 20
 
 

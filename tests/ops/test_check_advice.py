@@ -79,34 +79,42 @@ def test_line_ends(project: Project, upstream: Upstream, patch_has: str) -> None
     typed(project, check)
 
 
-@pytest.mark.usefixtures("gnu_sed")
-def test_moved_file(project: Project, upstream: Upstream) -> None:
+def test_no_rename_is_written_into_a_patch(project: Project, upstream: Upstream) -> None:
+    """A file of the same name in another folder need not be the one: a merge follows history."""
     pin = upstream.commit({"src/lib/core.py": TEXT})
     project.component("demo", upstream, pin, {"one.patch": ONE})
-    sed, *_, check = commands(project.run("check", "--json"))
-    assert "src/lib/core.py" in sed
-    typed(project, sed)
-    typed(project, check)
+    assert commands(project.run("check", "--json"))[0].startswith("patchkit import ")
 
 
-def test_carrying_over_by_hand(project: Project, upstream: Upstream) -> None:
-    """A patch whose file is rewritten, between two that have nothing to do with it."""
-    upstream.commit({"pkg/core.py": TEXT, "a": "a\n"})
-    two = make_patch({"a": "a\n"}, {"a": "b\n"}, body=BODY)
-    patches = {"one.patch": ONE, "two.patch": two}
+@pytest.mark.slow
+@pytest.mark.parametrize("checkout", [False, True])
+def test_merging_by_hand(project: Project, upstream: Upstream, *, checkout: bool) -> None:
+    """A patch whose file is rewritten, and a later patch that builds on it; no base is known."""
+    upstream.commit({"pkg/core.py": TEXT})
+    more = make_patch(
+        {"pkg/core.py": FAST}, {"pkg/core.py": FAST.replace("fast=True", "fast=2")}, body=BODY
+    )
+    patches = {"one.patch": ONE.replace(b"index ", b"index 1"), "more.patch": more}
     rewritten: Files = {"pkg/core.py": TEXT.replace("compute(2", "run(2")}
-    project.component("demo", upstream, upstream.commit(rewritten), patches)
-    *_, apply, reject, new, check = commands(project.run("check", "--json"))
-    series = project.root / "patches/demo/series"
-    series.write_text("#one.patch\ntwo.patch\n")
-    typed(project, apply)
+    pin = upstream.commit(rewritten)
+    if checkout:
+        project.component("demo", upstream, pin, {})
+        project.run("apply").ok()
+    project.component("demo", upstream, pin, patches)
+    first, reject, go_on, check = commands(project.run("check", "--json"))
+    assert project.run(*first.split()[1:]).code == 3
     typed(project, reject)
     core = project.checkout("demo") / "pkg/core.py"
-    assert core.with_name("core.py.rej").is_file()
+    rejected = core.with_name("core.py.rej")
+    rejected.unlink()
     core.write_text(core.read_text().replace("run(20)", "run(20, fast=True)"))
-    typed(project, new.replace("NAME", "go-fast.patch"))
+    go_on = go_on.partition("  ")[0]
+    assert project.run(*go_on.split()[1:]).code == 3  # the second one needs the same
+    core.write_text(core.read_text().replace("fast=True", "fast=2"))
+    typed(project, go_on)
     typed(project, check)
-    assert series.read_text() == "#one.patch\ntwo.patch\ngo-fast.patch\n"
+    subjects = git_in(project.checkout("demo"), "log", "-2", "--format=%an %s").decode()
+    assert subjects.splitlines()[1].endswith("Go fast")
     assert git_in(project.checkout("demo"), "status", "--porcelain", "-uno") == b""
 
 
@@ -130,10 +138,19 @@ def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
 def test_whole_change_upstream(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"pkg/core.py": FAST})
     project.component("demo", upstream, pin, {"one.patch": ONE})
+    assert "the upstream has the whole change" in project.run("check").out
+    (drop,) = commands(project.run("check", "--json"))
+    typed(project, drop)
+    project.run("check").ok()
+
+
+def test_whole_change_in_an_earlier_patch(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"pkg/core.py": TEXT})
+    project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": ONE})
     ran = project.run("check")
-    assert "delete its line in patches/demo/series" in ran.out
-    project.write({"patches/demo/series": ""})
-    (project.root / "patches/demo/one.patch").unlink()
+    assert "an earlier patch has the whole change" in ran.out
+    assert "upstream has" not in ran.out
+    typed(project, commands(project.run("check", "--json"))[0])
     project.run("check").ok()
 
 
@@ -150,3 +167,63 @@ def test_a_patch_made_for_the_base_alone_is_told_so(project: Project, upstream: 
     assert "it was made for demo's pin without the patches before it" in ran.out
     assert pin not in ran.out
     assert "another base" not in ran.out
+
+
+def test_another_pin_with_the_same_files_is_no_other_base(
+    project: Project, upstream: Upstream
+) -> None:
+    """Both pins have what the patch expects; it was made for this one, without the first patch."""
+    base: Files = {"a.py": "one\ntwo\nthree\n", "b.py": "b\n"}
+    first = make_patch(base, {"a.py": "one\nTWO\nthree\n"}, subject="First")
+    second = make_patch(base, {"a.py": "one\n2\nthree\n"}, subject="Second")
+    pin = upstream.commit(base)
+    project.component("other", upstream, upstream.commit({"b.py": "c\n"}))
+    project.run("fetch").ok()
+    project.component("demo", upstream, pin, {"first.patch": first, "second.patch": second})
+    ran = project.run("check", "-c", "demo")
+    assert "made for this base without the patches before it" in ran.out
+    assert "another base" not in ran.out
+
+
+@pytest.mark.parametrize("strip", [0, 2])
+def test_a_wrong_strip_level_is_said(project: Project, upstream: Upstream, strip: int) -> None:
+    pin = upstream.commit({"pkg/core.py": TEXT})
+    project.component("demo", upstream, pin, {"one.patch": ONE}, strip=strip)
+    ran = project.run("check")
+    assert "another base" not in ran.out
+    assert "with 1 folder off its paths" in ran.out
+    assert "one.patch -p1" in ran.out
+    project.write({"patches/demo/series": "one.patch -p1\n"})
+    project.run("check").ok()
+
+
+def test_every_patch_that_does_not_fit_is_told(project: Project, upstream: Upstream) -> None:
+    """What only lacks an earlier one waits for it; what fails by itself is explained."""
+    b, two = TEXT.replace("value", "other"), FAST.replace("compute(5)", "compute(five)")
+    upstream.commit({"pkg/core.py": TEXT, "b.py": b, "c.py": "c\n"})
+    patches = {
+        "one.patch": make_patch({"pkg/core.py": TEXT}, {"pkg/core.py": two}, body=BODY),
+        "more.patch": make_patch(
+            {"pkg/core.py": two}, {"pkg/core.py": two.replace("fast=True", "fast=2")}, body=BODY
+        ),
+        "bad.patch": make_patch({"b.py": b}, {"b.py": b.replace("(30)", "(31)")}, body=BODY),
+        "good.patch": make_patch({"c.py": "c\n"}, {"c.py": "d\n"}, body=BODY),
+    }
+    files: Files = {
+        "pkg/core.py": TEXT.replace("value_3 ", "here_3 "),
+        "b.py": b.replace("other_30 ", "there_30 "),
+    }
+    project.component("demo", upstream, upstream.commit(files), patches)
+    ran = project.run("check", "--json")
+    (component,) = ran.json["components"]
+    statuses = {each["name"]: each["outcome"]["status"] for each in component["patches"]}
+    assert statuses == {
+        "one.patch": "conflicted",
+        "more.patch": "waiting",
+        "bad.patch": "conflicted",
+        "good.patch": "unchanged",
+    }
+    out = project.run("check").out
+    assert "2 patches do not apply, 1 waiting" in out
+    assert "more.patch  waits for one.patch" in out
+    assert project.run("apply").code == 1

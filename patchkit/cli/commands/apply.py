@@ -247,7 +247,7 @@ def _patch_rows(applied: AppliedComponent) -> Iterator[tuple[Line, ...]]:
     """The patches that are not simply as they were recorded."""
     for each in applied.patches:
         remarks = "; ".join(_remarks(each))
-        if each.status.value not in ("unchanged", "skipped") or remarks:
+        if each.status.value not in ("unchanged", "waiting") or remarks:
             name = f"{applied.name}: {each.name}"
             yield (word(each.status), name, *([remarks] if remarks else []))
 

@@ -164,9 +164,11 @@ def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
         return word("failed"), check.name, "could not be checked, see below"
     failed = [patch for patch in check.patches if patch.status is Status.CONFLICTED]
     if failed:
-        skipped = sum(patch.status is Status.SKIPPED for patch in check.patches)
-        rest = f", {counted(skipped, 'patch', 'patches')} after it not tried" if skipped else ""
-        return word("conflicted"), check.name, f"{failed[0].name} does not apply{rest}"
+        waiting = sum(patch.status is Status.WAITING for patch in check.patches)
+        what = f"{failed[0].name} does not apply"
+        if len(failed) > 1:
+            what = f"{len(failed)} patches do not apply"
+        return word("conflicted"), check.name, what + (f", {waiting} waiting" if waiting else "")
     applying = counted(len(check.patches), "patch applies", "patches apply")
     left = sum(finding.code == "verify-not-run" for finding in check.findings)
     differs = any(finding.code == "lock" for finding in check.findings)
@@ -192,6 +194,10 @@ def _print_failures(terminal: Terminal, report: CheckReport) -> None:
         for patch in component.patches:
             if patch.explanation is not None:
                 _print_failure(terminal, component, patch)
+            elif patch.status is Status.WAITING:
+                names = ", ".join(patch.outcome.waits_for)
+                terminal.product()
+                terminal.product([word(patch.status), "  ", patch.name, f"  waits for {names}"])
 
 
 def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCheck) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
         ("patchkit import fixes.mbox -m demo -c mbridge", "mails, as git am takes them"),
         ("patchkit import ~/src/mbridge -m demo -c mbridge", "commits on the pin, and edits"),
         ("patchkit import ~/src/mbridge --git v1..topic -m demo -c mbridge", "a range of commits"),
+        ("patchkit import fix.patch --3way -m demo -c mbridge", "made for another version"),
     ],
     exits={
         ExitCode.OK: "the patches are in the series",
         ExitCode.FINDING: "a patch does not apply; nothing was written without --force",
+        ExitCode.HALTED: "with --3way: the checkout holds a conflict",
         ExitCode.BAD_INPUT: "a patch cannot be read",
         ExitCode.ENVIRONMENT: "the upstream cannot be fetched, or the disk is full",
     },
@@ -73,6 +76,19 @@ def import_(
     force: Annotated[
         bool, OptionSpec("--force", help="Write the patches even if one does not apply.")
     ] = False,
+    three_way: Annotated[
+        bool,
+        OptionSpec("--3way", help="Merge the patches from the commit that they were made for."),
+    ] = False,
+    base: Annotated[
+        str | None,
+        OptionSpec(
+            "--base",
+            metavar="REV",
+            help="That commit, with --3way. Default: the one that has the files of the patches' "
+            "index lines.",
+        ),
+    ] = None,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Adopt patches from elsewhere into a component's series.
@@ -86,19 +102,31 @@ def import_(
     or spec applies on some builds only is left out, and named. Of a checkout, the commits since the
     pin are taken, then the uncommitted edits as one patch; new files count once they are added (git
     add).
-    """
-    from patchkit.ops.transfer import AdoptOptions, adopt_patches
 
+    With --3way patches that were made for another commit are merged as by `patchkit bump`: a
+    conflict waits in the checkout for `patchkit continue`, `skip` or `abort`; author, date and
+    message stay. A patch that the series has already is merged where it stands.
+    """
+    import time
+
+    from patchkit.errors import UsageError
+    from patchkit.ops.transfer import AdoptOptions, adopt_patches, merge_patches
+
+    if base is not None and not three_way:
+        raise UsageError("--base goes with --3way")
+    if force and three_way:
+        raise UsageError("--3way writes nothing that does not apply: leave out --force")
     into = session.component
     found = _read(source, into, git=git, order=order, strip=strip, message=message)
+    adopt = partial(merge_patches, base=base) if three_way else adopt_patches
     with session.progress() as progress:
-        report = adopt_patches(
+        report = adopt(
             session.manifest,
             into,
             found,
             store=session.store,
             workspace=session.workspace,
-            options=AdoptOptions(force, dry_run),
+            options=AdoptOptions(force, dry_run, int(time.time())),
             progress=progress,
         )
     return session.report("import", report, _render_import)
@@ -131,12 +159,15 @@ def _read(
 
 def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     from patchkit.cli.explanations import print_explanation
+    from patchkit.cli.refresh_output import print_refreshed
     from patchkit.cli.status_words import verdict
 
     rows: list[list[Line]] = [
         [verdict(each.status), each.file, f"from {each.source}"] for each in report.patches
     ]
     terminal.table(rows)
+    if report.merged is not None:
+        print_refreshed(terminal, report.merged, diff=False, dry_run=not report.written)
     for explanation in report.explanations:
         print_explanation(terminal, explanation)
     for problem in report.problems:
@@ -144,12 +175,17 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     for note in report.notes:
         terminal.warn(f"{note.where}: {note.what}")
         terminal.hint(note.hint)
+    if report.merged is not None:
+        return
     if not report.patches:
         terminal.say(f"{report.component}: nothing new in this {report.kind}")
     elif report.written:
         terminal.say(f"{report.series} lists them; patchkit apply puts them into the checkout")
     elif report.exit_code is not ExitCode.OK:
-        terminal.hint("nothing was written; --force writes them all the same")
+        terminal.hint(
+            "nothing was written. --3way merges what was made for another commit,"
+            " --force writes it all the same"
+        )
     else:
         terminal.say("a dry run: nothing was written")
 
