@@ -426,11 +426,15 @@ class _Parser:
         marks = [line[:1].strip() for line in follow if line[:1] != b"\\"]
         has_old, has_new = len(marks) - marks.count(b"+"), len(marks) - marks.count(b"-")
         what = f"hunk at line {self.offences.number(start)}"
-        if (has_old, has_new) == (old, new):
-            what += " is cut off"
-        else:
+        hint = _CORRUPT_HINT
+        if (has_old, has_new) != (old, new):
             what += f" declares {old} old and {new} new lines, but has {has_old} and {has_new}"
-        self.offences.add(start, what, _CORRUPT_HINT)
+        elif not self._lines[-1].endswith(b"\n"):
+            what += " lacks only the newline at its end"
+            hint = "add it: the patch is whole otherwise"
+        else:
+            what += " is cut off"
+        self.offences.add(start, what, hint)
 
     def _skip_hunks(self) -> None:
         while self._at < len(self._lines) and self._lines[self._at].startswith(b"@@ -"):

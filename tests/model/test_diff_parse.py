@@ -196,7 +196,10 @@ def test_wrong_counts_are_named_with_both_figures() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (GIT + b"@@ -1,2 +1,2 @@\n a\n-b\n+c", "5: hunk at line 5 is cut off"),
+        (
+            GIT + b"@@ -1,2 +1,2 @@\n a\n-b\n+c",
+            "5: hunk at line 5 lacks only the newline at its end",
+        ),
         (GIT + b"@@ -1 +1 @@\n a\n", "5: hunk changes nothing"),
         (GIT + b"@@ -a +1 @@\n-a\n+b\n", "5: malformed @@ line"),
         (b"@@ -1 +1 @@\n-a\n+b\n", "1: hunk without a file header above it"),

@@ -227,3 +227,15 @@ def test_every_patch_that_does_not_fit_is_told(project: Project, upstream: Upstr
     assert "2 patches do not apply, 1 waiting" in out
     assert "more.patch  waits for one.patch" in out
     assert project.run("apply").code == 1
+
+
+def test_a_patch_that_lacks_only_its_last_newline_says_so(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"pkg/core.py": TEXT})
+    project.component("demo", upstream, pin, {"one.patch": ONE.rstrip(b"\n")})
+    ran = project.run("check")
+    assert (ran.code, "lacks only the newline at its end" in ran.err) == (4, True)
+    with (project.root / "patches/demo/one.patch").open("ab") as file:
+        file.write(b"\n")
+    project.run("check").ok()
