@@ -37,8 +37,8 @@ its libraries start, three git processes do, and files move in a way that surviv
 PROCESSES = {
     "status": "status rev-parse",
     "apply, nothing to do": "cat-file status",
-    "apply, from the base": "cat-file status update-ref",
-    "apply, a patch changed": "cat-file status diff-tree update-ref",
+    "apply, from the base": "cat-file status cat-file update-ref",
+    "apply, a patch changed": "cat-file status diff-tree cat-file update-ref",
     "check": "cat-file",
     "refresh, nothing edited": "status cat-file rev-parse",
     "bump, a commit that was fetched": ("version ls-remote status rev-parse cat-file diff-tree"),

@@ -49,8 +49,8 @@ _JSON = (
     *(b"[" * 3000, b"9" * 5000, b'"../x"', b'"/x"', b'"\\u0000"', b"[]", b"-1"),
 )
 _RECORDS = {
-    "operation": b'{"version": 3, "component": "demo", "what": "x", "files": {"a": [null, null]},'
-    b' "locks": {"l": {"existed": true, "components": {}}}, "after": null,'
+    "operation": b'{"version": 3, "component": "demo", "what": "x", "files": ["a"],'
+    b' "locks": {"l": {"demo": [null, null]}}, "after": null,'
     b' "before": {"base": "1", "tip": "2", "index": {"a": ["100644 00 0"]}}}',
     "journal": b'{"version": 1, "steps": [{"path": "a", "old": null, "new": null}], "folders": [],'
     b' "dropped": []}',

@@ -6,6 +6,7 @@ A component is all or nothing, and does not keep the others from being done.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -37,6 +38,7 @@ from patchkit.stack.lockfile import (
     compare,
     load_lock,
     lock_component,
+    lock_digest,
     merge_lock,
     recorded_in,
     write_lock,
@@ -53,6 +55,14 @@ from patchkit.workspace.enter import (
     enter_stack,
     foresee,
     marks_of,
+)
+from patchkit.workspace.operations import (
+    LockEntries,
+    Operation,
+    Place,
+    locks_made,
+    record,
+    recorded,
 )
 
 if TYPE_CHECKING:
@@ -215,6 +225,17 @@ class _Applying(Struct, frozen=True):
         with locked_file(self.workspace.absolute() / OWN_FOLDER / f"{path.name}.lock", path):
             return write_lock(path, self._merged(done))
 
+    def _lock_made(self, applied: AppliedComponent) -> dict[str, LockEntries]:
+        """What the lock is about to say of a component that it does not yet, for the history."""
+        lock, known = applied.lock, recorded_in(self.lock, applied.name)
+        if (
+            lock is None
+            or (self.options.locked and known)
+            or lock_digest(lock) == lock_digest(known)
+        ):
+            return {}
+        return locks_made(self.manifest.root, {self.manifest.lock_path: {applied.name: lock}})
+
     def _merged(self, done: Mapping[str, LockedComponent]) -> Lock:
         lock = load_lock(self.manifest.lock_path)
         known = {each.name for each in self.manifest.components}
@@ -323,12 +344,20 @@ class _Applying(Struct, frozen=True):
     ) -> AppliedComponent:
         self.progress.step(component.name, "looking at the checkout", local=True)
         checkout = checkout_of(self.workspace, self.manifest, component)
+        after = Place(stack.base.commit, stack.commit)
+
+        def recording(before: Place | None) -> AbstractContextManager[None]:
+            what = "apply" if before else "apply, which made the checkout or took it over"
+            made, final = self._lock_made(built), before is None
+            operation = Operation(component.name, what, {}, made, before, after, final=final)
+            return recorded(checkout, self.manifest.root, operation)
+
         stacked = Stacked(
-            stack.base.commit,
-            stack.commit,
+            *after.stack,
             stack.objects,
             self.store.repository(component),
             changes,
+            recording,
         )
         force = self.options.force
         if self.options.dry_run:
@@ -337,6 +366,9 @@ class _Applying(Struct, frozen=True):
             entered = enter_stack(
                 checkout, stacked, when=self.options.when, force=force, made_after=marks
             )
+            if entered.action is Action.UNCHANGED and (made := self._lock_made(built)):
+                operation = Operation(component.name, "apply: the lock", locks=made)
+                record(checkout, self.manifest.root, operation)
         return self._entered(component, entered, built)
 
     def _entered(

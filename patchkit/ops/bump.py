@@ -51,7 +51,7 @@ from patchkit.ops.refresh_report import (
     RefreshResult,
     bumped,
 )
-from patchkit.ops.resume import Waiting, arrive, find_halt, is_written, waiting_of
+from patchkit.ops.resume import Waiting, arrive, find_halt, waiting_of, written_by
 from patchkit.ops.undo import bump_reports
 from patchkit.parallel import in_parallel
 from patchkit.upstream.git import LATEST
@@ -271,8 +271,8 @@ def resume_bump(
     where = component.pin_where.below(manifest.root)
     row = BumpedComponent(component.name, waiting.old, waiting.new, where, RefreshResult.CARRIED)
     row = replace(row, imported=tuple(each.name for each in waiting.imported))
-    if is_written(checkout, manifest, halt):
-        saved = arrive(checkout, manifest, component, store=store, when=when, progress=progress)
+    if (written := written_by(manifest, checkout, halt)) is not None:
+        saved = arrive(checkout, written, when)
         # a kill came after the files were written: what they came to is recorded
         known = [] if row.imported else [r for _, r in bump_reports(checkout, str(component.pin))]
         row = replace(known[0] if known else row, arrived=True, saved=saved)

@@ -99,11 +99,15 @@ def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> li
 def _require_unchanged(planned: PlannedRefresh) -> None:
     """SurroundingsError if files that are to be replaced were saved since they were looked at.
 
-    The move looks once more; here nothing has been written yet.
+    The move looks once more; here nothing has been written yet but objects.
     """
     move = planned.move
-    if move is not None and move.source is not None and move.held is not None:
-        bring_objects(move.source, move.checkout.repository, move.stack.objects)
+    if move is None:
+        return
+    # first, so that whoever finds the files written can move the checkout
+    write_objects(move.checkout.repository, move.stack.objects)
+    if move.source is not None and move.held is not None:
+        bring_objects(move.source, move.checkout.repository, ())
         require_held(
             move.checkout, MoveTarget(move.stack.base.commit, move.stack.commit), move.held
         )
@@ -179,5 +183,5 @@ def _settled(planned: PlannedRefresh, when: int) -> PlannedRefresh:
         moved = go_to(move.checkout, move.snapshot, move.place, held=move.held, when=when)
     else:
         target = MoveTarget(move.stack.base.commit, move.stack.commit)
-        moved = settle(move.checkout, move.snapshot, target, move.stack.objects, when=when)
+        moved = settle(move.checkout, move.snapshot, target, when=when)
     return replace(planned, report=replace(report, also_saved=moved.saved))

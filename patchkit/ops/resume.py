@@ -17,7 +17,7 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import (
     ArchivePin,
@@ -33,7 +33,6 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
 from patchkit.model.outcome import FileResult
 from patchkit.model.patch import Identity
-from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns, ways_on
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
@@ -51,9 +50,7 @@ from patchkit.ops.undo import (
     undo_change,
 )
 from patchkit.refresh.conflict import Conflict, Decision
-from patchkit.stack.build import build_stack
-from patchkit.stack.series import ImportedPatch, load_series
-from patchkit.upstream.store import Store
+from patchkit.stack.series import ImportedPatch
 from patchkit.workspace import (
     HALT_REF,
     Checkout,
@@ -65,7 +62,7 @@ from patchkit.workspace import (
 from patchkit.workspace.changes import absent_objects
 from patchkit.workspace.checkout import BRANCH
 from patchkit.workspace.enter import bring_objects
-from patchkit.workspace.operations import Operation, Place, forget, readable_operations, record
+from patchkit.workspace.operations import Operation, Place, readable_operations, record
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import save_commit
 from patchkit.workspace.state import BUMP, Held
@@ -400,41 +397,25 @@ def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> H
     return halt
 
 
-def is_written(checkout: Checkout, manifest: Manifest, halt: Halt) -> bool:
-    """Whether the project says already what the halt was on its way to: a kill came after that."""
+def written_by(manifest: Manifest, checkout: Checkout, halt: Halt) -> Operation | None:
+    """What wrote already what the halt was on its way to: a kill came after that."""
     last = next(readable_operations(checkout), None)
-    if last is None or not last.bump or last.before != Place(*halt.before):
-        return False
-    return last.is_done(manifest.root)
+    ours = last is not None and last.bump and last.before == Place(*halt.before)
+    return last if last is not None and ours and last.is_done(manifest.root) else None
 
 
-def arrive(
-    checkout: Checkout,
-    manifest: Manifest,
-    component: Component,
-    *,
-    store: Store,
-    when: int,
-    progress: Progress,
-) -> str:
-    """Bring a checkout that holds a conflict to the stack that the project says.
+def arrive(checkout: Checkout, written: Operation, when: int) -> str:
+    """Bring a checkout that holds a conflict to the stack that is written.
 
     What was done to the conflict is saved, as it may not be what the patches say; returns the ref,
     or "". `when`, in seconds since the epoch, names it.
     """
-    base = store.base(component, progress)
-    series = load_series(manifest, component, store, progress)
-    source = store.repository(component)
-    with reading(source) as reader:
-        stack = build_stack(reader, base, series.series_patches)
     with locked(checkout):
-        snapshot, halt = inspect(checkout), read_halt(checkout)
-        assert halt is not None
-        bring_objects(source, checkout.repository, stack.objects)
-        work = work_of(checkout, snapshot, halt, when, save=True)
-        place = CheckoutSnapshot(base.commit, stack.commit, stack.tree)
-        moved = go_to(checkout, snapshot, place, held=work.held, when=when)
-        return ", ".join(filter(None, (work.saved, *moved.saved)))
+        halt = read_halt(checkout)
+        assert halt is not None and written.after is not None
+        place = stack_place(checkout, written.after)
+        report = _leave(checkout, halt, place, None, when=when, report=BackReport("", ""))
+        return ", ".join(filter(None, (report.saved, *report.also_saved)))
 
 
 # The way back from a wait: all of it, or its last step.
@@ -450,12 +431,8 @@ def undoable_changes(
         checkout = checkout_of(workspace, manifest, component)
         steps += _steps_back(component, checkout)
         records += recorded_changes(component, checkout, manifest.root)
-    records.sort(key=lambda each: -each[0])
-    undone: list[UndoableChange] = []
-    for component in components:
-        checkout = checkout_of(workspace, manifest, component)
-        undone += [c for _, c in recorded_changes(component, checkout, manifest.root, undone=True)]
-    changes = (*steps, *(change for _, change in records), *undone)
+    # the times of what can be redone are above zero
+    changes = (*steps, *(change for _, change in sorted(records, key=lambda row: row[0])))
     return BackReport(manifest.name, ", ".join(each.name for each in components), changes=changes)
 
 
@@ -497,17 +474,16 @@ def _abandon(manifest: Manifest, component: Component, workspace: Path, when: in
     checkout = checkout_of(workspace, manifest, component)
     halt = find_halt(checkout, manifest, component)
     with locked(checkout):
-        before, last = Place(*halt.before), next(readable_operations(checkout), None)
+        written = written_by(manifest, checkout, halt)
         report = BackReport(manifest.name, component.name)
-        written = last is not None and last.bump and last.before == before
-        if last is not None and is_written(checkout, manifest, halt):
-            writes = old_files(last, manifest.root)
-            report = put_files_back(last, manifest.root, writes, report)
+        if written is not None:
+            writes = old_files(written, manifest.root)
+            report = put_files_back(written, manifest.root, writes, report)
         resolved = _keep_resolved(checkout, waiting_of(halt), when)
-        place = stack_place(checkout, before)
+        place = stack_place(checkout, Place(*halt.before))
         report = _leave(checkout, halt, place, None, when=when, report=report)
-        if last is not None and written and last.is_undone(manifest.root):
-            forget(checkout, last)
+        if written is not None:
+            Path(written.ref).unlink()
         return replace(report, resolved=resolved)
 
 

@@ -9,6 +9,7 @@ A bump that waits is no operation yet: `resume`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,6 @@ from patchkit.workspace.operations import (
     Operation,
     Place,
     files_made,
-    forget,
-    history_of,
     is_resolution,
     last_operation,
     locks_made,
@@ -66,8 +65,6 @@ from patchkit.workspace.recover import abandon, recover
 from patchkit.workspace.save import read_worktree, rows_beyond, save_commit, staged_id
 from patchkit.workspace.state import UNMERGED, Held
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
-
-_REPORT_VERSION = 1
 
 
 class CannotUndoError(PatchkitError):
@@ -83,8 +80,8 @@ class CannotUndoError(PatchkitError):
 def report_text(row: BumpedComponent) -> Mapping[str, Any]:
     """A bump's report as `Operation.report` has it: what its review shows."""
     kept = replace(row, halted=None, earlier=(), notes=(), problems=(), findings=())
-    text: Any = msgspec.to_builtins(kept)
-    return {"version": _REPORT_VERSION, "component": text}
+    text: Mapping[str, Any] = msgspec.to_builtins(kept)
+    return text
 
 
 def bump_reports(checkout: Checkout, pin: str) -> Iterator[tuple[int, BumpedComponent]]:
@@ -93,15 +90,10 @@ def bump_reports(checkout: Checkout, pin: str) -> Iterator[tuple[int, BumpedComp
     The times are nanoseconds since the epoch. A report that cannot be read is none.
     """
     for operation in readable_operations(checkout):
-        text = operation.report or {}
-        if text.get("version") != _REPORT_VERSION:
-            continue
-        try:
-            row = from_builtins(text["component"], BumpedComponent)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-        if row.name == operation.component and row.moved and pin.startswith(row.new.pin):
-            yield operation.when, row
+        with suppress(ValueError, TypeError, RecursionError):
+            row = from_builtins(operation.report, BumpedComponent)
+            if row.name == operation.component and row.moved and pin.startswith(row.new.pin):
+                yield operation.when, row
 
 
 def write_undoable(
@@ -179,24 +171,36 @@ def nothing_done(where: str, *, redo: bool = False) -> Problem:
 
 
 def recorded_changes(
-    component: Component, checkout: Checkout, root: Path, *, undone: bool = False
+    component: Component, checkout: Checkout, root: Path
 ) -> Iterator[tuple[int, UndoableChange]]:
-    """When each recorded operation was done, in nanoseconds since the epoch, and what it was."""
-    for operation in operations(checkout, undone=undone):
-        at = f"{datetime.fromtimestamp(operation.when // 10**9, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
-        changed = (operation.turned if undone else operation).changed(root)
-        row = UndoableChange(component.name, operation.what, at, tuple(changed), undone)
-        yield operation.when, row
+    """The operations on a component, with what to sort by: the next to undo first, then to redo."""
+    for undone in (False, True):
+        for done in operations(checkout, undone=undone):
+            at = f"{datetime.fromtimestamp(done.when // 10**9, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+            changed = tuple((done.turned if undone else done).changed(root))
+            row = UndoableChange(component.name, done.what, at, changed, undone)
+            yield done.when if undone else -done.when, row
 
 
 def last_changed(manifest: Manifest, workspace: Path, *, undone: bool = False) -> Component | None:
     """The component of the operation that came last and can be undone, or (`undone`) redone."""
     rows = []
     for component in manifest.components:
-        last = last_operation(checkout_of(workspace, manifest, component), undone=undone)
+        checkout = checkout_of(workspace, manifest, component)
+        if undone and checkout.draft.parent.exists():
+            _settle(manifest, checkout)
+        last = last_operation(checkout, undone=undone)
         if last is not None and last.component == component.name:
             rows.append((last.when, component.name))
     return manifest.component((min if undone else max)(rows)[1]) if rows else None
+
+
+def _settle(manifest: Manifest, checkout: Checkout) -> None:
+    """Finish what was killed; the lock keeps whoever is about to do what is recorded."""
+    with locked(checkout):
+        if checkout.git_dir.is_dir():
+            recover(checkout)
+        settle_history(checkout, manifest.root)
 
 
 def undo_change(
@@ -208,23 +212,25 @@ def undo_change(
     project's files can go back, `left` says why the checkout stays.
     """
     nothing = CannotUndoError(nothing_done(component.name, redo=redo))
-    if not history_of(checkout).git_dir.exists():
+    if not checkout.draft.parent.exists():
         raise nothing
+    first = None if redo else last_operation(checkout)
+    _settle(manifest, checkout)
     with locked(checkout):
-        if checkout.git_dir.is_dir():
-            recover(checkout)
-        settle_history(checkout, manifest.root)
-        if (operation := last_operation(checkout, undone=redo)) is None:
+        operation = last_operation(checkout, undone=redo)
+        if first is not None and (operation is None or operation.ref < first.ref):
+            return BackReport(manifest.name, component.name, what=first.what)  # killed before
+        if operation is None:
             raise nothing
         if operation.final:
-            forget(checkout, operation)
+            Path(operation.ref).unlink()
             hint = "patchkit undo  once more takes back what came before it"
             what = f"{operation.what} cannot be undone"
             raise CannotUndoError(Problem(what, component.name, hint))
         back = _WayBack(manifest, component, checkout, operation.turned if redo else operation)
         report = back.go(when, redo=redo)
-        if not (report.left and report.files):  # what was in the way may be gone the next time
-            mark_undone(checkout, operation, undone=not redo)
+        if not redo and not report.left:  # what was in the way may be gone the next time
+            mark_undone(operation)
         return report
 
 
@@ -254,9 +260,10 @@ class _WayBack(Struct, frozen=True):
         report = BackReport(
             self.manifest.name, self.component.name, what=operation.what, redone=redo
         )
-        writes, move = old_files(operation, root, redo=redo), None
+        writes, move = old_files(operation, root, redo=redo), self._move()
+        if redo:  # first, as with all that is done
+            mark_undone(operation, undone=False)
         if to is not None and start is not None:
-            move = self._move(start, to) if to.refs == start.refs else None
             self._put_refs_back(start, to)
             if not redo and (operation.bump or operation.edits):
                 # what conflicts were resolved to, or edits became, stays to be had
@@ -280,11 +287,14 @@ class _WayBack(Struct, frozen=True):
         target = MoveTarget(place.base, place.tip, index=place.index)
         return settle(self.checkout, move.snapshot, target, when=when).saved
 
-    def _move(self, start: Place, to: Place) -> _Move | None:
+    def _move(self) -> _Move | None:
         """How the checkout goes back; None if it need not.
 
         CannotUndoError where what it holds would be nowhere, or is in the way.
         """
+        to, start = self.operation.before, self.operation.after
+        if to is None or start is None or to.refs != start.refs:
+            return None
         repository, snapshot = self.checkout.repository, inspect(self.checkout)
         here = (snapshot.base, snapshot.head)
         if snapshot.state is CheckoutState.ABSENT and not (self.operation.edits or start.files):
@@ -334,26 +344,28 @@ class _WayBack(Struct, frozen=True):
         with reading(repository) as reader:
             now = Tree(reader, tracked)
             for change in changes:
-                entry, made = now.entry(change.path), change.old
-                if entry is None and made is not None and holds(checkout, change.path, made):
-                    now = now.put(change.path, made)  # it is untracked
-                elif entry not in (made, change.new):
+                entry, sides = now.entry(change.path), (change.old, change.new)
+                there = [each for each in sides if each and holds(checkout, change.path, each)]
+                if entry is None and there:
+                    now = now.put(change.path, there[0])  # it is untracked
+                elif entry not in sides:
                     changed.append(change.path)
             before = now
             for change in changes:
                 before = before.remove(change.path)
             for change in changes:
                 before = before.put(change.path, change.new) if change.new else before
-            here, there = now.write(written), before.write(written)
+            here, goal = now.write(written), before.write(written)
         if changed:
             what = f"{', '.join(changed)} changed since"
             raise self._refusal(snapshot, what, tuple(changed))
         write_objects(repository, written)
         # its id comes before its rows: what is staged in between is noticed
         held = Held(here, staged=staged_id(checkout))
-        own = rows_beyond(checkout, start.tip) | dict.fromkeys(start.index, ()) | dict(to.index)
-        rows = {each.path: rows_of(each.new) for each in tree_changes(repository, there, to.tip)}
-        place = CheckoutSnapshot(to.base, to.tip, there, rows | own)
+        staged = rows_beyond(checkout, start.tip).items()
+        own = {path: rows for path, rows in staged if path not in start.index} | dict(to.index)
+        rows = {each.path: rows_of(each.new) for each in tree_changes(repository, goal, to.tip)}
+        place = CheckoutSnapshot(to.base, to.tip, goal, rows | own)
         require_free(checkout, place, held)
         return _Move(snapshot, place, held)
 

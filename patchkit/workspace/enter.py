@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +16,12 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.object_reader import write_objects
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import bear_absent
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
-from patchkit.model.objects import CommitId, GitObject, decode_path
-from patchkit.model.tree import TreeChange
+from patchkit.model.objects import CommitId, GitObject, TreeId, decode_path
+from patchkit.model.tree import Tree, TreeChange
 from patchkit.workspace.changes import (
     absent_objects,
     leave_out,
@@ -46,6 +47,7 @@ from patchkit.workspace.contents import (
     require_distinct,
 )
 from patchkit.workspace.move import Moved, MoveTarget, NotHeldError, move_checkout
+from patchkit.workspace.operations import Place
 from patchkit.workspace.plain_move import date_new_files
 from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.state import CheckoutState, Held, Snapshot, index_mark, inspect
@@ -261,6 +263,8 @@ class Stacked(Struct, frozen=True):
     objects: tuple[GitObject, ...]
     source: Repository  # has upstream's objects
     changes: tuple[TreeChange, ...] | None = None  # from base to tip, in git's order, if known
+    # puts into the history from where the checkout goes; None where it cannot come back
+    recording: Callable[[Place | None], AbstractContextManager[object]] = nullcontext
 
     @property
     def target(self) -> MoveTarget:
@@ -375,7 +379,8 @@ def marks_of(checkout: Checkout) -> tuple[int, ...]:
 def _create(
     checkout: Checkout, stack: Stacked, before: Snapshot, aside: Path | None = None
 ) -> Entered:
-    moved = create_checkout(checkout, stack.source, stack.target, stack.objects, aside=aside)
+    with stack.recording(None):
+        moved = create_checkout(checkout, stack.source, stack.target, stack.objects, aside=aside)
     return Entered(Action.CREATED, before, moved.changed, moved.left_out)
 
 
@@ -403,16 +408,18 @@ def _enter_ours(
         refusal = _in_the_way(checkout.path, changes)
         if refusal is None:
             held = Held(before.head)
+            start = Place(before.base or stack.base, before.head)
             try:
-                moved = move_checkout(
-                    checkout,
-                    before,
-                    stack.target,
-                    held,
-                    when=when,
-                    changes=changes,
-                    objects=stack.objects,
-                )
+                with stack.recording(start):
+                    moved = move_checkout(
+                        checkout,
+                        before,
+                        stack.target,
+                        held,
+                        when=when,
+                        changes=changes,
+                        objects=stack.objects,
+                    )
             except NotHeldError as error:
                 refusal = _hidden(error.paths)
             else:
@@ -443,13 +450,39 @@ def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: i
         staged = staged_id(checkout)
         kept = [before.halt] if before.halt is not None else []
         saved = save_work(checkout, before, worktree, in_the_way=files, when=when, parents=kept)
+        start = _edited_place(checkout, before, saved, worktree.tree, files)
     except BaseException:
         abandon(checkout)
         raise
     held = Held(worktree.tree, in_the_way=in_the_way, staged=staged)
-    moved = move_checkout(checkout, before, stack.target, held, when=when, changes=changes)
+    with stack.recording(start):
+        moved = move_checkout(checkout, before, stack.target, held, when=when, changes=changes)
     end_operation(checkout, saved.ref)
     return replace(_moved(before, moved), saved=saved)
+
+
+def _edited_place(
+    checkout: Checkout, before: Snapshot, saved: Saved, tree: TreeId, in_the_way: Sequence[str]
+) -> Place | None:
+    """Where a checkout with work in it is, to come back to: own commits are edits then.
+
+    None where a rebase, another branch or the like could not come back.
+    """
+    from patchkit.workspace.save import rows_beyond  # noqa: PLC0415 (for what is the user's)
+
+    tips = {CheckoutState.EDITED: before.head, CheckoutState.EXTRA_COMMITS: before.applied}
+    tip = tips.get(before.state)
+    if tip is None or before.base is None:
+        return None
+    written: list[GitObject] = []
+    with reading(checkout.repository) as reader:
+        files, kept = Tree(reader, tree), Tree(reader, reader.root(TreeId(saved.ref)))
+        for path in in_the_way:
+            entry = kept.entry(path)
+            files = files.put(path, entry) if entry is not None else files
+        oid = files.write(written)
+    write_objects(checkout.repository, written)
+    return Place(before.base, tip, oid, rows_beyond(checkout, tip))
 
 
 def _moved(before: Snapshot, moved: Moved) -> Entered:

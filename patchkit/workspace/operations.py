@@ -2,8 +2,8 @@
 
 A repository of patchkit's own beside the checkouts has one commit for each operation, complete in
 itself: what was done, as text, and the bytes of each file before and after. It is on disk before
-anything is changed. To undo is to rename its ref, from `done` to `undone`, and to redo is to rename
-it back; one that is undone counts until another operation is done.
+anything is changed. To undo is to rename its ref, to NUMBER.undone, and to redo is to rename it
+back; one that is undone counts until another operation is done.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -60,24 +60,18 @@ from patchkit.workspace.recover import has_leftovers
 
 _VERSION = 3
 
-_DONE, _UNDONE = "done", "undone"
-
 _TEXT = "operation.json"
+
+#: How the names of refs are, and how they end if they are undone.
+_REFS, _UNDONE = "0*", ".undone"
 
 #: So many operations on a checkout are kept.
 MOST = 50
 
 
-class LockEntries(Struct, frozen=True):
-    """What an operation made of a lock file: of its own components, the others' are left alone."""
-
-    existed: bool  # whether there was the file before
-    components: Mapping[str, tuple[LockedComponent | None, LockedComponent | None]]
-
-    @property
-    def turned(self) -> LockEntries:
-        """The same with before and after exchanged: then the file is there before."""
-        return LockEntries(True, {n: (new, old) for n, (old, new) in self.components.items()})
+#: What an operation made of a lock file: its own components, before and after. The others' are
+#: left alone.
+LockEntries: TypeAlias = Mapping[str, tuple[LockedComponent | None, LockedComponent | None]]
 
 
 class Place(Struct, frozen=True):
@@ -121,13 +115,16 @@ class Operation(Struct, frozen=True):
     final: bool = False  # it cannot be taken back: `undo` stops there once
     # what a bump reported, for its review: see `report_text`; None of what is no bump
     report: Mapping[str, Any] | None = None
-    number: int = 0  # counts the operations on a checkout
+    ref: str = ""  # the file that names it, once it is recorded
 
     @property
     def turned(self) -> Operation:
         """The way back as a way on: what was before comes after."""
         files = {path: (new, old) for path, (old, new) in self.files.items()}
-        locks = {path: lock.turned for path, lock in self.locks.items()}
+        locks = {
+            path: {name: (new, old) for name, (old, new) in entries.items()}
+            for path, entries in self.locks.items()
+        }
         return replace(self, files=files, locks=locks, before=self.after, after=self.before)
 
     def is_done(self, root: Path) -> bool:
@@ -156,15 +153,14 @@ class Operation(Struct, frozen=True):
             lock = load_lock(root / path) or Lock({})
         except PatchkitError:
             return False
-        rows = self.locks[path].components.items()
+        rows = self.locks[path].items()
         return all(lock_digest(lock.components.get(n)) == lock_digest(new) for n, (_, new) in rows)
 
     def _old_lock(self, file: Path, path: str) -> bytes | None:
-        entries = self.locks[path].components
+        entries = self.locks[path]
         old = {name: pair[0] for name, pair in entries.items() if pair[0] is not None}
         lock = merge_lock(load_lock(file), old, drop=entries.keys() - old.keys())
-        empty = not (lock.components or lock.overrides or self.locks[path].existed)
-        return None if empty else lock_bytes(lock)
+        return lock_bytes(lock) if lock.components or lock.overrides else None
 
 
 def is_resolution(path: str) -> bool:
@@ -187,13 +183,13 @@ def locks_made(
     root: Path, locks: Mapping[Path, Mapping[str, LockedComponent]]
 ) -> dict[str, LockEntries]:
     """The same of lock files, of what is about to be written into them."""
-    made = {}
+    made: dict[str, LockEntries] = {}
     for path, components in locks.items():
         if path.is_relative_to(root):
             lock = load_lock(path)
             before = lock.components if lock is not None else {}
             entries = {name: (before.get(name), locked) for name, locked in components.items()}
-            made[path.relative_to(root).as_posix()] = LockEntries(lock is not None, entries)
+            made[path.relative_to(root).as_posix()] = entries
     return made
 
 
@@ -223,21 +219,21 @@ def recorded(checkout: Checkout, root: Path, operation: Operation) -> Iterator[N
 
 def record(checkout: Checkout, root: Path, operation: Operation) -> None:
     """Put an operation into the history, before it is made; the oldest one may go."""
-    repository = history_of(checkout)
+    repository, folder = history_of(checkout), _folder(checkout)
     with locked_file(repository.git_dir.with_suffix(".lock"), repository.git_dir):
         if repository.git_dir.is_symlink():  # of whoever made the project: to where, nobody knows
             raise SurroundingsError(f"{repository.git_dir} is a symbolic link", hint="delete it")
-        init_repository(repository.git_dir)
+        if not repository.exists:
+            init_repository(repository.git_dir)
         with suppress(PatchkitError):  # what cannot be read says nothing of what is done now
             settle_history(checkout, root)
+        _prune(checkout)
         objects = _objects(repository, replace(operation, when=time.time_ns()))
-        _prune(repository, checkout)
         write_objects(repository, objects, name=objects[-1].oid)
         sync_folder(repository.git_dir / "objects/pack")
-        numbers = [0, *_refs(checkout, _DONE), *_refs(checkout, _UNDONE)]
-        ref = _ref(checkout, _DONE, max(numbers) + 1)
-        ref.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(ref, f"{objects[-1].oid}\n".encode())
+        folder.mkdir(parents=True, exist_ok=True)
+        last = max((int(ref.stem) for ref in files_in(folder, _REFS)), default=0)
+        replace_file(folder / f"{last + 1:08}", f"{objects[-1].oid}\n".encode())
 
 
 def operations(checkout: Checkout, *, undone: bool = False) -> Iterator[Operation]:
@@ -245,13 +241,9 @@ def operations(checkout: Checkout, *, undone: bool = False) -> Iterator[Operatio
 
     SurroundingsError where a record cannot be read: what it says is not passed over.
     """
-    refs = _refs(checkout, _DONE)
-    if undone:
-        last = max(refs, default=0)
-        refs = {n: ref for n, ref in _refs(checkout, _UNDONE).items() if n > last}
-    if refs:
+    if refs := _refs(checkout, undone=undone):
         with reading(history_of(checkout)) as reader:
-            yield from (_read(reader, n, refs[n]) for n in sorted(refs, reverse=not undone))
+            yield from (_read(reader, ref) for ref in (refs if undone else reversed(refs)))
 
 
 def last_operation(checkout: Checkout, *, undone: bool = False) -> Operation | None:
@@ -270,32 +262,22 @@ def settle_history(checkout: Checkout, root: Path, *, forget: bool = False) -> N
 
     With `forget` it never was. Files or a move that the next command finishes count as made.
     """
-    last = max(_refs(checkout, _DONE).items(), default=None)
-    if last is None or (root / JOURNAL).exists() or has_leftovers(checkout):
+    last = last_operation(checkout)
+    if last is None or last.final or (root / JOURNAL).exists() or has_leftovers(checkout):
         return
-    with reading(history_of(checkout)) as reader:
-        operation = _read(reader, *last)
-    made = operation.final or not operation.is_undone(root)
-    if made or _is_there(checkout, operation, failed=forget):
+    if not last.is_undone(root) or _is_there(checkout, last, failed=forget):
         return
     if forget:
-        last[1].unlink()
+        Path(last.ref).unlink()
     else:
-        mark_undone(checkout, operation)
+        mark_undone(last)
 
 
-def mark_undone(checkout: Checkout, operation: Operation, *, undone: bool = True) -> None:
+def mark_undone(operation: Operation, *, undone: bool = True) -> None:
     """An operation that was done is undone, or the other way round."""
-    old, new = (_DONE, _UNDONE) if undone else (_UNDONE, _DONE)
-    target = _ref(checkout, new, operation.number)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _ref(checkout, old, operation.number).rename(target)
-    sync_folder(target.parent)
-
-
-def forget(checkout: Checkout, operation: Operation) -> None:
-    """Take an operation that is done out of the history."""
-    _ref(checkout, _DONE, operation.number).unlink()
+    ref = Path(operation.ref)
+    ref.rename(ref.with_suffix(_UNDONE if undone else ""))
+    sync_folder(ref.parent)
 
 
 def _is_there(checkout: Checkout, operation: Operation, *, failed: bool) -> bool:
@@ -303,40 +285,38 @@ def _is_there(checkout: Checkout, operation: Operation, *, failed: bool) -> bool
 
     Edits there, which a failed one put back, are not looked at.
     """
-    before, after = operation.before, operation.after
-    if before is None or after is None or not checkout.git_dir.is_dir():
+    before, after, repository = operation.before, operation.after, checkout.repository
+    if before is None or after is None:
         return False
     if before.refs:
-        return not checkout.repository.refs(SAVED_REFS).items() >= before.refs.items()
-    if before.stack == after.stack:
-        return before.files != after.files and not failed
-    refs = (checkout.repository.ref(BASE_REF), checkout.repository.ref(BRANCH))
-    return refs == (after.base, after.tip)
+        return not repository.refs(SAVED_REFS).items() >= before.refs.items()
+    if (repository.ref(BASE_REF), repository.ref(BRANCH)) != after.stack:
+        return False
+    return before.stack != after.stack or (before.files != after.files and not failed)
 
 
-def _ref(checkout: Checkout, state: str, number: int) -> Path:
-    folder = history_of(checkout).git_dir / "refs/patchkit" / state / checkout.name
-    return folder / f"{number:08}"
+def _folder(checkout: Checkout) -> Path:
+    """Where the refs of a checkout's operations are: a number, and whether it is undone."""
+    return history_of(checkout).git_dir / "refs/patchkit" / checkout.name
 
 
-def _refs(checkout: Checkout, state: str) -> dict[int, Path]:
-    refs = files_in(_ref(checkout, state, 0).parent, "[0-9]" * 8)
-    return {int(ref.name): ref for ref in refs}
+def _refs(checkout: Checkout, *, undone: bool = False) -> list[Path]:
+    refs = files_in(_folder(checkout), _REFS)
+    done = [ref for ref in refs if not ref.suffix]
+    last = done[-1].stem if done else ""
+    return [ref for ref in refs if ref.suffix and ref.stem > last] if undone else done
 
 
-def _prune(repository: Repository, checkout: Checkout) -> None:
+def _prune(checkout: Checkout) -> None:
     """Let go what is too old, or undone for good, and the packs that nothing names."""
-    done = _refs(checkout, _DONE)
-    undone = _refs(checkout, _UNDONE)
-    old = sorted(done)[: max(0, len(done) - MOST + 1)]
-    stale = [number for number in undone if number < max(done, default=0)]
-    for ref in (*(done[number] for number in old), *(undone[number] for number in stale)):
-        ref.unlink()
-    refs = (path for path in (repository.git_dir / "refs").rglob("*") if path.is_file())
-    kept = {path.read_text().strip() for path in refs}
-    packs = repository.git_dir / "objects/pack"
+    folder = history_of(checkout).git_dir
+    recent = {*_refs(checkout)[1 - MOST :], *_refs(checkout, undone=True)}
+    for ref in files_in(_folder(checkout), _REFS):
+        if ref not in recent:
+            ref.unlink()
+    kept = {path.read_text().strip() for path in (folder / "refs").rglob("0*")}
     for ending in ("idx", "pack"):  # git believes a pack by its index
-        for path in files_in(packs, f"pack-*.{ending}"):
+        for path in files_in(folder / "objects/pack", f"pack-*.{ending}"):
             if path.stem.removeprefix("pack-") not in kept:
                 path.unlink()
 
@@ -344,20 +324,16 @@ def _prune(repository: Repository, checkout: Checkout) -> None:
 def _objects(repository: Repository, operation: Operation) -> list[GitObject]:
     """The objects of an operation, its commit last."""
     objects: list[GitObject] = []
-
-    def put(tree: Tree, path: str, data: bytes | None) -> tuple[Tree, str | None]:
-        if data is None:
-            return tree, None
-        objects.append(make_object("blob", data))
-        return tree.put(path, TreeEntry(FILE_MODE, objects[-1].oid)), objects[-1].oid
-
-    tree, files = Tree(ObjectReader(repository), EMPTY_TREE), {}
+    tree = Tree(ObjectReader(repository), EMPTY_TREE)
+    text = {**to_builtins(replace(operation, files={})), "files": [*operation.files]}
+    data = json.dumps({"version": _VERSION, **text}, indent=1).encode("ascii")
+    files: dict[str, bytes | None] = {_TEXT: data}
     for path, (old, new) in operation.files.items():
-        tree, before = put(tree, f"before/{path}", old)
-        tree, after = put(tree, f"after/{path}", new)
-        files[path] = (before, after)
-    text = {"version": _VERSION, **to_builtins(replace(operation, files={})), "files": files}
-    tree, _ = put(tree, _TEXT, json.dumps(text, indent=1).encode("ascii"))
+        files |= {f"before/{path}": old, f"after/{path}": new}
+    for path, contents in files.items():
+        if contents is not None:
+            objects.append(make_object("blob", contents))
+            tree = tree.put(path, TreeEntry(FILE_MODE, objects[-1].oid))
     who = Identity("patchkit", "patchkit@localhost", date=f"{operation.when // 10**9} +0000")
     oid = tree.write(objects)
     what = f"{operation.component}: {operation.what}"
@@ -365,33 +341,34 @@ def _objects(repository: Repository, operation: Operation) -> list[GitObject]:
     return [*objects, commit]
 
 
-def _read(reader: ObjectReader, number: int, ref: Path) -> Operation:
+def _read(reader: ObjectReader, ref: Path) -> Operation:
+    def contents(path: str) -> bytes | None:
+        entry = tree.entry(path)
+        return None if entry is None else reader.blob(entry.oid)
+
     try:
-        tree = reader.tree(reader.root(CommitId(ref.read_text().strip())))
-        operation = parse_operation(reader.blob(tree[_TEXT].oid), reader.blob)
-    except (SurroundingsError, OSError, ValueError, KeyError) as error:
+        tree = Tree(reader, reader.root(CommitId(ref.read_text().strip())))
+        operation = parse_operation(contents(_TEXT) or b"", contents)
+    except (SurroundingsError, OSError, ValueError) as error:
         what = f"what was done cannot be read: {str(error) or 'it makes no sense'}"
         hint = f"rm {shlex.quote(str(ref))}  forgets it"
         raise SurroundingsError(Problem(what, str(ref), hint)) from error
-    return replace(operation, number=number)
+    return replace(operation, ref=str(ref))
 
 
-def parse_operation(data: bytes, blob: Callable[[str], bytes]) -> Operation:
-    """An operation from its text and the blobs that this names; ValueError if it makes no sense.
+def parse_operation(data: bytes, contents: Callable[[str], bytes | None]) -> Operation:
+    """An operation from its text and the files before/PATH and after/PATH that it names.
 
-    It may have come with a project: no path leads out of that.
+    It may have come with a project: no path leads out of that. ValueError if it makes no sense.
     """
     try:
         text = json.loads(data)
         if text.pop("version") != _VERSION:
             raise ValueError
-        files: dict[str, tuple[bytes | None, bytes | None]] = {}
-        for path, (old, new) in text.pop("files").items():
-            before, after = (None if oid is None else blob(oid) for oid in (old, new))
-            files[path] = (before, after)
-        operation = replace(from_builtins({**text, "files": {}}, Operation), files=files)
+        names = text.pop("files")
+        if not all(can_be_a_file(path) for path in (*names, *text["locks"])):
+            raise ValueError
+        files = {path: (contents(f"before/{path}"), contents(f"after/{path}")) for path in names}
+        return replace(from_builtins({**text, "files": {}}, Operation), files=files)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError from error
-    if not all(can_be_a_file(path) for path in (*files, *operation.locks)):
-        raise ValueError
-    return operation

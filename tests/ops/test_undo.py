@@ -79,7 +79,7 @@ def test_an_import_is_taken_back(demo: Project, tmp_path: Path) -> None:
     path.write_bytes(make_patch(shouted(3, 20), shouted(3, 20, 35), subject="Shout line 35"))
     demo.run("import", str(path)).ok()
     assert files(demo) != before[0]
-    assert [each.partition(":")[0] for each in whats(demo)] == ["import", "edit"]
+    assert [each.partition(":")[0] for each in whats(demo)[:2]] == ["import", "edit"]
     demo.run("undo").ok()
     assert (files(demo), checkout(demo)) == before
 
@@ -191,7 +191,7 @@ def test_components_are_taken_back_on_their_own(demo: Project, upstream: Upstrea
     before = files(demo)
     demo.run("refresh", "--new", "rest").ok()
     after = files(demo)
-    assert len(whats(demo)) == 2
+    assert whats(demo)[:2] == ["refresh", "refresh"]
     demo.run("undo", "-c", "demo").ok()
     now = files(demo)
     assert {n for n in after if n not in now} == {"patches/demo/rest.patch"}
@@ -209,8 +209,7 @@ def test_an_operation_that_was_never_made_is_passed_over(demo: Project) -> None:
     demo.run("rename", "one", "first").ok()
     early = files(demo)
     demo.run("rename", "two", "second").ok()
-    done = history(demo) / "refs/patchkit/done/demo"
-    last = max(done.iterdir())
+    last = max((history(demo) / "refs/patchkit/demo").iterdir())
     oid = last.read_text()
     demo.run("undo").ok()
     last.write_text(oid)
@@ -276,7 +275,7 @@ def test_the_repository_is_sound_and_small(demo: Project) -> None:
     assert len(done) == len([*git.glob("objects/pack/*.pack")]) == MOST
     git_in(git, "fsck", "--strict")
     assert not (git / "objects/info/alternates").exists()
-    ref = f"refs/patchkit/done/demo/{done[0].number:08}"
+    ref = f"refs/patchkit/demo/{Path(done[0].ref).name}"
     assert git_in(git, "show", f"{ref}:after/a/file") == text
 
 
@@ -372,3 +371,89 @@ def test_nothing_changes_where_an_edit_is_in_the_way(demo: Project, how: str) ->
     assert ran.code in (1, 5), ran
     assert ("hint: " in ran.err, files(demo), checkout(demo)) == (True, *before)
     assert (folder / "c.py").read_text() == "mine\n"
+
+
+# -- apply ----------------------------------------------------------------------------------------
+
+
+def _repinned(demo: Project, upstream: Upstream) -> tuple[str, ...]:
+    """The pin moved by hand: `apply --update-lock` moves the checkout."""
+    path = demo.root / "manifests/demo.yaml"
+    old, new = upstream.resolve("refs/tags/v1"), upstream.resolve("main")
+    path.write_text(path.read_text().replace(str(old), str(new)))
+    return ("apply", "--update-lock")
+
+
+def test_an_apply_is_taken_back_and_brought_back(demo: Project, upstream: Upstream) -> None:
+    command = _repinned(demo, upstream)
+    before = (files(demo), checkout(demo))
+    demo.run(*command).ok()
+    after = (files(demo), checkout(demo))
+    assert (demo.checkout("demo") / "c.py").exists()
+    assert whats(demo)[0] == "apply"
+    demo.run("undo").ok()
+    assert (files(demo), checkout(demo)) == before
+    demo.run("undo", "--redo").ok()
+    assert (files(demo), checkout(demo)) == after
+
+
+def test_an_apply_that_writes_the_lock_alone_is_taken_back(demo: Project) -> None:
+    series = demo.root / "patches/demo/series"
+    series.write_text("# a comment\n" + series.read_text())
+    path = demo.root / "patches/demo/two.patch"
+    path.write_bytes(b"X-Note: mine\n" + path.read_bytes())
+    before = (files(demo), checkout(demo))
+    demo.run("apply").ok()
+    after = (files(demo), checkout(demo))
+    assert after != before
+    demo.run("undo").ok()
+    assert (files(demo), checkout(demo)) == before
+    demo.run("apply").ok()
+    assert (files(demo), checkout(demo)) == after
+    count = len(whats(demo))
+    demo.run("apply").ok()  # which does nothing
+    assert len(whats(demo)) == count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_apply_went_over_is_an_edit_again(
+    demo: Project, upstream: Upstream, moves: bool, committed: bool
+) -> None:
+    folder = demo.checkout("demo")
+    command = _repinned(demo, upstream) if moves else ("apply",)
+    before = (files(demo), checkout(demo))
+    (folder / "a.py").write_text("mine\n")
+    if committed:
+        git_in(folder, "commit", "-q", "-a", "-m", "mine")
+    (folder / "new.py").write_text("staged\n")
+    git_in(folder, "add", "new.py")
+    (folder / "new.py").write_text("staged\nand more\n")
+    (folder / "b.py").unlink()
+    (folder / "c.py").write_text("in the way\n")
+    (folder / "notes.txt").write_text("notes\n")
+    demo.run(*command, "--force").ok()
+    after = (files(demo), checkout(demo))
+    assert after[1][2] == ""
+    demo.run("undo").ok()
+    assert (files(demo), checkout(demo)[0]) == (before[0], before[1][0])
+    rows = {" M a.py", " D b.py", "AM new.py", "?? c.py", "?? notes.txt"}
+    if committed:
+        rows = {each.replace(" M a.py", "M  a.py") for each in rows}
+    assert set(checkout(demo)[1].splitlines()) == rows
+    assert (folder / "a.py").read_text() == "mine\n"
+    assert (folder / "c.py").read_text() == "in the way\n"
+    assert git_in(folder, "show", ":new.py") == b"staged\n"
+    demo.run("undo", "--redo").ok()
+    assert (files(demo), checkout(demo)) == after
+
+
+def test_a_checkout_that_was_made_stays(demo: Project) -> None:
+    """`undo` says so once, rather than take back something older."""
+    before = (files(demo), checkout(demo))
+    ran = demo.run("undo")
+    assert (ran.code, "apply, which made the checkout" in ran.err) == (1, True)
+    assert "cannot be undone" in ran.err
+    assert (files(demo), checkout(demo)) == before
+    assert whats(demo) == []
