@@ -118,7 +118,7 @@ def no_series_edit(found: RefreshInput, stack: Stack, *, moves_files: bool) -> P
     if snapshot.applied != stack.commit:
         return stale(found, stack)
     if moves_files and snapshot.edited:
-        hint = f"patchkit refresh {target}  takes them up; or put them away: git stash"
+        hint = f"patchkit refresh {target}  takes them up"
         return Problem("the checkout has edits, and its files would change", name, hint)
     return None
 
@@ -148,10 +148,7 @@ def changed_by_another(
         for path in sorted(planned.keys() & after.keys() - {manifest.path})
         if planned[path] != after[path]
     ]
-    hint = (
-        "make the edit in one checkout only; "
-        f"patchkit apply {found.target} --force  saves this one's under a ref"
-    )
+    hint = f"patchkit refresh {found.target}  once more merges this one's into them"
     return tuple(
         Problem(
             f"{path.relative_to(manifest.root)} is changed by another component's edits, too",

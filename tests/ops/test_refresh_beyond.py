@@ -392,6 +392,16 @@ def test_two_edits_of_one_patch_do_not_overwrite_each_other(
     assert "right: patches/demo/one.patch is changed by another component's edits" in ran.err
     assert b"+left\n" in left.patch("one.patch")
     assert "right\n" in (right.checkout / "a.txt").read_text()
+    assert "hint: patchkit refresh -m demo -c right  once more" in ran.err
+    waits = project.run("refresh", "-m", "demo", "-c", "right")  # both edits are in one place
+    assert "a.txt: has other changes at the same lines: 5" in waits.err
+    text = (right.checkout / "a.txt").read_text()
+    assert "<<<<<<< the patches\nleft\nsix\n" in text
+    head, _, rest = text.partition("<<<<<<< ")
+    (right.checkout / "a.txt").write_text(f"{head}left\nright\n{rest.partition('edits')[2][1:]}")
+    right.git("add", "--update")
+    project.run("refresh", "-m", "demo", "-c", "right").ok()
+    assert b"+left\n+right\n" in left.patch("one.patch")
 
 
 def test_edits_of_another_shared_patch_do_not_mix_unseen(
