@@ -165,14 +165,12 @@ def test_click_is_never_imported() -> None:
 
 def test_only_gitcmd_and_sources_spawn() -> None:
     spawners = {m for m in MODULES if {"subprocess", "os.system", "pty"} & set(_imports(m))}
-    # the package index is asked through the user's pip or uv, a machine through its programs; what
-    # may take without end runs where it can be ended
+    # the package index is asked through the user's pip or uv, a machine through its programs
     others = {m for m in spawners if not m.startswith("gitcmd/")}
     assert others <= {
         "cli/main.py",  # starts nothing, and imports it in a cheaper way
         "upstream/index.py",
         "machine/ascend.py",
-        "recipes/regex.py",
         "machine/user_command.py",
     }
 

@@ -30,7 +30,7 @@ from patchkit.manifest.types import (
 from patchkit.manifest.validate import check_shape
 from patchkit.manifest.values import Location
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table, decode, parse
-from patchkit.recipes.regex import matches, regular_expressions
+from patchkit.recipes.regex import matches
 from patchkit.recipes.rule import (
     LANGUAGES,
     Allowance,
@@ -290,7 +290,7 @@ _TEXT_RULE = Choice(
                 Field(
                     "regex",
                     Text("a regular expression", lines=True, check=_check_regex),
-                    "A regular expression (Python's); ^ and $ match at every line.",
+                    "A regular expression, as Python's re has them; ^ and $ match at every line.",
                     required=True,
                 ),
                 Field(
@@ -493,8 +493,7 @@ def _text_rule(table: Table) -> TextRule:
         where=_where(table),
     )
     if is_regex:
-        with regular_expressions():
-            matches(rule, "", "")  # is there every group that `replace` names?
+        matches(rule, "", "")  # is there every group that `replace` names?
     return rule
 
 

@@ -22,7 +22,6 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.syntax import pieces_of, syntax_problem
 from patchkit.model.text import counted
-from patchkit.recipes.regex import regular_expressions
 from patchkit.recipes.rule import (
     LANGUAGES,
     CodeRule,
@@ -285,11 +284,6 @@ def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
 
     Raises BadInputError for a rule that ast-grep does not take, or that takes without end.
     """
-    with regular_expressions():
-        return _run(recipe, files)
-
-
-def _run(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
     sites: list[Site] = []
     changed: dict[str, bytes] = {}
     findings: list[Finding] = []
