@@ -389,15 +389,16 @@ def test_the_matcher_finds_errors_at_their_lines() -> None:
 
 def test_the_matcher_finds_findings_and_conflicts() -> None:
     found = _matched(_golden("check-strict"))
-    assert ("warning", "patches/demo/raw.patch", "1") in [
+    assert ("error", "patches/demo/raw.patch", "1") in [
         (each["severity"], each["file"], each["line"]) for each in found
     ]
     assert all(each["message"] for each in found)
-    (conflict,) = [
+    conflicts = [
         each for each in _matched(_golden("check-conflicted")) if "apply" in each["message"]
     ]
-    assert conflict["file"].endswith(".patch")
-    assert conflict["severity"] == "error"
+    assert conflicts
+    assert all(each["file"].endswith(".patch") for each in conflicts)
+    assert {each["severity"] for each in conflicts} == {"error"}
 
 
 def test_the_matcher_is_quiet_where_all_is_well() -> None:

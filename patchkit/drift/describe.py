@@ -68,7 +68,7 @@ def explain_clash(
         return None
     _bring_renamed(history, commit, outcome, bring)
     view = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
-    explained = explain_patch(view, patch, outcome, base=commit)
+    explained = explain_patch(view, patch, outcome, commit, history=history.repository)
     # that files changed since the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
 

@@ -217,7 +217,7 @@ def _merged(
     steps = [f"patchkit import {where} --3way {target}"]
     what = "merge it from the commit that it was made for; author and message stay:"
     if not explanation.origin.is_exact:
-        what = "merge it, by hand where no commit is found that has its files; its author stays:"
+        what = "merge it, keeping its author; by hand if no commit with its files is found:"
         steps.append(f"git -C {quote(checkout)} apply --reject $PWD/{where}")
     steps.append(f"patchkit continue {target}  once the conflict in {checkout} is resolved")
     yield "\n  ".join((what, *steps))

@@ -379,7 +379,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     elif meaning.refs is not None and repository.ref(span) != tip.commit:
         with _alone(store, component, repository, progress):
             _keep_ref(repository, span, tip.commit)
-    bring = partial(_bring_lacking, store, component, repository, progress)
+    bring = partial(_bring_lacking, store, component, source, repository, progress)
     filled = _FilledRepository(repository.git_dir, bring=bring)
     return History(filled, source, name, pin.commit, tip.commit, str(component.pin_where))
 
@@ -426,11 +426,17 @@ def bring_trees(
     """Bring the trees of the first-parent commits up to the tip; `newest` may say of how many."""
     trees = _trees_of(history.repository, "--first-parent", *newest, history.tip)
     if missing_objects(history.repository, trees):
-        _bring_lacking(store, component, history.repository, progress, *trees)
+        source, repository = history.source, history.repository
+        _bring_lacking(store, component, source, repository, progress, *trees)
 
 
 def _bring_lacking(
-    store: Store, component: Component, repository: Repository, progress: Progress, *trees: str
+    store: Store,
+    component: Component,
+    source: GitSource,
+    repository: Repository,
+    progress: Progress,
+    *trees: str,
 ) -> None:
     """Bring those trees that are not here; a SurroundingsError names one that no server gives."""
     store.require_network(component.name, "folders of its history are not in the cache")
@@ -442,8 +448,6 @@ def _bring_lacking(
             _bring_trees(server, lacking)
             adopt(server.stage, repository)
 
-        source = component.source
-        assert isinstance(source, GitSource)
         from_first(source, repository, store.fetching(component.name, progress), bring)
 
 

@@ -12,7 +12,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -214,13 +214,15 @@ def recorded(checkout: Checkout, root: Path, operation: Operation) -> Iterator[N
         yield
     except BaseException:
         settle_history(checkout, root, forget=True)
+        with _locked(checkout):
+            _prune(checkout)
         raise
 
 
 def record(checkout: Checkout, root: Path, operation: Operation) -> None:
     """Put an operation into the history, before it is made; the oldest one may go."""
     repository, folder = history_of(checkout), _folder(checkout)
-    with locked_file(repository.git_dir.with_suffix(".lock"), repository.git_dir):
+    with _locked(checkout):
         if repository.git_dir.is_symlink():  # of whoever made the project: to where, nobody knows
             raise SurroundingsError(f"{repository.git_dir} is a symbolic link", hint="delete it")
         if not repository.exists:
@@ -234,6 +236,11 @@ def record(checkout: Checkout, root: Path, operation: Operation) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         last = max((int(ref.stem) for ref in files_in(folder, _REFS)), default=0)
         replace_file(folder / f"{last + 1:08}", f"{objects[-1].oid}\n".encode())
+
+
+def _locked(checkout: Checkout) -> AbstractContextManager[None]:
+    place = history_of(checkout).git_dir
+    return locked_file(place.with_suffix(".lock"), place)
 
 
 def operations(checkout: Checkout, *, undone: bool = False) -> Iterator[Operation]:
