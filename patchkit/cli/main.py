@@ -61,7 +61,6 @@ def run(argv: list[str]) -> int:
             code = _answer(argv, asked)
         else:
             _end_on_signals()
-            _load_libraries()
             code = _run_command(*found)
             _report_failed_checks(argv)
     except BrokenPipeError:
@@ -141,61 +140,6 @@ def _warn_of_nothing() -> None:
 
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
-
-
-def _load_libraries() -> None:
-    """Import msgspec, pathlib and shutil without what they import and nobody asks them for: a third
-    of a short command.
-
-    While they load, a stand-in is where each of those modules would be. It is gone afterwards:
-    whoever imports such a module then gets the real one. A release that wants more of one than it
-    has is imported as it is, by whoever needs it. The shares are of `patchkit status`, 70 ms of CPU
-    time with all of them.
-    """
-    import os
-
-    stand_ins = {
-        # 12 %: msgspec's, for TypedDict's Required; with it come inspect, ast, tokenize
-        "typing_extensions": None,
-        # 4 %: msgspec's, to describe types as JSON schema
-        "msgspec.inspect": _module("msgspec.inspect"),
-        "msgspec._json_schema": _module(
-            "msgspec._json_schema", schema=None, schema_components=None
-        ),
-        # 3 %: msgspec's, a class that none of our values has
-        "decimal": _module("decimal", Decimal=type("Decimal", (), {})),
-        # 3 %: uuid's, which msgspec imports, for one word
-        "platform": _module("platform", system=lambda: os.uname().sysname),
-        # 4 %: pathlib's, for `as_uri`
-        "urllib.parse": _module("urllib.parse", quote_from_bytes=_quote),
-        # 4 %: shutil's, for archives that nobody asks it for
-        "bz2": None,
-        "lzma": None,
-    }
-    placed = {name: each for name, each in stand_ins.items() if name not in sys.modules}
-    sys.modules.update(placed)  # type: ignore[arg-type]
-    try:
-        import pathlib  # noqa: F401
-        import shutil  # noqa: F401
-
-        import msgspec  # noqa: F401
-    except (ImportError, AttributeError):
-        pass
-    finally:
-        for name in placed:
-            del sys.modules[name]
-
-
-def _module(name: str, **has: object) -> object:
-    module = type(sys)(name)
-    vars(module).update(has)
-    return module
-
-
-def _quote(data: bytes, safe: str = "/") -> str:
-    from urllib.parse import quote_from_bytes
-
-    return quote_from_bytes(data, safe)
 
 
 def collect_rarely() -> None:
