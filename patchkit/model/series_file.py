@@ -109,7 +109,8 @@ class Series(Struct, frozen=True):
                 series = series.remove(name)
         for before, name in zip((None, *names), names, strict=False):
             if name not in series.names:
-                series = series.insert_after(before, name)
+                last = before is not None and before == series.names[-1]
+                series = series.append(name) if last else series.insert_after(before, name)
         return series._reorder(names)
 
     def _reorder(self, names: Sequence[str]) -> Series:

@@ -225,6 +225,12 @@ def test_a_round_of_arrangements_keeps_each_line(data: bytes, chance: random.Ran
     assert sorted(lines) == sorted(data.splitlines())
 
 
+def test_a_new_last_patch_goes_below_the_comments_at_the_end() -> None:
+    """What is commented out there stays where it is."""
+    series = parse(b"a.patch\n# off.patch\n\n# of the vendor\n").arrange(["a.patch", "b.patch"])
+    assert series.data == b"a.patch\n# off.patch\n\n# of the vendor\nb.patch\n"
+
+
 def test_a_name_twice_is_a_bug_of_the_caller() -> None:
     with pytest.raises(ValueError, match="twice"):
         parse(TEXT).arrange(["a.patch", "A.patch"])
