@@ -476,12 +476,13 @@ def _is_no_newline(line: bytes) -> bool:
 
 def _with_its_announcement(lines: Sequence[bytes], index: int) -> int:
     """Step back over `diff -u a b`, `Index: x` and the line of `=` that may precede `---`."""
-    while index and _announces(lines[index - 1]):
+    while index and announces(lines[index - 1]):
         index -= 1
     return index
 
 
-def _announces(line: bytes) -> bool:
+def announces(line: bytes) -> bool:
+    """Whether a line may announce a file of a plain diff: `diff -u a b`, `Index: x`, `=====`."""
     bare = line.rstrip()
     return line.startswith((b"diff ", b"Index: ")) or (len(bare) > 10 and not bare.strip(b"="))
 

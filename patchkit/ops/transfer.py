@@ -53,8 +53,8 @@ from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.importing import ImportSource, with_free_names
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.stack.package_lists import recipe_lines, spec_lines
-from patchkit.stack.patch_files import canonical_diffs, plain_diffs
-from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series
+from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
+from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series, one_a_mail
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import open_history
 from patchkit.upstream.store import Store, home_of
@@ -568,8 +568,8 @@ class _Exported(Struct, frozen=True):
         elif self.file.author is None and author is not None:
             head += f"From: {format_author(author)}\n".encode("utf-8", "surrogateescape")
         # a mailbox is cut wherever such a line stands
-        text = _FROM_LINE.sub(rb">\g<0>", text)
-        return gap + head + text + self.diff + self.file.signature + b"\n"
+        text = _FROM_LINE.sub(rb">\g<0>", text + self.diff)
+        return gap + head + text + self.file.signature + b"\n"
 
     @property
     def sendable(self) -> bool:
@@ -602,23 +602,24 @@ def export_component(
     """
     _require_free(form, target)
     base = store.base(component, progress)
-    series = load_series(manifest, component, store, progress)
+    loaded = load_series(manifest, component, store, progress).patches
+    patches = [*one_a_mail(loaded, [each.name for each in loaded])]
     repository = store.repository(component)
     with overlay(repository) as trial, reading(trial) as reader:
-        stack = build_stack(reader, base, series.series_patches)
+        stack = build_stack(reader, base, [each.series_patch for each in patches])
         if not stack.clean:
             bad = next(each for each in stack.outcomes if not each.status.applies)
             hint = f"patchkit check {manifest.options(component.name)}"
             raise BadInputError(Problem(f"{bad.name} does not apply", component.name, hint))
         write_objects(trial, stack.objects)
-        changes = commit_changes(stack, series.patches)
+        changes = commit_changes(stack, patches)
         pairs = [(change.before, change.after) for change in changes.values()]
         # GNU patch, which the others run, takes a rename apart wrongly where no line changes
         diffs = canonical_diffs(trial, pairs) if form is Form.MBOX else plain_diffs(trial, pairs)
     commits = {each.name: each.commit or CommitId("") for each in stack.outcomes}
-    files = {each.name: each.file for each in series.patches}
+    files = {each.name: each.file for each in patches}
     exported = [
-        _Exported(name, commits[name], files[name], diff)
+        _Exported(name, commits[name], files[name], with_text(diff, files[name]))
         for name, diff in zip(changes, diffs, strict=True)
     ]
     if form is Form.MBOX:
@@ -632,7 +633,7 @@ def export_component(
         base.commit,
         stack.tree,
         tuple(changes),
-        tuple(each.name for each in series.patches if each.name not in changes),
+        tuple(each.name for each in patches if each.name not in changes),
         tuple(each.name for each in exported if form is Form.MBOX and not each.sendable),
     )
 

@@ -34,7 +34,7 @@ from patchkit.stack.patch_files import (
     canonical_diffs,
     export_patches,
 )
-from patchkit.stack.series import LoadedPatch
+from patchkit.stack.series import LoadedPatch, one_a_mail
 
 
 class EditMessage(Struct, frozen=True):
@@ -94,7 +94,7 @@ class SplitPatch(Struct, frozen=True):
     message: str  # the new patch's; "" makes one from its name
     files: tuple[str, ...] = ()  # paths whose changes go there
     hunks: tuple[tuple[str, int], ...] = ()  # (path, number of the hunk in its file, from 1)
-    staged: bool = False  # or: what the index takes out of the last tree
+    staged: bool = False  # or: what the index takes out of the last tree; else all mails but one
 
 
 SeriesEdit: TypeAlias = (
@@ -261,6 +261,8 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
 def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft:
     patch = _own(start, edit.patch, listed=True, plain=True)
     name = free_name(start, edit.name)
+    if not (edit.files or edit.hunks or edit.staged):
+        return _split_mails(start, folder, patch, replace(edit, name=name))
     changes = commit_changes(start.stack, start.patches)
     _require_change(patch, changes)
     change = changes[patch.name]
@@ -286,6 +288,25 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
         slots.append(StackSlot(name, rest, None))
     draft = finish_draft(start, folder, changes, slots)
     return replace(draft, detail=f"{name} has a part of {patch.name}")
+
+
+def _split_mails(
+    start: RefreshStart, folder: SeriesFolder, patch: LoadedPatch, edit: SplitPatch
+) -> Draft:
+    """Each mail of a file of several gets a file: the first one's stays, the second's is named."""
+    taken = [*start.taken, *(each.name for each in start.patches), edit.name]
+    first, *others = one_a_mail([patch], taken)
+    if edit.message or not others:
+        hint = "patchkit split PATCH --new NAME --file src/a.py --hunk src/b.py:2"
+        what = "split: --file PATH, --hunk PATH:N or --staged is missing: what goes there"
+        raise UsageError(what, hint=hint)
+    names = [edit.name, *(each.name for each in others[1:])]
+    moved = [_at(folder, each, name) for each, name in zip(others, names, strict=True)]
+    at = start.patches.index(patch)
+    patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
+    changes = commit_changes(_rebuilt(start, patches, "mend the mails by hand"), patches)
+    draft = finish_draft(start, folder, changes, _slots(patches, changes))
+    return replace(draft, detail=f"{', '.join(names)}: each a mail of {patch.name}")
 
 
 def _without_staged(start: RefreshStart, patch: LoadedPatch, change: CommitChange) -> TreeId:

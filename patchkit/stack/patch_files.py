@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import diff_trees
-from patchkit.model.diff_parse import parse_diff, split_lines
+from patchkit.model.diff_parse import announces, parse_diff, read_diff, split_lines
 from patchkit.model.header import format_header
 from patchkit.model.mail import reword
 from patchkit.model.patch import Header, Identity, PatchFile
@@ -145,12 +146,31 @@ def _body(wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]) -> 
         return old.file.diff + old.file.signature
     diff = diffs[wanted.layout, wanted.change.before, wanted.change.after]
     if wanted.canonical:
-        return diff + old.file.signature
+        return with_text(diff, old.file, old.file.strip) + old.file.signature
     if diff == diffs.get((wanted.layout, old.change.before, old.change.after)):
         return old.file.diff + old.file.signature
     if same_changes(old.file.changes, parse_diff(diff, strip=old.file.strip)):
         return old.file.diff + old.file.signature
-    return diff + old.file.signature
+    return with_text(diff, old.file, old.file.strip) + old.file.signature
+
+
+def with_text(diff: bytes, old: PatchFile, strip: int = 1) -> bytes:
+    """A diff with the text that stands between the files of the old one, above the same files.
+
+    What stands above a file that the diff does not change goes to its end. `strip` is the diff's.
+    """
+    lines, first = split_lines(old.diff), old.preamble.count(b"\n") + 1
+    texts: dict[str, bytes] = {}
+    for change, following in pairwise(old.changes):
+        piece = lines[change.line - first : following.line - first]
+        end = read_diff(piece, strip=old.strip).end
+        text = b"".join(line for line in piece[end:] if not announces(line))
+        if text.strip():
+            texts[following.path] = texts.get(following.path, b"") + text
+    new = split_lines(diff)
+    for change in reversed(parse_diff(diff, strip=strip) if texts else ()):
+        new.insert(change.line - 1, texts.pop(change.path, b""))
+    return b"".join((*new, *texts.values()))
 
 
 def _header(wanted: PatchToWrite) -> bytes:

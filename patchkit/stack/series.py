@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.disk.result_cache import (
@@ -33,8 +34,8 @@ from patchkit.manifest.values import (
     PinnedPatch,
 )
 from patchkit.model import diff_header, diff_parse, header, mail, mailinfo, names, patch, text
-from patchkit.model.mail import parse_patch
-from patchkit.model.names import RECIPE_ENDING, recipe_name
+from patchkit.model.mail import mails_of, parse_patch
+from patchkit.model.names import RECIPE_ENDING, new_name, recipe_name
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
@@ -116,6 +117,21 @@ class LoadedSeries(Struct, frozen=True):
     def series_patches(self) -> tuple[SeriesPatch, ...]:
         """What the stack is built from."""
         return tuple(patch.series_patch for patch in self.patches)
+
+
+def one_a_mail(patches: Iterable[LoadedPatch], taken: Iterable[str]) -> Iterator[LoadedPatch]:
+    """The patches with each mail by itself: the first keeps the name, others get one not `taken`.
+
+    All stay where they are read from.
+    """
+    used = {name.casefold() for name in taken}
+    for loaded in patches:
+        name = loaded.name
+        for piece in mails_of(loaded.file, loaded.where):
+            name = name or new_name(piece.subject, used)
+            used.add(name)
+            yield replace(loaded, name=name, data=piece.data, file=piece)
+            name = ""
 
 
 class ImportedPatch(Struct, frozen=True):

@@ -27,6 +27,8 @@ def mail(number: int, before: dict[str, Content], after: dict[str, Content]) -> 
         author=f"Author {number} <a{number}@example.com>",
         date=f"Wed, 15 Nov 2023 10:0{number}:00 +0000",
     )
+    head, *others = re.split(rb"^(?=diff )", patch, flags=re.MULTILINE)
+    patch = head + b"\nBetween the files.\n\n".join(others)
     line = b"From %040d Mon Sep 17 00:00:00 2001\n" % number
     return line + patch.replace(b"\n\ndiff ", b"\n---\n a note\n\ndiff ", 1) + b"-- \n2.39.5\n\n"
 
@@ -35,18 +37,19 @@ def several(random: Random) -> tuple[bytes, list[dict[str, Content]]]:
     """A file of several mails that change lines of files in turn, and the states they lead to."""
     states = [BASE]
     for number in range(1, random.randrange(3, 5)):
-        path = random.choice(("a.txt", "a.txt", "b.txt"))
-        rows = str(states[-1][path]).splitlines(keepends=True)
-        at = random.randrange(2, 38)
-        rows[at : at + random.randrange(2)] = [f"mail {number}\n"]
-        states.append(states[-1] | {path: "".join(rows)})
+        states.append(states[-1])
+        for path in random.choice((["a.txt"], ["a.txt"], ["b.txt"], ["a.txt", "b.txt"])):
+            rows = str(states[-1][path]).splitlines(keepends=True)
+            at = random.randrange(2, 38)
+            rows[at : at + random.randrange(2)] = [f"mail {number}\n"]
+            states[-1] = states[-1] | {path: "".join(rows)}
     pairs = enumerate(pairwise(states), 1)
     return b"".join(mail(number, *pair) for number, pair in pairs), states
 
 
 def words(data: bytes) -> set[bytes]:
-    """What mails say: authors, subjects, dates, reasons, trailers, notes."""
-    kept = rb"^(?:From|Subject|Date|Signed-off-by): .*|^Reason .*|^ a note"
+    """What mails say: authors, subjects, dates, reasons, trailers, notes, text between files."""
+    kept = rb"^(?:From|Subject|Date|Signed-off-by): .*|^Reason .*|^ a note|^Between.*"
     return set(re.findall(kept, data, re.MULTILINE))
 
 
@@ -72,6 +75,18 @@ def gives(project: Project) -> dict[str, str]:
     return made
 
 
+def sent(project: Project, mailbox: Path) -> dict[str, str]:
+    """What git am makes of a mailbox on the base, with every author."""
+    folder = project.checkout("demo")
+    git_in(folder, "checkout", "-q", "-f", "refs/patchkit/base")
+    git_in(folder, "am", "-q", "--keep-cr", str(mailbox))
+    made = texts(project)
+    names = git_in(folder, "log", "--format=%ae", "refs/patchkit/base..HEAD").split()
+    assert len(names) == len(set(names))
+    git_in(folder, "checkout", "-q", "-f", "patchkit")
+    return made
+
+
 def edited(project: Project, random: Random) -> None:
     """Change a line of a file, at times one of a mail's."""
     path = random.choice(("a.txt", "b.txt", "c.txt"))
@@ -85,7 +100,7 @@ def edited(project: Project, random: Random) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
-def test_no_mail_is_lost(project: Project, upstream: Upstream, seed: int) -> None:
+def test_no_mail_is_lost(project: Project, upstream: Upstream, tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     data, states = several(random)
     project.component("demo", upstream, upstream.commit(BASE, "The base"), {"all.patch": data})
@@ -111,6 +126,18 @@ def test_no_mail_is_lost(project: Project, upstream: Upstream, seed: int) -> Non
             ).ok()
         assert gives(project) == texts(project)
         assert words(data) <= words(stored(project))
+    for form in ("mbox", "quilt", "yocto", "rpm"):
+        target = tmp_path / form
+        project.run("export", f"--{form}", str(target)).ok()
+        files = [target] if form == "mbox" else target.rglob("*.patch")
+        assert words(data) <= words(b"".join(path.read_bytes() for path in files))
+    assert sent(project, tmp_path / "mbox") == gives(project)
+    now = texts(project)
+    project.run("split", "all", "--new", "second").ok()
+    count = len(project.files()["patches/demo/series"].splitlines())
+    assert count == len(states) - 1 or (count > 1 and "edit" in steps)  # which may empty a mail
+    assert words(data) <= words(stored(project))
+    assert gives(project) == texts(project) == now
 
 
 @pytest.fixture

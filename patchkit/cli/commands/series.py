@@ -222,17 +222,15 @@ def split(
 ) -> ExitCode:
     """Move a part of a patch into a new one, directly after it.
 
+    If no part is named, each mail of a file of several becomes a file: the first keeps the old
+    name, NAME is the second's, and the others are called after their subjects.
+
     No file in the checkout changes. With --staged the part is chosen in the checkout, line by line
     if need be: `git reset -p HEAD~1` takes hunks of the last patch out of the index (`git reset -p
     COMMIT~1 -- FILE` those of an earlier one), and what was taken out goes into the new patch.
     """
     from patchkit.refresh.series_edits import SplitPatch
 
-    if not file and not hunk and not staged:
-        raise UsageError(
-            "split: --file PATH, --hunk PATH:N or --staged is missing: what goes there",
-            hint="`patchkit split PATCH --new NAME --file src/a.py --hunk src/b.py:2`",
-        )
     if staged and (file or hunk):
         raise UsageError("split: --staged goes without --file and --hunk")
     hunks = tuple(_hunk(each) for each in hunk or ())

@@ -289,10 +289,10 @@ def export(
     """Write a stack for quilt, git am, Yocto or RPM.
 
     All patches are written, those of other repositories too, as exact diffs against each other from
-    the pinned base on, with paths from the root of the upstream. The text above each diff is the
-    patch file's, to the byte. In a mailbox, a patch that is no mail gets From: and Subject: lines
-    above it, and a line that would begin another mail a ">". Apply a mailbox with
-    `git am --keep-cr`, so that line ends stay as they are.
+    the pinned base on, with paths from the root of the upstream; of a file of several mails each by
+    itself. The text above each diff is the patch file's, to the byte. In a mailbox, a patch that is
+    no mail gets From: and Subject: lines above it, and a line that would begin another mail a ">".
+    Apply a mailbox with `git am --keep-cr`, so that line ends stay as they are.
     """
     from patchkit.errors import UsageError
     from patchkit.model.mailinfo import read_author
