@@ -67,7 +67,6 @@ _CLEAN = Confidence(0.99, 0.99)
 _BY_RULE = {
     Rule.CLEAN: _CLEAN,
     Rule.CONTAINED: Confidence(0.5, 0.48),  # some of it: what is left was mostly rewritten, too
-    Rule.CONTAINS: Confidence(0.8, 0.76),
     Rule.MOVED: Confidence(0.56, 0.42),
     Rule.BESIDE: Confidence(0.56, 0.42),
     Rule.BOTH_INSERT: Confidence(0.7, 0.44),
@@ -76,7 +75,7 @@ _BY_RULE = {
 _BESIDE_REWRITTEN = Confidence(0.6, 0.44)
 _SHORT_INSERTION = Confidence(0.77, 0.56)  # of a few lines only, mostly entries of a list
 _SHORT = 3
-# Nothing of the change is left to put in: upstream has it, or has it in the place of the patch's.
+# Nothing of the change is left to put in: upstream has it.
 _ABSORBED = Confidence(0.86, 0.84)
 
 # Both sides moved the newline at the end of the file: the lines are plain, it is not.
@@ -147,8 +146,6 @@ def score_of(merge: FileMerge) -> Confidence:
     factors = _CLEAN_DOUBTED if merge.clean else _DOUBTED
     if any(Doubt.REWRITTEN in each.doubts for _, each in ours):
         factors = factors | {Doubt.NAME_GONE: _NAME_REWRITTEN}
-    if ours and all(each.rule is Rule.CONTAINS for _, each in ours):
-        factors = factors | {Doubt.UPSTREAM_HAS_MOST: SURE}  # that is what the rule is for
     for doubt in merge.doubts:
         result = result.times(factors.get(doubt, SURE))
     return result

@@ -420,7 +420,7 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
     for region, resolution in merge.steps:
         if resolution is None:
             said = f"both sides change the same lines{_by(_who(region, it))}"
-        elif resolution.rule in (Rule.CONTAINED, Rule.CONTAINS):
+        elif resolution.rule is Rule.CONTAINED:
             said = f"{resolution.detail}{_by(_who(region, it))}"
         elif resolution.rule is not Rule.CLEAN:
             rewritten = Doubt.REWRITTEN in resolution.doubts

@@ -52,12 +52,11 @@ def test_the_commit_that_made_a_part_of_the_change_is_named(upstream: Upstream) 
     whole = TEXT.replace("return 5\n", f"{more}    report_everything(value)\n")
     report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": whole}))
     file = only_file(report)
-    assert (file.status, file.review) == (Status.MERGED, True)
+    assert file.status is Status.CONFLICTED
     assert file.reasons == (
-        f"line 18: upstream made a part of the change ({new[:10]} Audit)",
         f"1 of 2 added lines are upstream ({new[:10]} Audit)",
+        f"line 18: both sides change the same lines ({new[:10]} Audit)",
     )
-    assert report.carried["0.patch"]["f.py"] == whole.encode()
 
 
 def test_what_holds_at_several_places_is_said_once(upstream: Upstream) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 
@@ -32,7 +32,6 @@ from patchkit.model.merging.checks import (
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.regions import (
     Doubt,
-    Lines,
     MergeEdit,
     Order,
     Region,
@@ -86,12 +85,11 @@ def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
 _TELLING = re.compile(rb"\w.*\w.*\w")
 _UPSTREAM_FIRST = Order()
 _ADJACENT = "upstream changed adjacent lines"
-_HAS_UPSTREAMS = "upstream made a part of the change"
 _BOTH_ADD = "both sides add lines at one place; only their order is open"
 _LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
 
 #: Rules that do not put each changed line of both sides into the result once.
-_BY_SETS = (Rule.CONTAINED, Rule.CONTAINS, Rule.WORDS)
+_BY_SETS = (Rule.CONTAINED, Rule.WORDS)
 #: A removed and a new line that are alike by this are one line, edited.
 _SAME_LINE = 0.6
 _LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
@@ -112,9 +110,8 @@ def resolve(
     if settled is not None:
         return RegionResolution(Rule.CLEAN, _edit(region, settled))
     share = _upstream_share(region, three)
-    one_sided = _one_sided(region, three, share)
-    if one_sided is not None:
-        return one_sided
+    if _is_contained(region, three) or (share == 1.0 and _added(region) >= _ENOUGH_ANYWHERE):
+        return RegionResolution(Rule.CONTAINED, (), "upstream has these lines already")
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
     return (
@@ -153,46 +150,17 @@ def _upstream_share(region: Region, three: ThreeWay) -> float:
     return sum((added & new).values()) / sum(added.values())
 
 
-def _one_sided(region: Region, three: ThreeWay, share: float) -> RegionResolution | None:
-    """One side's lines, if they have all that the other side does here."""
-    if _is_contained(region, three) or (share == 1.0 and _added(region) >= _ENOUGH_ANYWHERE):
-        return RegionResolution(Rule.CONTAINED, (), "upstream has these lines already")
-    if _contains_upstream(region, three):
-        return RegionResolution(Rule.CONTAINS, _edit(region, region.patch), _HAS_UPSTREAMS)
-    return None
-
-
 def _is_contained(region: Region, three: ThreeWay) -> bool:
     """Whether upstream, at this very place, adds all that the patch adds and removes the same.
 
     Lines that upstream put elsewhere were not removed, and the patch's removal is due there.
     """
-    return _has_all(region.base, region.upstream, region.patch, _come(three, 0))
-
-
-def _contains_upstream(region: Region, three: ThreeWay) -> bool:
-    """The same the other way round: upstream made a part of the patch's change here, no more.
-
-    Lines that it only removes it may have no use for in another form, either, or has elsewhere.
-    """
-    if not _has_all(region.base, region.patch, region.upstream, _come(three, 0) | _come(three, 1)):
-        return False
-    before = _telling(region.base)
-    return bool(_telling(region.upstream) - before) or not _telling(region.patch) - before
-
-
-def _has_all(base: Lines, more: Lines, less: Lines, come: Collection[bytes]) -> bool:
-    """Whether `more` adds and removes all that `less` does; what `come` has only moved."""
-    before, ours, theirs = Counter(base), Counter(less), Counter(more)
+    before, ours, theirs = map(Counter, (region.base, region.patch, region.upstream))
     removed = before - ours
     if (ours - before) - (theirs - before) or removed - (before - theirs):
         return False
+    come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
     return not any(line in come for line in removed if _TELLING.search(line))
-
-
-def _come(three: ThreeWay, side: int) -> set[bytes]:
-    edits = three.patch_edits if side else three.upstream_edits
-    return {line for edit in edits for line in _new_lines(edit, side, three)}
 
 
 def _added(region: Region) -> int:

@@ -143,7 +143,6 @@ class Rule(str, Enum):
     BESIDE = "beside"  # upstream changed the lines next to it, none of its own
     BOTH_INSERT = "both-insert"  # both sides insert at one point
     CONTAINED = "contained"  # upstream has these lines already
-    CONTAINS = "contains"  # upstream made a part of the change here, and nothing else
     MOVED = "moved"  # upstream moved the surroundings elsewhere in the file
     WORDS = "words"  # both sides change different words of the same lines
 
@@ -458,27 +457,12 @@ def _sorted_together(
     enough = _IMPORTS_SHOW_ORDER if _opening(patch[0]) in _IMPORTS else _SHOWS_ORDER
     if min(len(ours), len(theirs)) + len(before) + len(after) < enough:
         return None
-    lists = [(key, before, after) for key in _KEYS]
-    lists += [(key, *near) for key in _KEYS if (near := _near(before, after, key)) is not None]
-    for key, above, below in lists:
-        sides = ([*above, *each, *below] for each in (theirs, ours))
-        if not any(_falls(side, key) for side in sides):
+    for key in _KEYS:
+        sides = ([*before, *entries, *after] for entries in (theirs, ours))
+        if all(_is_sorted(side, key) for side in sides):
             both = sorted([*theirs, *ours], key=lambda entry: key(entry[0]))
             return [line for entry in both for line in entry]
     return None
-
-
-def _near(
-    before: list[list[bytes]], after: list[list[bytes]], key: Callable[[bytes], _Key]
-) -> tuple[list[list[bytes]], list[list[bytes]]] | None:
-    """The entries around the place that are in order, where those further on are not.
-
-    One on each side and three in all: what is put between them so is not there by chance.
-    """
-    above = before[max(_falls(before, key), default=0) :]
-    below = after[: min(_falls(after, key), default=len(after))]
-    shown = above and below and len(above) + len(below) >= _SHOWS_ORDER
-    return (above, below) if shown else None
 
 
 def _length(entries: Sequence[Lines]) -> int:
@@ -527,10 +511,8 @@ def _opening(line: bytes) -> bytes:
     return word if word in _IMPORTS else (bare[:1] if not bare[:1].isalnum() else b"a")
 
 
-def _falls(entries: Sequence[Lines], key: Callable[[bytes], _Key]) -> list[int]:
-    """The entries that stand behind a greater one."""
-    keys = [key(entry[0]) for entry in entries]
-    return [number for number, (one, other) in enumerate(pairwise(keys), 1) if one > other]
+def _is_sorted(entries: Sequence[Lines], key: Callable[[bytes], _Key]) -> bool:
+    return all(key(one[0]) <= key(other[0]) for one, other in pairwise(entries))
 
 
 def _letters(line: bytes) -> _Key:

@@ -31,10 +31,7 @@ def joined(upstream: str, patch: str, above: str = "", below: str = "") -> str:
         ("import d\n", "import c\n", "import a\n", "", True),  # but for imports
         ("from d import x\n", "from c import x\n", "", "from e import x\n", True),
         ("d\n", "c\n", "b\na\n", "e\n", False),  # not sorted above
-        ("d\n", "c\n", "a\nb\n", "e\nc\n", True),  # not further on, but around the place
-        ("d\n", "c\n", "z\nb\n", "e\nf\na\n", True),
-        ("d\n", "c\n", "z\nb\n", "e\na\n", False),  # two lines show no order
-        ("d\n", "c\n", "z\na\nb\n", "", False),  # nor do those on one side only
+        ("d\n", "c\n", "a\nb\n", "e\nc\n", False),  # nor further on
         ("z\n", "c\n", "a\nb\n", "e\n", False),  # not with upstream's
         ("d\n", "z\n", "a\nb\n", "e\n", False),  # not with the patch's
         ("'d'\n", "'c'\n", "a\nb\n", "e\n", False),  # another kind of line: one entry
