@@ -27,6 +27,8 @@ from patchkit.model.progress import Stop
 _LINES = 5
 _TAIL = 1 << 16  # bytes in which these are looked for
 _BLOCK = 512  # bytes: the unit of `ulimit -f`
+#: Codes from here on are a shell's own: the command was killed, or is not there.
+_NO_VERDICT = 126
 
 
 class CommandEnd(Struct, frozen=True):
@@ -40,6 +42,11 @@ class CommandEnd(Struct, frozen=True):
     problem: str = ""
     output: str = ""
     seconds: float = 0.0  # how long it ran
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether it ran to its end, and the code is its own."""
+        return self.code is not None and 0 <= self.code < _NO_VERDICT
 
 
 def run_command(
@@ -90,7 +97,8 @@ def run_command(
             return CommandEnd(0, seconds=seconds)
         output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
         lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
-        return CommandEnd(code, f"exits with {code}", " / ".join(lines), seconds)
+        how = f"exits with {code}" if code > 0 else f"is killed by signal {-code}"
+        return CommandEnd(code, how, " / ".join(lines), seconds)
 
 
 class _Group:

@@ -42,8 +42,6 @@ from patchkit.workspace.enter import Action, Stacked, enter_stack
 
 #: As git bisect has it: the state cannot be judged.
 _SKIP = 125
-#: Codes from here on are a shell's own: the command was killed, or is not there.
-_NO_VERDICT = 126
 
 #: Two states may have a file of one size within one second: Python would take the bytecode of the
 #: one for the other's.
@@ -414,7 +412,7 @@ class _Trials(Struct):
         ended = run_command(
             self.command, self.checkout.path, variables=FRESH, shown_on=self.shown_on
         )
-        if ended.code is None or ended.code < 0 or ended.code >= _NO_VERDICT:
+        if not ended.is_verdict:
             hint = (
                 "it must end with 0 for good, 125 for a state to skip, another code to 124 for bad"
             )

@@ -33,6 +33,7 @@ from patchkit.manifest.values import Component, Manifest, UpstreamTests
 from patchkit.model.decoding import from_json
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
+from patchkit.model.text import counted
 from patchkit.ops.bisect import FRESH, own_checkout, stand
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.ops.refresh_report import TestedComponent, TestReport, TestsResult
@@ -47,6 +48,7 @@ VARIABLE = "PATCHKIT_JUNIT"
 #: From best to worst.
 _OUTCOMES = ("passed", "skipped", "failed")
 _HINT = "create it with: patchkit test --learn"
+_UNEXPLAINED = "the exit code counts: 0, or 1 to 125 where the file has a test that failed"
 
 
 class Learnt(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +87,8 @@ def run_upstream_tests(
 
     With `learn` without them, too, and both are written to the record. Else a test that broke is
     run without the patches, to see whose fault it is. A component whose command writes no JUnit
-    file, or whose stack cannot be built, is FAILED; the others go on. On disk: checkouts in the
+    file, or ends badly without a failed test in it, or whose stack cannot be built, is FAILED; the
+    others go on. On disk: checkouts in the
     workspace's own folder; with `junit` what the commands wrote, as one file.
     """
     path = manifest.path.with_name(f"{manifest.name}.tests.json")
@@ -195,6 +198,10 @@ class _Run(Struct, frozen=True):
                 hint = f'let it write to ${VARIABLE}: pytest --junitxml="${VARIABLE}"'
                 where = str(tests.where)
                 raise SurroundingsError(Problem(f"the command {why}", where, hint)) from error
+        failed = counted(_counts(outcomes).get("failed", 0), "test")
+        if not ended.is_verdict or (ended.code and "failed" not in outcomes.values()):
+            what = f"the command {ended.problem}, and its JUnit file has {failed} that failed"
+            raise SurroundingsError(Problem(what, str(tests.where), _UNEXPLAINED))
         if patched:
             self.written[name] = data
         return outcomes

@@ -93,6 +93,36 @@ def test_a_command_without_junit(project: Project, upstream: Upstream, run: str,
 
 
 @pytest.mark.parametrize(
+    ("ending", "cases", "said"),
+    [
+        ("exit 3", "one=ok", "the command exits with 3, and its JUnit file has 0 tests that failed"),
+        ("exit 5", "", "the command exits with 5, and its JUnit file has 0 tests that failed"),
+        ("kill -9 $$", "one=ok", "is killed by signal 9, and its JUnit file has 0 tests"),
+        ("kill -9 $$", "one=bad", "is killed by signal 9, and its JUnit file has 1 test that"),
+        ("sh -c 'kill -9 $$'; true", "one=bad", "the command exits with 137, and"),
+    ],
+)
+def test_a_good_junit_file_and_a_bad_end(
+    project: Project, upstream: Upstream, ending: str, cases: str, said: str
+) -> None:
+    """Neither verdict nor record; the file is not handed on as a good one."""
+    pin = upstream.commit({"cases": cases, "run.py": _RUNNER})
+    tests = {"run": f"python3 run.py; {ending}"}
+    project.component("demo", upstream, pin, {}, upstream_tests=tests)
+    ran = project.run("test", "--learn", "--junit", "out.xml")
+    assert (ran.code, said in ran.err, "✗ failed" in ran.out) == (5, True, True), ran.err
+    assert not (project.root / "manifests/demo.tests.json").exists()
+    assert not (project.root / "out.xml").exists()
+
+
+def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"cases": "one=bad", "run.py": _RUNNER})
+    tests = {"run": "python3 run.py; exit 1"}
+    project.component("demo", upstream, pin, {}, upstream_tests=tests)
+    assert (project.run("test").code, project.run("test", "--learn").code) == (1, 0)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "{",
