@@ -100,6 +100,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "missing name": ("✗", Paint.BAD),
     "wrong arguments": ("✗", Paint.BAD),
     "crossed arguments": ("✗", Paint.BAD),
+    "names nothing": ("✗", Paint.BAD),
     "bound": ("✓", Paint.GOOD),
     "explained": ("·", Paint.FAINT),
     "open": ("?", Paint.NOTICE),

@@ -35,7 +35,7 @@ from patchkit.model.text import counted
 from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule, Scope, check_glob
-from patchkit.recipes.run import needed_in, sites_in
+from patchkit.recipes.run import needed_in, sites_in, without_files
 from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.series import LoadedPatch
 
@@ -51,6 +51,7 @@ class Scan(Struct, frozen=True):
     rules: tuple[str, ...]
     files: int
     lacking: int = 0
+    findings: tuple[Finding, ...] = ()  # rules that find nothing, whatever there is
 
 
 def lint_rules(
@@ -97,26 +98,29 @@ class Scanner:
 
 def scan_tree(source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; binary files are passed over."""
-    return scan_files(_files(source, tree, rules), rules)
-
-
-def scan_files(files: Iterable[tuple[str, bytes | None]], rules: Sequence[Rule]) -> Scan:
-    """Every site of the rules in files, given as path and contents, None for what nobody has."""
     scanner = Scanner(rules)
+    paths: list[str] = []
     sites: list[Site] = []
     read = lacking = 0
-    for path, data in files:
+    for path, data in _files(source, tree, rules):
+        paths.append(path)
         if data is None:
             lacking += 1
             continue
         read += 1
         sites += scanner.sites(path, data)
     sites.sort(key=lambda site: (site.path, site.start, site.rule))
-    return Scan(tuple(sites), tuple(rule.id for rule in rules), read, lacking)
+    findings = (
+        replace(each, code="residual-files")
+        for each in without_files(r for r in rules if not any(map(r.scope.covers, paths)))
+    )
+    names = tuple(rule.id for rule in rules)
+    return Scan(tuple(sites), names, read, lacking, tuple(findings))
 
 
 def _everywhere(rule: Rule) -> Rule:
-    """The rule, looking in all files of its kind."""
+    """The rule, looking in all files of its kind; where its own are gone, the recipe's run says."""
+    rule = replace(rule, optional=rule.optional or "looked for everywhere")
     if isinstance(rule, CodeRule):
         kinds = tuple(f"**/*{ending}" for ending in LANGUAGES[rule.language])
         return replace(rule, scope=Scope(kinds), fix=None, whole_lines=False)
@@ -159,7 +163,7 @@ def _present(source: Overlay, oids: Sequence[str]) -> Iterable[tuple[str, bytes 
 
 
 #: Raise it when the same rules could find something else in the same tree.
-_FORM = 1
+_FORM = 2
 
 
 def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:

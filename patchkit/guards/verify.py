@@ -157,9 +157,10 @@ def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
     files = read_matching(source, tree, Scope(step.files))
     where, title = str(step.where), title_of(step)
     if not files:
-        what = f"{title}: no file is there that {' '.join(step.files)} names"
-        hint = "has upstream moved them? Correct `files`"
-        yield Finding(Severity.ERROR, "verify-files", what, where, hint)
+        if not step.optional:
+            what = f"{title}: no file is there that {' '.join(step.files)} names"
+            hint = "has upstream moved them? Correct `files`, or give the reason by `optional:`"
+            yield Finding(Severity.ERROR, "verify-files", what, where, hint)
         return
     places = list(_places(files, step.text.encode()))
     if step.wanted and not places:

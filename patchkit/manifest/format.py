@@ -147,6 +147,7 @@ def _text_step(key: str, what: str) -> Record:
             ),
             _NAME,
             _AFTER,
+            Field("optional", PROSE, "Why none of its files need be there."),
         ),
         what,
     )

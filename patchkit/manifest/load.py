@@ -241,7 +241,8 @@ def _verify(table: Table) -> VerifyStep:
         return RuleStep(_folder(table, "rules"), where, name, after)
     wanted = table.get("present") is not None
     text = _text(table, "present" if wanted else "absent").removesuffix("\n")
-    return TextStep(text, wanted, tuple(_texts(table, "files")), where, name, after)
+    files = tuple(_texts(table, "files"))
+    return TextStep(text, wanted, files, where, name, after, _text(table, "optional").strip())
 
 
 def _residual(node: Node | None) -> Residual:

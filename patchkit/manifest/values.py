@@ -212,6 +212,7 @@ class TextStep(Struct, frozen=True):
     where: Location  # the entry in the manifest
     name: str = ""  # for messages; "": made of the text
     after: str = ""  # the patch after which it is looked at, "" for the last
+    optional: str = ""  # why none of the files need be there; "": one must
 
 
 class RuleStep(Struct, frozen=True):

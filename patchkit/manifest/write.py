@@ -133,6 +133,7 @@ def _verify(step: VerifyStep) -> dict[str, Data]:
     match step:
         case TextStep():
             data = {"present" if step.wanted else "absent": step.text, "files": list(step.files)}
+            data |= _given(optional=step.optional)
         case RuleStep():
             data = {"rules": step.rules}
         case RunStep():

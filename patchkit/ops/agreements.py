@@ -46,8 +46,7 @@ class Agreements:
         from patchkit.guards.contracts.agreement import explain  # noqa: PLC0415
 
         found = self._known[manifest.path]
-        name = component.name
-        return explain(component.contracts, found.found[name], found.modules[name], manifest.path)
+        return explain(component.contracts, found, component.name, manifest.path)
 
     def _look(self, manifest: Manifest) -> Agreement:
         from patchkit.guards.contracts.agreement import agreement_of  # noqa: PLC0415

@@ -142,6 +142,7 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     name = baseline_path(component)
     review = review_sites(scan.sites, load_baseline(manifest.root, name), today)
     command = f"patchkit scan {manifest.options(component.name)}"
+    yield from scan.findings
     yield from residual_findings(review, name, command)
 
 

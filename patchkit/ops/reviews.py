@@ -61,6 +61,7 @@ from patchkit.manifest.values import (
     Manifest,
     Overrides,
 )
+from patchkit.model.lint import Finding
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
@@ -101,7 +102,7 @@ class ComponentOverrides(Struct, frozen=True):
     `commit` is the target's that was looked at, `since` the one it is compared with, "" for what
     was reviewed. `counts` are of all targets, `targets` those that were asked for. `uncertain` are
     calls whose argument is not plain to see, `elsewhere` how many names are in other packages.
-    `accepted`: how many were recorded as reviewed.
+    `accepted`: how many were recorded as reviewed. `findings` say what rules do not find.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"recorded"})
@@ -116,12 +117,13 @@ class ComponentOverrides(Struct, frozen=True):
     elsewhere: int = 0
     diffs: tuple[TargetDiff, ...] = ()  # of the targets that changed, if asked for
     accepted: int = 0
+    findings: tuple[Finding, ...] = ()
     recorded: Reviewed = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has to look at one of all its targets."""
-        return any(verdict.is_open for verdict in self.counts)
+        """Whether a person has to look at one of all its targets, or at its rules."""
+        return bool(self.findings) or any(verdict.is_open for verdict in self.counts)
 
 
 class OverridesReport(Struct, frozen=True):
@@ -200,6 +202,7 @@ class _Reviewing(Struct, frozen=True):
             uncertain=found.uncertain,
             elsewhere=found.elsewhere,
             diffs=diffs,
+            findings=found.findings,
         )
         if not options.accept:
             return result
@@ -404,11 +407,12 @@ class ComponentResidual(Struct, frozen=True):
     accepted: int = 0
     recorded: int = 0
     pruned: int = 0
+    findings: tuple[Finding, ...] = ()  # rules none of whose files is there
 
     @property
     def exit_code(self) -> ExitCode:
-        """A finding where somebody has to look."""
-        return ExitCode.FINDING if self.new or self.expired else ExitCode.OK
+        """A finding where a person has to look."""
+        return ExitCode.FINDING if self.new or self.expired or self.findings else ExitCode.OK
 
 
 class ResidualReport(OfComponents, Struct, frozen=True):
@@ -500,6 +504,7 @@ class _Scanning(Struct, frozen=True):
             accepted=after.count(ReviewState.REVIEWED) - before.count(ReviewState.REVIEWED),
             recorded=max(after.count(ReviewState.KNOWN) - before.count(ReviewState.KNOWN), 0),
             pruned=len(before.unmatched) if options.prune else 0,
+            findings=scan.findings,
         )
 
 

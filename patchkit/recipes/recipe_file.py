@@ -216,6 +216,7 @@ def _shared() -> tuple[Field, ...]:
             default=">= 1",
             synonyms=("count",),
         ),
+        Field("optional", _PROSE, "Why none of its files need be there."),
         Field("allow", ListOf(_ALLOW, "allowance"), "Sites to leave alone; they do not count."),
         Field(
             "examples",
@@ -474,6 +475,7 @@ def _code_rule(table: Table) -> CodeRule:
         allow=tuple(_allowance(each) for each in _tables(table, "allow")),
         examples=tuple(_example(each) for each in _tables(table, "examples")),
         where=_where(table),
+        optional=table.text("optional").strip(),
     )
     require_bounded(rule)
     return rule
@@ -491,6 +493,7 @@ def _text_rule(table: Table) -> TextRule:
         allow=tuple(_allowance(each) for each in _tables(table, "allow")),
         examples=tuple(_example(each) for each in _tables(table, "examples")),
         where=_where(table),
+        optional=table.text("optional").strip(),
     )
     if is_regex:
         matches(rule, "", "")  # is there every group that `replace` names?

@@ -142,6 +142,7 @@ class CodeRule(Struct, frozen=True):
     allow: tuple[Allowance, ...]  # sites that may stay as they are
     examples: tuple[Example, ...]
     where: Location  # the entry in the recipe's file
+    optional: str = ""  # why none of its files need be there; "": one must
 
     @property
     def edits(self) -> bool:
@@ -164,6 +165,7 @@ class TextRule(Struct, frozen=True):
     allow: tuple[Allowance, ...]  # sites that may stay as they are
     examples: tuple[Example, ...]
     where: Location  # the entry in the recipe's file
+    optional: str = ""  # why none of its files need be there; "": one must
 
     @property
     def edits(self) -> bool:

@@ -298,7 +298,7 @@ def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
             changed[path] = splice(data, made.sites)
     order = {rule.id: number for number, (rule, _) in enumerate(rules)}
     sites.sort(key=lambda site: order[site.rule])
-    findings += [each for rule, _ in rules for each in _expectations(recipe, rule, sites)]
+    findings += [each for rule, _ in rules for each in expectations(rule, sites, covered)]
     return RecipeRun(changed, tuple(sites), tuple(findings), len(covered))
 
 
@@ -482,7 +482,11 @@ def _has_more_errors(language: str, path: str, old: bytes, new: bytes) -> bool:
     return next(counts) > next(counts)
 
 
-def _expectations(recipe: Recipe, rule: Rule, sites: Sequence[Site]) -> Iterator[Finding]:
+def expectations(rule: Rule, sites: Sequence[Site], paths: Iterable[str]) -> Iterator[Finding]:
+    """What a rule says there is, and is not: of the sites that were found, in files at `paths`."""
+    if not any(map(rule.scope.covers, paths)):
+        yield from without_files([rule])
+        return
     where = str(rule.where)
     own = [site for site in sites if site.rule == rule.id]
     count = sum(site.allowed is None for site in own)
@@ -498,6 +502,15 @@ def _expectations(recipe: Recipe, rule: Rule, sites: Sequence[Site]) -> Iterator
                 str(allowance.where),
                 "delete the allowance",
             )
+
+
+def without_files(rules: Iterable[Rule]) -> Iterator[Finding]:
+    """What is said of rules none of whose `files` is there: they hold whatever becomes of it."""
+    for rule in rules:
+        if not rule.optional:
+            what = f"{rule.id}: no file is there that {' '.join(rule.scope.files)} names"
+            hint = "has upstream moved them? Correct `files`, or give the reason by `optional:`"
+            yield Finding(Severity.ERROR, "recipe-files", what, str(rule.where), hint)
 
 
 def _count_is_off(rule: Rule, count: int, where: str) -> Finding:

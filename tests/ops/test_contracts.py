@@ -94,6 +94,25 @@ def test_an_entry_for_nothing_is_told(pair: Project, upstream: Upstream) -> None
     assert "self.tail -> kernels.norm.rms_norm" in ran.out
 
 
+def test_packages_and_entries_that_no_module_is_in_are_errors(
+    pair: Project, upstream: Upstream
+) -> None:
+    """Upstream renames a package, and nothing would be looked at any more."""
+    gone = {"packages": ["engine", "motor"], "entries": ["engine.model", "engine.start*"]}
+    declare(pair, upstream, patched=True, absent=[ABSENT], outside=["torch"], **gone)
+    assert codes(pair) == [("contract-idle", "error"), ("contract-idle", "error")]
+    ran = pair.run("contracts")
+    assert (ran.code, "✗ names nothing  motor" in ran.out, "engine.start*" in ran.out) == (
+        1,
+        True,
+        True,
+    )
+    told = [{"name": name, "reason": "from 2.0 on"} for name in ("motor", "engine.start*")]
+    declare(pair, upstream, patched=True, absent=[ABSENT, *told], outside=["torch"], **gone)
+    assert codes(pair) == []
+    pair.run("contracts").ok()
+
+
 def test_a_declared_call_is_held_to_its_target(pair: Project, upstream: Upstream) -> None:
     declare(pair, upstream, patched=True, absent=[ABSENT], calls=[CALL])
     (place,) = pair.run("contracts", "--json").json["components"][1]["broken"]

@@ -106,6 +106,39 @@ def test_what_nobody_has_looked_at_is_new(pair: Project, golden: Golden) -> None
     assert pair.run("check", "--strict").code == 1
 
 
+@pytest.mark.parametrize(
+    ("speed", "rule", "code"),
+    [
+        ({"fast/features.py": SPEED["speed/features.py"]}, {}, "override-files"),
+        ({"speed/features.py": "def register(): pass\n"}, {}, "override-dead-rule"),
+        (SPEED, {"expect": 2}, "override-count"),
+        (SPEED, {"expect": 0, "files": ["gone/**"]}, "override-files"),
+        ({"fast/features.py": "x\n"}, {"optional": "only in 2.x"}, ""),
+    ],
+)
+def test_a_rule_that_finds_nothing_is_no_green_light(
+    pair: Project, upstream: Upstream, speed: Files, rule: Files, code: str
+) -> None:
+    found = [code] if code else []
+    rules = {**RULES, "rules": [{**RULES["rules"][0], **rule}]}  # type: ignore[index]
+    pair.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
+    pair.component("speed", upstream, upstream.commit(speed, parents=()), overrides=[overriding()])
+    errors = [error for error, severity in codes(pair) if severity == "error"]
+    assert [error for error in errors if error != "override-not-there"] == found
+    ran = pair.run("overrides")
+    assert ran.code == len(found)
+    assert "since reviewed" not in ran.out  # nobody has reviewed anything
+    told = pair.run("overrides", "--json").json["overrides"][0]["findings"]
+    assert [finding["code"] for finding in told] == found
+
+
+def test_packages_that_no_name_is_in_are_an_error(pair: Project, upstream: Upstream) -> None:
+    declared = {**overriding(), "packages": ["heart"]}
+    pair.component("speed", upstream, upstream.commit(SPEED), overrides=[declared])
+    assert codes(pair) == [("override-packages", "error")]
+    assert pair.run("overrides").code == 1
+
+
 def test_accepting_records_and_is_done(pair: Project) -> None:
     accepted = pair.run("overrides", "--accept")
     assert "recorded 4 as reviewed" in accepted.ok().err

@@ -236,6 +236,21 @@ def test_what_nobody_looked_at_is_known_and_not_reviewed(scanned: Scanned) -> No
     assert project.run("scan").code == 1
 
 
+def test_a_rule_file_whose_files_are_gone_is_an_error(scanned: Scanned) -> None:
+    """But for a recipe's rules, which are looked for everywhere: of these its own run says so."""
+    rules = yaml.safe_load(yaml.safe_dump(RULES))
+    rules["rules"][0]["files"] = ["gone/**"]
+    scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
+    assert "residual-files" in scanned.codes()
+    scanned.project.run("scan", "--record")
+    ran = scanned.project.run("scan")
+    assert (ran.code, "device: no file is there that gone/** names" in ran.out) == (1, True)
+    rules["rules"][0]["optional"] = "only where there is a GPU"
+    scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
+    scanned.project.run("scan").ok()
+    assert scanned.codes() == []
+
+
 def test_recording_takes_no_reason(scanned: Scanned) -> None:
     ran = scanned.project.run("scan", "--record", "--reason", "x")
     assert (ran.code, "--record takes no reason" in ran.err) == (2, True)

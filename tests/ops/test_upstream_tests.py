@@ -95,7 +95,11 @@ def test_a_command_without_junit(project: Project, upstream: Upstream, run: str,
 @pytest.mark.parametrize(
     ("ending", "cases", "said"),
     [
-        ("exit 3", "one=ok", "the command exits with 3, and its JUnit file has 0 tests that failed"),
+        (
+            "exit 3",
+            "one=ok",
+            "the command exits with 3, and its JUnit file has 0 tests that failed",
+        ),
         ("exit 5", "", "the command exits with 5, and its JUnit file has 0 tests that failed"),
         ("kill -9 $$", "one=ok", "is killed by signal 9, and its JUnit file has 0 tests"),
         ("kill -9 $$", "one=bad", "is killed by signal 9, and its JUnit file has 1 test that"),

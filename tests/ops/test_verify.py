@@ -123,6 +123,11 @@ def test_only_the_result_counts(verified: Verified) -> None:
             {"absent": "@fuser", "files": ["core/**"]},
             [("verify-files", "absent: @fuser: no file is there that core/** names")],
         ),
+        ({"absent": "@fuser", "files": ["core/**"], "optional": "only in 2.x"}, []),
+        (
+            {"absent": "def", "files": ["pkg/**"], "optional": "x", "name": "no def"},
+            [("verify-absent", "no def: is at pkg/core.py:1")],
+        ),
         (
             {"absent": "x", "files": ["pkg/**"], "after": "two.patch"},
             [("verify-after", "absent: x: two.patch is not in the stack")],

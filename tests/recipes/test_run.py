@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
+from patchkit.model.lint import Severity
 from patchkit.recipes.run import RecipeRun, run_recipe
 from tests.recipes.kitchen import DROP, recipe_of
 
@@ -144,6 +145,20 @@ def test_only_files_in_scope_are_looked_at() -> None:
 def test_counts(expect: int | str, count: int, code: list[str]) -> None:
     data = b"@fuser\ndef f(): pass\n" * count
     assert codes(run({**DROP, "expect": expect}, data)) == code
+
+
+@pytest.mark.parametrize("expect", [0, 1, ">= 0", ">= 1"])
+def test_files_that_are_gone_are_an_error_unless_they_may_be(expect: int | str) -> None:
+    """A rule that looks at no file holds whatever becomes of the code."""
+    rule = {**DROP, "expect": expect, "files": ["gone/**"]}
+    (finding,) = run(rule, b"x = 1\n").findings
+    assert (finding.code, finding.severity) == ("recipe-files", Severity.ERROR)
+    assert "no file is there that gone/** names" in finding.what
+    assert codes(run({**rule, "optional": "only in 2.x"}, b"x = 1\n")) == []
+
+
+def test_an_optional_rule_is_held_to_the_files_that_are_there() -> None:
+    assert codes(run({**DROP, "optional": "only in 2.x"}, b"x = 1\n")) == ["recipe-dead-rule"]
 
 
 def test_allowed_sites_stay_and_do_not_count() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from patchkit.guards.contracts.breaches import BrokenCall
     from patchkit.guards.overrides.override_review import OverrideTarget
     from patchkit.guards.overrides.replacements import Definition
+    from patchkit.model.lint import Finding
     from patchkit.ops.reviews import (
         ComponentContracts,
         ComponentOverrides,
@@ -156,6 +157,7 @@ def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything:
             terminal.product(f"    {site.text}")
             if site.reason:
                 terminal.product(["    ", Painted(site.reason, Paint.FAINT)])
+    _render_findings(terminal, each.findings)
     if each.unmatched:
         many = len(each.unmatched)
         entries = "1 entry matches" if many == 1 else f"{many} entries match"
@@ -251,7 +253,8 @@ def overrides(
 
 
 def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everything: bool) -> None:
-    against = f"since {short_id(each.since)}" if each.since else "since reviewed"
+    against = "since reviewed" if any(t.reviewed for t in each.targets) else "not reviewed"
+    against = f"since {short_id(each.since)}" if each.since else against
     head = Painted(f"{each.component} -> {each.target}", Paint.STRONG)
     terminal.product([head, f"  {short_id(each.commit)}, {against}"])
     terminal.table(
@@ -266,8 +269,16 @@ def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everythin
     for site in each.uncertain:
         terminal.product()
         terminal.product([word("uncertain"), f"  {site.place}  {site.text}"])
+    _render_findings(terminal, each.findings)
     if each.accepted:
         terminal.say(f"recorded {each.accepted} as reviewed in the lock")
+
+
+def _render_findings(terminal: Terminal, findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        terminal.product()
+        terminal.product([word(finding.severity), f"  {finding}"])
+        terminal.product(["  ", Painted("hint:", Paint.PLACE), f" {finding.hint}"])
 
 
 def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bool) -> None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         ExitCode.OK: "every test passes that passed when it was learnt, or none are declared",
         ExitCode.FINDING: "a test broke, or fails and nothing was learnt",
         ExitCode.BAD_INPUT: "the manifest, a series, a patch or the record cannot be read",
-        ExitCode.ENVIRONMENT: "a command writes no JUnit file, was killed, or fails without a failed test in "
-        "the file; or a fetch failed",
+        ExitCode.ENVIRONMENT: "a command writes no JUnit file, is killed, or fails though its file "
+        "has no failed test; or a fetch failed",
     },
     result="patchkit.ops.refresh_report:TestReport",
 )

@@ -11,6 +11,7 @@ import ast
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -352,6 +353,7 @@ class Agreement(Struct, frozen=True):
 
     found: Mapping[str, Examined]
     modules: Mapping[str, int]
+    idle: Mapping[str, tuple[str, ...]]  # packages and entries that name no module
 
 
 def agreement_of(
@@ -371,7 +373,7 @@ def agreement_of(
 
 
 def explain(
-    declared: Contracts, found: Examined, modules: int, manifest: Path
+    declared: Contracts, agreement: Agreement, component: str, manifest: Path
 ) -> ComponentAgreement:
     """Take out what the manifest explains, and name explanations in it that nothing needs.
 
@@ -380,7 +382,12 @@ def explain(
     broken: list[BrokenCall] = []
     explained: list[Explained] = []
     used: set[int] = set()
-    for place in found.broken:
+    found, place_of = agreement.found[component], (str(declared.where.file), declared.where.line)
+    idle = (
+        BrokenCall(Breach.IDLE, component, *place_of, "", name, "names no module")
+        for name in agreement.idle[component]
+    )
+    for place in (*found.broken, *idle):
         number = next(
             (n for n, each in enumerate(declared.absent) if fnmatchcase(place.target, each.name)),
             None,
@@ -392,7 +399,7 @@ def explain(
             explained.append(Explained(place, declared.absent[number].reason))
     return ComponentAgreement(
         replace(found, broken=tuple(broken)),
-        modules,
+        agreement.modules[component],
         tuple(explained),
         tuple(
             each
@@ -428,7 +435,18 @@ def examine_partners(
     return Agreement(
         {name: joined(found) for name, found in parts.items()},
         {name: len(found) for name, found in parts.items()},
+        {each.name: tuple(_idle(each, everything)) for each in partners},
     )
+
+
+def _idle(partner: Partner, modules: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """The packages and entries of a partner that name none of the modules (name, component)."""
+    own = [name for name, home in modules if home == partner.name]
+    for package in partner.declared.packages:
+        if not any(f"{name}.".startswith(f"{package}.") for name in own):
+            yield package
+    names = [name for name, _ in modules]
+    yield from (glob for glob in partner.declared.entries if not matching(names, glob))
 
 
 def examine_module(

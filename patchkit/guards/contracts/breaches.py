@@ -24,13 +24,15 @@ class Breach(str, Enum):
     NAME = "missing name"
     ARGUMENTS = "wrong arguments"
     CROSSED = "crossed arguments"
+    IDLE = "names nothing"  # a package or entry of the manifest: no module is looked at for it
 
 
 class BrokenCall(AtLine, Struct, frozen=True):
     """A place that does not fit: `target` is what it names there, defined at `defined`, "" if not.
 
-    `component` is the one whose code `path` and `line` are in, `provider` the one it leads to, ""
-    for a package that nobody gives. `signature` is what a target that is called takes, else "".
+    `component` is the one whose code `path` and `line` are in (for IDLE the manifest's), `provider`
+    the one it leads to, "" for a package that nobody gives. `signature` is what a target that is
+    called takes, else "".
     """
 
     breach: Breach
@@ -109,6 +111,7 @@ _CODES = {
     Breach.NAME: "name",
     Breach.ARGUMENTS: "arguments",
     Breach.CROSSED: "crossed",
+    Breach.IDLE: "idle",
 }
 
 

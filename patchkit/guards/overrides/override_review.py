@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.trees import TreeView
@@ -22,7 +23,7 @@ from patchkit.guards.overrides.replacements import (
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
-from patchkit.model.text import listed
+from patchkit.model.text import counted, listed
 from patchkit.model.tree import ObjectSource
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
@@ -150,13 +151,15 @@ class Survey(Struct, frozen=True):
     """Every target of one declaration, judged.
 
     `uncertain` are calls whose argument is not plain to see, `elsewhere` how many names are in no
-    package of the target, `unused` declarations of absent targets that nothing needs.
+    package of the target, `unused` declarations of absent targets that nothing needs. `findings`
+    say what rules do not find.
     """
 
     targets: tuple[OverrideTarget, ...]
     uncertain: tuple[CallSite, ...]
     elsewhere: int
     unused: tuple[AbsentTarget, ...]
+    findings: tuple[Finding, ...]
 
 
 def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replacements:
@@ -192,7 +195,14 @@ def survey(
     found = standings(resolver, named)
     targets = review_targets(named, found, reviewed, declared.absent, comparing=comparing)
     unused = tuple(unused_reasons(targets, declared.absent))
-    return Survey(targets, calls.uncertain, len(calls.targets) - len(named), unused)
+    findings = [replace(e, code=e.code.replace("recipe", "override")) for e in calls.findings]
+    if calls.targets and not named:
+        names = counted(len(calls.targets), "name")
+        what = f"{names} replaced, none of them in {listed(declared.packages, NAMED)}"
+        hint, where = "has upstream renamed the package? Correct `packages`", str(declared.where)
+        findings.append(Finding(Severity.ERROR, "override-packages", what, where, hint))
+    elsewhere = len(calls.targets) - len(named)
+    return Survey(targets, calls.uncertain, elsewhere, unused, tuple(findings))
 
 
 def as_it_was(found: Mapping[str, Definition], commit: CommitId) -> Reviewed:
@@ -233,6 +243,7 @@ _ABSENT = (TargetVerdict.GONE, TargetVerdict.NOT_THERE)
 
 def override_findings(found: Survey, pair: str, command: str) -> Iterator[Finding]:
     """What somebody has to look at; `pair` names the components, `command` shows the details."""
+    yield from found.findings
     look = f"`{command}` lists them"
     for verdict, (severity, code, what) in _TOLD.items():
         targets = [each for each in found.targets if each.verdict is verdict]

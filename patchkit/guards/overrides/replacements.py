@@ -13,6 +13,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.model.lint import Finding
 from patchkit.model.names import AtLine
 from patchkit.model.syntax import python_literal
 from patchkit.python.bodies import FunctionNode
@@ -28,8 +29,8 @@ from patchkit.python.resolve import (
     Unclear,
 )
 from patchkit.recipes.rule import CodeRule, Recipe
-from patchkit.recipes.run import decode_file, may_match, needed_in
-from patchkit.recipes.sites import Capture, Source, find_captures
+from patchkit.recipes.run import decode_file, expectations, may_match, needed_in
+from patchkit.recipes.sites import Capture, Site, Source, find_captures
 
 # What a replacement of a function depends on: how it is called, and what it does.
 #
@@ -301,7 +302,7 @@ class Replacements(Struct, frozen=True):
 
     targets: Mapping[str, tuple[CallSite, ...]]
     uncertain: tuple[CallSite, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    findings: tuple[Finding, ...] = ()  # rules that find too few, or nothing
 
     def below(self, packages: Collection[str]) -> Mapping[str, tuple[CallSite, ...]]:
         """The targets in some packages."""
@@ -342,23 +343,25 @@ def find_replacements(recipe: Recipe, modules: Modules, files: Mapping[str, byte
     reader = Evaluator(Resolver(modules))
     targets: dict[str, list[CallSite]] = {}
     uncertain: list[CallSite] = []
+    matched: list[Site] = []
     for path, data in sorted(files.items()):
         source = Source.of(path, decode_file(data)[0])
         captures = [each for rule in rules for each in _captures(rule, source, data)]
+        matched += (each.site for each in captures)
+        captures = [each for each in captures if each.site.allowed is None]
         for site, names, complete in _read(captures, source, modules, reader):
             for name in names:
                 targets.setdefault(name, []).append(site)
             if not complete:
                 uncertain.append(site)
     found = {name: tuple(dict.fromkeys(sites)) for name, sites in sorted(targets.items())}
-    return Replacements(found, tuple(uncertain))
+    findings = (each for rule in rules for each in expectations(rule, matched, files))
+    return Replacements(found, tuple(uncertain), tuple(findings))
 
 
 def _captures(rule: CodeRule, source: Source, data: bytes) -> Iterator[Capture]:
     if rule.scope.covers(source.path) and may_match(data, needed_in(rule)):
-        for capture in find_captures(rule, source, VARIABLE):
-            if capture.site.allowed is None:
-                yield capture
+        yield from find_captures(rule, source, VARIABLE)
 
 
 def _read(
