@@ -36,6 +36,7 @@ from patchkit.stack.lockfile import (
     LockDifference,
     LockedComponent,
     compare,
+    emptied_patches,
     load_lock,
     lock_component,
     lock_digest,
@@ -272,12 +273,13 @@ class _Applying(Struct, frozen=True):
         built = replace(built, tip=stack.commit, tree=stack.tree, lock=actual)
         recorded = recorded_in(lock, component.name)
         differences = compare(recorded, actual) if recorded is not None else ()
-        if self._refuses(differences, series):
+        emptied = emptied_patches(recorded, series.patches)
+        if (emptied and not self.options.update_lock) or self._refuses(differences, series):
             return replace(
                 built,
                 result=ApplyResult.DIFFERS,
                 exit_code=ExitCode.FINDING,
-                problems=self._differs(component, differences),
+                problems=(*emptied, *self._differs(component, differences)),
             )
         built = replace(built, taken_up=tuple(each.edit or each.what for each in differences))
         return self._enter(component, stack, changes, built, marks)

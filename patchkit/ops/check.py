@@ -48,7 +48,14 @@ from patchkit.ops.check_report import (
 )
 from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack, patch_changes
-from patchkit.stack.lockfile import compare, load_lock, lock_component, recorded_in
+from patchkit.stack.lockfile import (
+    Lock,
+    compare,
+    emptied_patches,
+    load_lock,
+    lock_component,
+    recorded_in,
+)
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_recipe
 from patchkit.upstream.history import bring_blobs, bring_trees, known_history
 from patchkit.upstream.store import Store, home_of
@@ -142,8 +149,7 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     name = baseline_path(component)
     review = review_sites(scan.sites, load_baseline(manifest.root, name), today)
     command = f"patchkit scan {manifest.options(component.name)}"
-    yield from scan.findings
-    yield from residual_findings(review, name, command)
+    yield from (*scan.findings, *residual_findings(review, name, command))
 
 
 def _contracts(guarded: Guarded) -> Iterator[Finding]:
@@ -182,7 +188,6 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
     )
     from patchkit.manifest.cached import components_beneath
     from patchkit.ops.built_stack import built_stack
-    from patchkit.stack.lockfile import Lock, load_lock
 
     lock = load_lock(manifest.lock_path) or Lock({})
     own = TreeAt(guarded.source, guarded.stack.tree, guarded.stack.base.commit)
@@ -615,36 +620,24 @@ def _outcome_findings(
         )
     for file in reviewed if outcome.tree is not None else ():
         if file.path not in others:
-            yield Finding(
-                Severity.WARNING,
-                "other-base-over",
-                f"other_base lists {file.path}, which is the version that the patch expects",
-                str(file.where),
-                "remove it from the list",
-            )
+            what = f"other_base lists {file.path}, which is the version that the patch expects"
+            hint, where = "remove it from the list", str(file.where)
+            yield Finding(Severity.WARNING, "other-base-over", what, where, hint)
     for each in outcome.files:
         if each.review:
-            yield Finding(
-                Severity.WARNING,
-                "another-scope",
-                f"{each.path}: {'; '.join(each.reasons)}",
-                patch.where,
-                "check that it is the right place; if so, write it as git does: patchkit refresh",
-            )
+            what = f"{each.path}: {'; '.join(each.reasons)}"
+            hint = "check that it is the right place; if so, write it as git does: patchkit refresh"
+            yield Finding(Severity.WARNING, "another-scope", what, patch.where, hint)
     if outcome.status is Status.EMPTY:
         hint = "remove it from the list"
         yield Finding(Severity.WARNING, "empty-patch", "changes no file", patch.where, hint)
 
 
 def _series_findings(series: LoadedSeries) -> Iterator[Finding]:
+    what = "is not listed in the series beside it"
+    hint = "list it there, or put a `#` line with its name and the reason, or delete it"
     for path in series.unlisted:
-        yield Finding(
-            Severity.WARNING,
-            "unlisted-patch",
-            "is not listed in the series beside it",
-            path,
-            "list it there, or put a `#` line with its name and the reason, or delete it",
-        )
+        yield Finding(Severity.WARNING, "unlisted-patch", what, path, hint)
 
 
 def _lock_findings(
@@ -656,7 +649,10 @@ def _lock_findings(
         return
     apply = f"patchkit apply {task.manifest.options(task.component.name)}"
     differences = compare(recorded, lock_component(stack, series))
-    open_to_apply = all(each.is_local(series) for each in differences)
+    emptied = emptied_patches(recorded, series.patches)
+    open_to_apply = not emptied and all(each.is_local(series) for each in differences)
+    for problem in emptied:
+        yield Finding(Severity.ERROR, "emptied-patch", problem.what, problem.where, problem.hint)
     for each in differences:
         taken = open_to_apply and not locked
         yield Finding(

@@ -68,7 +68,14 @@ from patchkit.refresh.project_files import (
     with_imported,
 )
 from patchkit.stack.build import Stack, build_stack, read_stack
-from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component, recorded_in
+from patchkit.stack.lockfile import (
+    Lock,
+    LockedComponent,
+    emptied_patches,
+    load_lock,
+    lock_component,
+    recorded_in,
+)
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
@@ -155,14 +162,8 @@ class _Refreshing:
         try:
             return self._plan(self._find(component, checkout), lock, blank)
         except CannotGoOnError as error:
-            return PlannedRefresh(
-                replace(
-                    blank,
-                    result=RefreshResult.WAITING,
-                    exit_code=error.exit_code,
-                    problems=error.problems,
-                )
-            )
+            waiting = replace(blank, result=RefreshResult.WAITING, exit_code=error.exit_code)
+            return PlannedRefresh(replace(waiting, problems=error.problems))
         except (PatchkitError, OSError) as error:
             failed = expected(error, component.name)
             return PlannedRefresh(
@@ -176,17 +177,22 @@ class _Refreshing:
             return PlannedRefresh(refused(blank, still_waits(found)))
         recorded = recorded_in(lock, blank.name)
         edit, pin, imported = self._options.series_edit, self._pin, self._options.imported
-        if edit is not None or pin is not None or imported is not None:
-            at = pin.old_base if pin is not None else found.base.commit
-            late = recorded is not None and recorded.commit != at
-            moved = not_yet_carried(found, recorded) if recorded is not None and late else None
-            if edit is not None:
-                return self._series_edited(found, edit, moved, blank)
-            if moved is not None:
-                return PlannedRefresh(refused(blank, moved))
+        at = found.base.commit
+        if pin is not None:
+            at = pin.old_base
+        elif edit is None and imported is None and recorded is not None:
+            at = recorded.commit
+        late = recorded is not None and recorded.commit != at
+        moved = not_yet_carried(found, recorded) if recorded is not None and late else None
+        if edit is not None:
+            return self._series_edited(found, edit, moved, blank)
+        ready = (patch for patch in found.series.patches if not patch.has_recipe)
+        if problems := (moved,) if moved is not None else emptied_patches(recorded, ready):
+            return PlannedRefresh(refused(blank, *problems))
+        if imported is not None or pin is not None:
             return self._carried(found, imported.base if imported is not None else at, blank)
-        if recorded is not None and recorded.commit != found.base.commit:
-            return self._onto_pin(found, recorded.commit, blank)
+        if at != found.base.commit:
+            return self._onto_pin(found, at, blank)
         made = self._regenerated(found, blank)
         return self._made(found, made) if made is not None else self._refresh(found, blank)
 

@@ -24,7 +24,7 @@ keeps it. The key is there only if something is.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -39,7 +39,7 @@ from patchkit.model.objects import CommitId, TreeEntry
 
 if TYPE_CHECKING:
     from patchkit.stack.build import Stack, StackFile
-    from patchkit.stack.series import LoadedSeries
+    from patchkit.stack.series import LoadedPatch, LoadedSeries
 
 _VERSION = 1
 
@@ -162,6 +162,21 @@ class LockDifference(Struct, frozen=True):
 def compare(recorded: LockedComponent, actual: LockedComponent) -> tuple[LockDifference, ...]:
     """What differs between the lock and what a stack comes to now."""
     return tuple(_differences(recorded, actual))
+
+
+def emptied_patches(
+    recorded: LockedComponent | None, patches: Iterable[LoadedPatch]
+) -> tuple[Problem, ...]:
+    """The patches that changed the tree when the lock was written, and have no change now."""
+    if recorded is None:
+        return ()
+    trees = (recorded.tree, *(each.tree for each in recorded.patches))
+    rows = zip(recorded.patches, trees, strict=False)  # one tree more than patches
+    full = {patch.name for patch, before in rows if patch.tree != before}
+    what = "changes no file, and did when the lock was written"
+    hint = "restore the file, or take it off the series"
+    emptied = (p for p in patches if p.name in full and not p.file.changes)
+    return tuple(Problem(what, f"{patch.where}:1", hint) for patch in emptied)
 
 
 def load_lock(path: Path) -> Lock | None:

@@ -293,3 +293,45 @@ def test_a_reviewed_file_of_another_base(
     ran = project.run("check", "--strict")
 
     assert (ran.code, said in ran.out) == (code, True), ran.out
+
+
+@pytest.mark.parametrize("ci", ["", "1"])
+@pytest.mark.parametrize("left", [b"", b"Subject: Ask the device\n\nBecause.\n"])
+def test_a_patch_that_lost_its_change_is_an_error(
+    demo: Project, monkeypatch: pytest.MonkeyPatch, ci: str, left: bytes
+) -> None:
+    """No command takes it into the lock unasked; taken off the series it is an edit like others."""
+    demo.prepare("apply").ok()
+    path, lock = demo.root / "patches/demo/two.patch", demo.root / "manifests/demo.lock.json"
+    locked = lock.read_bytes()
+    path.write_bytes(left)
+    monkeypatch.setenv("CI", ci)
+    checked = demo.run("check", "--json")
+    errors = {f["code"]: f["where"] for f in checked.json["components"][0]["findings"]}
+    assert (checked.code, errors["emptied-patch"]) == (1, "patches/demo/two.patch:1")
+    for argv in (["apply"], ["apply", "--dry-run"], ["refresh"]):
+        ran = demo.run(*argv)
+        assert (ran.code, "patches/demo/two.patch:1: changes no file" in ran.err) == (1, True), argv
+    assert lock.read_bytes() == locked
+    demo.series("demo", {"one.patch": ONE})
+    monkeypatch.setenv("CI", "")
+    demo.run("apply").ok()
+
+
+def test_an_emptied_patch_is_not_bumped_away(demo: Project, upstream: Upstream) -> None:
+    demo.prepare("apply").ok()
+    (demo.root / "patches/demo/two.patch").write_bytes(b"")
+    pin = upstream.commit({"new.py": "x\n"})
+    before = demo.files("manifests")
+    ran = demo.run("bump", "demo", "--to", pin)
+    assert (ran.code, "two.patch:1: changes no file" in ran.err) == (1, True), ran.err
+    assert demo.files("manifests") == before
+
+
+def test_what_was_empty_in_the_lock_may_stay_so(demo: Project, upstream: Upstream) -> None:
+    pin = upstream.commit(BASE, "base")
+    demo.component("demo", upstream, pin, {"one.patch": ONE, "none.patch": b"Subject: None\n"})
+    demo.run("apply").ok()
+    codes = [f["code"] for f in demo.run("check", "--json").json["components"][0]["findings"]]
+    assert codes == ["unlisted-patch"]
+    demo.run("apply").ok()
