@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -63,6 +63,17 @@ class Problem(Struct, frozen=True):
         return f"{self.where}: {self.what}" if self.where else self.what
 
 
+#: A file that has more mistakes is something else than it is taken for.
+_MOST_PROBLEMS = 20
+
+
+def first_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """The first mistakes in a file, and how many more there are."""
+    more = len(problems) - _MOST_PROBLEMS
+    rest = (Problem(f"{more} more problems", hint="fix these first"),) if more > 0 else ()
+    return (*problems[:_MOST_PROBLEMS], *rest)
+
+
 class OfComponents:
     """A report on `components`, which is as bad as the worst of them."""
 
@@ -72,8 +83,8 @@ class OfComponents:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst of the components."""
-        return worst(each.exit_code for each in self.components)
+        """The worst of the components, and of manifests that could not be read."""
+        return worst(each.exit_code for each in (*self.components, *getattr(self, "broken", ())))
 
 
 class PatchkitError(Exception):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.errors import SHORTAGES, Problem, SurroundingsError
+from patchkit.errors import SHORTAGES, BadInputError, Problem, SurroundingsError
 from patchkit.model.progress import Stop
 
 #: How names of unfinished files end; whoever finds one after a crash may delete it.
@@ -240,6 +240,14 @@ def read_plain(path: Path, *, most: int = LARGEST_TEXT, inside: Path | None = No
         if error.errno in SHORTAGES:
             raise SurroundingsError(Problem(str(error.strerror), str(path))) from error
         raise
+
+
+def read_given(path: Path, where: str = "", *, inside: Path | None = None) -> bytes:
+    """The bytes of a file as long as a patch may be; BadInputError names `where`, or the path."""
+    try:
+        return read_plain(path, most=LARGEST_PATCH, inside=inside)
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), where or str(path))) from error
 
 
 def _read_plain(path: Path, most: int) -> bytes:

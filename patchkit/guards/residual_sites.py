@@ -24,10 +24,10 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
-from patchkit.manifest.validate import check_shape
+from patchkit.manifest.validate import read_table
 from patchkit.manifest.values import Location
 from patchkit.manifest.write import flow_mapping
-from patchkit.manifest.yaml_nodes import Items, Table, decode, parse
+from patchkit.manifest.yaml_nodes import Table
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import AtLine
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
@@ -316,14 +316,10 @@ def load_baseline(root: Path, name: str) -> Baseline:
         return Baseline()
     except OSError as error:
         raise BadInputError(Problem(str(error.strerror), name)) from error
-    table = parse(decode(data, Path(name)), Path(name))
-    problems = check_shape(table, _BASELINE, root="the baseline")
-    if problems:
-        raise BadInputError(*problems)
-    assert isinstance(table, Table)
+    table = read_table(data, Path(name), _BASELINE, "the baseline")
     return Baseline(
-        tuple(_site(each) for key in ("sites", "known") for each in _tables(table, key)),
-        tuple(_area(each) for each in _tables(table, "areas")),
+        tuple(_site(each) for key in ("sites", "known") for each in table.tables(key)),
+        tuple(_area(each) for each in table.tables("areas")),
     )
 
 
@@ -346,12 +342,6 @@ def _area(table: Table) -> ReviewedArea:
 def _until(table: Table) -> date | None:
     text = table.text("until")
     return date.fromisoformat(text) if text else None
-
-
-def _tables(table: Table, key: str) -> list[Table]:
-    node = table.get(key)
-    items = node.items if isinstance(node, Items) else ()
-    return [each for each in items if isinstance(each, Table)]
 
 
 # -- writing -----------------------------------------------------------------------------------

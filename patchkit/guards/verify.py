@@ -151,10 +151,10 @@ def title_of(step: VerifyStep) -> str:
 
 
 def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
-    from patchkit.recipes.generate import read_matching  # noqa: PLC0415
+    from patchkit.recipes.generate import read_scope  # noqa: PLC0415
     from patchkit.recipes.rule import Scope  # noqa: PLC0415
 
-    files = read_matching(source, tree, Scope(step.files))
+    files = read_scope(source, tree, Scope(step.files))
     where, title = str(step.where), title_of(step)
     if not files:
         if not step.optional:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.files import is_inside
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.manifest.find import (
     absolute,
     available_manifests,
@@ -133,21 +133,21 @@ def build_manifest(table: Table, path: Path, root: Path) -> Manifest:
         root=root,
         name=path.stem,
         components=tuple(
-            _component(key, value, root) for key, value in _named_tables(table, "components")
+            _component(key, value, root) for key, value in table.named_tables("components")
         ),
         environment=_environment(table.get("environment")),
-        description=_text(table, "description"),
-        values=tuple(_value(key, value) for key, value in _named_tables(table, "values")),
+        description=table.text("description"),
+        values=tuple(_value(key, value) for key, value in table.named_tables("values")),
         image=_image(table.get("image")),
-        launches=tuple(_launch(key, value) for key, value in _named_tables(table, "launch")),
-        mergers=tuple(_merger(each) for each in _tables(table, "mergers")),
-        upon=tuple(_texts(table, "upon")),
+        launches=tuple(_launch(key, value) for key, value in table.named_tables("launch")),
+        mergers=tuple(_merger(each) for each in table.tables("mergers")),
+        upon=table.texts("upon"),
     )
 
 
 def _merger(table: Table) -> ExternalMerger:
-    files, seconds = tuple(_texts(table, "files")), _number(table, "seconds", 0)
-    return ExternalMerger(files, _text(table, "run"), table.where, _text(table, "name"), seconds)
+    files, seconds = table.texts("files"), int(table.text("seconds") or 0)
+    return ExternalMerger(files, table.text("run"), table.where, table.text("name"), seconds)
 
 
 def _component(key: Scalar, table: Table, root: Path) -> Component:
@@ -162,20 +162,20 @@ def _component(key: Scalar, table: Table, root: Path) -> Component:
         if isinstance(pin, Table)
         else pin.where,
         track=_optional(table, "track"),
-        checkout=_text(table, "checkout", key.text),
-        strip=_number(table, "strip", 1),
+        checkout=table.text("checkout") or key.text,
+        strip=int(table.text("strip") or 1),
         subdirectory=_folder(table, "subdirectory"),
         layout={_plain_path(k): _plain_path(v) for k, v in _mapping(table, "layout").items()},
         differing=tuple(
-            DifferingFiles(tuple(_texts(each, "files")), _text(each, "reason").strip(), each.where)
-            for each in _tables(table, "differing")
+            DifferingFiles(each.texts("files"), each.text("reason").strip(), each.where)
+            for each in table.tables("differing")
         ),
-        patches=tuple(_patch(each, root) for each in _tables(table, "patches")),
-        install=tuple(_step(each) for each in _tables(table, "install")),
+        patches=tuple(_patch(each, root) for each in table.tables("patches")),
+        install=tuple(_step(each) for each in table.tables("install")),
         environment=_environment(table.get("environment")),
-        description=_text(table, "description"),
-        overrides=tuple(_overrides(each) for each in _tables(table, "overrides")),
-        verify=tuple(_verify(each) for each in _tables(table, "verify")),
+        description=table.text("description"),
+        overrides=tuple(_overrides(each) for each in table.tables("overrides")),
+        verify=tuple(_verify(each) for each in table.tables("verify")),
         residual=_residual(table.get("residual")),
         contracts=_contracts(table.get("contracts")),
         upstream_tests=_upstream_tests(table.get("upstream_tests")),
@@ -186,7 +186,7 @@ def _upstream_tests(node: Node | None) -> UpstreamTests | None:
     if not isinstance(node, Table):
         return None
     return UpstreamTests(
-        run=_text(node, "run"),
+        run=node.text("run"),
         where=node.where,
         directory=_folder(node, "directory"),
         variables=_mapping(node, "variables"),
@@ -195,9 +195,9 @@ def _upstream_tests(node: Node | None) -> UpstreamTests | None:
 
 def _overrides(table: Table) -> Overrides:
     return Overrides(
-        target=_text(table, "target"),
+        target=table.text("target"),
         rule=_folder(table, "rule"),
-        packages=tuple(_texts(table, "packages")),
+        packages=table.texts("packages"),
         where=table.where,
         root=_folder(table, "root"),
         absent=_absent(table),
@@ -208,58 +208,56 @@ def _contracts(node: Node | None) -> Contracts | None:
     if not isinstance(node, Table):
         return None
     calls = (
-        DeclaredCall(
-            _text(each, "call"), tuple(_texts(each, "files")), _text(each, "to"), each.where
-        )
-        for each in _tables(node, "calls")
+        DeclaredCall(each.text("call"), each.texts("files"), each.text("to"), each.where)
+        for each in node.tables("calls")
     )
     return Contracts(
-        packages=tuple(_texts(node, "packages")),
+        packages=node.texts("packages"),
         where=node.where,
         root=_folder(node, "root"),
-        entries=tuple(_texts(node, "entries")),
-        holds=tuple(_texts(node, "holds")),
-        fails=tuple(_texts(node, "fails")),
+        entries=node.texts("entries"),
+        holds=node.texts("holds"),
+        fails=node.texts("fails"),
         calls=tuple(calls),
-        outside=tuple(_texts(node, "outside")),
+        outside=node.texts("outside"),
         absent=_absent(node),
     )
 
 
 def _absent(table: Table) -> tuple[AbsentTarget, ...]:
     return tuple(
-        AbsentTarget(_text(each, "name"), _text(each, "reason").strip(), each.where)
-        for each in _tables(table, "absent")
+        AbsentTarget(each.text("name"), each.text("reason").strip(), each.where)
+        for each in table.tables("absent")
     )
 
 
 def _verify(table: Table) -> VerifyStep:
-    where, name, after = table.where, _text(table, "name"), _text(table, "after")
+    where, name, after = table.where, table.text("name"), table.text("after")
     if table.get("run") is not None:
-        return RunStep(_text(table, "run"), where, name, after, _folder(table, "directory"))
+        return RunStep(table.text("run"), where, name, after, _folder(table, "directory"))
     if table.get("rules") is not None:
         return RuleStep(_folder(table, "rules"), where, name, after)
     wanted = table.get("present") is not None
-    text = _text(table, "present" if wanted else "absent").removesuffix("\n")
-    files = tuple(_texts(table, "files"))
-    return TextStep(text, wanted, files, where, name, after, _text(table, "optional").strip())
+    text = table.text("present" if wanted else "absent").removesuffix("\n")
+    files = table.texts("files")
+    return TextStep(text, wanted, files, where, name, after, table.text("optional").strip())
 
 
 def _residual(node: Node | None) -> Residual:
     if not isinstance(node, Table):
         return Residual()
-    rules = tuple(_plain_path(each) for each in _texts(node, "rules"))
+    rules = tuple(_plain_path(each) for each in node.texts("rules"))
     return Residual(rules, _folder(node, "baseline"))
 
 
 def _source(table: Table, root: Path) -> Source:
     project = table.get("index")
     if project is not None:
-        return IndexSource(_text(table, "index"))
-    mirrors = tuple(resolve_url(url, root) for url in _texts(table, "mirrors"))
+        return IndexSource(table.text("index"))
+    mirrors = tuple(resolve_url(url, root) for url in table.texts("mirrors"))
     if table.get("archive") is not None:
-        return ArchiveSource(resolve_url(_text(table, "archive"), root), mirrors)
-    return GitSource(resolve_url(_text(table, "git"), root), mirrors)
+        return ArchiveSource(resolve_url(table.text("archive"), root), mirrors)
+    return GitSource(resolve_url(table.text("git"), root), mirrors)
 
 
 def _pin(node: Node) -> Pin:
@@ -267,8 +265,8 @@ def _pin(node: Node) -> Pin:
         return GitPin(CommitId(node.text))
     assert isinstance(node, Table)
     if node.get("version") is None:
-        return ArchivePin(_text(node, "sha256"))
-    return IndexPin(_text(node, "version"), _text(node, "sha256"))
+        return ArchivePin(node.text("sha256"))
+    return IndexPin(node.text("version"), node.text("sha256"))
 
 
 def _patch(table: Table, root: Path) -> PatchEntry:
@@ -280,25 +278,25 @@ def _patch(table: Table, root: Path) -> PatchEntry:
     commit = _optional(table, "commit")
     strip = table.get("strip")
     return PinnedPatch(
-        path=_text(table, "path"),
-        sha256=_text(table, "sha256"),
+        path=table.text("path"),
+        sha256=table.text("sha256"),
         where=table.where,
         component=_optional(table, "component"),
         git=None if git is None else resolve_url(git, root),
         commit=None if commit is None else CommitId(commit),
-        strip=None if strip is None else _number(table, "strip", 0),
+        strip=None if strip is None else int(table.text("strip") or 0),
         name=_optional(table, "name"),
         other_base=tuple(
-            ReviewedFile(_text(each, "file"), _text(each, "reason").strip(), each.where)
-            for each in _tables(table, "other_base")
+            ReviewedFile(each.text("file"), each.text("reason").strip(), each.where)
+            for each in table.tables("other_base")
         ),
     )
 
 
 def _step(table: Table) -> InstallStep:
     return InstallStep(
-        run=_text(table, "run"),
-        name=_text(table, "name"),
+        run=table.text("run"),
+        name=table.text("name"),
         directory=_folder(table, "directory"),
     )
 
@@ -308,7 +306,7 @@ def _environment(node: Node | None) -> Environment:
         return Environment()
     return Environment(
         versions=_mapping(node, "versions"),
-        scripts=tuple(_texts(node, "scripts")),
+        scripts=node.texts("scripts"),
         variables=_mapping(node, "variables"),
         paths=_lists(node, "paths"),
         unsupported=_mapping(node, "unsupported"),
@@ -316,49 +314,48 @@ def _environment(node: Node | None) -> Environment:
 
 
 def _value(key: Scalar, table: Table) -> SiteValue:
-    return SiteValue(key.text, _text(table, "description"), _optional(table, "default"), key.where)
+    return SiteValue(key.text, table.text("description"), _optional(table, "default"), key.where)
 
 
 def _image(node: Node | None) -> Image | None:
     if not isinstance(node, Table):
         return None
-    return Image(_text(node, "base"), tuple(_texts(node, "packages")))
+    return Image(node.text("base"), node.texts("packages"))
 
 
 def _launch(key: Scalar, table: Table) -> Launch:
-    groups = _named_tables(table, "arguments")
+    groups = table.named_tables("arguments")
     return Launch(
         name=key.text,
-        command=_text(table, "command"),
+        command=table.text("command"),
         where=key.where,
-        description=_text(table, "description"),
+        description=table.text("description"),
         component=_optional(table, "component"),
         directory=_folder(table, "directory"),
         variables=_mapping(table, "variables"),
-        before=tuple(_step(each) for each in _tables(table, "before")),
+        before=tuple(_step(each) for each in table.tables("before")),
         arguments={group.text: _arguments(values) for group, values in groups},
     )
 
 
 def _arguments(table: Table) -> Mapping[str, ArgumentValue]:
     return {
-        key.text: value.text if isinstance(value, Scalar) else tuple(_texts(table, key.text))
+        key.text: value.text if isinstance(value, Scalar) else _texts(value)
         for key, value in table.entries
     }
 
 
 def _lists(table: Table, key: str) -> Mapping[str, tuple[str, ...]]:
-    node = table.get(key)
-    if not isinstance(node, Table):
-        return {}
-    return {name.text: tuple(_texts(node, name.text)) for name, _ in node.entries}
+    return {name.text: _texts(value) for name, value in table.pairs(key)}
+
+
+def _texts(node: Node) -> tuple[str, ...]:
+    items = node.items if isinstance(node, Items) else ()
+    return tuple(item.text for item in items if isinstance(item, Scalar))
 
 
 def _mapping(table: Table, key: str) -> Mapping[str, str]:
-    node = table.get(key)
-    if not isinstance(node, Table):
-        return {}
-    return {name.text: value.text for name, value in node.entries if isinstance(value, Scalar)}
+    return {name.text: node.text for name, node in table.pairs(key) if isinstance(node, Scalar)}
 
 
 def _table(table: Table, key: str) -> Table:
@@ -367,44 +364,18 @@ def _table(table: Table, key: str) -> Table:
     return node
 
 
-def _named_tables(table: Table, key: str) -> list[tuple[Scalar, Table]]:
-    node = table.get(key)
-    entries = node.entries if isinstance(node, Table) else ()
-    return [(name, value) for name, value in entries if isinstance(value, Table)]
-
-
-def _tables(table: Table, key: str) -> list[Table]:
-    node = table.get(key)
-    return [n for n in node.items if isinstance(n, Table)] if isinstance(node, Items) else []
-
-
-def _texts(table: Table, key: str) -> list[str]:
-    node = table.get(key)
-    return [n.text for n in node.items if isinstance(n, Scalar)] if isinstance(node, Items) else []
-
-
 def _optional(table: Table, key: str) -> str | None:
     node = table.get(key)
     return node.text if isinstance(node, Scalar) else None
 
 
-def _text(table: Table, key: str, default: str = "") -> str:
-    found = _optional(table, key)
-    return default if found is None else found
-
-
 def _folder(table: Table, key: str) -> str:
     """A checked path in its one spelling: without `./` and a final slash."""
-    return _plain_path(_text(table, key))
+    return _plain_path(table.text(key))
 
 
 def _plain_path(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
-
-
-def _number(table: Table, key: str, default: int) -> int:
-    found = _optional(table, key)
-    return default if found is None else int(found)
 
 
 __all__ = [
@@ -418,8 +389,8 @@ __all__ = [
 #: How long a chain of `extends` may be.
 MAXIMUM_EXTENDS = 8
 
-#: More are counted, not told.
-MAXIMUM_PROBLEMS = 100
+#: So many values that are wrong by themselves: how they go together is not looked at.
+_HOPELESS = 1000
 
 
 class Inspection(Struct, frozen=True):
@@ -461,12 +432,13 @@ def _inspect(path: Path, reader: _Reader) -> Inspection:
     warnings: list[Problem] = []
     if table is not None:
         reader.add(check_shape(table, MANIFEST, partial=reader.incomplete))
-        reader.add(check_rules(table, root))
-        warnings = list(find_warnings(table))
+        if len(reader.problems) < _HOPELESS:
+            reader.add(check_rules(table, root))
+            warnings = list(find_warnings(table))
         if not reader.problems:
             manifest = build_manifest(table, absolute(path), root)
     return Inspection(
-        path, tuple(reader.files), manifest, tuple(reader.sorted_problems()), tuple(warnings)
+        path, tuple(reader.files), manifest, reader.sorted_problems(), tuple(warnings)
     )
 
 
@@ -486,7 +458,7 @@ class _Reader:
         for problem in problems:
             self.problems.setdefault((problem.where, problem.what), problem)
 
-    def sorted_problems(self) -> list[Problem]:
+    def sorted_problems(self) -> tuple[Problem, ...]:
         """By file in the order read, then by line."""
         files = [str(path) for path in self.files]
 
@@ -494,14 +466,7 @@ class _Reader:
             file, _, line = problem.where.rpartition(":")
             return files.index(file) if file in files else 0, int(line) if line.isdigit() else 0
 
-        found = sorted(self.problems.values(), key=place)
-        more = len(found) - MAXIMUM_PROBLEMS
-        if more <= 0:
-            return found
-        return [
-            *found[:MAXIMUM_PROBLEMS],
-            Problem(f"{more} more problems", hint="fix these first"),
-        ]
+        return first_problems(sorted(self.problems.values(), key=place))
 
     def read(self, path: Path, chain: tuple[Path, ...]) -> Table | None:
         """The file's table with its parts under it; None if it cannot be used at all."""

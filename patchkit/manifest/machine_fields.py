@@ -37,9 +37,9 @@ from patchkit.manifest.types import (
     check_specifier,
     check_value_name,
 )
-from patchkit.manifest.validate import check_shape, near, shown
+from patchkit.manifest.validate import Suggestions, read_table, shown
 from patchkit.manifest.values import Manifest
-from patchkit.manifest.yaml_nodes import Scalar, Table, decode, parse
+from patchkit.manifest.yaml_nodes import Scalar
 from patchkit.model.names import ALWAYS_THERE
 
 _TEXT = Text("text on one line", r"[^\n\r]+")
@@ -292,11 +292,7 @@ def read_values(path: Path) -> tuple[GivenValue, ...]:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not re.search(rb"^[^#\s]", data, re.MULTILINE):
         return ()  # nothing but comments
-    node = parse(decode(data, path), path)
-    problems = check_shape(node, _FILE, root="the values file")
-    if problems:
-        raise BadInputError(*problems)
-    assert isinstance(node, Table)
+    node = read_table(data, path, _FILE, "the values file")
     return tuple(
         GivenValue(key.text, value.text, str(key.where))
         for key, value in node.entries
@@ -335,8 +331,7 @@ def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:
     known = [*(each.name for each in manifest.values), *ALWAYS_THERE]
     text = given.text
     if given.name not in known:
-        close = near(given.name, known)
-        hint = f"did you mean {close}?" if close else f"it has {', '.join(known)}"
+        hint = Suggestions().hint([given.name], known, f"it has {', '.join(known)}")
         what = f"{shown(given.name)} is not a site value of {manifest.path.name}"
         yield Problem(what, given.where, hint)
     elif not text.isprintable():

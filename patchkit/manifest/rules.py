@@ -10,29 +10,30 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from patchkit.disk.files import is_inside
 from patchkit.errors import Problem
 from patchkit.manifest.types import check_inner_path, holds_secret, is_local
-from patchkit.manifest.validate import near, shown
+from patchkit.manifest.validate import Suggestions, shown
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 from patchkit.model.names import ALWAYS_THERE, VALUE_NAME, is_patch_name, referred
+from patchkit.model.text import listed
+
+#: A hint names so many components.
+_NAMED = 50
 
 # What must hold between the keys by which patchkit guards patches.
 
 
 def check_guards(manifest: Table) -> Iterator[Problem]:
     """What is wrong with overrides, as a target that is none, and with what contracts say."""
-    components = manifest.get("components")
-    entries = components.entries if isinstance(components, Table) else ()
-    names = [key.text for key, _ in entries]
-    for key, table in entries:
-        if isinstance(table, Table):
-            yield from _targets(key.text, table.get("overrides"), names)
-    tables = [(key.text, table) for key, table in entries if isinstance(table, Table)]
-    yield from _guard_packages([(name, table.get("contracts")) for name, table in tables])
+    names, suggestions = dict.fromkeys(manifest.names("components")), Suggestions()
+    tables = manifest.named_tables("components")
+    for key, table in tables:
+        yield from _targets(key.text, table, names, suggestions)
+    yield from _guard_packages([(key.text, table.get("contracts")) for key, table in tables])
 
 
 def _guard_packages(declared: list[tuple[str, Node | None]]) -> Iterator[Problem]:
@@ -41,37 +42,34 @@ def _guard_packages(declared: list[tuple[str, Node | None]]) -> Iterator[Problem
     for name, node in declared:
         if not isinstance(node, Table):
             continue
-        for package in _guard_scalars(node, "packages"):
+        for package in _scalars(node.get("packages")):
             if package.text in givers:
                 other = givers[package.text]
                 hint = "name what lies in each: megatron.core, megatron.bridge"
                 what = f"{package.text} is given by {other}, too"
                 yield Problem(what, str(package.where), hint)
             givers.setdefault(package.text, name)
-        holding = {each.text for each in _guard_scalars(node, "holds")}
-        for each in _guard_scalars(node, "fails"):
+        holding = set(node.texts("holds"))
+        for each in _scalars(node.get("fails")):
             if each.text in holding:
                 hint = "leave out what is not certainly one of them"
                 yield Problem(f"{each.text} is under `holds`, too", str(each.where), hint)
 
 
-def _guard_scalars(table: Table, key: str) -> list[Scalar]:
-    node = table.get(key)
-    return [n for n in node.items if isinstance(n, Scalar)] if isinstance(node, Items) else []
-
-
-def _targets(name: str, node: Node | None, names: list[str]) -> Iterator[Problem]:
+def _targets(
+    name: str, component: Table, names: Mapping[str, None], suggestions: Suggestions
+) -> Iterator[Problem]:
     seen: set[str] = set()
-    for table in node.items if isinstance(node, Items) else ():
-        target = table.get("target") if isinstance(table, Table) else None
+    for table in component.tables("overrides"):
+        target = table.get("target")
         if not isinstance(target, Scalar):
             continue
         where = str(target.where)
         if target.text == name:
             yield Problem(f"{name} overrides itself", where, "name another component")
         elif target.text not in names:
-            close = near(target.text, names)
-            hint = f"did you mean {close}?" if close else f"components here: {', '.join(names)}"
+            others = f"components here: {listed([*names], _NAMED)}"
+            hint = suggestions.hint([target.text], names, others)
             yield Problem(f"{target.text} is not a component of this manifest", where, hint)
         elif target.text in seen:
             hint = "put the rules into one file"
@@ -87,24 +85,26 @@ def _targets(name: str, node: Node | None, names: list[str]) -> Iterator[Problem
 def check_machine(manifest: Table) -> Iterator[Problem]:
     """What is wrong between environment, values, image, launches and components."""
     yield from _references(manifest)
-    for owner in (manifest, *_tables(manifest.get("components"))):
+    components = manifest.named_tables("components")
+    for owner in (manifest, *(table for _, table in components)):
         yield from _set_twice(owner)
-    for launch in _tables(manifest.get("launch")):
-        yield from _place(launch, manifest)
+    names = {key.text: None for key, _ in components}
+    for _, launch in manifest.named_tables("launch"):
+        yield from _place(launch, names)
         yield from _lists(launch)
 
 
 def _references(manifest: Table) -> Iterator[Problem]:
     """`${name}` that is the name of no value."""
-    declared = [key.text for key, _ in _machine_entries(manifest.get("values"))]
-    known = [*declared, *ALWAYS_THERE]
+    suggestions = Suggestions()
+    known = dict.fromkeys((*manifest.names("values"), *ALWAYS_THERE))
     for scalar in _texts_with_values(manifest):
         for name in referred(scalar.text):
             if name in known:
                 continue
             if VALUE_NAME.fullmatch(name):
-                close = near(name, known)
-                hint = f"did you mean {close}?" if close else f"declare it: `values: {{{name}: ...`"
+                others = f"declare it: `values: {{{name}: ...`"
+                hint = suggestions.hint([name], known, others)
                 yield Problem(f"${{{name}}} is not a site value", str(scalar.where), hint)
             else:
                 hint = "site values are lower-case words in braces; `$${` is a plain `${`"
@@ -113,25 +113,25 @@ def _references(manifest: Table) -> Iterator[Problem]:
 
 
 def _texts_with_values(manifest: Table) -> Iterator[Scalar]:
-    for owner in (manifest, *_tables(manifest.get("components"))):
+    for owner in (manifest, *(table for _, table in manifest.named_tables("components"))):
         environment = owner.get("environment")
         if isinstance(environment, Table):
             for key in ("scripts", "variables", "paths"):
-                yield from _machine_scalars(environment.get(key))
+                yield from _scalars(environment.get(key))
     image = manifest.get("image")
     if isinstance(image, Table):
-        yield from _machine_scalars(image.get("base"))
-    for launch in _tables(manifest.get("launch")):
-        yield from _machine_scalars(launch.get("variables"))
-        yield from _machine_scalars(launch.get("arguments"))
+        yield from _scalars(image.get("base"))
+    for _, launch in manifest.named_tables("launch"):
+        yield from _scalars(launch.get("variables"))
+        yield from _scalars(launch.get("arguments"))
 
 
 def _set_twice(owner: Table) -> Iterator[Problem]:
     environment = owner.get("environment")
     if not isinstance(environment, Table):
         return
-    variables = {key.text for key, _ in _machine_entries(environment.get("variables"))}
-    for key, _ in _machine_entries(environment.get("paths")):
+    variables = set(environment.names("variables"))
+    for key, _ in environment.pairs("paths"):
         if key.text in variables:
             yield Problem(
                 f"{key.text} is in variables and in paths",
@@ -140,17 +140,16 @@ def _set_twice(owner: Table) -> Iterator[Problem]:
             )
 
 
-def _place(launch: Table, manifest: Table) -> Iterator[Problem]:
+def _place(launch: Table, components: Mapping[str, None]) -> Iterator[Problem]:
     node = launch.get("component")
-    components = [key.text for key, _ in _machine_entries(manifest.get("components"))]
     if isinstance(node, Scalar) and node.text not in components:
-        hint = f"components here: {', '.join(components)}"
+        hint = f"components here: {listed([*components], _NAMED)}"
         what = f"{shown(node.text)} is not a component of this manifest"
         yield Problem(what, str(node.where), hint)
 
 
 def _lists(launch: Table) -> Iterator[Problem]:
-    for group in _tables(launch.get("arguments")):
+    for _, group in launch.named_tables("arguments"):
         for key, value in group.entries:
             if isinstance(value, Items) and not key.text.startswith("-"):
                 yield Problem(
@@ -160,28 +159,10 @@ def _lists(launch: Table) -> Iterator[Problem]:
                 )
 
 
-def _machine_entries(node: Node | None) -> tuple[tuple[Scalar, Node], ...]:
-    return node.entries if isinstance(node, Table) else ()
-
-
-def _tables(node: Node | None) -> list[Table]:
-    return [value for _, value in _machine_entries(node) if isinstance(value, Table)]
-
-
-def _machine_scalars(node: Node | None) -> Iterator[Scalar]:
-    if isinstance(node, Scalar):
-        yield node
-    elif isinstance(node, Items):
-        for item in node.items:
-            yield from _machine_scalars(item)
-    else:
-        for _, value in _machine_entries(node):
-            yield from _machine_scalars(value)
-
-
 def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
     """What is wrong between values; `root` is the project's folder."""
-    components = _tables_by_key(manifest.get("components"))
+    components = manifest.named_tables("components")
+    by_name = {key.text: table for key, table in components}
     yield from _environments(manifest)
     yield from check_machine(manifest)
     yield from check_guards(manifest)
@@ -189,7 +170,7 @@ def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
     yield from _series_files(components)
     for key, table in components:
         yield from _environments(table)
-        yield from _patches(key.text, table, dict(_by_name(components)))
+        yield from _patches(key.text, table, by_name)
         yield from _places(table, root)
 
 
@@ -250,7 +231,7 @@ def _spellings(node: Node | None) -> Iterator[Problem]:
             )
 
 
-def _checkouts(components: list[tuple[Scalar, Table]]) -> Iterator[Problem]:
+def _checkouts(components: Sequence[tuple[Scalar, Table]]) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for key, table in components:
         node = table.get("checkout")
@@ -264,10 +245,10 @@ def _checkouts(components: list[tuple[Scalar, Table]]) -> Iterator[Problem]:
             )
 
 
-def _series_files(components: list[tuple[Scalar, Table]]) -> Iterator[Problem]:
+def _series_files(components: Sequence[tuple[Scalar, Table]]) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for key, table in components:
-        for entry in _entries(table):
+        for entry in table.tables("patches"):
             series = entry.get("series")
             if not isinstance(series, Scalar):
                 continue
@@ -283,7 +264,7 @@ def _series_files(components: list[tuple[Scalar, Table]]) -> Iterator[Problem]:
 def _patches(name: str, table: Table, components: dict[str, Table]) -> Iterator[Problem]:
     series: list[Table] = []
     names: dict[str, Table] = {}
-    for entry in _entries(table):
+    for entry in table.tables("patches"):
         if entry.get("series") is not None:
             series.append(entry)
             continue
@@ -331,7 +312,7 @@ def _origin(name: str, entry: Table, components: dict[str, Table]) -> Iterator[P
         hint = "a patch of the upstream's own: name it by `git:` and `commit:`"
         yield Problem(f"{name} takes a patch from itself", where, hint)
     elif node.text not in components:
-        hint = f"components here: {', '.join(components)}"
+        hint = f"components here: {listed([*components], _NAMED)}"
         yield Problem(f"{node.text} is not a component of this manifest", where, hint)
     else:
         source = components[node.text].get("source")
@@ -342,7 +323,7 @@ def _origin(name: str, entry: Table, components: dict[str, Table]) -> Iterator[P
 
 def _places(table: Table, root: Path) -> Iterator[Problem]:
     """Local paths that leave the project through a symbolic link."""
-    for entry in _entries(table):
+    for entry in table.tables("patches"):
         node = entry.get("series") or entry.get("patch")
         if not isinstance(node, Scalar) or check_inner_path(node.text) is not None:
             continue
@@ -354,30 +335,13 @@ def _places(table: Table, root: Path) -> Iterator[Problem]:
             )
 
 
-def _entries(table: Table) -> list[Table]:
-    patches = table.get("patches")
-    if not isinstance(patches, Items):
-        return []
-    return [entry for entry in patches.items if isinstance(entry, Table)]
-
-
-def _tables_by_key(node: Node | None) -> list[tuple[Scalar, Table]]:
-    if not isinstance(node, Table):
-        return []
-    return [(key, value) for key, value in node.entries if isinstance(value, Table)]
-
-
-def _by_name(components: list[tuple[Scalar, Table]]) -> Iterator[tuple[str, Table]]:
-    return ((key.text, table) for key, table in components)
-
-
-def _scalars(node: Node) -> Iterator[Scalar]:
+def _scalars(node: Node | None) -> Iterator[Scalar]:
     if isinstance(node, Scalar):
         yield node
     elif isinstance(node, Items):
         for item in node.items:
             yield from _scalars(item)
-    else:
+    elif isinstance(node, Table):
         for _, value in node.entries:
             yield from _scalars(value)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from pathlib import Path
 
-from patchkit.errors import Problem
+from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.manifest.types import (
     ByForm,
     Choice,
@@ -20,12 +21,14 @@ from patchkit.manifest.types import (
     Text,
     without_secret,
 )
-from patchkit.manifest.yaml_nodes import Items, Node, Reading, Scalar, Table
+from patchkit.manifest.yaml_nodes import Items, Node, Reading, Scalar, Table, decode, parse
 
 _KINDS: dict[type[Node], str] = {Items: "a list", Table: "a mapping"}
 
 # Looking for what is near is slow, and a file with more mistakes than this is no manifest.
 _SUGGESTIONS = 50
+#: Nor is one in which a word may be so many things.
+_MANY = 1000
 
 _HOW_TO_WRITE = {
     "a list": "write each item after `- ` on a line of its own, or all in [ ]",
@@ -44,6 +47,18 @@ def check_shape(
     checker = _Checker(partial, root)
     checker.check(node, shape, "")
     return checker.problems
+
+
+def read_table(data: bytes, file: Path, shape: Shape, root: str) -> Table:
+    """The table that a file's bytes say; BadInputError unless it is of the shape.
+
+    `file` and `root`, what the whole is, are for messages.
+    """
+    table = parse(decode(data, file), file)
+    if problems := check_shape(table, shape, root=root):
+        raise BadInputError(*first_problems(problems))
+    assert isinstance(table, Table)
+    return table
 
 
 def choose(node: Node | None, choice: Choice) -> Record | None:
@@ -67,6 +82,7 @@ class _Checker:
 
     def __init__(self, partial: bool, root: str) -> None:
         self.problems: list[Problem] = []
+        self._suggestions = Suggestions()
         self._root = root
         self._partial = partial
 
@@ -202,8 +218,8 @@ class _Checker:
             both = " and ".join(option.first for option in taken)
             self._add(f"{name} has {both}", node, f"a {shape.name} has exactly one of them")
         else:
-            close = _nearest((key.text for key, _ in node.entries), keys)
-            hint = f"did you mean {close}?" if close else f"write one of {', '.join(keys)}"
+            words = [key.text for key, _ in node.entries]
+            hint = self._suggestions.hint(words, keys, f"write one of {', '.join(keys)}")
             self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
 
     def _matching(
@@ -249,9 +265,8 @@ class _Checker:
     def _unknown(self, key: Scalar, fields: tuple[Field, ...], name: str) -> None:
         keys = [field.key for field in fields]
         close = _synonym(key.text, fields)
-        if not close and len(self.problems) < _SUGGESTIONS:
-            close = near(key.text, keys)
-        hint = f"did you mean {close}?" if close else f"keys here: {', '.join(keys)}"
+        others = f"keys here: {', '.join(keys)}"
+        hint = self._suggestions.hint([close or key.text], [close] if close else keys, others)
         self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
 
     def _wrong_kind(self, node: Node, wanted: str, name: str) -> None:
@@ -291,19 +306,21 @@ def _join(name: str, key: str) -> str:
     return f"{name}.{key}" if name else key
 
 
-def near(word: str, keys: list[str]) -> str:
-    """The key that a word is probably meant for; empty if there is none."""
-    return _nearest([word], keys)
+class Suggestions:
+    """Hints that name the key which a word is probably meant for, for the first mistakes."""
 
+    def __init__(self) -> None:
+        self._left = _SUGGESTIONS
 
-def _nearest(words: Iterable[str], keys: list[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
+    def hint(self, words: Iterable[str], keys: Collection[str], otherwise: str) -> str:
+        """The key that one of the words is near; `otherwise` if none is, or nobody looks."""
+        from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
 
-    for word in words:
-        close = get_close_matches(word.lower(), keys, n=1)
-        if close:
-            return close[0]
-    return ""
+        for word in words if len(keys) < _MANY else ():
+            self._left -= 1
+            if self._left > 0 and (close := get_close_matches(word.lower(), keys, n=1)):
+                return f"did you mean {close[0]}?"
+        return otherwise
 
 
 def _synonym(word: str, fields: tuple[Field, ...]) -> str:

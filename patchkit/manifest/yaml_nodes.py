@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 import yaml
 from msgspec import Struct
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.manifest.values import Location
 
 #: More than any manifest needs, and still read in well under a second.
@@ -90,6 +90,32 @@ class Table(Struct, frozen=True):
         node = self.get(key)
         return node.text if isinstance(node, Scalar) else ""
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The texts of the list at `key`."""
+        return tuple(item.text for item in self.items(key) if isinstance(item, Scalar))
+
+    def tables(self, key: str) -> tuple[Table, ...]:
+        """The tables of the list at `key`."""
+        return tuple(item for item in self.items(key) if isinstance(item, Table))
+
+    def items(self, key: str) -> tuple[Node, ...]:
+        """The items of the list at `key`."""
+        node = self.get(key)
+        return node.items if isinstance(node, Items) else ()
+
+    def named_tables(self, key: str) -> tuple[tuple[Scalar, Table], ...]:
+        """The tables of the mapping at `key`, each with its own key."""
+        return tuple((name, e) for name, e in self.pairs(key) if isinstance(e, Table))
+
+    def names(self, key: str) -> Iterator[str]:
+        """The keys of the mapping at `key`."""
+        return (name.text for name, _ in self.pairs(key))
+
+    def pairs(self, key: str) -> tuple[tuple[Scalar, Node], ...]:
+        """The entries of the mapping at `key`."""
+        node = self.get(key)
+        return node.entries if isinstance(node, Table) else ()
+
     def key(self, key: str) -> Scalar | None:
         """Where `key` itself stands."""
         return next((name for name, _ in self.entries if name.text == key), None)
@@ -110,9 +136,8 @@ def decode(data: bytes, file: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         problem = Problem("not UTF-8", f"{file}:{line}", "save the file as UTF-8")
         raise BadInputError(problem) from error
-    forbidden = [_forbidden(match, text, file) for match in _FORBIDDEN.finditer(text)]
-    if forbidden:
-        raise BadInputError(*forbidden[:20])
+    if _FORBIDDEN.search(text):
+        raise BadInputError(*first_problems(list(_forbidden(text, file))))
     return text
 
 
@@ -258,13 +283,11 @@ def reading_of(text: str) -> Reading:
     return Reading.TEXT
 
 
-def _forbidden(match: re.Match[str], text: str, file: Path) -> Problem:
-    line = text.count("\n", 0, match.start()) + 1
-    return Problem(
-        f"the control character U+{ord(match[0]):04X}",
-        f"{file}:{line}",
-        "delete it, it is invisible",
-    )
+def _forbidden(text: str, file: Path) -> Iterator[Problem]:
+    for number, line in enumerate(re.split(r"(?<=\n)", text), 1):
+        for match in _FORBIDDEN.finditer(line):
+            what = f"the control character U+{ord(match[0]):04X}"
+            yield Problem(what, f"{file}:{number}", "delete it, it is invisible")
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: Path) -> Problem:

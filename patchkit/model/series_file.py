@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.model.names import broken_name_rule, is_listed_name
 from patchkit.model.text import regex
 
@@ -173,7 +173,8 @@ def parse_series(data: bytes, *, name: str) -> Series:
             problems.append(replace(problem, where=f"{name}:{number}"))
     problems += _repeated(lines, name)
     if problems:
-        raise BadInputError(*sorted(problems, key=lambda each: int(each.where.rsplit(":", 1)[1])))
+        problems.sort(key=lambda each: int(each.where.rsplit(":", 1)[1]))
+        raise BadInputError(*first_problems(problems))
     return Series(tuple(lines))
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions
-from patchkit.disk.files import LARGEST_PATCH, read_plain, write_folder
+from patchkit.disk.files import LARGEST_PATCH, read_given, read_plain, write_folder
 from patchkit.errors import (
     BadInputError,
     ExitCode,
@@ -203,10 +203,7 @@ def _named(wish: CarryWish) -> Iterator[tuple[Path, int]]:
     for path in wish.patches:
         yield path, wish.strip
     if wish.series is not None:
-        try:
-            data = read_plain(wish.series)
-        except OSError as error:
-            raise BadInputError(Problem(error.strerror or str(error), str(wish.series))) from error
+        data = read_given(wish.series)
         for entry in parse_series(data, name=str(wish.series)).entries:
             strip = wish.strip if entry.strip is None else entry.strip
             yield wish.series.parent / entry.name, strip

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, Problem, worst
+from patchkit.errors import ExitCode, OfComponents, Problem
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
@@ -139,7 +139,7 @@ class BrokenManifest(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class CheckReport(Struct, frozen=True):
+class CheckReport(OfComponents, Struct, frozen=True):
     """Every component of every manifest, and the patches that several of them share.
 
     `strict`: whether warnings and style were made errors.
@@ -149,9 +149,3 @@ class CheckReport(Struct, frozen=True):
     components: tuple[ComponentCheck, ...]
     shared: tuple[SharedPatch, ...]  # patches that several components take
     broken: tuple[BrokenManifest, ...]  # manifests that could not be read
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of all."""
-        codes = [each.exit_code for each in self.components]
-        return worst([*codes, *(each.exit_code for each in self.broken)])

@@ -32,7 +32,7 @@ from patchkit.drift.record import (
     compare,
     read_record,
 )
-from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.outcome import Status
@@ -109,7 +109,7 @@ class ComponentDrift(Struct, frozen=True):
     unseen: tuple[str, ...] = ()
 
 
-class DriftReport(Struct, frozen=True):
+class DriftReport(OfComponents, Struct, frozen=True):
     """Every component that was looked at, and the manifests that could not be read.
 
     With --since-last, `unchanged` components are left out.
@@ -118,12 +118,6 @@ class DriftReport(Struct, frozen=True):
     components: tuple[ComponentDrift, ...]
     broken: tuple[BrokenManifest, ...] = ()  # manifests that could not be read
     unchanged: int = 0
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The worst of all."""
-        codes = [each.exit_code for each in self.components]
-        return worst([*codes, *(each.exit_code for each in self.broken)])
 
 
 def look_for_drift(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.errors import ExitCode, PatchkitError, Problem, worst
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.progress import Progress
@@ -44,17 +44,12 @@ class FetchedComponent(Struct, frozen=True):
     exit_code: ExitCode = ExitCode.OK
 
 
-class FetchReport(Struct, frozen=True):
+class FetchReport(OfComponents, Struct, frozen=True):
     """What became of every component of a manifest; `cache` is the folder that holds it all."""
 
     manifest: str
     cache: Path
     components: tuple[FetchedComponent, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """OK if everything is here."""
-        return worst(component.exit_code for component in self.components)
 
 
 def fetch_components(

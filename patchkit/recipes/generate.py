@@ -59,19 +59,11 @@ class Rewritten(Struct, frozen=True):
     objects: tuple[GitObject, ...]
 
 
-def read_scope(source: ObjectSource, tree: TreeId, recipe: Recipe) -> dict[str, bytes]:
-    """Path -> contents of every ordinary file of a tree that a rule looks at."""
-    return _read(source, tree, recipe.covers)
-
-
-def read_matching(source: ObjectSource, tree: TreeId, scope: Scope) -> dict[str, bytes]:
-    """Path -> contents of every ordinary file of a tree that a scope covers."""
-    return _read(source, tree, scope.covers)
-
-
-def _read(source: ObjectSource, tree: TreeId, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+def read_scope(source: ObjectSource, tree: TreeId, scope: Recipe | Scope) -> dict[str, bytes]:
+    """Path -> contents of every ordinary file of a tree that a scope, or a rule, covers."""
     files = TreeView(source, tree).files()
-    oids = {p: entry.oid for p, entry in files.items() if entry.mode in _REGULAR and wanted(p)}
+    regular = {path: entry.oid for path, entry in files.items() if entry.mode in _REGULAR}
+    oids = {path: oid for path, oid in regular.items() if scope.covers(path)}
     blobs = dict(source.read_many(sorted(set(oids.values())), "blob"))
     return {path: blobs[oid] for path, oid in sorted(oids.items())}
 

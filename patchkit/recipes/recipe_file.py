@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from patchkit.disk.files import read_plain
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.manifest.json_schema import record_schema
 from patchkit.manifest.types import (
     ByForm,
@@ -27,9 +28,9 @@ from patchkit.manifest.types import (
     Shape,
     Text,
 )
-from patchkit.manifest.validate import check_shape
+from patchkit.manifest.validate import read_table
 from patchkit.manifest.values import Location
-from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table, decode, parse
+from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 from patchkit.recipes.regex import matches
 from patchkit.recipes.rule import (
     LANGUAGES,
@@ -360,19 +361,14 @@ def load_recipe(path: Path, name: str = "", *, root: Path | None = None) -> Reci
 def parse_recipe(data: bytes, path: Path, name: str = "") -> Recipe:
     """The recipe that the file's contents say."""
     shown = Path(name) if name else path
-    table = parse(decode(data, shown), shown)
-    problems = check_shape(table, RECIPE, root="the recipe")
-    if not problems:
-        assert isinstance(table, Table)
-        problems = list(_problems(table))
-    if problems:
-        raise BadInputError(*problems)
-    assert isinstance(table, Table)
+    table = read_table(data, shown, RECIPE, "the recipe")
+    if problems := list(_problems(table)):
+        raise BadInputError(*first_problems(problems))
     return Recipe(
         path=path,
         description=table.text("description").strip("\n"),
-        rules=tuple(_code_rule(each) for each in _tables(table, "rules")),
-        texts=tuple(_text_rule(each) for each in _tables(table, "text")),
+        rules=tuple(_code_rule(each) for each in table.tables("rules")),
+        texts=tuple(_text_rule(each) for each in table.tables("text")),
     )
 
 
@@ -380,7 +376,7 @@ def parse_recipe(data: bytes, path: Path, name: str = "") -> Recipe:
 
 
 def _problems(table: Table) -> Iterator[Problem]:
-    rules = [*_tables(table, "rules"), *_tables(table, "text")]
+    rules = [*table.tables("rules"), *table.tables("text")]
     if not rules:
         yield Problem("no rule", str(table.where), "write `rules:` or `text:`")
     seen: dict[str, int] = {}
@@ -393,11 +389,11 @@ def _problems(table: Table) -> Iterator[Problem]:
         files = rule.get("files")
         if isinstance(files, Items) and not files.items:
             yield Problem("files is empty", str(files.where), "name at least one glob")
-        for example in _tables(rule, "examples"):
+        for example in rule.tables("examples"):
             if example.get("after") is None and example.get("sites") is None:
                 hint = "write `after:`, or how many `sites:` there are"
                 yield Problem("an example that expects nothing", str(example.where), hint)
-    for rule in _tables(table, "rules"):
+    for rule in table.tables("rules"):
         yield from _code_problems(rule)
 
 
@@ -405,11 +401,10 @@ def _code_problems(rule: Table) -> Iterator[Problem]:
     fix, remove = rule.get("fix"), rule.key("remove")
     if fix is not None and remove is not None:
         yield Problem("a rule has fix and remove", str(remove.where), "delete one of them")
-    utils = rule.get("utils")
-    names = {key.text for key, _ in utils.entries} if isinstance(utils, Table) else set[str]()
+    names = dict.fromkeys(rule.names("utils"))
     matcher = rule.get("rule")
     assert matcher is not None
-    values = [value for _, value in utils.entries] if isinstance(utils, Table) else []
+    values = [value for _, value in rule.pairs("utils")]
     for each in (matcher, *values):
         yield from _matcher_problems(each, names)
     if isinstance(fix, Scalar):
@@ -419,7 +414,7 @@ def _code_problems(rule: Table) -> Iterator[Problem]:
             yield Problem(f"no pattern of the rule has {variable}", str(fix.where), hint)
 
 
-def _matcher_problems(node: Node, utils: Iterable[str]) -> Iterator[Problem]:
+def _matcher_problems(node: Node, utils: Collection[str]) -> Iterator[Problem]:
     """What is wrong with a rule, and with those in it."""
     if not isinstance(node, Table):
         return
@@ -428,7 +423,9 @@ def _matcher_problems(node: Node, utils: Iterable[str]) -> Iterator[Problem]:
         yield Problem(what, str(node.where), "it needs a pattern, a kind or the like")
     for key, value in node.entries:
         if key.text == "matches" and isinstance(value, Scalar) and value.text not in utils:
-            hint = f"`utils` has {', '.join(utils)}" if utils else "write it under `utils`"
+            hint = (
+                f"`utils` has {', '.join(islice(utils, 50))}" if utils else "write it under `utils`"
+            )
             yield Problem(f"{value.text}: no such rule", str(value.where), hint)
         for inner in _inner_rules(key.text, value):
             # within `not` and relations, what is not may stand alone no more than elsewhere
@@ -472,8 +469,8 @@ def _code_rule(table: Table) -> CodeRule:
         fix=_code(fix) if isinstance(fix, Scalar) else None,
         whole_lines=table.get("remove") is not None,
         expect=_expect(table),
-        allow=tuple(_allowance(each) for each in _tables(table, "allow")),
-        examples=tuple(_example(each) for each in _tables(table, "examples")),
+        allow=tuple(_allowance(each) for each in table.tables("allow")),
+        examples=tuple(_example(each) for each in table.tables("examples")),
         where=_where(table),
         optional=table.text("optional").strip(),
     )
@@ -490,8 +487,8 @@ def _text_rule(table: Table) -> TextRule:
         replace=table.text("replace"),
         scope=_scope(table),
         expect=_expect(table),
-        allow=tuple(_allowance(each) for each in _tables(table, "allow")),
-        examples=tuple(_example(each) for each in _tables(table, "examples")),
+        allow=tuple(_allowance(each) for each in table.tables("allow")),
+        examples=tuple(_example(each) for each in table.tables("examples")),
         where=_where(table),
         optional=table.text("optional").strip(),
     )
@@ -501,7 +498,7 @@ def _text_rule(table: Table) -> TextRule:
 
 
 def _scope(table: Table, endings: tuple[str, ...] = ()) -> Scope:
-    return Scope(_texts(table.get("files")), _texts(table.get("ignores")), endings)
+    return Scope(table.texts("files"), table.texts("ignores"), endings)
 
 
 def _expect(table: Table) -> Expect:
@@ -554,14 +551,3 @@ def _code(node: Scalar) -> str:
 def _where(table: Table) -> Location:
     key = table.get("id")
     return key.where if key is not None else table.where
-
-
-def _texts(node: Node | None) -> tuple[str, ...]:
-    items = node.items if isinstance(node, Items) else ()
-    return tuple(item.text for item in items if isinstance(item, Scalar))
-
-
-def _tables(table: Table, key: str) -> tuple[Table, ...]:
-    node = table.get(key)
-    items = node.items if isinstance(node, Items) else ()
-    return tuple(item for item in items if isinstance(item, Table))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
-from patchkit.disk.files import files_in, read_plain
-from patchkit.errors import BadInputError, Problem
+from patchkit.disk.files import files_in, read_given
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
@@ -282,11 +281,7 @@ def load_resolutions(home: SeriesFolder) -> dict[str, Resolution]:
     found = {}
     for path in files_in(home.folder / FOLDER, f"*{ENDING}"):
         where = path.relative_to(home.root).as_posix()
-        try:
-            data = read_plain(path, inside=home.root)
-        except OSError as error:
-            raise BadInputError(Problem(str(error.strerror), where)) from error
-        resolution = parse_resolution(data, where)
+        resolution = parse_resolution(read_given(path, where, inside=home.root), where)
         found[resolution.key] = resolution
     return found
 

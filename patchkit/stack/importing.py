@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.disk.files import files_in, read_given
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
@@ -145,7 +145,7 @@ def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[ImportedP
 
 def _listed_in(series: Path) -> Iterator[tuple[str, str]]:
     """The names in a list of patches, each with what stands behind it; no comments."""
-    for line in lines_of(_bytes(series).decode("utf-8", "surrogateescape")):
+    for line in lines_of(read_given(series).decode("utf-8", "surrogateescape")):
         name, *options = re.sub(r"(?:^|\s)#.*", "", line).split(maxsplit=1) or [""]
         if name:
             yield name, "".join(options)
@@ -164,7 +164,7 @@ def _quilt(series: Path) -> list[ImportedPatch]:
     return [
         ImportedPatch(
             name,
-            _bytes(series.parent / name),
+            read_given(series.parent / name),
             name,
             _strip_option(options, f"{series}: {name}"),
             listed=True,
@@ -175,12 +175,12 @@ def _quilt(series: Path) -> list[ImportedPatch]:
 
 def _package(source: Path) -> ImportSource:
     """What a recipe or a spec lists; BadInputError with each file that is not there."""
-    text = _bytes(source).decode("utf-8", "surrogateescape")
+    text = read_given(source).decode("utf-8", "surrogateescape")
 
     def included(name: str) -> str | None:
         path = source.parent / name
         known = is_listed_name(name) and path.is_file()
-        return _bytes(path).decode("utf-8", "surrogateescape") if known else None
+        return read_given(path).decode("utf-8", "surrogateescape") if known else None
 
     recipe = source.suffix in RECIPES
     listed = read_recipe(text, source.name, included) if recipe else read_spec(text, source.name)
@@ -191,7 +191,7 @@ def _package(source: Path) -> ImportSource:
         if path is None:
             missing.append(Problem(f"{each.name} is not there", each.where, _looked(listed)))
         else:
-            data = _bytes(path)
+            data = read_given(path)
             patches.append(ImportedPatch(each.name, data, each.where, each.strip, listed=True))
     if missing:
         raise BadInputError(*missing)
@@ -215,7 +215,7 @@ def _strip_option(text: str, where: str) -> int | None:
 
 
 def _file(source: Path) -> tuple[str, list[ImportedPatch]]:
-    data = _bytes(source)
+    data = read_given(source)
     starts = [match.start() for match in _FROM_LINE.finditer(data)]
     if not starts or starts[0] != 0:
         return "patch", [ImportedPatch(source.name, data, str(source))]
@@ -241,7 +241,7 @@ def _folder(folder: Path, order: Sequence[str] | None) -> list[ImportedPatch]:
     missing = [Problem(f"{name}: no such patch in {folder}") for name in names if name not in there]
     if missing or not names:
         raise UsageError(*(missing or [Problem(f"{folder} holds no .patch or .diff file")]))
-    return [ImportedPatch(name, _bytes(there[name]), str(there[name])) for name in names]
+    return [ImportedPatch(name, read_given(there[name]), str(there[name])) for name in names]
 
 
 def _by_number(names: Collection[str], folder: Path) -> list[str]:
@@ -301,13 +301,6 @@ def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator
         if diff:
             data = format_header(Header(commit.message, named_author(commit.author))) + diff
             yield ImportedPatch(f"{slug(commit.subject)}.patch", data, commit.id)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return read_plain(path, most=LARGEST_PATCH)
-    except OSError as error:
-        raise BadInputError(Problem(str(error.strerror), str(path))) from error
 
 
 def _repository(folder: Path) -> Repository:

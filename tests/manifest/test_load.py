@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from patchkit.errors import BadInputError
 from patchkit.manifest.load import (
     MAXIMUM_EXTENDS,
-    MAXIMUM_PROBLEMS,
     Inspection,
     inspect_manifest,
     load_manifest,
@@ -405,15 +404,34 @@ def test_a_wild_value_is_shown_on_one_short_line() -> None:
     assert len(str(problem)) < 150
 
 
+_FULL_OF_MISTAKES = {
+    "unknown keys": "".join(f"verson{n}: x\n" for n in range(60_000)),
+    "no source": "components:\n" + "".join(f"  c{n:05}: {{}}\n" for n in range(60_000)),
+    "no mapping": "components:\n" + "".join(f"  C{n:05}: 1\n" for n in range(60_000)),
+    "no step": minimal().partition("\n")[2]
+    + "    verify:\n"
+    + "".join(f"      - {{presnt: {n}}}\n" for n in range(35_000)),
+    "no target": minimal().partition("\n")[2]
+    + "    overrides:\n"
+    + "".join(f"      - {{target: x{n}, rule: r.yml, packages: [a]}}\n" for n in range(15_000)),
+    "no value": minimal().partition("\n")[2]
+    + "    environment:\n      variables:\n"
+    + "".join(f"        V{n}: ${{x{n}}}\n" for n in range(30_000)),
+    "control characters": "".join("description: \x01\n" for n in range(60_000)),
+}
+
+
 @pytest.mark.slow
-def test_a_file_full_of_mistakes_is_told_in_good_time() -> None:
-    text = "version: 1\n" + "".join(f"verson{n}: x\n" for n in range(20_000))
+@pytest.mark.parametrize("kind", _FULL_OF_MISTAKES)
+def test_a_file_full_of_mistakes_is_told_in_good_time(kind: str) -> None:
+    """The first twenty, and how many more there are: no work grows faster than the file."""
+    text = "version: 1\n" + _FULL_OF_MISTAKES[kind]
     start = time.process_time()
     with pytest.raises(BadInputError) as caught:
         load_text(text)
-    assert time.process_time() - start < 4
-    assert len(caught.value.problems) == MAXIMUM_PROBLEMS + 1
-    assert str(caught.value.problems[-1]) == "19901 more problems"
+    assert time.process_time() - start < 3  # 1.3 s on an idle machine
+    *first, last = caught.value.problems
+    assert (len(first), str(last).endswith(" more problems")) == (20, True)
 
 
 # --- whatever is in the file, the answer is a manifest or a BadInputError

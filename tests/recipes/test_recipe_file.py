@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,31 @@ def test_the_schema_refuses_unknown_keys() -> None:
     text = recipe_text({"id": "a", "rule": {"has": {"pattren": "x"}}})
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(yaml.safe_load(text), recipe_schema())
+
+
+def _full(lines: str, kind: str, count: int) -> bytes:
+    text = "version: 1\ndescription: x\n" + lines
+    return (text + "".join(kind.format(n=n) for n in range(count))).encode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "data",
+    [
+        _full("rules:\n", "  - {{id: a{n}}}\n", 40_000),
+        _full("text:\n", "  - {{id: a, find: x, replace: y, files: [a]}}\n", 15_000),
+        _full(
+            "rules:\n  - id: a\n    language: python\n    files: [a]\n    rule: {pattern: x}\n"
+            "    utils:\n",
+            "      u{n}: {{matches: v}}\n",
+            30_000,
+        ),
+    ],
+    ids=["unknown keys", "one id", "no such rule"],
+)
+def test_a_recipe_full_of_mistakes_is_told_in_good_time(data: bytes) -> None:
+    start = time.process_time()
+    with pytest.raises(BadInputError) as caught:
+        parse_recipe(data, Path("x.recipe.yml"))
+    assert time.process_time() - start < 3  # 1.5 s on an idle machine
+    assert len(caught.value.problems) == 21

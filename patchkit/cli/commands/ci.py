@@ -21,7 +21,7 @@ from patchkit.cli.format_options import (
 )
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Answers, Terminal
-from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.disk.files import LARGEST_PATCH, read_given, read_plain
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.ops.check_report import BrokenManifest, CheckReport
 from patchkit.ops.ci import CiReport, MatrixReport, Share
@@ -165,7 +165,7 @@ def read_shares(files: Iterable[Path]) -> tuple[Share, ...]:
 
 def read_expected(path: Path) -> Sequence[str]:
     """The components that the jobs of a matrix look at."""
-    command, found = read_envelope(_bytes(path), str(path))
+    command, found = read_envelope(read_given(path), str(path))
     if command != "matrix":
         hint = "give what `patchkit matrix --json` printed"
         raise BadInputError(Problem("is no matrix", str(path), hint))
@@ -175,7 +175,7 @@ def read_expected(path: Path) -> Sequence[str]:
 
 def _share(path: Path) -> Share:
     name = str(path)
-    command, found = read_envelope(_bytes(path), name)
+    command, found = read_envelope(read_given(path), name)
     match command:
         case "ci" | "report-merge":
             report = read_result(CiReport, found, name)
@@ -195,13 +195,6 @@ def _failed(path: Path, found: Mapping[str, Any]) -> BrokenManifest:
     code = exit_code_of(found, str(path))
     problems = read_result(tuple[Problem, ...], found.get("problems"), str(path))
     return BrokenManifest(path.stem, ExitCode(code), problems)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return read_plain(path, most=LARGEST_PATCH)
-    except OSError as error:
-        raise BadInputError(Problem(str(error.strerror), str(path))) from error
 
 
 #: Both GitHub (256) and GitLab (200) take so many.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.session import Session
@@ -77,6 +77,7 @@ def plan(
 
 # Amounts of work that are shown in full: the first ones, and what the tip takes.
 _SHOWN = 6
+_Row = TypeVar("_Row")
 
 
 def print_plan(terminal: Terminal, report: PlanReport, *, shown: bool = False) -> None:
@@ -132,10 +133,10 @@ def _versions(plan: ComponentPlan) -> str:
     return f", {plan.version} to {plan.tip_version or '?'}"
 
 
-def _picked(reaches: Sequence[FarthestCommit]) -> Sequence[FarthestCommit]:
-    if len(reaches) <= _SHOWN:
-        return reaches
-    return (*reaches[: _SHOWN - 1], reaches[-1])
+def _picked(rows: Sequence[_Row]) -> Sequence[_Row]:
+    if len(rows) <= _SHOWN:
+        return rows
+    return (*rows[: _SHOWN - 1], rows[-1])
 
 
 def _reach_lines(reach: FarthestCommit) -> Iterator[Line]:
@@ -178,7 +179,7 @@ def _patch_words(patch: PatchForecast) -> str:
 
 def _print_combinations(terminal: Terminal, combinations: Sequence[Combination]) -> None:
     terminal.product(Painted("Together", Paint.STRONG))
-    for each in _ends(combinations):
+    for each in _picked(combinations):
         work = _work(each.effort)
         days = f" {counted(each.days, 'day')} behind the tips{': ' if work else ''}{work}"
         terminal.product(["  ", word(each.grade), days])
@@ -191,12 +192,6 @@ def _print_combinations(terminal: Terminal, combinations: Sequence[Combination])
             rows.append((choice.component, place, ", ".join(told)))
         terminal.table(rows, indent=6)
     terminal.product()
-
-
-def _ends(combinations: Sequence[Combination]) -> Sequence[Combination]:
-    if len(combinations) <= _SHOWN:
-        return combinations
-    return (*combinations[: _SHOWN - 1], combinations[-1])
 
 
 def _print_clashes(terminal: Terminal, clashes: Sequence[UnmetRequirement]) -> None:

@@ -432,21 +432,16 @@ def examine_partners(
         home = together.home(name)
         calls = together.is_declared(name) or contacts.may_lead_out(home, name)
         parts[home].append(together.examine(name, calls=calls))
+    declared = ((each, (*each.declared.packages, *each.declared.entries)) for each in partners)
+    dotted = [f"{name}." for name in names]
     return Agreement(
         {name: joined(found) for name, found in parts.items()},
         {name: len(found) for name, found in parts.items()},
-        {each.name: tuple(_idle(each, everything)) for each in partners},
+        {
+            each.name: tuple(word for word in words if not matching(dotted, f"{word}.*"))
+            for each, words in declared
+        },
     )
-
-
-def _idle(partner: Partner, modules: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The packages and entries of a partner that name none of the modules (name, component)."""
-    own = [name for name, home in modules if home == partner.name]
-    for package in partner.declared.packages:
-        if not any(f"{name}.".startswith(f"{package}.") for name in own):
-            yield package
-    names = [name for name, _ in modules]
-    yield from (glob for glob in partner.declared.entries if not matching(names, glob))
 
 
 def examine_module(
