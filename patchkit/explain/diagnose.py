@@ -397,7 +397,7 @@ def explain_stack(
         return stack, ()
     objects = Overlay(source, stack.objects)
     at_base = TreeView(objects, stack.base.tree)
-    stack = _with_waiting(objects, stack, patches)
+    stack = with_waiting(objects, stack, patches)
     return stack, tuple(
         explain_patch(
             view,
@@ -424,7 +424,7 @@ def _met(
             view = TreeView(source, outcome.tree)
 
 
-def _with_waiting(source: ObjectSource, stack: Stack, patches: Sequence[SeriesPatch]) -> Stack:
+def with_waiting(source: ObjectSource, stack: Stack, patches: Sequence[SeriesPatch]) -> Stack:
     """The stack with those patches as waiting that only fail for want of earlier ones that fail.
 
     That is where what each of their hunks lacks is what those bring, and what is there in its place

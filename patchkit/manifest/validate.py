@@ -22,6 +22,7 @@ from patchkit.manifest.types import (
     without_secret,
 )
 from patchkit.manifest.yaml_nodes import Items, Node, Reading, Scalar, Table, decode, parse
+from patchkit.model.text import with_article
 
 _KINDS: dict[type[Node], str] = {Items: "a list", Table: "a mapping"}
 
@@ -237,7 +238,7 @@ class _Checker:
             self._add(
                 f"{name}: {shown(value.text)} is not a mapping",
                 value,
-                f"the pin of {_article(option.first)} source has {keys}",
+                f"the pin of {with_article(option.first)} source has {keys}",
             )
         else:
             self.check(value, wanted, name)
@@ -338,10 +339,6 @@ def _range(shape: Number) -> str:
     if shape.minimum == shape.maximum:
         return f"it must be {shape.minimum}"
     return f"{shape.minimum} to {shape.maximum}"
-
-
-def _article(word: str) -> str:
-    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def _example(shape: Text) -> str:

@@ -34,6 +34,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def with_article(word: str) -> str:
+    """`an import`, `a bump`."""
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
 def listed(items: Sequence[str], most: int, *, noun: str = "", between: str = ", ") -> str:
     """`a, b and 3 more`: the first ones, and how many others there are (`3 more places`)."""
     first, more = between.join(items[:most]), len(items) - most

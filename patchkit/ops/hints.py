@@ -77,11 +77,11 @@ def ways_on(snapshot: Snapshot, target: str, checkout: Path) -> list[tuple[str, 
     """(what it does, what to type) from a conflict, or from another branch; none from elsewhere."""
     git = f"git -C {shlex.quote(str(checkout))}"
     match snapshot.operation:
-        case "bump":
+        case "bump" | "import":
             return [
                 (f"resolve the conflict in {checkout}, then", f"patchkit continue {target}"),
                 ("or leave out the patch", f"patchkit skip {target}"),
-                ("or go back to before the bump", f"patchkit abort {target}"),
+                (f"or go back to before the {snapshot.operation}", f"patchkit abort {target}"),
             ]
         case "conflict":
             return [

@@ -53,7 +53,7 @@ from patchkit.ops.refresh_report import (
     bumped,
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
-from patchkit.ops.resume import CannotGoOnError, again, still_waits, waits
+from patchkit.ops.resume import CannotGoOnError, again, still_waits
 from patchkit.ops.undo import report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
@@ -173,7 +173,7 @@ class _Refreshing:
     def _plan(
         self, found: RefreshInput, lock: Lock | None, blank: RefreshedComponent
     ) -> PlannedRefresh:
-        if waits(found.snapshot) and self._options.step is None:
+        if found.snapshot.halt and self._options.step is None:
             return PlannedRefresh(refused(blank, still_waits(found)))
         recorded = recorded_in(lock, blank.name)
         edit, pin, imported = self._options.series_edit, self._pin, self._options.imported

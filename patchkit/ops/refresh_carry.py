@@ -65,7 +65,6 @@ from patchkit.ops.resume import (
     pin_text,
     resume,
     seen_files,
-    waits,
 )
 from patchkit.refresh.carry_onto import FixedPatchesError, LastCarry, draft_carry
 from patchkit.refresh.conflict import (
@@ -482,7 +481,7 @@ def _merger(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:
 
 def _resumed(carry: Carry) -> Resumed:
     found, step = carry.found, carry.options.step
-    halt = read_halt(found.checkout) if waits(found.snapshot) else None
+    halt = read_halt(found.checkout) if found.snapshot.halt else None
     if halt is None or step is None:
         raise CannotGoOnError(nothing_waits(found.project.manifest, found.project.component.name))
     return resume(found, halt, step, carry.options.when)

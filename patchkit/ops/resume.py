@@ -65,7 +65,7 @@ from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.operations import Operation, Place, readable_operations, record
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import save_commit
-from patchkit.workspace.state import BUMP, Held
+from patchkit.workspace.state import Held
 from patchkit.workspace.waiting import (
     CheckoutSnapshot,
     Halt,
@@ -290,15 +290,10 @@ def halted_report(stop: NewConflict) -> Halted:
     )
 
 
-def waits(snapshot: Snapshot) -> bool:
-    """Whether a checkout holds a conflict of ours."""
-    return snapshot.operation == BUMP
-
-
 def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
     """There is no conflict to go on from, in a component or in any of the manifest's."""
     hint = f"patchkit status {manifest.options()}  says what is there"
-    return Problem("no bump is in progress", component or manifest.name, hint)
+    return Problem("no bump or import is in progress", component or manifest.name, hint)
 
 
 def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
@@ -314,7 +309,7 @@ def still_waits(found: RefreshInput) -> Problem:
     """Why nothing else can be done with a checkout that holds a conflict."""
     ways = ways_on(found.snapshot, found.target, found.checkout.path)
     return Problem(
-        "a bump is in progress in the checkout, stopped at a conflict",
+        f"the checkout is {found.snapshot.detail}, stopped at a conflict",
         found.project.component.name,
         in_columns(ways),
     )
@@ -502,7 +497,9 @@ def undo_bump(
         return undo_change(manifest, component, checkout, when, redo=redo)
     if redo:
         hint = f"patchkit continue {manifest.options(component.name)}, or skip, or abort"
-        raise CannotUndoError(Problem("a bump is in progress", component.name, hint))
+        raise CannotUndoError(
+            Problem(f"the checkout is {inspect(checkout).detail}", component.name, hint)
+        )
     if halt.previous is None or halt.left is None:
         return _abandon(manifest, component, workspace, when)
     with locked(checkout):

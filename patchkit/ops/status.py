@@ -35,7 +35,6 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
-from patchkit.workspace.state import BUMP
 
 # How many checkouts are looked at at once: git mostly waits for the disk.
 _AT_ONCE = 8
@@ -111,7 +110,7 @@ def _status(
     )
     try:
         status = replace(status, snapshot=inspect(checkout))
-        if status.snapshot.operation == BUMP:
+        if status.snapshot.halt:
             status = replace(status, proposed=_proposed(checkout))
         said = [Problem("not in the lock", component.name)] if lock is not None else []
         if recorded is not None:
@@ -141,7 +140,7 @@ def _differences(
         pin = short_id(component.pin.commit)
         what = f"the pin is {pin}, the lock says {short_id(recorded.commit)}"
         hint = f"patchkit refresh {manifest.options(component.name)}  carries the patches there"
-        yield Problem(what, component.name, hint if snapshot.operation != BUMP else "")
+        yield Problem(what, component.name, hint if not snapshot.operation else "")
     for what in _changed_patches(manifest, component, recorded):
         yield Problem(what, component.name)
     if snapshot.state is CheckoutState.CONFLICTED:

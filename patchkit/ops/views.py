@@ -33,7 +33,6 @@ from patchkit.upstream.history import (
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
 from patchkit.workspace.changes import tree_changes
-from patchkit.workspace.state import BUMP
 
 
 class LoggedPatch(Struct, frozen=True):
@@ -127,8 +126,11 @@ def _commits(checkout: Checkout) -> tuple[StackCommit, ...] | None:
 def _logged(
     blank: ComponentLog, built: BuiltStack, commits: Sequence[StackCommit] | None
 ) -> ComponentLog:
+    from patchkit.explain.diagnose import with_waiting  # noqa: PLC0415 (most stacks are clean)
+
+    stack = with_waiting(built.source, built.stack, built.series.series_patches)
     present = None if commits is None else {each.patch: each.id for each in commits if each.patch}
-    rows = zip(built.series.patches, built.stack.outcomes, strict=True)
+    rows = zip(built.series.patches, stack.outcomes, strict=True)
     names = {patch.name for patch in built.series.patches}
     return ComponentLog(
         component=blank.component,
@@ -456,7 +458,7 @@ def show_change(
 def _carried(checkout: Checkout, name: str) -> bytes | None:
     """A patch as the commit that it has in a checkout that waits, None elsewhere."""
     snapshot = inspect(checkout)
-    if snapshot.operation != BUMP or snapshot.base is None or snapshot.head is None:
+    if not snapshot.halt or snapshot.base is None or snapshot.head is None:
         return None
     commits = read_stack(checkout.repository, CommitId(snapshot.base), CommitId(snapshot.head))
     found = next((each.id for each in commits if each.patch == name), None)

@@ -14,7 +14,7 @@ from patchkit.gitcmd.process import GitFailureError, NoAnswerError
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeId, Treeish, decode_path
-from patchkit.model.text import counted
+from patchkit.model.text import counted, with_article
 from patchkit.workspace.checkout import (
     APPLIED_REF,
     BASE_REF,
@@ -56,6 +56,9 @@ OPERATION_FILES = tuple(name for name, _ in _OPERATIONS)
 
 #: The operation of a checkout that holds a conflict of a bump, or of a refresh over a moved pin.
 BUMP = "bump"
+
+#: That of one that holds a conflict of an import.
+IMPORT = "import"
 
 #: That of one whose index has unmerged files, and nothing that git waits for.
 UNMERGED = "conflict"
@@ -189,7 +192,7 @@ class _Status(Struct, frozen=True):
 
 
 def _judge(checkout: Checkout, status: _Status, refs: Mapping[str, str]) -> Snapshot:
-    operation = BUMP if HALT_REF in refs else _operation(checkout)
+    operation = _halted(checkout) if HALT_REF in refs else _operation(checkout)
     operation = operation or (UNMERGED if status.unmerged else "")
     purpose = read_purpose(checkout.own_folder)
     state, detail = _place(status, refs, operation)
@@ -225,7 +228,7 @@ def _place(status: _Status, refs: Mapping[str, str], operation: str) -> tuple[Ch
     if base is None or applied is None:
         return CheckoutState.OTHER_BRANCH, "not made by patchkit"
     if operation:
-        return CheckoutState.CONFLICTED, f"in the middle of a {operation}"
+        return CheckoutState.CONFLICTED, f"in the middle of {with_article(operation)}"
     if status.branch != BRANCH or status.head is None:
         return CheckoutState.OTHER_BRANCH, _other_place(status)
     if status.head not in (base, applied):
@@ -267,6 +270,11 @@ def _words(ahead: int, dropped: int) -> str:
         return f"{own} on top"
     gone = f"{counted(dropped, 'commit')} of the stack"
     return f"{own} in place of {gone}" if ahead else f"{gone} dropped"
+
+
+def _halted(checkout: Checkout) -> str:
+    says = checkout.repository.git("log", "-1", "--format=%s", HALT_REF, "--").out
+    return IMPORT if IMPORT.encode() in says else BUMP
 
 
 def _operation(checkout: Checkout) -> str:

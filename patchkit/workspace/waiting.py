@@ -29,6 +29,7 @@ from patchkit.model.objects import (
     make_tree,
 )
 from patchkit.model.patch import Identity
+from patchkit.model.text import with_article
 from patchkit.model.tree import Tree, TreeChange
 from patchkit.workspace.changes import obstacles, rows_of, tree_changes
 from patchkit.workspace.checkout import HALT_REF, Checkout
@@ -42,7 +43,7 @@ from patchkit.workspace.save import (
     save_work,
     staged_id,
 )
-from patchkit.workspace.state import Held, Rows, Snapshot
+from patchkit.workspace.state import BUMP, IMPORT, Held, Rows, Snapshot
 
 _VERSION = 1
 # the same state gives the same commit
@@ -133,12 +134,13 @@ def halt_objects(halt: Halt) -> list[GitObject]:
     tree = make_tree(entries)
     parents = [halt.place.tip, halt.before[1], *([halt.previous] if halt.previous else [])]
     parents += [CommitId(oid) for _, oid in sorted(halt.refs.items())]
+    what = with_article(IMPORT if halt.data.get("imported") else BUMP)
     commit = make_commit(
         tree=TreeId(tree.oid),
         parents=list(dict.fromkeys(parents)),
         author=_WHO,
         committer=_WHO,
-        message="patchkit: a bump that waits",
+        message=f"patchkit: {what} that waits",
     )
     return [state, tree, commit]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -226,6 +227,7 @@ def test_every_patch_that_does_not_fit_is_told(project: Project, upstream: Upstr
     out = project.run("check").out
     assert "2 patches do not apply, 1 waiting" in out
     assert "more.patch  waits for one.patch" in out
+    assert re.search(r"waiting +more.patch", project.run("log").out)
     assert project.run("apply").code == 1
 
 

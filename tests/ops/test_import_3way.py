@@ -111,6 +111,10 @@ def test_abort_and_undo_give_back_everything(stack: Bumping, mails: list[Path]) 
     before = stack.state
     for way in ("abort", "undo"):
         assert stack.run("import", str(mails[0].parent), "--3way").code == 3
+        for verb in ("status", "apply", "refresh"):
+            ran = stack.run(verb)
+            assert "in the middle of an import" in ran.out + ran.err
+            assert "bump" not in ran.out + ran.err
         stack.run(way).ok()
         assert stack.state == before
 

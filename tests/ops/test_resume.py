@@ -549,7 +549,7 @@ def test_undo_of_a_bump_without_conflicts(stack: Bumping, upstream: Upstream) ->
 def test_nothing_waits(stack: Bumping, command: str) -> None:
     before = stack.state
     ran = stack.run(command)
-    assert (ran.code, "no bump is in progress" in ran.err) == (1, True)
+    assert (ran.code, "no bump or import is in progress" in ran.err) == (1, True)
     assert stack.state == before
 
 

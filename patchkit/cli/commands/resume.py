@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _GOING = {
     ExitCode.OK: "all patches are carried: pin, patches and lock are written",
-    ExitCode.FINDING: "the conflict is not resolved, or no bump is in progress",
+    ExitCode.FINDING: "the conflict is not resolved, or no bump or import is in progress",
     ExitCode.HALTED: "the next conflict is in the checkout",
     ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
     ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
@@ -40,7 +40,10 @@ _BACK = {
     examples=[
         ("patchkit continue", "the conflict is resolved: carry the rest"),
         ("patchkit continue --take-proposal", "take the merge that is proposed, unlikely as it is"),
-        ("patchkit continue -m qwen3-vl-npu -c sglang", "where several bumps are in progress"),
+        (
+            "patchkit continue -m qwen3-vl-npu -c sglang",
+            "where several conflicts wait",
+        ),
     ],
     exits=_GOING,
     result="patchkit.ops.refresh_report:BumpReport",
@@ -76,7 +79,7 @@ def continue_(
 @command(
     "manifest component workspace store json quiet",
     examples=[("patchkit skip", "the patch is not needed any more: take it off the series")],
-    exits={**_GOING, ExitCode.FINDING: "no bump is in progress"},
+    exits={**_GOING, ExitCode.FINDING: "no bump or import is in progress"},
     result="patchkit.ops.refresh_report:BumpReport",
 )
 def skip(
@@ -101,7 +104,7 @@ def skip(
 @command(
     "manifest component workspace json quiet",
     examples=[("patchkit abort", "everything is as it was before")],
-    exits={**_BACK, ExitCode.FINDING: "no bump is in progress"},
+    exits={**_BACK, ExitCode.FINDING: "no bump or import is in progress"},
     result="patchkit.ops.undo:BackReport",
 )
 def abort(
@@ -211,7 +214,7 @@ def _waiting(session: Session, *, undoing: bool = False, redo: bool = False) -> 
         return session.component
     if len(waiting) > 1:
         names = ", ".join(each.name for each in waiting)
-        raise UsageError("several bumps are in progress", hint=f"name one: {names}")
+        raise UsageError("conflicts wait in several components", hint=f"name one: {names}")
     if waiting:
         return waiting[0]
     found = last_changed(manifest, session.workspace, undone=redo) if undoing else None
