@@ -64,15 +64,20 @@ class Series(Struct, frozen=True):
 
     def append(self, name: str) -> Series:
         """With `name` as the last patch, below everything that is there."""
-        self._require_new(name)
-        return Series((*self._closed(), self._new_line(name)))
+        return self.insert_after(next(reversed(self.names), None), name)
 
     def insert_after(self, after: str | None, name: str) -> Series:
-        """With `name` directly after the patch `after`; None: before the first patch."""
+        """With `name` directly after the patch `after`; None: before the first patch.
+
+        Behind the last one it goes below what stands there, such as patches commented out.
+        """
         self._require_new(name)
         lines = self._closed()
         place = self._first() if after is None else self._index(after) + 1
-        return Series((*lines[:place], self._new_line(name), *lines[place:]))
+        if self.names[-1:] == (after,):
+            place = len(lines)
+        line = SeriesLine(name + self._line_end, name)
+        return Series((*lines[:place], line, *lines[place:]))
 
     def with_strip(self, name: str, strip: int) -> Series:
         """With `-pN` behind the patch `name`, which has no options yet."""
@@ -109,8 +114,7 @@ class Series(Struct, frozen=True):
                 series = series.remove(name)
         for before, name in zip((None, *names), names, strict=False):
             if name not in series.names:
-                last = before is not None and before == series.names[-1]
-                series = series.append(name) if last else series.insert_after(before, name)
+                series = series.insert_after(before, name)
         return series._reorder(names)
 
     def _reorder(self, names: Sequence[str]) -> Series:
@@ -138,9 +142,6 @@ class Series(Struct, frozen=True):
     @property
     def _line_end(self) -> str:
         return "\r\n" if self.lines and self.lines[0].text.endswith("\r\n") else "\n"
-
-    def _new_line(self, name: str) -> SeriesLine:
-        return SeriesLine(name + self._line_end, name)
 
     def _first(self) -> int:
         places = (n for n, line in enumerate(self.lines) if line.name is not None)
