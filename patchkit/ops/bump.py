@@ -52,12 +52,12 @@ from patchkit.ops.refresh_report import (
     bumped,
 )
 from patchkit.ops.resume import Waiting, arrive, find_halt, waiting_of, written_by
-from patchkit.ops.undo import bump_reports
+from patchkit.ops.undo import bump_reports, finish_killed
 from patchkit.parallel import in_parallel
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
-from patchkit.workspace import checkout_of
+from patchkit.workspace import checkout_of, locked
 
 # The target: a name as its source understands it, and the pin that it means.
 
@@ -352,6 +352,10 @@ class _Bumping(Struct, frozen=True):
         old = store.base(component, self.progress)
         moved = moved_to(self.manifest, component, target, store, self.progress)
         if store.base(moved, self.progress).commit == old.commit:
+            checkout = checkout_of(self.workspace, self.manifest, component)
+            if checkout.path.exists() and not self.options.dry_run:
+                with locked(checkout):
+                    finish_killed(self.manifest, component, checkout, self.options.when)
             return row
         after = with_component(self.manifest, moved)
         _require_same_files(after, moved, store, self.progress)

@@ -54,7 +54,7 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
 from patchkit.ops.resume import CannotGoOnError, again, still_waits
-from patchkit.ops.undo import report_text
+from patchkit.ops.undo import finish_killed, report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
@@ -121,6 +121,9 @@ def refresh_components(
         if not options.dry_run and guard.parent.exists():
             held.enter_context(locked_file(guard, lock))
         return refreshing.run(components, load_lock(lock))
+
+
+_ARRIVED = "the checkout is at what the patches are now"
 
 
 class _Refreshing:
@@ -244,6 +247,13 @@ class _Refreshing:
         if snapshot.state is CheckoutState.INTERRUPTED and not self._options.dry_run:
             recover(checkout)
             snapshot = inspect(checkout)
+        arrived = (
+            snapshot.halt is None
+            and not self._options.dry_run
+            and finish_killed(self._manifest, component, checkout, self._options.when)
+        )
+        if arrived:
+            snapshot = inspect(checkout)
         base = self._store.base(component, self._progress)
         project = Project(self._manifest, component)
         seen = files_of(project)  # before they are read for good
@@ -253,7 +263,7 @@ class _Refreshing:
         if self._options.imported is not None:
             series = with_imported(project, series, self._options.imported.patches)
         series, generator = self._with_recipes(series)
-        return RefreshInput(project, checkout, snapshot, base, series, generator, seen)
+        return RefreshInput(project, checkout, snapshot, base, series, generator, seen, arrived)
 
     def _with_recipes(self, series: LoadedSeries) -> tuple[LoadedSeries, Generator | None]:
         """The series, with a header for what is still to be made, and what makes it."""
@@ -283,17 +293,16 @@ class _Refreshing:
             return PlannedRefresh(made.report)
         assert made.draft.plan is not None
         planned = self._planned(found, made.draft, made.report, None)
-        if planned.report.result is RefreshResult.REGENERATED:
-            what = "refresh: recipes were run again"
-            operation = Operation(planned.report.name, what)
-            return replace(planned, operation=(found.checkout, operation))
-        if planned.report.result is not RefreshResult.CARRIED:
+        what = "refresh: recipes were run again"
+        if planned.report.result is RefreshResult.CARRIED:
+            what = self._onto(found)
+        elif planned.report.result is not RefreshResult.REGENERATED:
             return planned
         before, move = None, None
         if found.snapshot.state is not CheckoutState.ABSENT:
             before, move = self._arrival(found, made)
         name, bump = planned.report.name, made.resumed is not None
-        operation = Operation(name, self._onto(found), before=before, bump=bump)
+        operation = Operation(name, what, before=before, bump=bump)
         planned = replace(planned, move=move, operation=(found.checkout, operation))
         planned = _with_files(planned, made.resolutions, self._manifest.root)
         if self._bump is None:
@@ -344,6 +353,9 @@ class _Refreshing:
             rewrites = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
             if verdict is not None and not rewrites:
                 unchanged = PlannedRefresh(replace(blank, result=verdict))
+                if found.arrived:
+                    arrived = replace(blank, result=RefreshResult.REFRESHED, detail=_ARRIVED)
+                    unchanged = PlannedRefresh(arrived)
                 behind = verdict is RefreshResult.REFUSED
                 return self._led_on(found, stack, blank) if behind else unchanged
             write_objects(trial, stack.objects)
@@ -489,8 +501,7 @@ class _Refreshing:
         found = again(found)
         if not found.snapshot.state.movable:
             return self._refresh(found, blank)
-        detail = "the checkout is at what the patches are now"
-        report = replace(blank, result=RefreshResult.REFRESHED, detail=detail)
+        report = replace(blank, result=RefreshResult.REFRESHED, detail=_ARRIVED)
         locks = {self._manifest.lock_path: {blank.name: lock_component(stack, found.series)}}
         return PlannedRefresh(report, locks=locks)
 

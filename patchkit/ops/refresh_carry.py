@@ -595,14 +595,11 @@ def regenerate_patches(
         return Carried(cannot_generate(blank, generator.problems))
     if draft is None or draft.plan is None or not draft.plan.changed:
         return None
-    absent = found.snapshot.state is CheckoutState.ABSENT
-    detail = "" if absent else f"patchkit apply {found.target} moves the checkout"
     blank = replace(
         blank,
         result=RefreshResult.REGENERATED,
         carried=report.outcomes,
         dropped=draft.dropped,
-        detail=detail,
     )
     return Carried(with_findings(blank, generator), draft)
 

@@ -40,6 +40,7 @@ class RefreshInput(Struct, frozen=True):
     series: LoadedSeries  # its patches, read
     generator: Generator | None  # None where no patch is made from a recipe
     seen: Mapping[Path, bytes | None]  # the project's files that all this was read from
+    arrived: bool = False  # a move that was killed has just been finished
 
     @property
     def target(self) -> str:

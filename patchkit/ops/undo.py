@@ -234,6 +234,29 @@ def undo_change(
         return report
 
 
+def finish_killed(manifest: Manifest, component: Component, checkout: Checkout, when: int) -> bool:
+    """Finish a move that was killed: of a checkout where the last operation was to bring it, once
+    the files are written.
+
+    False where there is nothing to finish. CannotUndoError where an edit is in the way. The caller
+    holds `locked(checkout)`.
+    """
+    recover(checkout)
+    done = next(readable_operations(checkout), None)
+    if done is None or done.before is None or done.after is None or done.final:
+        return False
+    start, end = done.before.stack, done.after.stack
+    snapshot = inspect(checkout)
+    here = (snapshot.base, snapshot.applied)
+    if here != start or start == end or snapshot.head != start[1] or done.changed(manifest.root):
+        return False
+    back = _WayBack(manifest, component, checkout, done.turned)
+    move = back.planned_move()
+    if move is not None:
+        back.moved(move, when)
+    return move is not None
+
+
 class _Move(Struct, frozen=True):
     """How a checkout goes back; `held` is None where its files stay as they are."""
 
@@ -260,7 +283,7 @@ class _WayBack(Struct, frozen=True):
         report = BackReport(
             self.manifest.name, self.component.name, what=operation.what, redone=redo
         )
-        writes, move = old_files(operation, root, redo=redo), self._move()
+        writes, move = old_files(operation, root, redo=redo), self.planned_move()
         if redo:  # first, as with all that is done
             mark_undone(operation, undone=False)
         if to is not None and start is not None:
@@ -274,20 +297,21 @@ class _WayBack(Struct, frozen=True):
         if move is None:
             return report
         try:
-            return replace(report, also_saved=self._moved(move, when))
+            return replace(report, also_saved=self.moved(move, when))
         except (PatchkitError, OSError) as error:
             if not report.files:
                 raise
             return replace(report, left=expected(error).problems[0].what)
 
-    def _moved(self, move: _Move, when: int) -> tuple[str, ...]:
+    def moved(self, move: _Move, when: int) -> tuple[str, ...]:
+        """Move it; the refs of what came meanwhile."""
         place, held = move.place, move.held
         if held is not None:
             return go_to(self.checkout, move.snapshot, place, held=held, when=when).saved
         target = MoveTarget(place.base, place.tip, index=place.index)
         return settle(self.checkout, move.snapshot, target, when=when).saved
 
-    def _move(self) -> _Move | None:
+    def planned_move(self) -> _Move | None:
         """How the checkout goes back; None if it need not.
 
         CannotUndoError where what it holds would be nowhere, or is in the way.
