@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,6 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import NoAnswerError
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
-from patchkit.model.text import regex
 
 if TYPE_CHECKING:
     from patchkit.model.tree import ObjectSource
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # listed in a file of ours; a checkout without it is a partial clone of nobody.
 
 
-_NAMED_OBJECT = regex(
+_NAMED_OBJECT = re.compile(
     r"(?:not our ref|unable to read|bad object|missing blob object) '?([0-9a-f]{40})"
 )
 
@@ -165,7 +165,7 @@ def write_pin(repository: Repository, ref: str, base: Base) -> None:
 
 # The head of a commit whose committer has a date as git writes them: what it says is what git's log
 # says.
-_HEAD = regex(
+_HEAD = re.compile(
     rb"tree ([0-9a-f]{40})\n(?:parent [0-9a-f]{40}\n)*author [^\n]*\n"
     rb"committer [^\n<>]*<[^\n<>]*> ((?:0|[1-9][0-9]{0,9}) (?:\+[0-9]{4}|-(?!0000)[0-9]{4}))\n"
 )

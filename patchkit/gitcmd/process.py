@@ -26,7 +26,6 @@ from patchkit.errors import SHORTAGES, SurroundingsError, UsageError
 from patchkit.model.mailinfo import parse_date
 from patchkit.model.objects import lines_of
 from patchkit.model.patch import Identity
-from patchkit.model.text import regex
 
 #: The oldest git that patchkit works with; the only place that says so.
 MINIMUM_GIT = (2, 34)
@@ -70,7 +69,7 @@ _SEALED_CONFIG = (
 
 # Removed for network commands: these would point git at another repository, object store or index,
 # or trace into files; GIT_SSH*, GIT_ASKPASS, GIT_CONFIG_* and proxies stay, they are the user's.
-_NETWORK_DROPS = regex(
+_NETWORK_DROPS = re.compile(
     r"GIT_(DIR|WORK_TREE|INDEX_FILE|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES"
     r"|COMMON_DIR|CEILING_DIRECTORIES|SHALLOW_FILE|GRAFT_FILE|QUARANTINE_PATH|REPLACE_REF_BASE"
     r"|DIFF_OPTS|EXTERNAL_DIFF|TRACE.*|INTERNAL_.*)"
@@ -79,7 +78,7 @@ _NETWORK_DROPS = regex(
 
 # How git ends a line of stderr where the system kept it from looking. It goes on without what it
 # could not open, and its exit code is often 0.
-_SHORTAGE = regex(rb"(?m)^.*: (?:%b)$" % "|".join(map(os.strerror, SHORTAGES)).encode())
+_SHORTAGE = re.compile(rb"(?m)^.*: (?:%b)$" % "|".join(map(os.strerror, SHORTAGES)).encode())
 
 
 class Finished(Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +16,12 @@ from patchkit.disk.files import unless_gone
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import Finished, require_git, run_sealed
 from patchkit.model.objects import CommitId, TreeId, lines_of
-from patchkit.model.text import regex
 
 ZERO = "0" * 40
 
-_HEAD = regex(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
-_ID = regex(rb"[0-9a-f]{40}")
-_PLAIN = regex(r"(?!.*\.\.)(?:(?!\.)[\w.+@-]+/?)+")
+_HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
+_ID = re.compile(rb"[0-9a-f]{40}")
+_PLAIN = re.compile(r"(?!.*\.\.)(?:(?!\.)[\w.+@-]+/?)+")
 
 # How long a git that was killed with us, or is about to end, may hold the lock of a ref.
 _PATIENCE = 2.0

@@ -5,6 +5,7 @@ one in which a fetch is built before its packs move over.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -16,7 +17,6 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.gitcmd.trees import objects_directory
 from patchkit.model.objects import CommitId
-from patchkit.model.text import regex
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def overlay(*repositories: Repository) -> Iterator[Repository]:
 
 
 # The index is what makes git see a pack, so it comes last.
-_COMMIT = regex(r"[0-9a-f]{40}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _PACK_FILES = (".pack", ".rev", ".promisor", ".idx")
 
 _STALE = 24 * 60 * 60  # seconds; no fetch takes as long

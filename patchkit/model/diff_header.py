@@ -17,7 +17,6 @@ from msgspec import Struct, field
 from patchkit.errors import Problem
 from patchkit.model.objects import decode_path
 from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
-from patchkit.model.text import regex
 
 # File names: C-quoted or bare, with time stamps behind them, some folders to strip. The rules are
 # those of `git apply`, which settles what a name is: a bare name ends at a tab (or at a date in a
@@ -36,19 +35,19 @@ _ESCAPES = {
     b"\\": b"\\",
     b'"': b'"',
 }
-_QUOTED = regex(rb'"((?:[^"\\\n\0]|\\(?:[abfnrtv"\\]|[0-3][0-7]{2}))*)"')
-_QUOTED_ON = regex(_QUOTED.pattern.replace(rb"\n", b""))
-_ESCAPE = regex(rb"\\([abfnrtv\"\\]|[0-3][0-7]{2})")
-_NAME_TO_TAB = regex(rb"[^\t\r\n]*")
-_NAME_TO_END = regex(rb"[^\r\n]*")
-_SLASHES = regex(rb"/{2,}")
+_QUOTED = re.compile(rb'"((?:[^"\\\n\0]|\\(?:[abfnrtv"\\]|[0-3][0-7]{2}))*)"')
+_QUOTED_ON = re.compile(_QUOTED.pattern.replace(rb"\n", b""))
+_ESCAPE = re.compile(rb"\\([abfnrtv\"\\]|[0-3][0-7]{2})")
+_NAME_TO_TAB = re.compile(rb"[^\t\r\n]*")
+_NAME_TO_END = re.compile(rb"[^\r\n]*")
+_SLASHES = re.compile(rb"/{2,}")
 
 # What GNU diff writes behind a name: "2010-07-05 19:41:17.620000023 -0500", the zone may be absent
-_TIME_STAMP = regex(
+_TIME_STAMP = re.compile(
     rb"(?:\t| +)(?:[0-9]{2})?[0-9]{2}-[0-9]{2}-[0-9]{2}"
     rb" [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?: [-+][0-9]{4}| [-+][0-9]{2}:[0-9]{2})?$"
 )
-_EPOCH = regex(
+_EPOCH = re.compile(
     rb"\t(1969-12-31|1970-01-01) ([0-2][0-9]):([0-5][0-9]):00(?:\.0+)?"
     rb" ([-+])([0-2][0-9]):?([0-5][0-9])$"
 )
@@ -185,12 +184,12 @@ def _unescape(match: re.Match[bytes]) -> bytes:
     return _ESCAPES[code] if code in _ESCAPES else bytes([int(code, 8)])
 
 
-_INDEX = regex(rb"([^.\n]{0,40})\.\.([^ \n]{0,40})(?: (.*))?\n", re.DOTALL)
+_INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \n]{0,40})(?: (.*))?\n", re.DOTALL)
 # bytes that git wants of a "---" line and of what follows the "+++" line
 _SHORTEST = len(b"@@ -a,b +c,d @@\n") - 2
-_HEX = regex(rb"[0-9a-f]+")
+_HEX = re.compile(rb"[0-9a-f]+")
 # as strtoul takes it
-_MODE = regex(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\r]")
+_MODE = re.compile(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\r]")
 
 
 class HeaderProblems(Struct):

@@ -7,6 +7,7 @@ are no offence here; `names.py` judges them.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 
@@ -22,7 +23,6 @@ from patchkit.model.diff_header import (
 )
 from patchkit.model.objects import decode_path
 from patchkit.model.patch import BinaryHunk, BinaryMethod, FileChange, Hunk, Kind
-from patchkit.model.text import regex
 
 # The payload of a `GIT binary patch`: base-85 lines, deflated, a literal or a delta.
 #
@@ -158,7 +158,7 @@ def _copy_field(delta: bytes, position: int, flags: int, width: int) -> tuple[in
 
 # no file has as many lines as more digits say, and Python refuses to read thousands of them
 _NUMBER = rb"(\d{1,18})"
-_HUNK = regex(rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@" % ((_NUMBER,) * 4))
+_HUNK = re.compile(rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@" % ((_NUMBER,) * 4))
 _SPACE, _PLUS, _MINUS, _NEWLINE = b" +-\n"
 # bytes below a line: with no more it opens no change
 _TOO_FEW = 5

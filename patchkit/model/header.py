@@ -36,16 +36,15 @@ from patchkit.model.mailinfo import (
     read_in_body,
 )
 from patchkit.model.patch import Header, HeaderForm, Identity
-from patchkit.model.text import regex
 
 # Lines that our writer must not leave at the start of a line: git apply would see a patch
-_UNQUOTABLE = regex(r"---[ \t\r]*$|--- |diff -|Index: |@@ -|>?From | ")
+_UNQUOTABLE = re.compile(r"---[ \t\r]*$|--- |diff -|Index: |@@ -|>?From | ")
 QUOTED_FIELD = "X-Patchkit-Message"
-_BLANK_LINES = regex(r"\A(?:[ \t]*\n)+")
-_SPACES = regex(r"[ \t\n\v\f\r]+")
-_PARAGRAPHS = regex(r"\n(?:[ \t]*\n)+")
-TRAILER_LINE = regex(r"([A-Za-z0-9][A-Za-z0-9-]*): ?\S")
-_AUTHOR_IN_TEXT = regex(r"^(?:Author|From):[ \t]*(.*\S.*@.*)$", re.IGNORECASE | re.MULTILINE)
+_BLANK_LINES = re.compile(r"\A(?:[ \t]*\n)+")
+_SPACES = re.compile(r"[ \t\n\v\f\r]+")
+_PARAGRAPHS = re.compile(r"\n(?:[ \t]*\n)+")
+TRAILER_LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): ?\S")
+_AUTHOR_IN_TEXT = re.compile(r"^(?:Author|From):[ \t]*(.*\S.*@.*)$", re.IGNORECASE | re.MULTILINE)
 
 #: What DEP-3 defines; `bug-*` and what is not listed, like `upstream-status`, may stand beside it.
 _DEP3 = frozenset(

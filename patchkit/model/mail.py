@@ -36,7 +36,6 @@ from patchkit.model.header import (
 )
 from patchkit.model.mailinfo import BLANKS, decode_words, format_author, format_date
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
-from patchkit.model.text import regex
 
 # The words of a header changed in place: every other line above the diff stays to the byte.
 #
@@ -46,7 +45,7 @@ from patchkit.model.text import regex
 
 
 # No line of a hunk can be one: these begin with a mark.
-_MAIL_START = regex(rb"^(?=From \S+ .*\d\d:\d\d:\d\d|(?:From|Subject|Date):)", re.MULTILINE)
+_MAIL_START = re.compile(rb"^(?=From \S+ .*\d\d:\d\d:\d\d|(?:From|Subject|Date):)", re.MULTILINE)
 
 
 class _Edit(Struct, frozen=True):
@@ -478,7 +477,7 @@ def _signature_start(lines: Sequence[bytes], end: int) -> int:
 
 PATCH_TRAILER = "Patchkit-Patch"
 
-_OURS = regex(rf"{PATCH_TRAILER}: *(\S+) *")
+_OURS = re.compile(rf"{PATCH_TRAILER}: *(\S+) *")
 
 
 def add_patch_trailer(message: str, name: str) -> str:

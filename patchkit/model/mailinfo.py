@@ -14,14 +14,13 @@ from datetime import datetime, timedelta, timezone
 from msgspec import Struct
 
 from patchkit.model.patch import Identity
-from patchkit.model.text import regex
 
 # RFC 2047 words in mail headers (`=?utf-8?q?...?=`): read all, write as few as possible.
 
 
-_WORD = regex(r"=\?([A-Za-z0-9_.:*-]+)\?([bBqQ])\?([^?\s]*)\?=")
-_BETWEEN_WORDS = regex(r"(\?=)[ \t\r\n]+(?==\?[A-Za-z0-9_.:*-]+\?[bBqQ]\?)")
-_CONTROL = regex(r"[\x00-\x1f\x7f]")
+_WORD = re.compile(r"=\?([A-Za-z0-9_.:*-]+)\?([bBqQ])\?([^?\s]*)\?=")
+_BETWEEN_WORDS = re.compile(r"(\?=)[ \t\r\n]+(?==\?[A-Za-z0-9_.:*-]+\?[bBqQ]\?)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def decode_words(text: str) -> str:
@@ -63,7 +62,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _ZONES = {"": "+0000", "Z": "+0000", "UT": "+0000", "UTC": "+0000", "GMT": "+0000"}
 
 _EPOCH = datetime(1970, 1, 1)
-_RAW = regex(r"@?(-?\d{1,18}) ([+-]\d{4})")
+_RAW = re.compile(r"@?(-?\d{1,18}) ([+-]\d{4})")
 _ZONE = r"\s*(?P<zone>[+-]\d{2}:?\d{2}|Z|UTC?|GMT|)(?:\s*\(.*\))?"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?"
 _MONTH = r"(?P<month>[A-Za-z]{3})[a-z]*"
@@ -136,16 +135,16 @@ def _zone_seconds(zone: str) -> int:
 BLANKS = " \t\n\v\f\r"
 
 #: Lines at which git takes the message to be over and the patch to begin.
-BREAK = regex(r"---[ \t\r\v\f]*$|--- [^ \t\r\v\f\n]|diff -|Index: ")
+BREAK = re.compile(r"---[ \t\r\v\f]*$|--- [^ \t\r\v\f\n]|diff -|Index: ")
 
-_NAMED = regex(r"[!-9;-~]*:")
+_NAMED = re.compile(r"[!-9;-~]*:")
 _MBOX = ("From ", ">From ")
-_CHARSET = regex(r"charset=(?:\"([^\"]*)|([^; \t]*))", re.IGNORECASE)
-_SEPARATOR = regex(r">From [0-9a-f]{40} Mon Sep 17 00:00:00 2001")
-_IN_BODY = regex(r"(From|Date|Subject):[ \t\v\f\r]*(.*)", re.IGNORECASE | re.DOTALL)
-_SPACES = regex(r"[ \t\n\v\f\r]+")
-_BRACKET = regex(r"<[^<>]*@[^<>]*>|<[^<>]*>$")
-_SPECIALS = regex(r'[()<>\[\]:;@\\,"]')
+_CHARSET = re.compile(r"charset=(?:\"([^\"]*)|([^; \t]*))", re.IGNORECASE)
+_SEPARATOR = re.compile(r">From [0-9a-f]{40} Mon Sep 17 00:00:00 2001")
+_IN_BODY = re.compile(r"(From|Date|Subject):[ \t\v\f\r]*(.*)", re.IGNORECASE | re.DOTALL)
+_SPACES = re.compile(r"[ \t\n\v\f\r]+")
+_BRACKET = re.compile(r"<[^<>]*@[^<>]*>|<[^<>]*>$")
+_SPECIALS = re.compile(r'[()<>\[\]:;@\\,"]')
 
 
 class MailField(Struct, frozen=True):

@@ -17,19 +17,18 @@ from msgspec import Struct
 
 from patchkit.errors import UsageError
 from patchkit.model.objects import SYMLINK_MODE
-from patchkit.model.text import regex
 
-COMPONENT_NAME = regex(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 # `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
-PATCH_NAME = regex(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%-]{0,119}\.patch")
+PATCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%-]{0,119}\.patch")
 RECIPE_ENDING = ".recipe.yml"
-COMMIT_ID = regex(r"[0-9a-f]{40}")
-SHA256 = regex(r"[0-9a-f]{64}")
-_ID = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 #: Device names that Windows reserves: a series must be checked out there, too.
-_RESERVED = regex(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
-_LISTED_PART = regex(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%:-]*")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_LISTED_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%:-]*")
 
 
 class AtLine:
@@ -141,12 +140,12 @@ def _is_safe(text: str) -> bool:
 
 
 # Nearly all paths, told at one glance: no dot at the start of a name, no "~", no odd character.
-_PLAIN = regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)*")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)*")
 # HFS+ ignores these in names: ".g\u200cit" opens ".git".
-_IGNORED_BY_HFS = regex("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 # NTFS drops dots and blanks at the end of a name, has short names, and streams after a colon.
-_GIT_ON_NTFS = regex(r"(?:\.git|git~1)[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
-_GITMODULES_ON_NTFS = regex(
+_GIT_ON_NTFS = re.compile(r"(?:\.git|git~1)[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
+_GITMODULES_ON_NTFS = re.compile(
     r"(?:\.gitmodules|gitmod~[1-4]|gi7eba~[1-9]|gi7eb~[1-9][0-9]|gi7e~[1-9][0-9]{2}"
     r"|gi7~[1-9][0-9]{3}|gi~[1-9][0-9]{4}|g~[1-9][0-9]{5})[ .]*(?::.*)?",
     re.IGNORECASE | re.DOTALL,
@@ -207,8 +206,8 @@ def unsafe_name(part: str, mode: int | None) -> str | None:
 #: Values that no manifest needs to declare.
 ALWAYS_THERE = ("workspace",)
 
-VALUE_NAME = regex("[a-z][a-z0-9_]*")
-_TOKEN = regex(r"\$\$\{|\$\{(?P<name>[^{}]*)\}?")
+VALUE_NAME = re.compile("[a-z][a-z0-9_]*")
+_TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)\}?")
 
 
 class Reference(Struct, frozen=True):
@@ -261,7 +260,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 # Which URLs are taken at all is the manifest's business (`manifest/types.py`).
 
 
-_SCP = regex(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
+_SCP = re.compile(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
 #: What ends a path, or stands around an address of numbers.
 _ODD = frozenset("?#[]")
 _PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}

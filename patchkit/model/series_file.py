@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.model.names import broken_name_rule, is_listed_name
-from patchkit.model.text import regex
 
-_LINE = regex(r"[^\n]*\n|[^\n]+")
-_COMMENT = regex(r"(?:^|[ \t]+)#.*", re.DOTALL)
-_STRIP = regex(r"-p[ \t]*([0-9]{1,2})")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_COMMENT = re.compile(r"(?:^|[ \t]+)#.*", re.DOTALL)
+_STRIP = re.compile(r"-p[ \t]*([0-9]{1,2})")
 
 
 class SeriesEntry(Struct, frozen=True):

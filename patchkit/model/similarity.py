@@ -7,13 +7,12 @@ compared line by line. Lines of punctuation alone hardly count, they stand every
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
-
-from patchkit.model.text import regex
 
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
@@ -24,7 +23,7 @@ LIKENESS = 0.4
 # A line that stands in more places than this says nothing about where a hunk belongs.
 _COMMON = 60
 _SHIFTS_TRIED = 8
-_WORD = regex(rb"\w")
+_WORD = re.compile(rb"\w")
 
 Index = Mapping[bytes, Sequence[int]]
 Item = TypeVar("Item", bound=Hashable)

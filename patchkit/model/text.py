@@ -7,26 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, AnyStr, cast
-
-
-class _LatePattern:
-    """A regular expression that is compiled when it is first used: few commands need many."""
-
-    def __init__(self, text: Any, flags: int) -> None:
-        self.pattern, self._flags = text, flags
-
-    def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(self.pattern, self._flags)
-        for each in dir(compiled):
-            if not each.startswith("_"):
-                setattr(self, each, getattr(compiled, each))
-        return getattr(compiled, name)
-
-
-def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """A regular expression; to compile all that a short command loads took a tenth of its time."""
-    return cast("re.Pattern[AnyStr]", _LatePattern(text, flags))
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -54,7 +34,7 @@ def listed(items: Sequence[str], most: int, *, noun: str = "", between: str = ",
 
 # C0 and C1 controls but tab, lone surrogates (bytes that were no UTF-8), line separators and the
 # marks that reorder what is displayed.
-_HARMFUL = regex(
+_HARMFUL = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 _NAMED = {"\n": "\\n", "\r": "\\r", "\x1b": "\\e"}
@@ -84,11 +64,11 @@ def _name(match: re.Match[str]) -> str:
 # What acts in Markdown as GitHub and GitLab have it, and no more: `v1.2` and `a_file` are text. An
 # underscore or a tilde acts at the edge of a word, # before a number or a name is a reference, and
 # a list, a quotation or a heading begins a line.
-_MARKUP = regex(
+_MARKUP = re.compile(
     r"[\\`*\[\]<>|$]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)|#(?=\w)"
     r"|(?<=www)\.|:(?=//)|^[-+=#](?=[-+=#\s]|$)"
 )
-_NUMBERED = regex(r"^(\d+)([.)])(?=\s|$)")
+_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
 def escaped(text: str) -> str:

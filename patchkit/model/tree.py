@@ -27,13 +27,12 @@ from patchkit.model.objects import (
     encode_path,
     make_object,
 )
-from patchkit.model.text import regex
 
 #: More files than any upstream has; a few small objects may stand for more than fit a disk.
 MOST_FILES = 2_000_000
 
 # One row of a tree object: octal mode, name, NUL, 20 bytes of id
-_ROW = regex(rb"([0-7]+ ([^\x00]+)\x00.{20})", re.DOTALL)
+_ROW = re.compile(rb"([0-7]+ ([^\x00]+)\x00.{20})", re.DOTALL)
 # the second as some old tools wrote it
 _FOLDER_MARKS = (b"40000 ", b"040000 ")
 

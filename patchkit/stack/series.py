@@ -39,7 +39,6 @@ from patchkit.model.names import RECIPE_ENDING, new_name, recipe_name
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
-from patchkit.model.text import regex
 from patchkit.stack.build import SeriesPatch
 from patchkit.upstream.store import Store
 
@@ -51,8 +50,8 @@ _MANY = 20
 _PARSERS = (diff_header, diff_parse, header, mail, mailinfo, names, patch, text)
 _CODE = tuple(each.__name__.partition(".")[2].replace(".", "/") for each in _PARSERS)
 
-_RECIPE = regex(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
-_MENTIONED = regex(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
+_RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
 
 
 class LoadedPatch(Struct, frozen=True):

@@ -38,7 +38,6 @@ from patchkit.manifest.values import GitSource
 from patchkit.model.names import COMMIT_ID, readable_url, short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Stop
-from patchkit.model.text import regex
 from patchkit.upstream.fetching import Fetching
 
 # Names: the branches and tags of an upstream, and the one commit that a name means. `v1`,
@@ -53,7 +52,7 @@ LATEST = "latest"
 _HEADS, _TAGS = "refs/heads/", "refs/tags/"
 _LISTED = (_HEADS, _TAGS)
 # As reports show commits.
-_SHORT_ID = regex(r"[0-9a-f]{7,39}")
+_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
 _SHOWN = 4
 
 

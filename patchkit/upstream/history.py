@@ -17,6 +17,7 @@ is asked for by its id (`_FilledRepository`).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -52,7 +53,7 @@ from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
 from patchkit.model.objects import Base, CommitId, TreeEntry, TreeId
 from patchkit.model.progress import Progress
-from patchkit.model.text import counted, regex
+from patchkit.model.text import counted
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching, about, upstream_key
 from patchkit.upstream.git import (
@@ -268,7 +269,7 @@ class History(Struct, frozen=True):
         return landings(self.repository, self.line(), paths)
 
 
-_UNREAD = regex(rb"[Uu]nable to read tree \(?([0-9a-f]{40})")
+_UNREAD = re.compile(rb"[Uu]nable to read tree \(?([0-9a-f]{40})")
 
 
 class _FilledRepository(Repository, frozen=True, kw_only=True):

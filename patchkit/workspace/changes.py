@@ -20,7 +20,6 @@ from patchkit.model.objects import (
     decode_path,
     encode_path,
 )
-from patchkit.model.text import regex
 from patchkit.model.tree import TreeChange
 from patchkit.workspace.contents import (
     FOLDER,
@@ -102,7 +101,7 @@ def _entry(mode: str, oid: str) -> TreeEntry | None:
 # modes and symbolic links come out as in a fresh checkout.
 
 
-_NO_MODES = regex(r"^\s*filemode\s*=\s*(false|no|off|0)\s*$", re.IGNORECASE | re.MULTILINE)
+_NO_MODES = re.compile(r"^\s*filemode\s*=\s*(false|no|off|0)\s*$", re.IGNORECASE | re.MULTILINE)
 # What `git checkout` goes by when it writes a file.
 _FORM = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
 

@@ -24,7 +24,7 @@ from patchkit.model.objects import (
     encode_path,
     make_object,
 )
-from patchkit.model.text import listed, regex
+from patchkit.model.text import listed
 
 FILE = "file"
 EXECUTABLE = "executable"
@@ -171,7 +171,7 @@ def _file_id(place: bytes) -> str:
 # they are not, nothing here costs anything.
 
 
-_FOLDS = regex(r"^\s*ignorecase\s*=\s*(true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
+_FOLDS = re.compile(r"^\s*ignorecase\s*=\s*(true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
 _MOST_TOLD = 5
 
 

@@ -25,6 +25,7 @@ from now on gives it a time of another second, or one that is not before the ind
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha1
@@ -42,7 +43,6 @@ from patchkit.model.objects import (
     decode_path,
     encode_path,
 )
-from patchkit.model.text import regex
 from patchkit.model.tree import TreeChange
 from patchkit.workspace.checkout import Checkout
 from patchkit.workspace.contents import Contents, contents_at, kind_of, on_disk
@@ -61,9 +61,9 @@ _CORE = {
     **{"logallrefupdates": "true", "autocrlf": "false", "eol": "lf", "safecrlf": "false"},
     **{"symlinks": "true", "splitindex": "false", "sparsecheckout": "false"},
 }
-_HARMLESS_SECTIONS = regex(r"\[\s*(user|remote|branch|alias|color|gc|pack|diff|log|push)\b.*")
+_HARMLESS_SECTIONS = re.compile(r"\[\s*(user|remote|branch|alias|color|gc|pack|diff|log|push)\b.*")
 #: What in a .gitattributes can change the bytes of a file in a worktree.
-_FORMS = regex(rb"\b(eol|ident|filter|working-tree-encoding|crlf)\b|\[attr\]")
+_FORMS = re.compile(rb"\b(eol|ident|filter|working-tree-encoding|crlf)\b|\[attr\]")
 _SECOND = 10**9  # in nanoseconds
 _MODE = 6  # what of a row's head is the mode
 _32_BITS = 0xFFFFFFFF  # what a row has room for

@@ -7,6 +7,7 @@ other.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -16,7 +17,6 @@ from msgspec import Struct
 
 from patchkit.model.line_diff import Edit, diff_lines
 from patchkit.model.patch import Hunk
-from patchkit.model.text import regex
 
 # Whether an edit landed in another function or class than it was made in. The lines around a hunk
 # may stand in a second class as well, and neither git's placing nor its merge asks. So two
@@ -32,10 +32,10 @@ ELSEWHERE = 0.5
 #: What to say of a result where nobody could tell.
 UNCHECKED = "it could not be checked in which function its lines land"
 
-_OPENING = regex(rb"[ \t]*(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)")
-_FIRST_COLUMN = regex(rb"[A-Za-z_$]")
-_NAME = regex(rb"[A-Za-z_]\w{3,}")
-_WORD = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_OPENING = re.compile(rb"[ \t]*(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)")
+_FIRST_COLUMN = re.compile(rb"[A-Za-z_$]")
+_NAME = re.compile(rb"[A-Za-z_]\w{3,}")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 #: What a line begins with whose depth says nothing.
 _NOTHING = frozenset((b"", b"#", b")", b"]", b"}"))
