@@ -40,7 +40,7 @@ PROCESSES = {
     "apply, from the base": "cat-file status cat-file update-ref",
     "apply, a patch changed": "cat-file status diff-tree cat-file update-ref",
     "check": "cat-file",
-    "refresh, nothing edited": "status cat-file rev-parse",
+    "refresh, nothing edited": "status cat-file cat-file rev-parse",
     "bump, a commit that was fetched": ("version ls-remote status rev-parse cat-file diff-tree"),
     "drift, nothing new": "version ls-remote cat-file",
 }

@@ -11,7 +11,7 @@ names them: class, two colons, name. A name that stands for several has the wors
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
@@ -104,7 +104,6 @@ def run_upstream_tests(
             rows.append(_failed(component.name, error))
             continue
         rows.append(row)
-        forget_tests(manifest, [component.name], tools.workspace)
         if learn:
             record[component.name] = learnt
     if any(each.result is TestsResult.LEARNT for each in rows):
@@ -113,31 +112,6 @@ def run_upstream_tests(
     if junit is not None and written:
         replace_file(junit, merged_junit(written), named=True)
     return TestReport(manifest.name, path, tuple(rows))
-
-
-def owe_tests(manifest: Manifest, components: Sequence[Component], workspace: Path) -> set[str]:
-    """Note on disk that the components' tests are to run, before their pins move.
-
-    The names of those that were to run already: a run that was asked for and cut short. A note goes
-    when tests gave a verdict, or by `forget_tests`.
-    """
-    having = [each.name for each in components if each.upstream_tests is not None]
-    before = {name for name in having if _owed(manifest, name, workspace).exists()}
-    for name in having:
-        path = _owed(manifest, name, workspace)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    return before
-
-
-def forget_tests(manifest: Manifest, names: Collection[str], workspace: Path) -> None:
-    """The tests of these components need not run."""
-    for name in names:
-        _owed(manifest, name, workspace).unlink(missing_ok=True)
-
-
-def _owed(manifest: Manifest, name: str, workspace: Path) -> Path:
-    return workspace.absolute() / OWN_FOLDER / f"tests-{manifest.name}-{name}.owed"
 
 
 def require_tests(manifest: Manifest, components: Sequence[Component]) -> None:

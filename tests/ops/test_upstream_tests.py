@@ -166,7 +166,7 @@ def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream
         ["t::one"],
     )
     again = demo.run("bump", "demo", "--to", "main", "--test", "--json")
-    assert (again.code, again.json["tests"]) == (0, None)
+    assert (again.code, again.json["tests"]["components"]) == (1, [row])
 
 
 @pytest.mark.slow
@@ -185,7 +185,6 @@ def test_tests_of_a_bump_that_was_cut_short_run_when_it_is_repeated(
     assert ran.code == -signal.SIGKILL
     again = demo.run("bump", "demo", "--to", "main", "--test")
     assert (again.code, "t::one" in again.out) == (1, True)
-    assert demo.run("bump", "demo", "--to", "main", "--test").ok().out.count("t::one") == 0
 
 
 @pytest.mark.slow

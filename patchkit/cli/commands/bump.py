@@ -11,7 +11,7 @@ from patchkit.cli.session import Session
 from patchkit.errors import ExitCode, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from patchkit.cli.terminal import Terminal
     from patchkit.manifest.values import Component
@@ -82,8 +82,7 @@ TestOption = Annotated[
     bool,
     OptionSpec(
         "--test",
-        help="Run upstream's tests, as `patchkit test` does, where the pin moved, now or in a run "
-        "with this option that was cut short.",
+        help="Run upstream's tests, as `patchkit test` does; with --all where the pin moved.",
     ),
 ]
 PartialOption = Annotated[
@@ -165,7 +164,6 @@ def bump(
 
         require_tests(session.manifest, picked)
     wanted = _wanted(to, several=every or len(picked) > 1)
-    owed = _owed(session, picked) if test and not dry_run else frozenset()
 
     def show(terminal: Terminal, row: BumpedComponent) -> None:
         render_bumped(terminal, row, dry_run=dry_run, diff=diff)
@@ -193,11 +191,11 @@ def bump(
     writing.write(report)
     tested = test and not dry_run and report.exit_code is ExitCode.OK
     if tested and session.terminal.json:  # one document, once all is known
-        report = replace(report, tests=_tested(session, report, owed))
+        report = replace(report, tests=_tested(session, report))
         tested = False
     if not writing.printed:
         session.report("bump", report, render_bump(diff=diff, shown=known.shown))
-    if tested and (tests := _tested(session, report, owed)) is not None:
+    if tested and (tests := _tested(session, report)) is not None:
         # people see what was moved before tests that may take an hour
         if not writing.printed:
             from patchkit.cli.commands.test import render_tests
@@ -296,23 +294,12 @@ def _reviewed(session: Session, report: BumpReport) -> BumpReport:
         return report
 
 
-def _owed(session: Session, picked: Sequence[Component]) -> Collection[str]:
-    """Note that tests are to run; the components of which an earlier run was cut short."""
-    from patchkit.ops.upstream_tests import owe_tests
-
-    return owe_tests(session.manifest, picked, session.workspace)
-
-
-def _tested(session: Session, report: BumpReport, owed: Collection[str]) -> TestReport | None:
-    """Run the tests of components whose pins were moved just now, or in a run that was cut short;
-    None where they have none.
-    """
+def _tested(session: Session, report: BumpReport) -> TestReport | None:
+    """Run the tests of a component, or of those that --all moved; None where they have none."""
     from patchkit.cli.commands.test import run_tests
-    from patchkit.ops.upstream_tests import forget_tests
 
-    names = [each.name for each in report.components if each.moved or each.name in owed]
-    others = {each.name for each in report.components} - {*names}
-    forget_tests(session.manifest, others, session.workspace)
+    alone = len(report.components) == 1  # asked for by name
+    names = [each.name for each in report.components if each.moved or alone]
     moved = Session(
         manifest=str(session.manifest.path),
         component=names,
