@@ -98,7 +98,7 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
             return conflict(it.exact, it.place, "upstream has a file there already")
         case PatchSide.DELETES, UpstreamSide.NOTHING:
             return _absorbed(it, f"upstream deleted it, too{_deletion(it)}")
-        case PatchSide.DELETES, UpstreamSide.OLD:
+        case PatchSide.DELETES, UpstreamSide.OLD if it.here == it.before:
             return _followed(it, _deleted(it))
         case PatchSide.DELETES, _:
             return _changed_since(it)
@@ -218,23 +218,24 @@ def _blocked(it: FileSides) -> CarriedFile | None:
 
 
 def _followed(it: FileSides, carried: CarriedFile) -> CarriedFile:
-    """The result, with a word of the path to which upstream renamed the file."""
+    """The result, with a word of the path to which upstream renamed the file.
+
+    For review where the patch renames it, too, or deletes it: it may be wanted there.
+    """
     if not (it.renamed and carried.carried):
         return carried
-    reason = f"upstream renamed {it.change.old_path} to {it.place}"
     outcome = carried.outcome
     status = Status.MERGED if outcome.status.applies else outcome.status
-    reasons = (reason, *outcome.reasons)
+    reasons = (f"upstream renamed {it.change.old_path} to {it.place}", *outcome.reasons)
+    if it.leaves is not None or it.after is None:
+        sure = Confidence(outcome.confidence, outcome.same_bytes)
+        outcome = judged(outcome, sure.times(Confidence(ELSEWHERE, ELSEWHERE)), ())
     outcome = replace(outcome, reasons=reasons, carried_to=carried.path, status=status)
-    return replace(carried, outcome=outcome)
+    return accepted(it.context, replace(carried, outcome=outcome))
 
 
 def _deleted(it: FileSides) -> CarriedFile:
-    """The deletion; for review where upstream moved the file, as it may be wanted there."""
-    outcome = replace(it.exact, status=Status.UNCHANGED, clashes=())
-    if it.renamed:
-        outcome = judged(outcome, Confidence(ELSEWHERE, ELSEWHERE), ())
-    return CarriedFile(outcome, it.place)
+    return CarriedFile(replace(it.exact, status=Status.UNCHANGED, clashes=()), it.place)
 
 
 def _one_sided(it: FileSides, oid: str) -> CarriedFile:

@@ -37,6 +37,8 @@ from patchkit.model.objects import CommitId, decode_path, lines_of
 
 # Commits that touch the paths asked for; further back nobody made a patch for today's pin.
 _COMMITS = "4000"
+# As git's merges: any two empty files are alike, so that none is taken for another.
+_RENAMED = ("--no-rename-empty", "--diff-filter=R", "--name-status")
 # So many renames of one file are followed.
 _STEPS = 5
 
@@ -109,7 +111,7 @@ def best_match(
 
 def _renames_in(repository: Repository, commit: CommitId) -> dict[str, str]:
     """Old path -> new one of the files that a commit moved."""
-    options = ["-r", "-z", "--no-commit-id", "-M40%", "-l5000", "--diff-filter=R", "--name-status"]
+    options = ("-r", "-z", "--no-commit-id", "-M40%", "-l5000", *_RENAMED)
     return _renames(repository.ask("diff-tree", *options, commit, no=NOT_HERE) or b"")
 
 
@@ -488,7 +490,7 @@ class Between(Struct):
         return self._direct
 
     def _compare(self) -> dict[str, str]:
-        options = ["-r", "-z", "-M50%", "-l5000", "--diff-filter=R", "--name-status"]
+        options = ("-r", "-z", "-M50%", "-l5000", *_RENAMED)
         out = self.repository.ask("diff-tree", *options, self.old, self.new, no=NOT_HERE)
         return _renames(out or b"")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
@@ -40,7 +40,6 @@ from patchkit.model.merging.regions import (
     ThreeWay,
     compare_three,
     edited,
-    is_open,
     join_insertions,
     possible_orders,
     put_behind,
@@ -231,12 +230,10 @@ def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
     Invariant: `woven` and `last` together have every line of the base up to `at` that no side
     removes, and every line of the edits passed; `last` is what may still have to let in lines.
     """
-    sides = ((region.upstream_edits, three.upstream), (region.patch_edits, three.patch))
     edits = [
-        (part.start, part.end, side, part)
-        for side, (own, lines) in enumerate(sides)
+        (edit.start, edit.end, side, edit)
+        for side, own in enumerate((region.upstream_edits, region.patch_edits))
         for edit in own
-        for part in _parts(edit, three.base, lines)
     ]
     edits.sort(key=lambda row: row[:3])
     woven: list[bytes] = []
@@ -265,36 +262,6 @@ def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
         at = max(at, end)
         number += 1
     return [*woven, *last, *three.base[at : region.end]]
-
-
-def _parts(edit: LineEdit, base: Sequence[bytes], lines: Sequence[bytes]) -> Iterator[LineEdit]:
-    """The edit, or what it inserts, what it replaces and what it inserts behind that.
-
-    The replaced part begins with the line that is like the first one of the base, and ends with the
-    one like the last: the other side may insert between them and what is new on this one.
-    """
-    own = range(edit.new_start, edit.new_end)
-    if edit.inserts_only or len(own) <= edit.end - edit.start or len(own) > _LOOKED_THROUGH:
-        return iter((edit,))
-    first = next((n for n in own if _is_edited(base[edit.start], lines[n])), own.start)
-    last = next(
-        (n for n in reversed(own) if n >= first and _is_edited(base[edit.end - 1], lines[n])),
-        own.stop - 1,
-    )
-    while last + 1 < own.stop and is_open(lines[own.start : last + 1]):
-        last += 1  # a statement is not torn apart
-    if is_open(lines[own.start : first]):
-        return iter((edit,))
-    parts = (
-        LineEdit(edit.start, edit.start, own.start, first),
-        LineEdit(edit.start, edit.end, first, last + 1),
-        LineEdit(edit.end, edit.end, last + 1, own.stop),
-    )
-    return (part for part in parts if part.start < part.end or part.new_start < part.new_end)
-
-
-def _is_edited(old: bytes, new: bytes) -> bool:
-    return _TELLING.search(old) is not None and _alike(old, new) >= _SAME_LINE
 
 
 def _new_lines(edit: LineEdit, side: int, three: ThreeWay) -> list[bytes]:

@@ -430,11 +430,6 @@ def indentation(lines: Lines) -> int:
     return next((depth_of(line) for line in lines if line.strip()), 0)
 
 
-def is_open(lines: Lines) -> bool:
-    """Whether lines open a bracket, or a comment of C's, that they do not close."""
-    return sum(map(_opened, lines)) > 0
-
-
 def _opened(line: bytes) -> int:
     """How many more brackets, C's comments too, a line opens than it closes; strings apart."""
     code = _NOT_CODE.sub(b"", line)

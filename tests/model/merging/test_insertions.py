@@ -148,19 +148,6 @@ def test_a_statement_that_replaces_a_line_is_kept_whole(patch_first: bool) -> No
     assert wanted in _merged(base, longer, patch, patch_first=patch_first)
 
 
-def test_what_a_side_adds_around_the_line_that_it_edits_is_an_insertion() -> None:
-    """Both sides add a function above one whose head the patch edits; whose comes first is open."""
-    base = "def build(args):\n    return args\n"
-    upstream = "def check_task(name):\n    return name\n\n\n" + base
-    patch = "def check_mount(mount):\n    return mount\n\n\n" + base.replace(
-        "args)", "args, nodes)"
-    )
-    ours, theirs = "def check_mount(mount)", "def check_task(name)"
-    for first, second, side in ((ours, theirs, True), (theirs, ours, False)):
-        text = _merged(base, upstream, patch, patch_first=side)
-        assert text.index(first) < text.index(second) < text.index("def build(args, nodes)")
-
-
 def test_nothing_goes_behind_the_statement_that_leaves_a_block() -> None:
     first = [b"    a = 1\n", b"    return a\n", b"\n", b"\n", b"def more():\n", b"    b = 1\n"]
     second = [b"    c = {\n", b"        1: 2,\n", b"    }\n"]
