@@ -205,10 +205,15 @@ def test_commands(verified: Verified, step: dict[str, Any], wrong: str) -> None:
         assert wrong in findings[0]["what"]
 
 
-def test_a_command_leaves_nothing_behind(verified: Verified) -> None:
-    before = set(Path("/tmp").glob("patchkit-verify-*"))
-    verified.check({"run": "(sleep 600 &) ; touch new; exit 1"}, argv=("--run",))
-    assert set(Path("/tmp").glob("patchkit-verify-*")) <= before
+def test_a_command_leaves_nothing_behind(
+    verified: Verified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, said = tmp_path / "own", tmp_path / "said"
+    own.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(own))
+    verified.check({"run": f"pwd >{said}; (sleep 600 &) ; touch new; exit 1"}, argv=("--run",))
+    assert Path(said.read_text()).is_relative_to(own)
+    assert list(own.glob("patchkit-verify-*")) == []
 
 
 def test_a_command_that_does_not_end(verified: Verified, monkeypatch: pytest.MonkeyPatch) -> None:
