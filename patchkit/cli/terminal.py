@@ -477,12 +477,15 @@ class Answers(Generic[_Result]):
                 self._print(ready[0])
 
     def interrupted(self) -> None:
-        """Show what is known, and name what is not."""
+        """Show what is known, with the problems that a whole report ends with; name the rest."""
         if not self._kept:
             return
         with self._lock:
             for name in [each for each in self._left if each in self._known]:
                 self._print(name)
+            for answer in self._known.values():
+                for problem in getattr(answer, "problems", ()):
+                    self._terminal.problem(problem)
             if self._left:
                 self._terminal.problem(f"no answer yet for {', '.join(self._left)}")
 

@@ -323,13 +323,17 @@ def test_what_is_known_when_it_is_interrupted_is_printed(
         if command == "bump --all":
             project.component("ahead", upstream, pin, patches, track="main")
         project.component("dead", upstream, pin, patches, track="main", source=dead)
+        failing = command != "bump --all"
+        gone = {"git": (project.root / "gone.git").as_uri()}
+        if failing:
+            project.component("gone", upstream, pin, patches, track="main", source=gone)
         project.component("demo", upstream, pin, patches, track="main")
         before = project.files()
         process = _start(project, *command.split())
         assert process.stderr is not None
-        for line in process.stderr:
-            if ends in line:
-                break
+        seen, waited = "", [ends, "gone: failed"][: 1 + failing]
+        while waited := [each for each in waited if each not in seen]:
+            seen += process.stderr.readline()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130
@@ -337,6 +341,7 @@ def test_what_is_known_when_it_is_interrupted_is_printed(
     left = "dead, demo" if command == "bump --all" else "dead"
     manifest = "demo: " if command in ("check", "ci", "drift") else ""
     assert f"error: no answer yet for {manifest}{left}\n" in err
+    assert err.count("does not appear to be a git repository") == failing
     assert err.endswith("error: interrupted\n")
     assert (project.files(), list(_scratch().iterdir()), _started_here()) == (before, [], [])
 
