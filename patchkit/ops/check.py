@@ -520,7 +520,11 @@ def _check_patches(  # noqa: PLR0917
         origin = None
         if outcome.made_for_another_base:
             view = TreeView(overlay, tree)
-            origin = _origin(view, patch, stack.base.commit, history, tools.results)
+            changes = patch_changes(patch.series_patch)
+            # no history is asked: how much of it is here must not show in what is told
+            origin = find_origin(
+                view, changes, base=stack.base.commit, history=None, results=tools.results
+            )
             origin = tools.missing(origin, earlier)
         check = PatchCheck(
             patch.name,
@@ -587,18 +591,6 @@ def _is_repinned(task: _Task, base: CommitId) -> bool:
     """Whether the lock was made for another base."""
     recorded = recorded_in(load_lock(task.manifest.lock_path), task.component.name)
     return recorded is not None and recorded.commit != base
-
-
-def _origin(
-    view: TreeView,
-    patch: LoadedPatch,
-    base: CommitId,
-    history: Repository,
-    results: Results,
-) -> Origin:
-    """For which base a patch was made that was not made for this one."""
-    changes = patch_changes(patch.series_patch)
-    return find_origin(view, changes, base=base, history=history, results=results)
 
 
 def _lint(patch: LoadedPatch) -> tuple[Finding, ...]:

@@ -58,9 +58,9 @@ def _applies(use: PatchUse) -> bool:
 class PatchCheck(Struct, frozen=True):
     """One patch: `where` its file is, what became of it, and why if it does not apply.
 
-    `origin` says for which base it was made, where that is another one; `next_steps` what to do if
-    it does not apply, the best first; `findings` are lint's. `listed` is the manifest's line that
-    names a patch of another repository, "" for one of the project's own.
+    `origin` says which files it was made for, where it applies on others, by its own lines alone;
+    `next_steps` what to do if it does not apply, the best first; `findings` are lint's. `listed` is
+    the manifest's line that names a patch of another repository, "" for one of the project's own.
     """
 
     name: str

@@ -245,7 +245,7 @@ def _of_one_cause(
         if each.code == _ANOTHER_BASE:
             origin = origins[each.where]
             # one whose file an unapplied patch makes has a cause of its own
-            said = (each.where if origin.made_by else origin.commit or "", "")
+            said = (each.where if origin.made_by else "", "")
         groups.setdefault((each.severity.value, each.code, *said), []).append(each)
     return list(groups.values())
 
@@ -253,8 +253,7 @@ def _of_one_cause(
 def _print_origins(
     terminal: Terminal, places: Sequence[str], origins: Sequence[Origin], status: Severity
 ) -> None:
-    """Several patches that were made for one other base, in one message."""
-    first = origins[0]
+    """Several patches that were made for other bases, in one message."""
     terminal.product(["  ", word(status), f"  {len(places)} patches:"])
     counts = [f"{len(each.others)} of {counted(each.known, 'file')}" for each in origins]
     terminal.table(list(zip(places, counts, strict=True))[:_PLACES], indent=6)
@@ -262,9 +261,6 @@ def _print_origins(
         terminal.product(f"      and {len(places) - _PLACES} more")
     what = "apply, but were made for another base, where so many of the files differ"
     terminal.product(f"    {what}", hang=4)
-    if first.commit is not None:
-        subject = Painted(first.commit_subject, Paint.FAINT)
-        terminal.product([f"    nearest known: {short_id(first.commit)}  ", subject])
 
 
 def _print_findings_of_one_cause(
