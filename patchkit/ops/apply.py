@@ -5,13 +5,14 @@ A component is all or nothing, and does not keep the others from being done.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import (
@@ -201,6 +202,7 @@ class _Applying(Struct, frozen=True):
     progress: Progress
     lock: Lock | None
     known: Callable[[str, AppliedComponent], None]  # gets each when it is done
+    began: int = field(default_factory=time.time_ns)  # in the history: all of it is undone as one
 
     def component(self, component: Component) -> AppliedComponent:
         """One component from its pin to its checkout; never raises what concerns it alone."""
@@ -351,7 +353,9 @@ class _Applying(Struct, frozen=True):
         def recording(before: Place | None) -> AbstractContextManager[None]:
             what = "apply" if before else "apply, which made the checkout or took it over"
             made, final = self._lock_made(built), before is None
-            operation = Operation(component.name, what, {}, made, before, after, final=final)
+            operation = Operation(
+                component.name, what, {}, made, before, after, final=final, when=self.began
+            )
             return recorded(checkout, self.manifest.root, operation)
 
         stacked = Stacked(
@@ -369,7 +373,9 @@ class _Applying(Struct, frozen=True):
                 checkout, stacked, when=self.options.when, force=force, made_after=marks
             )
             if entered.action is Action.UNCHANGED and (made := self._lock_made(built)):
-                operation = Operation(component.name, "apply: the lock", locks=made)
+                operation = Operation(
+                    component.name, "apply: the lock", locks=made, when=self.began
+                )
                 record(checkout, self.manifest.root, operation)
         return self._entered(component, entered, built)
 

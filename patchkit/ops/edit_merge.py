@@ -5,10 +5,10 @@ So saved work comes back, and so the edits of a checkout follow the patches that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
@@ -27,19 +27,20 @@ from patchkit.model.objects import (
 from patchkit.model.tree import ObstructedError, Tree, TreeChange
 from patchkit.ops.undo import holds, keep_commit, rows_of
 from patchkit.stack.build import Stack
+from patchkit.stack.lockfile import LockedComponent
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.changes import obstacles, tree_changes
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, move_checkout
-from patchkit.workspace.operations import Operation, Place, recorded
-from patchkit.workspace.recover import abandon
-from patchkit.workspace.save import read_worktree, rows_beyond
+from patchkit.workspace.operations import Operation, Place, locks_made, recorded
+from patchkit.workspace.save import rows_beyond
 from patchkit.workspace.state import Held
+from patchkit.workspace.waiting import worktree_tree
 
 _LABELS = Labels("the patches", "before", "your edits")
 
 
-class EditMerge:
+class EditMerge(Struct):
     """Changes, merged into a tree of what is on disk; `problems` are those that do not fit.
 
     With `marking` a change that does not fit stands in the tree with conflict markers, and in
@@ -48,20 +49,12 @@ class EditMerge:
     git's own merge of three regular files without a conflict.
     """
 
-    def __init__(
-        self,
-        checkout: Checkout,
-        reader: ObjectReader,
-        written: list[GitObject],
-        *,
-        marking: bool = False,
-    ) -> None:
-        self._checkout = checkout
-        self._reader = reader
-        self._written = written
-        self._marking = marking
-        self.problems: list[Problem] = []
-        self.unmerged: dict[str, tuple[str, ...]] = {}
+    _checkout: Checkout
+    _reader: ObjectReader
+    _written: list[GitObject]  # gets the objects of what was merged
+    _marking: bool = False
+    problems: list[Problem] = field(default_factory=list)
+    unmerged: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def all(self, tree: Tree, changes: Sequence[TreeChange]) -> Tree:
         """The tree with every change that fits."""
@@ -132,7 +125,7 @@ def merge_changes(
     """The tree with changes, written to the checkout's repository, and how they were merged."""
     written: list[GitObject] = []
     with reading(checkout.repository) as reader:
-        merging = EditMerge(checkout, reader, written, marking=marking)
+        merging = EditMerge(checkout, reader, written, marking)
         made = TreeId(merging.all(Tree(reader, tree), changes).write(written))
     write_objects(checkout.repository, written)
     return made, merging
@@ -143,8 +136,9 @@ def follow_with_edits(
     snapshot: Snapshot,
     stack: Stack,
     source: Repository,
+    operation: Operation,
     *,
-    component: str,
+    locks: Mapping[Path, Mapping[str, LockedComponent]],
     root: Path,
     when: int,
 ) -> tuple[Problem, ...]:
@@ -153,7 +147,8 @@ def follow_with_edits(
     Returns a problem for each file with a conflict: it has markers, or is unmerged in the index.
     Commits become edits, and stay under a ref. `undo` takes all of it back. On disk: all or
     nothing; CannotMergeError where a file cannot be at its place there. `source` has the base,
-    `root` is the project; `when`, in seconds since the epoch, names refs.
+    `root` is the project; `when`, in seconds since the epoch, names refs. `operation` says what
+    this is; `locks` are written next where the edits are in the patches already.
     """
     repository, base, head = checkout.repository, snapshot.base, snapshot.head
     assert base is not None
@@ -161,15 +156,12 @@ def follow_with_edits(
     assert snapshot.applied is not None
     bring_objects(source, repository, stack.objects)
     made_on = head if head == base else snapshot.applied
-    try:
-        worktree = read_worktree(checkout, head).tree
-    finally:
-        abandon(checkout)
+    worktree = worktree_tree(checkout, head)
     changes = tree_changes(repository, made_on, worktree)
     tree, merging = merge_changes(checkout, stack.tree, changes, marking=True)
     stuck = [each for each in merging.problems if each.where not in merging.unmerged]
     if blocks := obstacles(checkout.path, tree_changes(repository, worktree, tree)):
-        stuck.append(Problem(f"untracked and in the way: {', '.join(blocks)}", component))
+        stuck.append(Problem(f"untracked and in the way: {', '.join(blocks)}", operation.component))
     if stuck:
         hint = "give it another name in the checkout, and run this again"
         raise CannotMergeError(*(replace(each, hint=hint) for each in stuck))
@@ -180,13 +172,13 @@ def follow_with_edits(
     target = MoveTarget(*after, worktree=tree, index=rows)
     staged = {each.path: rows_of(each.old) for each in changes if each.path in merging.unmerged}
     index = staged | rows_beyond(checkout, made_on)
-    operation = Operation(
-        component,
-        "refresh: edits merged into what the patches are now",
+    operation = replace(
+        operation,
         before=Place(base, made_on, worktree, index),
         after=Place(*after, tree, merging.unmerged),
+        locks=locks_made(root, locks) if tree == stack.tree else {},
     )
-    with recorded(checkout, root, operation) if tree != stack.tree else nullcontext():
+    with recorded(checkout, root, operation):
         move_checkout(checkout, snapshot, target, Held(worktree), when=when)
     return tuple(merging.problems)
 

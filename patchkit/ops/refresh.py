@@ -8,14 +8,16 @@ not a file in them is touched (`refresh_write`).
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.errors import PatchkitError, Problem, SurroundingsError, expected
+from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import user_identity
@@ -53,7 +55,7 @@ from patchkit.ops.refresh_report import (
     bumped,
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
-from patchkit.ops.resume import CannotGoOnError, again, still_waits
+from patchkit.ops.resume import CannotGoOnError, Resumed, still_waits
 from patchkit.ops.undo import finish_killed, report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
@@ -110,7 +112,7 @@ def refresh_components(
 
     BadInputError if the lock cannot be read; everything else that is wrong is in the report.
     """
-    refreshing = _Refreshing(manifest, store, workspace, options, progress, pin=pin, bump=bump)
+    refreshing = _Refreshing(manifest, store, workspace, options, progress, pin, bump)
     with ExitStack() as held:
         for component in components:
             checkout = checkout_of(workspace, manifest, component)
@@ -126,33 +128,29 @@ def refresh_components(
 _ARRIVED = "the checkout is at what the patches are now"
 
 
-class _Refreshing:
-    def __init__(
-        self,
-        manifest: Manifest,
-        store: Store,
-        workspace: Path,
-        options: RefreshOptions,
-        progress: Progress,
-        *,
-        pin: PinEdit | None,
-        bump: BumpedComponent | None,
-    ) -> None:
-        self._manifest = manifest
-        self._store = store
-        self._workspace = workspace
-        self._options = options
-        self._progress = progress
-        self._pin = pin
-        self._bump = bump
-        # what the components so far change
-        self._changes: dict[Path, bytes | None] = {pin.file: pin.after} if pin is not None else {}
+class _Refreshing(Struct):
+    _manifest: Manifest
+    _store: Store
+    _workspace: Path  # the folder that holds the checkouts
+    _options: RefreshOptions  # of the command line
+    _progress: Progress
+    _pin: PinEdit | None
+    _bump: BumpedComponent | None
+    _began: int = field(default_factory=time.time_ns)  # in the history: undone as one
+    _changes: dict[Path, bytes | None] = field(default_factory=dict)  # by the components so far
+
+    def __post_init__(self) -> None:
+        if self._pin is not None:
+            self._changes[self._pin.file] = self._pin.after
 
     def run(self, components: Sequence[Component], lock: Lock | None) -> RefreshReport:
         outcomes = [self._component(each, lock) for each in components]
+        new = self._options.request.everything
         if not self._options.dry_run:
-            outcomes = carry_out(self._manifest.root, outcomes, when=self._options.when)
-        reports = tuple(each.report for each in outcomes)
+            outcomes = carry_out(
+                self._manifest.root, outcomes, when=self._options.when, began=self._began
+            )
+        reports = tuple(_judged(each.report) if new else each.report for each in outcomes)
         for report in reports:
             self._progress.finish(report.name, report.result.value)
         return RefreshReport(self._manifest.name, self._options.dry_run, reports)
@@ -196,7 +194,11 @@ class _Refreshing:
             return self._carried(found, imported.base if imported is not None else at, blank)
         if at != found.base.commit:
             return self._onto_pin(found, at, blank)
-        made = self._regenerated(found, blank)
+        made = None
+        if found.generator is not None:
+            from patchkit.ops.refresh_carry import regenerate_patches  # noqa: PLC0415
+
+            made = regenerate_patches(found, blank, self._store)
         return self._made(found, made) if made is not None else self._refresh(found, blank)
 
     def _onto_pin(
@@ -218,29 +220,6 @@ class _Refreshing:
         note = Problem("the patches are not at the new pin yet", blank.name, hint)
         report = replace(planned.report, notes=(*planned.report.notes, note))
         return replace(planned, report=report)
-
-    def _follow(self, found: RefreshInput, stack: Stack) -> tuple[Problem, ...]:
-        """Bring the checkout to a stack, with its edits; the conflicts of these."""
-        from patchkit.ops.edit_merge import follow_with_edits  # noqa: PLC0415  mostly it is there
-
-        component = found.project.component
-        return follow_with_edits(
-            found.checkout,
-            found.snapshot,
-            stack,
-            self._store.repository(component),
-            component=component.name,
-            root=self._manifest.root,
-            when=self._options.when,
-        )
-
-    def _regenerated(self, found: RefreshInput, blank: RefreshedComponent) -> Carried | None:
-        """What recipes give now; None if that is what is there, or there are none."""
-        if found.generator is None:
-            return None
-        from patchkit.ops.refresh_carry import regenerate_patches  # noqa: PLC0415
-
-        return regenerate_patches(found, blank, self._store)
 
     def _find(self, component: Component, checkout: Checkout) -> RefreshInput:
         snapshot = inspect(checkout)
@@ -300,25 +279,23 @@ class _Refreshing:
             return planned
         before, move = None, None
         if found.snapshot.state is not CheckoutState.ABSENT:
-            before, move = self._arrival(found, made)
-        name, bump = planned.report.name, made.resumed is not None
-        operation = Operation(name, what, before=before, bump=bump)
-        planned = replace(planned, move=move, operation=(found.checkout, operation))
+            before, move = self._arrival(found, made.draft.plan.stack, made.resumed)
         planned = _with_files(planned, made.resolutions, self._manifest.root)
-        if self._bump is None:
-            return planned
-        operation = replace(operation, report=report_text(bumped(self._bump, planned.report)))
-        return replace(planned, operation=(found.checkout, operation))
+        told = report_text(bumped(self._bump, planned.report)) if self._bump is not None else None
+        bump = made.resumed is not None
+        name = planned.report.name
+        operation = Operation(name, what, before=before, bump=bump, report=told)
+        return replace(planned, move=move, operation=(found.checkout, operation))
 
-    def _arrival(self, found: RefreshInput, made: Carried) -> tuple[Place | None, BranchMove]:
-        """Where the checkout was before, and its move to the stack that was carried."""
-        assert made.draft is not None and made.draft.plan is not None
-        snapshot, resumed = found.snapshot, made.resumed
+    def _arrival(
+        self, found: RefreshInput, stack: Stack, resumed: Resumed | None
+    ) -> tuple[Place, BranchMove]:
+        """Where the checkout was before, and its move to a stack."""
+        snapshot = found.snapshot
         assert snapshot.base is not None and snapshot.head is not None
         stood = resumed.halt.before if resumed is not None else (snapshot.base, snapshot.head)
         held = resumed.work.held if resumed is not None else Held(snapshot.head)
         source = self._store.repository(found.project.component)
-        stack = made.draft.plan.stack
         move = BranchMove(found.checkout, snapshot, stack, source=source, held=held)
         return Place(*stood), move
 
@@ -394,14 +371,10 @@ class _Refreshing:
         source = self._store.repository(found.project.component)
         own = () if absent else (found.checkout.repository,)
         with (
-            overlay(*own, *((source,) if dry or absent else ())) as trial,
+            overlay(*own, source) as trial,
             reading(trial) as reader,
         ):
             stack = build_stack(reader, found.base, found.series.series_patches)
-            behind = found.snapshot.applied not in (None, stack.commit)
-            if behind and stack.clean and found.snapshot.state.movable and not dry:
-                self._follow(found, stack)  # a verb was killed, or the files are another one's
-                found = again(found)
             problem = no_series_edit(found, stack, moves_files=False) if stack.clean else None
             if moved is not None and stack.clean:
                 problem, dry = moved, False
@@ -425,19 +398,19 @@ class _Refreshing:
         """A verb on a series that applies: the checkout goes to the new stack."""
         assert draft.plan is not None
         after = draft.plan.stack
-        if after.commit == stack.commit and not draft.renamed:
+        snapshot = found.snapshot
+        behind = snapshot.applied not in (None, stack.commit)
+        if after.commit == stack.commit and not draft.renamed and not behind:
             return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
-        moves = after.tree != stack.tree
+        moves = behind or after.tree != stack.tree
         problem = no_series_edit(found, stack, moves_files=moves)
         if problem and not self._options.dry_run:
             return PlannedRefresh(refused(blank, problem))
         move, before = None, None
-        if found.snapshot.state is not CheckoutState.ABSENT:
-            source = self._store.repository(found.project.component)
-            kept = stack if draft.dropped else None
-            move = BranchMove(found.checkout, found.snapshot, after, kept)
-            move = replace(move, source=source, held=Held(stack.commit)) if moves else move
-            before = Place(stack.base.commit, stack.commit)
+        if snapshot.state is not CheckoutState.ABSENT:
+            before, move = self._arrival(found, after, None)
+            move = replace(move, keep=stack if draft.dropped else None)
+            move = move if moves else replace(move, held=None)
         report = replace(
             blank,
             result=RefreshResult.REFRESHED,
@@ -446,11 +419,8 @@ class _Refreshing:
             dropped=draft.dropped,
             notes=(*draft.notes, *((problem,) if problem else ())),
         )
-        planned = self._planned(found, draft, report, move)
-        if planned.report.result is not RefreshResult.REFRESHED:
-            return planned
         operation = Operation(blank.name, f"{edit.verb}: {draft.detail}", before=before)
-        return replace(planned, operation=(found.checkout, operation))
+        return self._planned(found, draft, report, move, operation)
 
     def _files_edited(
         self,
@@ -479,13 +449,12 @@ class _Refreshing:
             hint = f"patchkit apply {target}  moves the checkout"
             note = Problem("all patches apply now", blank.name, hint)
         report = replace(report, notes=(note,) if note else ())
-        planned = self._planned(found, draft, report, None, lock=after.clean and not moved)
-        if planned.report.result is not RefreshResult.REFRESHED:
-            return planned
-        if not planned.writes:
-            return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
         operation = Operation(blank.name, f"{edit.verb}: {draft.detail}")
-        return replace(planned, operation=(found.checkout, operation))
+        lock = after.clean and not moved
+        planned = self._planned(found, draft, report, None, operation, lock=lock)
+        if planned.report.problems or planned.writes:
+            return planned
+        return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
 
     def _led_on(
         self, found: RefreshInput, stack: Stack, blank: RefreshedComponent
@@ -496,13 +465,31 @@ class _Refreshing:
         """
         if not stack.clean or self._options.dry_run:
             return PlannedRefresh(refused(blank, stale(found, stack)))
-        if problems := self._follow(found, stack):
+        locks = {self._manifest.lock_path: {blank.name: lock_component(stack, found.series)}}
+        report = replace(blank, result=RefreshResult.REFRESHED, detail=_ARRIVED)
+        if found.snapshot.state.movable:
+            before, move = self._arrival(found, stack, None)
+            operation = Operation(blank.name, f"refresh: {_ARRIVED}", before=before)
+            made = (found.checkout, operation)
+            return PlannedRefresh(report, locks=locks, move=move, operation=made)
+        from patchkit.ops.edit_merge import follow_with_edits  # noqa: PLC0415  mostly it is there
+
+        what = "refresh: edits merged into what the patches are now"
+        operation = Operation(blank.name, what, when=self._began)
+        if problems := follow_with_edits(
+            found.checkout,
+            found.snapshot,
+            stack,
+            self._store.repository(found.project.component),
+            operation,
+            locks=locks,
+            root=self._manifest.root,
+            when=self._options.when,
+        ):
             return PlannedRefresh(refused(blank, *problems, in_the_way(found)))
-        found = again(found)
+        found = replace(found, snapshot=inspect(found.checkout))
         if not found.snapshot.state.movable:
             return self._refresh(found, blank)
-        report = replace(blank, result=RefreshResult.REFRESHED, detail=_ARRIVED)
-        locks = {self._manifest.lock_path: {blank.name: lock_component(stack, found.series)}}
         return PlannedRefresh(report, locks=locks)
 
     def _drafted(
@@ -517,10 +504,7 @@ class _Refreshing:
         keep = before if draft.emptied or draft.dropped else None
         move = BranchMove(found.checkout, found.snapshot, draft.plan.stack, keep)
         report = replace(report, result=RefreshResult.REFRESHED)
-        planned = self._planned(found, draft, report, move)
-        if planned.report.result is not RefreshResult.REFRESHED or self._options.dry_run:
-            return planned
-        return replace(planned, operation=(found.checkout, self._taken_up(found, report)))
+        return self._planned(found, draft, report, move, self._taken_up(found, report))
 
     def _taken_up(self, found: RefreshInput, report: RefreshedComponent) -> Operation:
         """A refresh for the history: undone, what it took up are edits of the checkout again."""
@@ -541,6 +525,7 @@ class _Refreshing:
         draft: Draft,
         report: RefreshedComponent,
         move: BranchMove | None,
+        operation: Operation | None = None,
         *,
         lock: bool = True,
     ) -> PlannedRefresh:
@@ -576,7 +561,8 @@ class _Refreshing:
             patches=tuple(_row(each) for each in draft.plan.revised),
             files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
         )
-        return PlannedRefresh(report, writes, locks, move, seen)
+        made = (found.checkout, operation) if operation is not None else None
+        return PlannedRefresh(report, writes, locks, move, seen, operation=made)
 
 
 def _with_files(planned: PlannedRefresh, files: Mapping[Path, bytes], root: Path) -> PlannedRefresh:
@@ -657,3 +643,16 @@ def _row(revised: Revised) -> RefreshedPatch:
     same = revised.old is revised.new
     diff = b"" if same else interdiff(old, new, revised.name)
     return RefreshedPatch(revised.name, patch.where, revised.revision, diff)
+
+
+def _judged(component: RefreshedComponent) -> RefreshedComponent:
+    """The report of `new`: nothing to record is a finding."""
+    absent = component.result is RefreshResult.ABSENT
+    same = component.result is RefreshResult.REFRESHED and not component.edits
+    empty = absent or same or component.result is RefreshResult.UNCHANGED
+    if component.problems or not empty:
+        return component
+    hint = f"edit files in {component.checkout}, git add new ones, and run this again"
+    hint = "patchkit apply  makes the checkout" if absent else hint
+    problem = Problem("there are no edits to record", component.name, hint)
+    return replace(component, exit_code=ExitCode.FINDING, problems=(problem,))

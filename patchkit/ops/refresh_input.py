@@ -116,7 +116,7 @@ def no_series_edit(found: RefreshInput, stack: Stack, *, moves_files: bool) -> P
     if snapshot.head != snapshot.applied:
         hint = f"patchkit refresh {target}  takes them up"
         return Problem("the checkout has commits of its own", name, hint)
-    if snapshot.applied != stack.commit:
+    if snapshot.applied != stack.commit and not snapshot.state.movable:
         return stale(found, stack)
     if moves_files and snapshot.edited:
         hint = f"patchkit refresh {target}  takes them up"

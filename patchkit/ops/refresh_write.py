@@ -67,8 +67,12 @@ class PlannedRefresh(Struct, frozen=True):
     operation: tuple[Checkout, Operation] | None = None
 
 
-def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> list[PlannedRefresh]:
+def carry_out(
+    root: Path, planned: Sequence[PlannedRefresh], *, when: int, began: int
+) -> list[PlannedRefresh]:
     """Write all files of a project together, then move the checkouts; `when` names saved stacks.
+
+    `began`, in nanoseconds, is the command in the history: all of it is undone together.
 
     Raises SurroundingsError with nothing written. A checkout that cannot be moved once they are
     is a problem in its report: the next refresh finds the files and moves it.
@@ -89,7 +93,7 @@ def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> li
             _require_unchanged(each)
             if each.operation is not None:
                 checkout, operation = each.operation
-                made = _with_changes(root, each, operation, writes)
+                made = replace(_with_changes(root, each, operation, writes), when=began)
                 history.enter_context(recorded(checkout, root, made))
         if writes:
             write_set(root, writes, seen)
@@ -136,38 +140,22 @@ def _with_changes(
 
 
 def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
-    if planned.stop is not None:
-        return _stopped(planned, planned.stop, when)
+    stop, report, move = planned.stop, planned.report, planned.move
     try:
-        return _settled(planned, when)
+        if stop is None:
+            return _settled(planned, when)
+        return replace(planned, report=replace(report, also_saved=stop_at(stop, when)))
     except (PatchkitError, OSError) as error:
         failed = expected(error)
-    name = planned.report.name
-    waits = planned.move is not None and planned.move.snapshot.halt is not None
-    behind = Problem(
-        "the patch files are written, the checkout's branch is still behind them",
-        name,
-        "run patchkit continue" if waits else "run patchkit refresh again",
-    )
-    told = tuple(replace(each, where=each.where or name) for each in failed.problems)
-    report = replace(planned.report, exit_code=failed.exit_code, problems=(*told, behind))
+    told = [replace(each, where=each.where or report.name) for each in failed.problems]
+    if stop is None:
+        waits = move is not None and move.snapshot.halt is not None
+        what = "the patch files are written, the checkout's branch is still behind them"
+        hint = f"run patchkit {'continue' if waits else 'refresh again'}"
+        told.append(Problem(what, report.name, hint))
+    problems = (*report.problems, *told)
+    report = replace(report, exit_code=failed.exit_code, halted=None, problems=problems)
     return replace(planned, report=report)
-
-
-def _stopped(planned: PlannedRefresh, stop: NewConflict, when: int) -> PlannedRefresh:
-    try:
-        saved = stop_at(stop, when)
-    except PatchkitError as error:
-        name = planned.report.name
-        told = tuple(replace(each, where=each.where or name) for each in error.problems)
-        report = replace(
-            planned.report,
-            exit_code=error.exit_code,
-            halted=None,
-            problems=(*planned.report.problems, *told),
-        )
-        return replace(planned, report=report)
-    return replace(planned, report=replace(planned.report, also_saved=saved))
 
 
 def _settled(planned: PlannedRefresh, when: int) -> PlannedRefresh:

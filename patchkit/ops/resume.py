@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -42,12 +41,11 @@ from patchkit.ops.undo import (
     CannotUndoError,
     UndoableChange,
     keep_commit,
-    nothing_done,
     old_files,
     put_files_back,
     recorded_changes,
     stack_place,
-    undo_change,
+    undo_command,
 )
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.stack.series import ImportedPatch
@@ -253,6 +251,7 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
         conflict.worktree,
         {path: list(rows) for path, rows in conflict.index.items()},
     )
+    text = to_builtins(stop.waiting)
     refs: dict[str, str] = {}
     if stop.evidence is not None:
         write_objects(checkout.repository, stop.evidence.objects)
@@ -262,11 +261,10 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
     if resumed is None:
         assert snapshot.base is not None
         assert snapshot.head is not None
-        halt = Halt(place, (snapshot.base, snapshot.head), _text(stop.waiting), refs=refs)
+        halt = Halt(place, (snapshot.base, snapshot.head), text, refs=refs)
         held = Held(snapshot.head)
     else:
         earlier, work = resumed.halt, resumed.work
-        text = _text(stop.waiting)
         halt = Halt(place, earlier.before, text, earlier.commit, work.place, refs=refs)
         held = work.held
     return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
@@ -280,7 +278,7 @@ def halted_report(stop: NewConflict) -> Halted:
     return Halted(
         conflict.patch.name,
         subject,
-        _reason(reason),
+        reason.strip("\n").split("\n\n", 1)[0],
         checkout.path,
         conflict.files,
         conflict.later,
@@ -315,11 +313,6 @@ def still_waits(found: RefreshInput) -> Problem:
     )
 
 
-def again(found: RefreshInput) -> RefreshInput:
-    """The same with the checkout as it is now."""
-    return replace(found, snapshot=inspect(found.checkout))
-
-
 def _open(
     still: Mapping[str, Sequence[int]], waiting: Waiting, found: RefreshInput
 ) -> Iterator[Problem]:
@@ -341,17 +334,6 @@ def _open(
         waiting.component,
         f"then: patchkit continue {found.target}",
     )
-
-
-def _reason(message: str) -> str:
-    """The first paragraph of a message's body."""
-    return message.strip("\n").split("\n\n", 1)[0]
-
-
-def _text(waiting: Waiting) -> dict[str, Any]:
-    text: dict[str, Any] = to_builtins(waiting)
-    text["marked"] = list(waiting.marked)
-    return text
 
 
 def waiting_components(manifest: Manifest, workspace: Path) -> Iterator[Component]:
@@ -396,7 +378,7 @@ def written_by(manifest: Manifest, checkout: Checkout, halt: Halt) -> Operation 
     """What wrote already what the halt was on its way to: a kill came after that."""
     last = next(readable_operations(checkout), None)
     ours = last is not None and last.bump and last.before == Place(*halt.before)
-    return last if last is not None and ours and last.is_done(manifest.root) else None
+    return last if last is not None and ours and not last.changed(manifest.root) else None
 
 
 def arrive(checkout: Checkout, written: Operation, when: int) -> str:
@@ -443,15 +425,6 @@ def _steps_back(component: Component, checkout: Checkout) -> Iterator[UndoableCh
         halt = read_halt(checkout, halt.previous) if halt.previous is not None else None
 
 
-def nothing_to_go_on_from(
-    manifest: Manifest, *, undoing: bool = False, redo: bool = False
-) -> PatchkitError:
-    """No component has a bump that waits, or (`undoing`) anything to take back or to redo."""
-    if undoing:
-        return CannotUndoError(nothing_done(manifest.name, redo=redo))
-    return CannotGoOnError(nothing_waits(manifest))
-
-
 def abort_bump(manifest: Manifest, component: Component, workspace: Path, when: int) -> BackReport:
     """Take back all of a bump that waits: the checkout is where it was before.
 
@@ -483,18 +456,24 @@ def _abandon(manifest: Manifest, component: Component, workspace: Path, when: in
 
 
 def undo_bump(
-    manifest: Manifest, component: Component, workspace: Path, when: int, *, redo: bool = False
+    manifest: Manifest,
+    components: Sequence[Component],
+    workspace: Path,
+    when: int,
+    *,
+    redo: bool = False,
 ) -> BackReport:
     """Take back the last step: a `continue` or `skip` of a bump that waits, else the last
-    operation. With `redo` bring back what was undone last.
+    command. With `redo` bring back what was undone last.
 
     CannotUndoError if there is none, or what it wrote was changed since.
     """
+    component = components[0]
     checkout = checkout_of(workspace, manifest, component)
     try:
         halt = find_halt(checkout, manifest, component)
     except CannotGoOnError:
-        return undo_change(manifest, component, checkout, when, redo=redo)
+        return undo_command(manifest, components, workspace, when, redo=redo)
     if redo:
         hint = f"patchkit continue {manifest.options(component.name)}, or skip, or abort"
         raise CannotUndoError(

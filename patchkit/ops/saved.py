@@ -33,9 +33,10 @@ from patchkit.workspace.changes import obstacles, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import MoveTarget, move_checkout
 from patchkit.workspace.operations import Operation, Place, recorded
-from patchkit.workspace.recover import abandon, recover
-from patchkit.workspace.save import read_worktree, rows_beyond, staged_id
+from patchkit.workspace.recover import recover
+from patchkit.workspace.save import rows_beyond, staged_id
 from patchkit.workspace.state import Held
+from patchkit.workspace.waiting import worktree_tree
 
 _PREFIX = "Saved by patchkit: "
 _STAGED, _LATE = "what was staged", "written while it was replaced"
@@ -307,10 +308,7 @@ def _restored(
         # with the commits; where their stack was another one, from what both have
         base = repository.git("merge-base", head, base, accept=(0, 1)).out.decode().strip()
     changes = tree_changes(repository, _tree(repository, base), _tree(repository, saved.commit))
-    try:
-        worktree = read_worktree(checkout, head).tree
-    finally:
-        abandon(checkout)
+    worktree = worktree_tree(checkout, head)
     tree = _merged(checkout, worktree, changes, saved)
     replaced = tree_changes(repository, worktree, tree)
     report = SavedReport(manifest.name, (saved,))

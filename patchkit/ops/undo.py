@@ -8,7 +8,7 @@ A bump that waits is no operation yet: `resume`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -61,10 +61,10 @@ from patchkit.workspace.operations import (
     recorded,
     settle_history,
 )
-from patchkit.workspace.recover import abandon, recover
-from patchkit.workspace.save import read_worktree, rows_beyond, save_commit, staged_id
+from patchkit.workspace.recover import has_leftovers, recover
+from patchkit.workspace.save import rows_beyond, save_commit, staged_id
 from patchkit.workspace.state import UNMERGED, Held
-from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
+from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free, worktree_tree
 
 
 class CannotUndoError(PatchkitError):
@@ -162,6 +162,12 @@ class BackReport(Struct, frozen=True):
     commits: str = ""
     changes: tuple[UndoableChange, ...] = ()
     redone: bool = False
+    also: tuple[BackReport, ...] = ()  # what else the same command did, there or elsewhere
+
+    @property
+    def parts(self) -> tuple[BackReport, ...]:
+        """All that was taken back, one after the other."""
+        return (self, *self.also)
 
 
 def nothing_done(where: str, *, redo: bool = False) -> Problem:
@@ -182,8 +188,10 @@ def recorded_changes(
             yield done.when if undone else -done.when, row
 
 
-def last_changed(manifest: Manifest, workspace: Path, *, undone: bool = False) -> Component | None:
-    """The component of the operation that came last and can be undone, or (`undone`) redone."""
+def last_changed(
+    manifest: Manifest, workspace: Path, *, undone: bool = False
+) -> tuple[Component, ...]:
+    """The components of the command that came last and can be undone, or (`undone`) redone."""
     rows = []
     for component in manifest.components:
         checkout = checkout_of(workspace, manifest, component)
@@ -191,47 +199,78 @@ def last_changed(manifest: Manifest, workspace: Path, *, undone: bool = False) -
             _settle(manifest, checkout)
         last = last_operation(checkout, undone=undone)
         if last is not None and last.component == component.name:
-            rows.append((last.when, component.name))
-    return manifest.component((min if undone else max)(rows)[1]) if rows else None
+            rows.append((last.when, component))
+    when = (min if undone else max)((when for when, _ in rows), default=0)
+    return tuple(component for began, component in rows if began == when)
 
 
-def _settle(manifest: Manifest, checkout: Checkout) -> None:
-    """Finish what was killed; the lock keeps whoever is about to do what is recorded."""
+def _settle(manifest: Manifest, checkout: Checkout) -> Operation | None:
+    """Finish what was killed, or return what counts as undone by that.
+
+    The lock keeps whoever is about to do what is recorded.
+    """
     with locked(checkout):
         if checkout.git_dir.is_dir():
             recover(checkout)
-        settle_history(checkout, manifest.root)
+        return settle_history(checkout, manifest.root)
 
 
-def undo_change(
-    manifest: Manifest, component: Component, checkout: Checkout, when: int, *, redo: bool = False
+def undo_command(
+    manifest: Manifest,
+    components: Sequence[Component],
+    workspace: Path,
+    when: int,
+    *,
+    redo: bool = False,
 ) -> BackReport:
-    """Take back the last operation, or bring back the one that was undone last.
+    """Take back all that the last command did to components, or bring back what was undone last.
 
-    CannotUndoError with nothing changed if there is none, or files changed since. Where only the
-    project's files can go back, `left` says why the checkout stays.
+    CannotUndoError with nothing changed if there is nothing, or one of them cannot go back. Where
+    only the project's files can, `left` says why the checkout stays.
     """
+    places = [(each, checkout_of(workspace, manifest, each)) for each in components]
+    problems: list[Problem] = []
+    for component, checkout in places if len(places) > 1 else ():
+        with locked(checkout):
+            last = last_operation(checkout, undone=redo)
+            try:
+                if last is not None and not has_leftovers(checkout):
+                    _WayBack(manifest, component, checkout, last, redo).look()
+            except CannotUndoError as error:
+                problems += error.problems
+    if problems:
+        raise CannotUndoError(*problems)
+    first, *more = (_undo_change(manifest, *place, when, redo=redo) for place in places)
+    return replace(first, also=(*first.also, *(part for each in more for part in each.parts)))
+
+
+def _undo_change(
+    manifest: Manifest, component: Component, checkout: Checkout, when: int, *, redo: bool
+) -> BackReport:
+    """The same of one component."""
     nothing = CannotUndoError(nothing_done(component.name, redo=redo))
     if not checkout.draft.parent.exists():
         raise nothing
-    first = None if redo else last_operation(checkout)
-    _settle(manifest, checkout)
+    killed = _settle(manifest, checkout)
+    reports: list[BackReport] = []
     with locked(checkout):
         operation = last_operation(checkout, undone=redo)
-        if first is not None and (operation is None or operation.ref < first.ref):
-            return BackReport(manifest.name, component.name, what=first.what)  # killed before
-        if operation is None:
+        first = operation if killed is None or redo else killed
+        if first is None:
             raise nothing
-        if operation.final:
-            Path(operation.ref).unlink()
-            hint = "patchkit undo  once more takes back what came before it"
-            what = f"{operation.what} cannot be undone"
-            raise CannotUndoError(Problem(what, component.name, hint))
-        back = _WayBack(manifest, component, checkout, operation.turned if redo else operation)
-        report = back.go(when, redo=redo)
-        if not redo and not report.left:  # what was in the way may be gone the next time
-            mark_undone(operation)
-        return report
+        if first is killed:
+            reports.append(BackReport(manifest.name, component.name, what=first.what))
+        while operation is not None and operation.when == first.when:
+            back = _WayBack(manifest, component, checkout, operation, redo)
+            reports.append(back.go(when))
+            if reports[-1].left:  # what was in the way may be gone the next time
+                break
+            if not redo:
+                mark_undone(operation)
+            operation = None
+            with suppress(SurroundingsError):  # the next command says that it cannot be read
+                operation = last_operation(checkout, undone=redo)
+    return replace(reports[0], also=tuple(reports[1:]))
 
 
 def finish_killed(manifest: Manifest, component: Component, checkout: Checkout, when: int) -> bool:
@@ -250,7 +289,7 @@ def finish_killed(manifest: Manifest, component: Component, checkout: Checkout, 
     here = (snapshot.base, snapshot.applied)
     if here != start or start == end or snapshot.head != start[1] or done.changed(manifest.root):
         return False
-    back = _WayBack(manifest, component, checkout, done.turned)
+    back = _WayBack(manifest, component, checkout, done, redo=True)
     move = back.planned_move()
     if move is not None:
         back.moved(move, when)
@@ -271,23 +310,43 @@ class _WayBack(Struct, frozen=True):
     manifest: Manifest
     component: Component
     checkout: Checkout
-    operation: Operation
+    recorded: Operation  # as it was done
+    redo: bool = False  # bring it back
 
-    def go(self, when: int, *, redo: bool) -> BackReport:
+    @property
+    def operation(self) -> Operation:
+        """What is taken back."""
+        return self.recorded.turned if self.redo else self.recorded
+
+    def look(self) -> tuple[dict[Path, bytes | None], _Move | None]:
+        """What would be written, and how the checkout would move; CannotUndoError if it cannot.
+
+        What cannot be undone at all is told once, and then forgotten.
+        """
+        recorded = self.recorded
+        if recorded.final:
+            Path(recorded.ref).unlink()
+            hint = "patchkit undo  once more takes back what came before it"
+            what = f"{recorded.what} cannot be undone"
+            raise CannotUndoError(Problem(what, self.component.name, hint))
+        return old_files(self.operation, self.manifest.root, redo=self.redo), self.planned_move()
+
+    def go(self, when: int) -> BackReport:
         """Put files, refs and checkout back; `when`, in seconds since the epoch, names saved work.
 
         With `redo` it is a way on, and nothing is left behind that would have to be kept.
         """
         operation, checkout, root = self.operation, self.checkout, self.manifest.root
+        writes, move = self.look()
+        redo = self.redo
         to, start = operation.before, operation.after
         report = BackReport(
             self.manifest.name, self.component.name, what=operation.what, redone=redo
         )
-        writes, move = old_files(operation, root, redo=redo), self.planned_move()
         if redo:  # first, as with all that is done
             mark_undone(operation, undone=False)
         if to is not None and start is not None:
-            self._put_refs_back(start, to)
+            self._put_refs_back(start, to, when)
             if not redo and (operation.bump or operation.edits):
                 # what conflicts were resolved to, or edits became, stays to be had
                 report = replace(report, resolved=keep_commit(checkout, start.tip, when))
@@ -359,10 +418,7 @@ class _WayBack(Struct, frozen=True):
         alone. CannotUndoError if one was changed since.
         """
         checkout, repository = self.checkout, self.checkout.repository
-        try:
-            tracked = read_worktree(checkout, start.tip).tree
-        finally:
-            abandon(checkout)
+        tracked = worktree_tree(checkout, start.tip)
         written: list[GitObject] = []
         changed = []
         with reading(repository) as reader:
@@ -393,9 +449,9 @@ class _WayBack(Struct, frozen=True):
         require_free(checkout, place, held)
         return _Move(snapshot, place, held)
 
-    def _put_refs_back(self, start: Place, to: Place) -> None:
+    def _put_refs_back(self, start: Place, to: Place, when: int) -> None:
         """Make deleted refs again, or delete them; CannotUndoError where git has pruned what they
-        named.
+        named. One whose name was given away since gets another one.
         """
         repository = self.checkout.repository
         there = repository.refs(SAVED_REFS)
@@ -403,10 +459,13 @@ class _WayBack(Struct, frozen=True):
         if gone := absent_objects(repository, made.values()) if made else set():
             what = f"{self.operation.what}: git has pruned {', '.join(sorted(gone))}"
             raise CannotUndoError(Problem(what, self.component.name))
-        repository.free_refs(made)
+        repository.free_refs(made.keys() - there.keys())
         drop_refs(self.checkout, {n: o for n, o in start.refs.items() if there.get(n) == o})
-        if changes := [RefChange(name, oid, ZERO) for name, oid in made.items()]:
-            repository.update_refs(changes, reason="patchkit: undo")
+        for name, oid in made.items():
+            if name in there:
+                save_commit(self.checkout, CommitId(oid), when)
+            else:
+                repository.update_refs([RefChange(name, oid, ZERO)], reason="patchkit: undo")
 
 
 def rows_of(entry: TreeEntry | None) -> tuple[str, ...]:

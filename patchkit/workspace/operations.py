@@ -111,7 +111,7 @@ class Operation(Struct, frozen=True):
     bump: bool = False  # the pin was moved, and conflicts were resolved on the way
     edits: bool = False  # edits of the checkout went into patches, and its files stayed as they are
     head: CommitId = CommitId("")  # of the user's, if not the tip: commits that became patches
-    when: int = 0  # in nanoseconds since the epoch
+    when: int = 0  # the command began, in nanoseconds since the epoch: what it did is undone as one
     final: bool = False  # it cannot be taken back: `undo` stops there once
     # what a bump reported, for its review: see `report_text`; None of what is no bump
     report: Mapping[str, Any] | None = None
@@ -126,10 +126,6 @@ class Operation(Struct, frozen=True):
             for path, entries in self.locks.items()
         }
         return replace(self, files=files, locks=locks, before=self.after, after=self.before)
-
-    def is_done(self, root: Path) -> bool:
-        """Whether every file is as the operation made it."""
-        return not self.changed(root)
 
     def changed(self, root: Path) -> list[str]:
         """The paths that are not as the operation made them; what was resolved is nobody's else."""
@@ -230,7 +226,7 @@ def record(checkout: Checkout, root: Path, operation: Operation) -> None:
         with suppress(PatchkitError):  # what cannot be read says nothing of what is done now
             settle_history(checkout, root)
         _prune(checkout)
-        objects = _objects(repository, replace(operation, when=time.time_ns()))
+        objects = _objects(repository, replace(operation, when=operation.when or time.time_ns()))
         write_objects(repository, objects, name=objects[-1].oid)
         sync_folder(repository.git_dir / "objects/pack")
         folder.mkdir(parents=True, exist_ok=True)
@@ -264,25 +260,31 @@ def readable_operations(checkout: Checkout) -> Iterator[Operation]:
         yield from operations(checkout)
 
 
-def settle_history(checkout: Checkout, root: Path, *, forget: bool = False) -> None:
+def settle_history(checkout: Checkout, root: Path, *, forget: bool = False) -> Operation | None:
     """Count the last operation as undone where it is: it, or the undo of it, was killed.
+
+    Returns it if so.
 
     With `forget` it never was. Files or a move that the next command finishes count as made.
     """
     last = last_operation(checkout)
     if last is None or last.final or (root / JOURNAL).exists() or has_leftovers(checkout):
-        return
+        return None
     if not last.is_undone(root) or _is_there(checkout, last, failed=forget):
-        return
+        return None
     if forget:
         Path(last.ref).unlink()
     else:
         mark_undone(last)
+    return last
 
 
 def mark_undone(operation: Operation, *, undone: bool = True) -> None:
     """An operation that was done is undone, or the other way round."""
     ref = Path(operation.ref)
+    for earlier in files_in(ref.parent, f"0*{_UNDONE}") if undone else ():
+        if earlier.stem < ref.stem:  # undone before this one was done, and so for good
+            earlier.unlink()
     ref.rename(ref.with_suffix(_UNDONE if undone else ""))
     sync_folder(ref.parent)
 

@@ -16,14 +16,13 @@ from msgspec.structs import replace
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
-from patchkit.gitcmd.repository import Repository
 from patchkit.model.merging.regions import leftover_markers
 from patchkit.model.objects import (
     CommitId,
     GitObject,
     TreeEntry,
     TreeId,
-    decode_path,
+    Treeish,
     make_commit,
     make_object,
     make_tree,
@@ -37,9 +36,9 @@ from patchkit.workspace.contents import contents_at
 from patchkit.workspace.move import Moved, MoveTarget, move_checkout
 from patchkit.workspace.recover import abandon
 from patchkit.workspace.save import (
-    Worktree,
     only_staged,
     read_worktree,
+    rows_beyond,
     save_work,
     staged_id,
 )
@@ -163,7 +162,7 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
     So it is in any case where git would not record the very bytes. `when`, in seconds since the
     epoch, names the ref.
     """
-    repository, like = checkout.repository, halt.place.worktree
+    like = halt.place.worktree
     try:
         # what goes into a patch is what git shows; what is saved is all there is
         worktree = read_worktree(checkout, like, recording=True, hidden=save)
@@ -173,12 +172,20 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
         if worktree.lossy or (save and _is_work(checkout, snapshot, halt, held)):
             saved = save_work(checkout, snapshot, worktree, in_the_way=(), when=when).ref
             held = replace(held, staged=staged)
-        rows = _rows(rows_of(repository, checkout.git_dir / "index"), worktree, repository)
+        rows = rows_beyond(checkout, worktree.recorded)
         return Work(
             CheckoutSnapshot(halt.place.base, halt.place.tip, TreeId(worktree.recorded), rows),
             held,
             saved,
         )
+    finally:
+        abandon(checkout)
+
+
+def worktree_tree(checkout: Checkout, like: Treeish) -> TreeId:
+    """The tree of the tracked files as they are on disk, and nothing else left of reading it."""
+    try:
+        return read_worktree(checkout, like).tree
     finally:
         abandon(checkout)
 
@@ -263,28 +270,6 @@ def _text_at(checkout: Checkout, path: str) -> bytes | None:
         return None
     file = checkout.path / path
     return None if file.is_symlink() or not file.is_file() else file.read_bytes()
-
-
-def _rows(own: Rows, worktree: Worktree, repository: Repository) -> dict[str, list[str]]:
-    """What the own index says that a commit of the worktree does not."""
-    entries = _entries(repository, worktree.recorded)
-    paths = own.keys() | entries.keys()
-    return {
-        path: list(own.get(path, ()))
-        for path in sorted(paths)
-        if list(own.get(path, ())) != entries.get(path, [])
-    }
-
-
-def _entries(repository: Repository, tree: TreeId) -> dict[str, list[str]]:
-    """Path -> its rows in an index of a tree."""
-    found = {}
-    listing = repository.git("ls-tree", "-r", "-z", "--full-tree", tree).out
-    for row in decode_path(listing).split("\0")[:-1]:
-        head, path = row.split("\t", 1)
-        mode, _, oid = head.split(" ")
-        found[path] = [f"{mode} {oid} 0"]
-    return found
 
 
 def _place_text(place: CheckoutSnapshot) -> dict[str, Any]:

@@ -457,3 +457,71 @@ def test_a_checkout_that_was_made_stays(demo: Project) -> None:
     assert "cannot be undone" in ran.err
     assert (files(demo), checkout(demo)) == before
     assert whats(demo) == []
+
+
+@pytest.mark.slow
+def test_what_one_command_did_to_several_components_is_taken_back_together(
+    demo: Project, upstream: Upstream
+) -> None:
+    """All of it or nothing; the ones that are named, alone; and an apply that made checkouts."""
+    old = str(upstream.resolve("v1"))
+    for name in ("more", "most"):
+        demo.component(name, upstream, old, {"one.patch": ONE})
+    demo.run("apply").ok()  # which made two
+    ran = demo.run("undo")
+    assert (ran.code, ran.err.count("cannot be undone")) == (1, 2)
+    names = ("demo", "more", "most")
+
+    def places() -> list[tuple[str, ...]]:
+        return [checkout(demo, each) for each in names]
+
+    manifest = demo.root / "manifests/demo.yaml"
+    before = places()
+    manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
+    demo.run("apply", "--update-lock").ok()
+    after, lock = places(), files(demo)
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    (demo.checkout("most") / "c.py").write_text("mine\n")
+    ran = demo.run("undo")
+    assert (ran.code, "c.py changed since" in ran.err) == (1, True)
+    assert places()[:2] == after[:2]
+    git_in(demo.checkout("most"), "checkout", "-q", "c.py")
+    ran = demo.run("undo").ok()
+    assert (places(), ran.out.count("undone")) == (before, 3)
+    demo.run("undo", "--redo").ok()
+    assert (places(), files(demo)) == (after, lock)
+    demo.run("undo", "-c", "more").ok()
+    assert places() == [after[0], before[1], after[2]]
+    report = json.loads(demo.run("undo", "--json").ok().out)
+    assert [report["component"], *(each["component"] for each in report["also"])] == [
+        "demo",
+        "most",
+    ]
+    assert places() == before
+
+
+@pytest.mark.slow
+def test_a_verb_on_a_checkout_that_is_behind_is_taken_back_as_one(
+    demo: Project, tmp_path: Path
+) -> None:
+    """Also where edits are merged into what the patches are, and then taken up."""
+    more = make_patch({}, {"more.py": "more\n"}, subject="Add more")
+    (tmp_path / "more.patch").write_bytes(more)
+    demo.run("import", str(tmp_path / "more.patch")).ok()  # the checkout stays
+    before = files(demo), checkout(demo)
+    for argv in (("edit", "one", "--message", "Other words"), ("refresh",)):
+        demo.run(*argv).ok()
+        after = files(demo), checkout(demo)
+        demo.run("undo").ok()
+        assert (files(demo), checkout(demo)) == before
+        demo.run("undo", "--redo").ok()
+        assert (files(demo), checkout(demo)) == after
+        demo.run("undo").ok()
+    (demo.checkout("demo") / "a.py").write_text(str(shouted(3, 20)["a.py"]) + "mine\n")
+    edited = files(demo), checkout(demo)
+    demo.run("refresh", "--new", "mine").ok()
+    after = files(demo), checkout(demo)
+    demo.run("undo").ok()
+    assert (files(demo), checkout(demo)) == edited
+    demo.run("undo", "--redo").ok()
+    assert (files(demo), checkout(demo)) == after

@@ -107,12 +107,12 @@ def _work(stack: Stacked) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in stack.checkout.iterdir() if path.is_file()}
 
 
-def _clean(stack: Stacked) -> None:
-    """As somebody who no longer wants the edits."""
+def _clean(stack: Stacked, before: tuple[Any, ...], work: dict[str, bytes]) -> None:
+    """As somebody who no longer wants the last edits, but those before."""
     stack.git("reset", "-q", "--hard")
+    _again(stack, before, work)
 
 
-@pytest.mark.xfail(reason="a verb moves a checkout that is behind without a record", strict=False)
 @settings(max_examples=share(9), phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 2**16))
 def test_law_undo_is_before_and_redo_is_after(seed: int) -> None:
@@ -123,7 +123,7 @@ def test_law_undo_is_before_and_redo_is_after(seed: int) -> None:
         (stack.checkout / "notes.txt").write_text("notes\n")
         chance, done = random.Random(seed), []
         for number in range(7):
-            clean = state(stack)
+            clean, there = state(stack), _work(stack)
             pin = (stack.project.root / _MANIFEST).read_bytes()
             argv = _verb(stack, upstream, chance, number)
             before, work, count = state(stack), _work(stack), _count(stack)
@@ -133,19 +133,19 @@ def test_law_undo_is_before_and_redo_is_after(seed: int) -> None:
                 assert state(stack) == clean
                 assert stack.run("undo").code == 1  # which says that there is no way back
             if _count(stack) == count:
-                _clean(stack)
+                _clean(stack, clean, there)
                 (stack.project.root / _MANIFEST).write_bytes(pin)
                 continue
             assert code in (0, 1), argv
-            done.append((argv, pin, before, work, state(stack)))
-        for argv, pin, before, _, after in reversed(done):
+            done.append((argv, pin, (clean, there), before, work, state(stack)))
+        for argv, pin, earlier, before, _, after in reversed(done):
             assert state(stack) == after, argv
             ran = stack.run("undo").ok()
             assert state(stack) == before, (argv, ran)
             if argv[0] in ("refresh", "new") or "--force" in argv:
-                _clean(stack)
+                _clean(stack, *earlier)
             (stack.project.root / _MANIFEST).write_bytes(pin)
-        for argv, _, before, work, after in done:
+        for argv, _, _, before, work, after in done:
             if argv[0] in ("refresh", "new") or "--force" in argv:
                 _again(stack, before, work)
             if argv[0] == "apply":

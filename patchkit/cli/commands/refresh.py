@@ -184,16 +184,16 @@ def new(
 
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.gitcmd.process import user_identity
+    from patchkit.ops.refresh import refresh_components
     from patchkit.ops.refresh_input import RefreshOptions
-    from patchkit.ops.series import new_patch
     from patchkit.refresh.draft import Request
 
     author = user_identity(session.manifest.root, date)
     request = Request(None, name, message, author, everything=True, staged=staged)
     with session.progress() as progress:
-        report = new_patch(
+        report = refresh_components(
             session.manifest,
-            session.component,
+            [session.component],
             store=session.store,
             workspace=session.workspace,
             options=RefreshOptions(when=int(time.time()), request=request, dry_run=dry_run),

@@ -17,6 +17,8 @@ from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from patchkit.manifest.values import Component
     from patchkit.ops.refresh_input import ResumeStep
     from patchkit.ops.undo import BackReport
@@ -117,7 +119,7 @@ def abort(
     """
     from patchkit.ops.resume import abort_bump
 
-    picked = _waiting(session)
+    picked = _waiting(session)[0]
     report = abort_bump(session.manifest, picked, session.workspace, _now())
     return session.terminal.report("abort", report, ExitCode.OK, _render_back)
 
@@ -165,7 +167,7 @@ def undo(
         return session.terminal.report("undo", found, ExitCode.OK, _render_changes)
     picked = _waiting(session, undoing=True, redo=redo)
     report = undo_bump(session.manifest, picked, session.workspace, _now(), redo=redo)
-    code = ExitCode.FINDING if report.left else ExitCode.OK
+    code = ExitCode.FINDING if any(part.left for part in report.parts) else ExitCode.OK
     return session.terminal.report("undo", report, code, _render_back)
 
 
@@ -175,7 +177,7 @@ def _go_on(
     from patchkit.cli.refresh_output import render_bump
     from patchkit.ops.bump import resume_bump
 
-    picked = _waiting(session)
+    picked = _waiting(session)[0]
     with session.progress() as progress:
         report = resume_bump(
             session.manifest,
@@ -192,11 +194,13 @@ def _go_on(
     return session.report(name, report, render_bump(diff=diff))
 
 
-def _waiting(session: Session, *, undoing: bool = False, redo: bool = False) -> Component:
-    """The component that is named; without one, the only one that waits, or was bumped last."""
+def _waiting(session: Session, *, undoing: bool = False, redo: bool = False) -> Sequence[Component]:
+    """The component that is named; without one, the only one that waits, or all of the last
+    command.
+    """
     from patchkit.errors import UsageError
-    from patchkit.ops.resume import nothing_to_go_on_from, waiting_components, waits_for
-    from patchkit.ops.undo import last_changed
+    from patchkit.ops.resume import CannotGoOnError, nothing_waits, waiting_components, waits_for
+    from patchkit.ops.undo import CannotUndoError, last_changed, nothing_done
 
     try:
         session.prefer(lambda manifest: waits_for(manifest, session.workspace))
@@ -204,23 +208,23 @@ def _waiting(session: Session, *, undoing: bool = False, redo: bool = False) -> 
         if not undoing:
             raise
         session.prefer(
-            lambda manifest: last_changed(manifest, session.workspace, undone=redo) is not None
+            lambda manifest: bool(last_changed(manifest, session.workspace, undone=redo))
         )
     manifest = session.manifest
     if session.names:
-        return session.component
+        return [session.component]
     waiting = list(waiting_components(manifest, session.workspace))
     if len(waiting) > 1 and session.here in waiting:
-        return session.component
+        return [session.component]
     if len(waiting) > 1:
         names = ", ".join(each.name for each in waiting)
         raise UsageError("conflicts wait in several components", hint=f"name one: {names}")
-    if waiting:
-        return waiting[0]
-    found = last_changed(manifest, session.workspace, undone=redo) if undoing else None
-    if found is None:
-        raise nothing_to_go_on_from(manifest, undoing=undoing, redo=redo)
-    return found
+    last = last_changed(manifest, session.workspace, undone=redo) if undoing and not waiting else ()
+    if undoing and not (waiting or last):
+        raise CannotUndoError(nothing_done(manifest.name, redo=redo))
+    if not (waiting or last):
+        raise CannotGoOnError(nothing_waits(manifest))
+    return waiting or last
 
 
 _ALL = "everything is as it was before"
@@ -250,24 +254,27 @@ def _render_changes(terminal: Terminal, report: BackReport) -> None:
         terminal.warn(f"{first.component}: {', '.join(first.changed)} changed since")
 
 
-def _render_back(terminal: Terminal, report: BackReport) -> None:
+def _render_back(terminal: Terminal, made: BackReport) -> None:
     from patchkit.cli.status_words import word
     from patchkit.errors import Problem
 
-    what = f"waits at {report.at} again" if report.at else report.what or _ALL
-    state = "redone" if report.redone else "undone"
-    terminal.product([word(state), "  ", report.component, f"  {what}"])
-    for path in report.files:
-        terminal.product(["  ", path])
-    if report.saved:
-        terminal.kept(report.component, "what was done to the conflict is", report.saved)
-    if report.commits:
-        terminal.kept(report.component, "your commits are", report.commits)
-    if report.resolved:
-        terminal.kept(report.component, "the patches as they were made are", report.resolved)
-    terminal.also_saved(report.component, report.also_saved)
-    for path in report.kept:
-        terminal.say(f"{path} stays: the next bump takes that resolution; delete it to begin again")
-    if report.left:
-        hint = f"patchkit apply -m {report.manifest} -c {report.component}  moves it"
-        terminal.problem(Problem(report.left, report.component, hint))
+    for report in made.parts:
+        what = f"waits at {report.at} again" if report.at else report.what or _ALL
+        state = "redone" if report.redone else "undone"
+        terminal.product([word(state), "  ", report.component, f"  {what}"])
+        for path in report.files:
+            terminal.product(["  ", path])
+        if report.saved:
+            terminal.kept(report.component, "what was done to the conflict is", report.saved)
+        if report.commits:
+            terminal.kept(report.component, "your commits are", report.commits)
+        if report.resolved:
+            terminal.kept(report.component, "the patches as they were made are", report.resolved)
+        terminal.also_saved(report.component, report.also_saved)
+        for path in report.kept:
+            terminal.say(
+                f"{path} stays: the next bump takes that resolution; delete it to begin again"
+            )
+        if report.left:
+            hint = f"patchkit apply -m {report.manifest} -c {report.component}  moves it"
+            terminal.problem(Problem(report.left, report.component, hint))

@@ -248,7 +248,7 @@ def _hunk(text: str) -> tuple[str, int]:
 def _typed(session: Session, patch: str) -> tuple[str, str]:
     """(the patch's name, what the user makes of its message in an editor)."""
     from patchkit.gitcmd.process import edit_text
-    from patchkit.ops.series import patch_message
+    from patchkit.ops.views import patch_message
 
     manifest, component = session.manifest, session.component_with(patch)
     with session.progress() as progress:
@@ -269,17 +269,18 @@ def _change(
     dry_run: bool,
 ) -> ExitCode:
     from patchkit.cli.refresh_output import render_refresh
+    from patchkit.ops.refresh import refresh_components
     from patchkit.ops.refresh_input import RefreshOptions
-    from patchkit.ops.series import edit_series
 
     with session.progress() as progress:
-        report = edit_series(
+        report = refresh_components(
             session.manifest,
-            session.component_with(*patches),
-            wanted,
+            [session.component_with(*patches)],
             store=session.store,
             workspace=session.workspace,
-            options=RefreshOptions(when=int(time.time()), fork=fork, dry_run=dry_run),
+            options=RefreshOptions(
+                when=int(time.time()), fork=fork, dry_run=dry_run, series_edit=wanted
+            ),
             progress=progress,
         )
     return session.report(name, report, render_refresh(diff=False))
