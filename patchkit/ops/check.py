@@ -95,18 +95,17 @@ def guard_findings(
     run: bool = False,
     today: date | None = None,
 ) -> Iterator[Finding]:
-    """What somebody has to look at; nothing where a patch does not apply.
+    """What somebody has to look at in a stack that applies.
 
     Fetches a component whose code this one replaces. `run`: run the commands of verify steps;
     `today`: the day on which reasons are over, None for never.
     """
-    if guarded.stack.clean:
-        yield from _parsing(guarded, store)
-        yield from _verify(guarded, store, progress, run)
-        yield from _overrides(guarded, store, progress)
-        yield from _layers(guarded, store, progress)
-        yield from _residual(guarded, store, today or date.min)
-        yield from _contracts(guarded)
+    yield from _parsing(guarded, store)
+    yield from _verify(guarded, store, progress, run)
+    yield from _overrides(guarded, store, progress)
+    yield from _layers(guarded, store, progress)
+    yield from _residual(guarded, store, today or date.min)
+    yield from _contracts(guarded)
 
 
 def _parsing(guarded: Guarded, store: Store) -> Iterator[Finding]:
@@ -431,7 +430,9 @@ def check_manifests(
 
 def _load(manifest: Manifest, component: Component, store: Store, progress: Progress) -> _Task:
     try:
-        series: LoadedSeries | PatchkitError = load_series(manifest, component, store, progress)
+        series: LoadedSeries | PatchkitError = load_series(
+            manifest, component, store, progress, partly=True
+        )
     except PatchkitError as error:
         series = error
     return _Task(manifest, component, series)
@@ -446,7 +447,8 @@ def _check(task: _Task, tools: _Tools) -> ComponentCheck:
         tools.progress.step(component.name, "checking", local=True)
         check = _check_stack(blank, task, task.series, tools)
     except PatchkitError as error:
-        check = replace(blank, exit_code=error.exit_code, problems=error.problems)
+        problems = tuple(dict.fromkeys((*task.series.problems, *error.problems)))
+        check = replace(blank, exit_code=error.exit_code, problems=problems)
     tools.progress.finish(component.name, "failed" if check.problems else "checked")
     tools.known(f"{task.manifest.name}: {component.name}", check)
     return check
@@ -465,8 +467,8 @@ def _check_stack(
             history=tools.store.repository(task.component),
             results=tools.results,
         )
-        lock = _lock_findings(task, stack, series, locked=tools.locked)
-        findings = (*_series_findings(series), *lock)
+        findings = tuple(_series_findings(series))
+        complete = stack.clean and not series.problems
         patches = _check_patches(reader, stack, explained, task, series, tools)
         source = Overlay(reader, stack.objects)
         guarded = Guarded(
@@ -478,16 +480,19 @@ def _check_stack(
             source,
             tools.agreements,
         )
-        guards = guard_findings(
-            guarded, tools.store, tools.progress, run=tools.run, today=tools.today
-        )
-        findings = (*findings, *guards)
+        if complete:
+            lock = _lock_findings(task, stack, series, locked=tools.locked)
+            guards = guard_findings(
+                guarded, tools.store, tools.progress, run=tools.run, today=tools.today
+            )
+            findings = (*findings, *lock, *guards)
     check = replace(
         blank,
         base=base.commit,
-        tree=stack.tree if stack.clean else None,
+        tree=stack.tree if complete else None,
         patches=patches,
         findings=findings,
+        problems=series.problems,
     )
     check = taken_strictly(check) if tools.strict else check
     return replace(check, exit_code=_exit_code(check))
@@ -534,7 +539,7 @@ def _check_patches(  # noqa: PLR0917
             findings=(
                 *_outcome_findings(patch, outcome, origin),
                 *_generated(patch, outcome, overlay, tree, history, stack),
-                *_lint(patch),
+                *lint_patch(patch.file, name=patch.where, ours=patch.path is not None),
             ),
             listed=patch.listed_at(task.manifest.root),
         )
@@ -578,23 +583,13 @@ def _explained(
 ) -> PatchCheck:
     from patchkit.explain.explanation import next_steps
 
-    steps = next_steps(
-        explanation, patch, task.manifest, task.component, repinned=_is_repinned(task, base)
-    )
+    recorded = recorded_in(load_lock(task.manifest.lock_path), task.component.name)
+    repinned = recorded is not None and recorded.commit != base
+    steps = next_steps(explanation, patch, task.manifest, task.component, repinned=repinned)
     if named_recipe(patch.file) and patch.path is not None:
         target = task.manifest.options(task.component.name)
         steps = (f"patchkit refresh {target}  regenerates it from its recipe",)
     return replace(check, explanation=explanation, next_steps=steps)
-
-
-def _is_repinned(task: _Task, base: CommitId) -> bool:
-    """Whether the lock was made for another base."""
-    recorded = recorded_in(load_lock(task.manifest.lock_path), task.component.name)
-    return recorded is not None and recorded.commit != base
-
-
-def _lint(patch: LoadedPatch) -> tuple[Finding, ...]:
-    return lint_patch(patch.file, name=patch.where, ours=patch.path is not None)
 
 
 def _outcome_findings(
@@ -637,7 +632,7 @@ def _lock_findings(
 ) -> Iterator[Finding]:
     lock = load_lock(task.manifest.lock_path)
     recorded = recorded_in(lock, task.component.name)
-    if recorded is None or not stack.clean:
+    if recorded is None:
         return
     apply = f"patchkit apply {task.manifest.options(task.component.name)}"
     differences = compare(recorded, lock_component(stack, series))
@@ -657,13 +652,11 @@ def _lock_findings(
 
 
 def _exit_code(check: ComponentCheck) -> ExitCode:
-    fails = any(not _passes(patch.status) for patch in check.patches)
+    fails = any(patch.status.fails for patch in check.patches)
     found = any(finding.severity is Severity.ERROR for finding in check.all_findings)
+    if check.problems:
+        return BadInputError.exit_code
     return ExitCode.FINDING if fails or found else ExitCode.OK
-
-
-def _passes(status: Status) -> bool:
-    return not status.fails
 
 
 def _series_patches(task: _Task) -> tuple[LoadedPatch, ...]:

@@ -86,8 +86,8 @@ class ComponentCheck(Struct, frozen=True):
     """One component of one manifest.
 
     `pin` is the manifest's, `base` the commit that it is; `tree` is what the stack comes to, None
-    if it does not. `findings` are those on the component as a whole, `problems` what kept it from
-    being checked.
+    if it does not. `findings` are those on the component as a whole, `problems` what kept it, or
+    patches that are not in `patches`, from being checked.
     """
 
     manifest: str

@@ -80,8 +80,7 @@ class SeriesFolder(Struct, frozen=True):
 
     def path(self, name: str) -> str:
         """The path of a patch of the series, relative to the project's root."""
-        folder = self.entry.path.rpartition("/")[0]
-        return f"{folder}/{name}" if folder else name
+        return (Path(self.entry.path).parent / name).as_posix()
 
 
 class PlanContext(Struct, frozen=True):

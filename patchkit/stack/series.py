@@ -111,6 +111,8 @@ class LoadedSeries(Struct, frozen=True):
     #: Patches beside a series file that it neither lists nor names in a comment, and recipes from
     #: which no patch is made: paths relative to the project's root.
     unlisted: tuple[str, ...] = ()
+    #: What is wrong with those that were left out, where that was asked for.
+    problems: tuple[Problem, ...] = ()
 
     @property
     def series_patches(self) -> tuple[SeriesPatch, ...]:
@@ -160,19 +162,21 @@ def load_series(
     progress: Progress,
     *,
     to_generate: bool = False,
+    partly: bool = False,
 ) -> LoadedSeries:
     """Read and parse the component's patches; fetches those of other repositories.
 
     With `to_generate` a patch that is not there yet, but whose recipe is, counts as an empty one.
+    With `partly` patches that are wrong are left out, and what is wrong is returned.
 
     BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
     patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
     """
     loading = _Loading(manifest, component, store, progress, to_generate)
     patches = tuple(loading.patches())
-    loading.finish()
+    problems = loading.finish(partly)
     loading.parsed.close(patches)
-    return LoadedSeries(patches, _unlisted(manifest, component, loading.series))
+    return LoadedSeries(patches, _unlisted(manifest, component, loading.series), problems)
 
 
 class _Loading:
@@ -207,24 +211,35 @@ class _Loading:
             else:
                 yield from self._pinned(entry)
 
-    def finish(self) -> None:
-        """Raise what was wrong, if anything was."""
-        if self._errors:
-            bad = any(isinstance(error, BadInputError) for error in self._errors)
-            kind = BadInputError if bad else SurroundingsError
-            raise kind(*(problem for error in self._errors for problem in error.problems))
+    def finish(self, partly: bool) -> tuple[Problem, ...]:
+        """With `partly` what was wrong; else that is raised, as is what could not be fetched."""
+        problems = tuple(problem for error in self._errors for problem in error.problems)
+        bad = [isinstance(error, BadInputError) for error in self._errors]
+        if not all(bad) or (bad and not partly):
+            raise (BadInputError if any(bad) else SurroundingsError)(*problems)
+        return problems
 
     def _of_series(self, entry: LocalSeries) -> Iterator[LoadedPatch]:
-        series = self._tried(lambda: read_series(self._manifest, entry))
-        if series is None:
+        data = self._tried(lambda: read_listed(self._manifest.root, entry.path, entry.where))
+        if data is None:
             return
+        try:
+            series = parse_series(data, name=entry.path)
+        except BadInputError as error:
+            self._errors.append(error)
+            if not all(each.where for each in error.problems):
+                return  # and more: it is no series
+            rows = diff_parse.split_lines(data)
+            for problem in error.problems:
+                rows[int(problem.where.rpartition(":")[2]) - 1] = b"\n"
+            series = parse_series(b"".join(rows), name=entry.path)
         self.series[entry.path] = series
         if len(series.entries) >= _MANY:
             self.parsed.open()
         folder = entry.path.rpartition("/")[0]
         for line in series.entries:
             where = Location(Path(entry.path), line.line)
-            path = f"{folder}/{line.name}" if folder else line.name
+            path = _beside(folder, line.name)
             yield from self._local(entry, path, where, line.strip, name=line.name)
 
     def _local(
@@ -374,7 +389,7 @@ def _unlisted(
 
     They are patches, and recipes of patches that are neither listed nor there.
     """
-    entries = [e for e in component.patches if isinstance(e, LocalSeries)]
+    entries = [e for e in component.patches if isinstance(e, LocalSeries) and e.path in series]
     listed = {e.path for e in component.patches if isinstance(e, LocalPatch)}
     found: list[str] = []
     for entry in entries:

@@ -241,3 +241,32 @@ def test_a_patch_that_lacks_only_its_last_newline_says_so(
     with (project.root / "patches/demo/one.patch").open("ab") as file:
         file.write(b"\n")
     project.run("check").ok()
+
+
+def test_a_damaged_patch_does_not_hide_the_others(project: Project, upstream: Upstream) -> None:
+    """It is a problem at its line; the others are judged, those that fail as well."""
+    base = upstream.commit({"pkg/core.py": TEXT, "a.txt": "a\n", "b.txt": "b\n"})
+    patches = {
+        "good.patch": make_patch({"a.txt": "a\n"}, {"a.txt": "A\n"}, subject="Good"),
+        "cut.patch": ONE.rpartition(b" ")[0],
+        "bad.patch": make_patch({"b.txt": "c\n"}, {"b.txt": "C\n"}, subject="Bad"),
+        "gone.patch": ONE,
+    }
+    project.component("demo", upstream, base, patches)
+    (project.root / "patches/demo/gone.patch").unlink()
+    with (project.root / "patches/demo/series").open("a") as file:
+        file.write("../up.patch\n")
+    ran = project.run("check", "--json")
+    (component,) = ran.json["components"]
+    statuses = {each["name"]: each["outcome"]["status"] for each in component["patches"]}
+    assert statuses == {"good.patch": "unchanged", "bad.patch": "conflicted"}
+    assert component["tree"] is None
+    places = [each["where"] for each in component["problems"]]
+    assert re.fullmatch(
+        r"patches/demo/series:5 patches/demo/cut.patch:\d+ patches/demo/series:4", " ".join(places)
+    )
+    ran = project.run("check")
+    assert ran.code == 4
+    assert "✗ bad.patch does not apply" in ran.out
+    for where in places:
+        assert f"error: {where}: " in ran.err

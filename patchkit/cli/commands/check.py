@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import JOBS, JobsOption, OptionSpec, command
@@ -134,7 +135,8 @@ def print_check(
     `shown`: a row for each component was printed when it was known.
     """
     if not brief:
-        for name, components in () if shown else _by_manifest(report.components):
+        known = report.components if not shown else ()
+        for name, components in groupby(known, key=lambda each: each.manifest):
             terminal.product(Painted(name, Paint.STRONG))
             terminal.table(list(map(_row, components)), indent=2)
         _print_failures(terminal, report)
@@ -150,18 +152,10 @@ def print_check(
     terminal.product(_summary(report))
 
 
-def _by_manifest(
-    components: Sequence[ComponentCheck],
-) -> list[tuple[str, list[ComponentCheck]]]:
-    groups: dict[str, list[ComponentCheck]] = {}
-    for each in components:
-        groups.setdefault(each.manifest, []).append(each)
-    return list(groups.items())
-
-
 def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
     if check.problems:
-        return word("failed"), check.name, "could not be checked, see below"
+        whole = " as a whole" if check.patches else ""
+        return word("failed"), check.name, f"could not be checked{whole}, see below"
     failed = [patch for patch in check.patches if patch.status is Status.CONFLICTED]
     if failed:
         waiting = sum(patch.status is Status.WAITING for patch in check.patches)
@@ -171,22 +165,18 @@ def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
         return word("conflicted"), check.name, what + (f", {waiting} waiting" if waiting else "")
     applying = counted(len(check.patches), "patch applies", "patches apply")
     left = sum(finding.code == "verify-not-run" for finding in check.findings)
+    shifted = sum(patch.status is Status.SHIFTED for patch in check.patches)
     differs = any(finding.code == "lock" for finding in check.findings)
     notes = [
         *(["the lock differs"] if differs else []),
         applying if check.patches else "no patches",
-        *_shifts(check.patches),
+        *([f"{shifted} at an offset"] if shifted else []),
         *check.counts,
         *([f"{counted(left, 'command', 'commands')} not run"] if left else []),
     ]
     severities = [each.severity for each in check.counted]
     status = min(severities, key=list(Severity).index, default="ok")
     return word(status), check.name, ", ".join(notes)
-
-
-def _shifts(patches: Iterable[PatchCheck]) -> list[str]:
-    shifted = sum(patch.status is Status.SHIFTED for patch in patches)
-    return [f"{shifted} at an offset"] if shifted else []
 
 
 def _print_failures(terminal: Terminal, report: CheckReport) -> None:
