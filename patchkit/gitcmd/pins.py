@@ -19,7 +19,14 @@ from patchkit.disk.files import files_in
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import NoAnswerError
 from patchkit.gitcmd.repository import RefChange, Repository
-from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
+from patchkit.model.objects import (
+    LONGEST_TARGET,
+    Base,
+    CommitId,
+    TreeId,
+    decode_path,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     from patchkit.model.tree import ObjectSource
@@ -127,9 +134,31 @@ def bear_absent(repository: Repository, source: Repository) -> None:
 
 def paths_of(repository: Repository, revision: str, blobs: Collection[str]) -> tuple[str, ...]:
     """The paths of `blobs` in a commit, which may be missing themselves."""
+    return tuple(path for _, oid, path in _files(repository, revision) if oid in blobs)
+
+
+def unfit_file(repository: Repository, commit: CommitId) -> tuple[str, str] | None:
+    """(path, what is wrong) of a file of a commit that no disk takes; None if all can be written.
+
+    A file that is missing is not judged. The repository must be one that fetches nothing.
+    """
+    files = [file for file in _files(repository, commit) if file[0] != "160000"]  # a submodule
+    asked = "".join(f"{oid}\n" for _, oid, _ in files).encode()
+    out = repository.git("cat-file", "--batch-check", stdin=asked).out
+    for (mode, _, path), row in zip(files, lines_of(out.decode()), strict=True):
+        _, kind, size = f"{row} 1".split()[:3]  # what is missing has no size
+        if kind not in ("blob", "missing"):
+            return path, f"a file with the id of a {kind}"
+        if mode == "120000" and not 0 < int(size) <= LONGEST_TARGET:
+            return path, f"symlink with a target of {size} bytes"
+    return None
+
+
+def _files(repository: Repository, revision: str) -> list[tuple[str, ...]]:
+    """(mode, id, path) of all that is no folder."""
     out = repository.git("ls-tree", "-r", "-z", "--full-tree", revision).out
-    rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]
-    return tuple(decode_path(path) for facts, path in rows if facts.split()[2].decode() in blobs)
+    rows = (row.partition("\t") for row in decode_path(out).split("\0")[:-1])
+    return [(*facts.split()[::2], path) for facts, _, path in rows]
 
 
 #: Below this are the refs of all pins.

@@ -22,6 +22,7 @@ from patchkit.model.names import unsafe_path
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
+    LONGEST_TARGET,
     NO_OBJECT,
     SUBMODULE_MODE,
     SYMLINK_MODE,
@@ -315,6 +316,9 @@ class _Attempt(Struct):
             if not data.startswith(_SUBPROJECT) or not _is_full_id(oid):
                 raise _clash(change, Reason.MODE, "no commit of a submodule")
             return _File(mode, oid, data)
+        fits = 0 < len(data) <= LONGEST_TARGET and b"\0" not in data
+        if mode == SYMLINK_MODE and change.kind is not Kind.DELETE and not fits:
+            raise _clash(change, Reason.UNSAFE, "symlink with a target that no disk takes")
         if self.trial:
             return _File(mode, NO_OBJECT, data)
         blob = make_object("blob", data, before.oid if before else None)

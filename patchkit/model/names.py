@@ -16,7 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from patchkit.errors import UsageError
-from patchkit.model.objects import SYMLINK_MODE
+from patchkit.model.objects import SYMLINK_MODE, encode_path
 
 COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 # `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
@@ -153,6 +153,7 @@ _GITMODULES_ON_NTFS = re.compile(
 
 
 _LONGEST_NAME = 255  # bytes, on all file systems that we know
+_LONGEST_PATH = 3000  # bytes, of the 4096 that Linux takes: a workspace's own path is before it
 #: So many folders may lie in each other: no path of more fits a system call, nor our recursion.
 DEEPEST = 500
 
@@ -161,13 +162,16 @@ def unsafe_path(path: str, mode: int | None = None) -> str | None:
     """Why `path` must not be written, None if it may be; `mode` is what would be put there."""
     if path.count("/") > DEEPEST:
         return f"path of more than {DEEPEST} folders"
-    if _PLAIN.fullmatch(path):
+    size = len(encode_path(path))
+    if size <= _LONGEST_NAME and _PLAIN.fullmatch(path):
         return None
+    if size > _LONGEST_PATH:
+        return f"path of more than {_LONGEST_PATH} bytes"
     if path.startswith("/"):
         return "absolute path"
     if "\x00" in path:
         return "path with a NUL byte"
-    faults = (unsafe_name(part, mode) for part in path.split("/"))
+    faults = (_unsafe_name(part, mode) for part in path.split("/"))
     return next((fault for fault in faults if fault is not None), None)
 
 
@@ -177,18 +181,19 @@ def can_be_a_file(path: str) -> bool:
     As from a file system: bytes that are no UTF-8 are surrogates.
     """
     try:
-        parts = path.encode("utf-8", "surrogateescape").split(b"/")
+        return unsafe_path(path) is None
     except UnicodeEncodeError:
         return False
-    return max(map(len, parts)) <= _LONGEST_NAME and unsafe_path(path) is None
 
 
-def unsafe_name(part: str, mode: int | None) -> str | None:
+def _unsafe_name(part: str, mode: int | None) -> str | None:
     """Why one name in a path must not be written, None if it may be."""
     if part in ("", "."):
         return "path with an empty or '.' component"
     if part == "..":
         return "path that leaves the tree"
+    if len(encode_path(part)) > _LONGEST_NAME:
+        return f"name of more than {_LONGEST_NAME} bytes"
     # a backslash separates folders on Windows
     pieces = [_IGNORED_BY_HFS.sub("", piece) for piece in part.split("\\")]
     if any(_GIT_ON_NTFS.fullmatch(piece) for piece in pieces):

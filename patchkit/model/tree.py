@@ -13,7 +13,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from patchkit.model.names import DEEPEST, unsafe_name
+from patchkit.model.names import DEEPEST, unsafe_path
 from patchkit.model.objects import (
     EMPTY_TREE,
     EXECUTABLE_MODE,
@@ -239,7 +239,8 @@ def tree_fault(source: ObjectSource, oid: str) -> tuple[str, str] | None:
             folders[each], files[each] = [], 0
             for row, name in rows:
                 path = f"{above}{decode_path(name)}"
-                fault = _row_fault(row, name)
+                mode = int(row[: row.index(b" ")], 8)
+                fault = "name with a slash" if b"/" in name else unsafe_path(path, mode)
                 if fault is not None:
                     return path, fault
                 if row.startswith(_FOLDER_MARKS):
@@ -252,12 +253,6 @@ def tree_fault(source: ObjectSource, oid: str) -> tuple[str, str] | None:
                 return above, "two entries of one name"
         waiting = [each for each in found_at if each not in folders and each != EMPTY_TREE]
     return _size_fault(oid, folders, files)
-
-
-def _row_fault(row: bytes, name: bytes) -> str | None:
-    if b"/" in name:
-        return "name with a slash"
-    return unsafe_name(decode_path(name), int(row[: row.index(b" ")], 8))
 
 
 def _size_fault(

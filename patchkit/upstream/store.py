@@ -29,6 +29,7 @@ from patchkit.gitcmd.pins import (
     paths_of,
     read_base,
     read_pin,
+    unfit_file,
     write_pin,
 )
 from patchkit.gitcmd.repository import Repository, init_repository
@@ -328,11 +329,11 @@ def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base
 
 
 def _require_plain_tree(reader: ObjectReader, base: Base) -> None:
-    """BadInputError if the upstream has paths that no checkout must have, or too many of them.
+    """BadInputError if the upstream has paths or files that no checkout can have, or too many.
 
     Before the pin is recorded, so that every command refuses it alike.
     """
-    fault = tree_fault(reader, base.tree)
+    fault = tree_fault(reader, base.tree) or unfit_file(reader.repository, base.commit)
     if fault is not None:
         path, what = fault
         place = f" at {path}" if path else ""

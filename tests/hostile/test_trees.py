@@ -11,7 +11,7 @@ import pytest
 from patchkit.parallel import in_parallel
 from tests.support.objects import Objects
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Symlink, Upstream, make_patch
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +56,62 @@ def refused(project: Project, said: str) -> None:
 def test_names_that_lead_out_or_into_git(project: Project, upstream: Upstream, name: str) -> None:
     project.component("demo", upstream, tree_with(upstream, name), PATCH)
     refused(project, "the upstream has a tree that is refused at ")
+
+
+def test_names_and_paths_too_long_for_a_disk(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, tree_with(upstream, "n" * 256), PATCH)
+    refused(project, "name of more than 255 bytes")
+    objects = Objects(upstream.path)
+    oid = objects.write(b"tree", b"100644 x\0" + bytes.fromhex(objects.write(b"blob", b"1\n")))
+    for _ in range(20):
+        oid = objects.write(b"tree", b"40000 %s\0" % (b"d" * 200) + bytes.fromhex(oid))
+    project.component("demo", upstream, committed(upstream, oid), PATCH)
+    refused(project, "path of more than 3000 bytes")
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_a_file_with_the_id_of_what_is_no_file(
+    project: Project, upstream: Upstream, here: bool
+) -> None:
+    """The other object is one of the tree's own folders, or nothing that this commit needs."""
+    objects = Objects(upstream.path)
+    blob = bytes.fromhex(objects.write(b"blob", b"1\n"))
+    upstream.commit({"other/y": "1\n"})
+    other = upstream.git("rev-parse", "HEAD" if not here else "HEAD:other").decode().strip()
+    rows = b"100644 a\0" + blob + b"100644 b\0" + bytes.fromhex(other)
+    if here:
+        rows += b"40000 d\0" + bytes.fromhex(other)
+    project.component("demo", upstream, committed(upstream, objects.write(b"tree", rows)), PATCH)
+    for verb in ("check", "apply"):
+        ran = project.run(verb)
+        # a server's own git finds the folder that is a file as well, and gives nothing
+        assert ran.code == (5 if here else 4), ran.err
+    assert not project.checkout("demo").exists()
+
+
+@pytest.mark.parametrize("target", [b"", b"x" * 4096])
+def test_symlinks_that_no_disk_takes(project: Project, upstream: Upstream, target: bytes) -> None:
+    objects = Objects(upstream.path)
+    ids = (objects.write(b"blob", data) for data in (b"1\n", target))
+    rows = b"100644 a\0%s120000 b\0%s" % tuple(map(bytes.fromhex, ids))
+    project.component("demo", upstream, committed(upstream, objects.write(b"tree", rows)), PATCH)
+    refused(project, f"symlink with a target of {len(target)} bytes")
+
+
+def test_patches_that_make_what_no_disk_takes(project: Project, upstream: Upstream) -> None:
+    """check and apply say the same of them."""
+    pin = upstream.commit({"a": "1\n"})
+    for path, entry in (
+        ("n" * 256, "1\n"),
+        ("d/" * 499 + "n" * 250, "1\n"),
+        ("b", Symlink("x" * 4096)),
+        ("b", Symlink("")),
+        ("c", Symlink("x" * 4095)),
+    ):
+        patch = make_patch({"a": "1\n"}, {"a": "1\n", path: entry}, body="So.")
+        project.component("demo", upstream, pin, {"a.patch": patch})
+        checked, applied = project.run("check"), project.run("apply", "--update-lock")
+        assert checked.code == applied.code, (path[:9], checked.out, applied.out + applied.err)
 
 
 def test_folders_in_each_other_without_end(project: Project, upstream: Upstream) -> None:
