@@ -275,7 +275,7 @@ class _Applying(Struct, frozen=True):
         built = replace(built, tip=stack.commit, tree=stack.tree, lock=actual)
         recorded = recorded_in(lock, component.name)
         differences = compare(recorded, actual) if recorded is not None else ()
-        emptied = emptied_patches(recorded, series.patches)
+        emptied = emptied_patches(recorded, series.patches, self.manifest.options(component.name))
         if (emptied and not self.options.update_lock) or self._refuses(differences, series):
             return replace(
                 built,

@@ -634,9 +634,10 @@ def _lock_findings(
     recorded = recorded_in(lock, task.component.name)
     if recorded is None:
         return
-    apply = f"patchkit apply {task.manifest.options(task.component.name)}"
+    target = task.manifest.options(task.component.name)
+    apply = f"patchkit apply {target}"
     differences = compare(recorded, lock_component(stack, series))
-    emptied = emptied_patches(recorded, series.patches)
+    emptied = emptied_patches(recorded, series.patches, target)
     open_to_apply = not emptied and all(each.is_local(series) for each in differences)
     for problem in emptied:
         yield Finding(Severity.ERROR, "emptied-patch", problem.what, problem.where, problem.hint)

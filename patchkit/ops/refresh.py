@@ -183,12 +183,14 @@ class _Refreshing(Struct):
             at = pin.old_base
         elif edit is None and imported is None and recorded is not None:
             at = recorded.commit
-        late = recorded is not None and recorded.commit != at
-        moved = not_yet_carried(found, recorded) if recorded is not None and late else None
+        moved = None
+        if recorded is not None and recorded.commit != at:
+            moved = not_yet_carried(found, recorded)
         if edit is not None:
             return self._series_edited(found, edit, moved, blank)
         ready = (patch for patch in found.series.patches if not patch.has_recipe)
-        if problems := (moved,) if moved is not None else emptied_patches(recorded, ready):
+        problems = emptied_patches(recorded, ready, found.target) if moved is None else (moved,)
+        if problems:
             return PlannedRefresh(refused(blank, *problems))
         if imported is not None or pin is not None:
             return self._carried(found, imported.base if imported is not None else at, blank)

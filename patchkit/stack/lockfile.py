@@ -165,18 +165,26 @@ def compare(recorded: LockedComponent, actual: LockedComponent) -> tuple[LockDif
 
 
 def emptied_patches(
-    recorded: LockedComponent | None, patches: Iterable[LoadedPatch]
+    recorded: LockedComponent | None, patches: Iterable[LoadedPatch], target: str
 ) -> tuple[Problem, ...]:
-    """The patches that changed the tree when the lock was written, and have no change now."""
+    """The patches that changed the tree when the lock was written, and have no change now.
+
+    `target` is how hints name the component.
+    """
     if recorded is None:
         return ()
-    trees = (recorded.tree, *(each.tree for each in recorded.patches))
-    rows = zip(recorded.patches, trees, strict=False)  # one tree more than patches
+    trees = (recorded.tree, *(patch.tree for patch in recorded.patches))  # one more than patches
+    rows = zip(recorded.patches, trees, strict=False)
     full = {patch.name for patch, before in rows if patch.tree != before}
-    what = "changes no file, and did when the lock was written"
-    hint = "restore the file, or take it off the series"
-    emptied = (p for p in patches if p.name in full and not p.file.changes)
-    return tuple(Problem(what, f"{patch.where}:1", hint) for patch in emptied)
+    return tuple(
+        Problem(
+            "changes no file, and did when the lock was written",
+            f"{patch.where}:1",
+            f"restore the file, or take it off with: patchkit drop {patch.name} {target}",
+        )
+        for patch in patches
+        if patch.name in full and not patch.file.changes
+    )
 
 
 def load_lock(path: Path) -> Lock | None:
