@@ -71,7 +71,7 @@ def test_import_does_not_overwrite(project: Project, incoming: Path) -> None:
     assert (ran.code, "patches/demo/series was changed meanwhile" in ran.err) == (5, True)
     assert series.read_bytes() == b"one.patch\n# saved by an editor\n"
     project.run("import", str(incoming)).ok()
-    assert series.read_bytes() == b"one.patch\nthree.patch\n# saved by an editor\n"
+    assert series.read_bytes() == b"one.patch\n# saved by an editor\nthree.patch\n"
 
 
 def test_two_imports_at_once_both_count_or_one_says_that_it_did_not(

@@ -150,7 +150,7 @@ HOSTILE = {
     "hangs": ("sleep 600", "does not end within 1 seconds"),
     "fails": ("echo no idea; exit 7", "exits with 7: no idea"),
     "gives up": ("exit 1", "gave up"),
-    "prints without end": ("yes", "exits with"),
+    "prints without end": ("yes", "is killed by signal"),
     "writes without end": ('yes > "$PATCHKIT_RESULT"', "exits with"),
     "garbage": (
         'head -c 300 /dev/urandom > "$PATCHKIT_RESULT"; printf "\\0" >> "$PATCHKIT_RESULT"',

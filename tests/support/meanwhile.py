@@ -40,7 +40,9 @@ def _hook(git: str, change: Callable[[], object]) -> None:
 
     def look(event: str, arguments: tuple[object, ...]) -> None:
         nonlocal waiting
-        if waiting and event == "subprocess.Popen" and git in str(arguments[1]):
+        words = str(arguments[1]) if event == "subprocess.Popen" else ""
+        # the history of operations is read before the project is
+        if waiting and git in words and "history.git" not in words:
             waiting = False
             change()
 
