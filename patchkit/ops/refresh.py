@@ -55,7 +55,7 @@ from patchkit.ops.refresh_report import (
     bumped,
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
-from patchkit.ops.resume import CannotGoOnError, Resumed, still_waits
+from patchkit.ops.resume import CannotGoOnError, Resumed, still_waits, waiting_of
 from patchkit.ops.undo import finish_killed, report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
@@ -86,6 +86,7 @@ from patchkit.workspace.operations import Operation, Place
 from patchkit.workspace.recover import recover
 from patchkit.workspace.save import rows_beyond
 from patchkit.workspace.state import Held
+from patchkit.workspace.waiting import read_halt
 
 if TYPE_CHECKING:
     from patchkit.ops.refresh_carry import Carried
@@ -174,8 +175,13 @@ class _Refreshing(Struct):
     def _plan(
         self, found: RefreshInput, lock: Lock | None, blank: RefreshedComponent
     ) -> PlannedRefresh:
-        if found.snapshot.halt and self._options.step is None:
-            return PlannedRefresh(refused(blank, still_waits(found)))
+        if found.snapshot.halt and (halt := read_halt(found.checkout)):
+            # what it waits for says from where, whatever pin and lock are by now
+            return (
+                self._carried(found, waiting_of(halt).old_base, blank)
+                if self._options.step
+                else PlannedRefresh(refused(blank, still_waits(found)))
+            )
         recorded = recorded_in(lock, blank.name)
         edit, pin, imported = self._options.series_edit, self._pin, self._options.imported
         at = found.base.commit
@@ -207,8 +213,7 @@ class _Refreshing(Struct):
         self, found: RefreshInput, old: CommitId, blank: RefreshedComponent
     ) -> PlannedRefresh:
         """A refresh where the pin was changed: edits are for the patches on the old one, first."""
-        own = not found.snapshot.state.movable and self._options.step is None
-        if not own or self._options.dry_run:
+        if found.snapshot.state.movable or self._options.dry_run:
             return self._carried(found, old, blank)
         cache = self._store.repository(found.project.component)
         if cache.commit(old) is None:

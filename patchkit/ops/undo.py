@@ -230,7 +230,7 @@ def undo_command(
     """
     places = [(each, checkout_of(workspace, manifest, each)) for each in components]
     problems: list[Problem] = []
-    for component, checkout in places if len(places) > 1 else ():
+    for component, checkout in places[1:] and places:
         with locked(checkout):
             last = last_operation(checkout, undone=redo)
             try:
@@ -327,8 +327,9 @@ class _WayBack(Struct, frozen=True):
         if recorded.final:
             Path(recorded.ref).unlink()
             hint = "patchkit undo  once more takes back what came before it"
-            what = f"{recorded.what} cannot be undone"
-            raise CannotUndoError(Problem(what, self.component.name, hint))
+            raise CannotUndoError(
+                Problem(f"{recorded.what} cannot be undone", self.component.name, hint)
+            )
         return old_files(self.operation, self.manifest.root, redo=self.redo), self.planned_move()
 
     def go(self, when: int) -> BackReport:

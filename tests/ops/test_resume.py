@@ -564,6 +564,27 @@ def test_nothing_waits_in_any_component(project: Project, upstream: Upstream, co
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["continue", "skip", "abort"])
+def test_a_conflict_over_a_pin_edited_by_hand_is_gone_on_from_without_a_lock(
+    stack: Bumping, upstream: Upstream, step: str
+) -> None:
+    """The lock is another time's: the conflict says which patches it is about."""
+    old = str(stack.git("rev-parse", "refs/patchkit/base"))
+    manifest = stack.project.root / "manifests/demo.yaml"
+    manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
+    assert stack.run("refresh").code == 3
+    (stack.project.root / "manifests/demo.lock.json").unlink()
+    if step == "abort":
+        stack.run("abort").ok()
+        assert not stack.git("for-each-ref", "refs/patchkit/halt")
+        return
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run(step).code == 3
+    stack.run("skip").ok()
+    stack.settled()
+
+
 def test_a_pin_moved_by_hand_waits_for_a_checkout(stack: Bumping, upstream: Upstream) -> None:
     manifest = stack.project.root / MANIFEST
     old, new = str(upstream.resolve("main~3")), str(upstream.resolve("main"))
