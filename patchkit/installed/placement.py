@@ -495,7 +495,7 @@ def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
     return Problem(what, "", "reinstall the package, without the edit")
 
 
-_BY_CHECKOUT = "use a checkout: patchkit apply without --into"
+_BY_CHECKOUT = "use a checkout: `patchkit apply`, without --into"
 
 
 def _inside(root: Path, folder: Path) -> bool:

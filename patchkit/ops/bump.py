@@ -114,7 +114,7 @@ def _archive_target(
     old = _version_in(urls[0])
     if wanted == LATEST:
         what = "is an archive: there is nothing to look a new one up in"
-        hint = "patchkit bump COMPONENT --to VERSION|URL --sha256 DIGITS"
+        hint = "say --to VERSION --sha256 DIGITS, or the URL of the new one"
         raise UsageError(Problem(what, component.name, hint))
     if sha256 is None:
         hint = "`sha256sum FILE` prints it; compare it with what the project publishes"

@@ -320,7 +320,7 @@ def last_bump(manifest: Manifest, names: Sequence[str], workspace: Path) -> Bump
         found += list(bump_reports(checkout, str(component.pin)))[:1]
     if not found:
         what = "no finished bump is recorded"
-        hint = "patchkit bump COMPONENT --to REF --review FILE  writes the page with the bump"
+        hint = "--review FILE beside --to writes the page with the bump"
         raise NoBumpError(Problem(what, ", ".join(names) or manifest.name, hint))
     row = max(found, key=lambda each: each[0])[1]
     return BumpReport(manifest.name, dry_run=False, components=(row,))

@@ -4,6 +4,7 @@ components take.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -113,9 +114,8 @@ class ComponentCheck(Struct, frozen=True):
     @property
     def counts(self) -> tuple[str, ...]:
         """How many count, in words: "1 error", "2 warnings"; none for none."""
-        found = [each.severity for each in self.counted]
-        numbers = {severity: found.count(severity) for severity in _COUNTED}
-        return tuple(counted(number, each.value) for each, number in numbers.items() if number)
+        numbers = Counter(each.severity.value for each in self.counted)
+        return tuple(counted(number, word) for word, number in sorted(numbers.items()))
 
 
 def taken_strictly(check: ComponentCheck) -> ComponentCheck:

@@ -34,6 +34,20 @@ def in_columns(ways: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{what + ':':{width}} {command}".rstrip(": ") for what, command in ways)
 
 
+def conflict_ways(target: str, resolve: str, *, proposed: bool = False) -> list[tuple[str, str]]:
+    """(what it does, what to type) for each way on from a conflict that waits.
+
+    `resolve` says where the conflict is, `proposed` whether there is a merge to take.
+    """
+    take = ("or take what is proposed", f"patchkit continue --take-proposal {target}")
+    return [
+        (resolve, f"patchkit continue {target}"),
+        *([take] if proposed else []),
+        ("or leave out the patch", f"patchkit skip {target}"),
+        ("or go back", f"patchkit abort {target}"),
+    ]
+
+
 def _what(refusal: Refusal) -> str:
     names = listed(refusal.paths, _SHOWN)
     if refusal.cause is RefusalCause.EDITED:
@@ -73,16 +87,18 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: Path) -> li
             return ways_on(entered.before, target, checkout)
 
 
-def ways_on(snapshot: Snapshot, target: str, checkout: Path) -> list[tuple[str, str]]:
-    """(what it does, what to type) from a conflict, or from another branch; none from elsewhere."""
+def ways_on(
+    snapshot: Snapshot, target: str, checkout: Path, *, proposed: bool = False
+) -> list[tuple[str, str]]:
+    """(what it does, what to type) from a conflict, or from another branch; none from elsewhere.
+
+    `proposed` says whether there is a merge to take.
+    """
     git = f"git -C {shlex.quote(str(checkout))}"
     match snapshot.operation:
         case "bump" | "import":
-            return [
-                (f"resolve the conflict in {checkout}, then", f"patchkit continue {target}"),
-                ("or leave out the patch", f"patchkit skip {target}"),
-                (f"or go back to before the {snapshot.operation}", f"patchkit abort {target}"),
-            ]
+            resolve = f"resolve the conflict in {checkout}, then"
+            return conflict_ways(target, resolve, proposed=proposed)
         case "conflict":
             return [
                 (f"resolve it in {checkout}, then", f"{git} add --update"),

@@ -404,7 +404,7 @@ def _require_folder(folder: Path, *, dry_run: bool) -> None:
         hint = "python -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))' prints one"
         raise UsageError(f"{folder} is not a folder", hint=hint)
     if (folder / ".git").exists():
-        hint = "patchkit apply without --into works on checkouts and keeps their history"
+        hint = "`patchkit apply` without --into works on checkouts and keeps their history"
         raise UsageError(f"{folder} is a git checkout", hint=hint)
     if not dry_run:
         recover(folder)

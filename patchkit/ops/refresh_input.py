@@ -11,12 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem
-from patchkit.manifest.values import ArchiveSource, Pin
+from patchkit.manifest.values import ArchivePin, ArchiveSource, Pin
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.text import counted
-from patchkit.ops.hints import in_columns, ways_on
+from patchkit.ops.hints import conflict_ways, in_columns, ways_on
 from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent, RefreshResult
 from patchkit.refresh.draft import Request
 from patchkit.refresh.project_files import Project
@@ -83,7 +83,7 @@ def refusal_of(found: RefreshInput) -> Problem | None:
     ):
         return in_the_way(found)
     if is_bare(found) and snapshot.state.movable:
-        hint = f"patchkit apply {target}; or empty the series if that is what you want"
+        hint = f"patchkit apply {target}  applies them; or empty the series if that is meant"
         return Problem("no patch is applied in the checkout", where, hint)
     return None
 
@@ -193,11 +193,11 @@ def not_yet_carried(found: RefreshInput, recorded: LockedComponent) -> Problem:
 def unknown_base(found: RefreshInput, old: CommitId) -> Problem:
     """Nobody has the base that the patches were made for."""
     component = found.project.component
-    hint = f"put the old pin back and run patchkit fetch {found.target}"
-    if isinstance(component.source, ArchiveSource):
+    hint = f"put the old pin back, then: patchkit fetch {found.target}"
+    if isinstance(component.source, ArchiveSource) and isinstance(component.pin, ArchivePin):
         hint = (
-            f"put the old URL and pin back, then patchkit bump {component.name} --to URL"
-            f" --sha256 DIGITS -m {found.project.manifest.name}"
+            f"put the old URL and pin back, then: patchkit bump {found.target}"
+            f" --to {component.source.url} --sha256 {component.pin.sha256}"
         )
     return Problem(f"the base of the lock, {old}, is not in the cache", component.name, hint)
 
@@ -243,7 +243,11 @@ def with_findings(report: RefreshedComponent, generator: Generator | None) -> Re
 
 def edited_by_hand(names: Sequence[str], found: RefreshInput) -> tuple[Problem, ...]:
     """Edits that the next run of a recipe would take back."""
-    hint = f"change {recipe_name(names[0])}; or patchkit refresh {found.target} --new NAME"
+    ways = [
+        ("change what makes it", recipe_name(names[0])),
+        ("or make a patch of them", f"patchkit refresh {found.target} --new my-change"),
+    ]
+    hint = in_columns(ways)
     where = found.project.component.name
     return tuple(
         Problem(f"{name} is made from a recipe: edits in it would be lost", where, hint)
@@ -270,12 +274,8 @@ def stopped(
     report: RefreshedComponent, found: RefreshInput, halted_at: Halted
 ) -> RefreshedComponent:
     """The report of a component whose checkout holds the conflict now."""
-    target = found.target
-    ways = [("resolve it there, then", f"patchkit continue {target}")]
-    if any(each.proposed for each in halted_at.files):
-        ways.append(("or take what is proposed", f"patchkit continue --take-proposal {target}"))
-    ways.append(("or leave out the patch", f"patchkit skip {target}"))
-    ways.append(("or go back", f"patchkit abort {target}"))
+    proposed = any(each.proposed for each in halted_at.files)
+    ways = conflict_ways(found.target, "resolve it there, then", proposed=proposed)
     problem = Problem(
         f"stopped at {halted_at.patch}: its conflict is in {halted_at.checkout}",
         report.name,

@@ -186,7 +186,7 @@ def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
     )
     if changed:
         what = f"{', '.join(changed)} changed since it stopped"
-        hint = f"put that back; or patchkit abort {found.target}  and begin again"
+        hint = f"put that back; or go back and begin again: patchkit abort {found.target}"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
     if found.snapshot.head != halt.place.tip and not _is_committed(found, halt):
         tip = short_id(halt.place.tip)
@@ -305,12 +305,13 @@ def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
 
 def still_waits(found: RefreshInput) -> Problem:
     """Why nothing else can be done with a checkout that holds a conflict."""
-    ways = ways_on(found.snapshot, found.target, found.checkout.path)
-    return Problem(
-        f"the checkout is {found.snapshot.detail}, stopped at a conflict",
-        found.project.component.name,
-        in_columns(ways),
-    )
+    return in_progress(found.target, found.project.component.name, found.checkout, found.snapshot)
+
+
+def in_progress(target: str, name: str, checkout: Checkout, snapshot: Snapshot) -> Problem:
+    """A conflict waits in the checkout of a component: what to do about it."""
+    what = f"the checkout is {snapshot.detail}, stopped at a conflict"
+    return Problem(what, name, in_columns(ways_on(snapshot, target, checkout.path)))
 
 
 def _open(
@@ -475,10 +476,8 @@ def undo_bump(
     except CannotGoOnError:
         return undo_command(manifest, components, workspace, when, redo=redo)
     if redo:
-        hint = f"patchkit continue {manifest.options(component.name)}, or skip, or abort"
-        raise CannotUndoError(
-            Problem(f"the checkout is {inspect(checkout).detail}", component.name, hint)
-        )
+        target = manifest.options(component.name)
+        raise CannotUndoError(in_progress(target, component.name, checkout, inspect(checkout)))
     if halt.previous is None or halt.left is None:
         return _abandon(manifest, component, workspace, when)
     with locked(checkout):

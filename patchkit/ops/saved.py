@@ -27,6 +27,7 @@ from patchkit.model.objects import (
 )
 from patchkit.model.tree import TreeChange
 from patchkit.ops.edit_merge import CannotMergeError, merge_changes
+from patchkit.ops.hints import in_columns
 from patchkit.ops.undo import drop_refs
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
 from patchkit.workspace.changes import obstacles, tree_changes
@@ -293,7 +294,8 @@ def _other_ways(checkout: Checkout, saved: SavedWork) -> Problem:
         SavedKind.FILES: f"{git} show {saved.ref}:PATH  prints a file",
         SavedKind.RESOLUTIONS: f"patchkit saved show {saved.id}  prints the patches",
     }
-    default = f"{git} switch --create saved-work {saved.ref}; or patchkit undo"
+    branch = ("have it on a branch", f"{git} switch --create saved-work {saved.ref}")
+    default = in_columns([branch, ("take back what saved it", "patchkit undo")])
     what = f"{saved.id} is no change of files that could be merged, but {saved.kind.value}"
     return Problem(what, saved.component, ways.get(saved.kind, default))
 

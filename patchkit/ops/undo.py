@@ -538,5 +538,7 @@ def stack_place(checkout: Checkout, stack: Place) -> CheckoutSnapshot:
     tree = checkout.repository.tree(stack.tip)
     if tree is None:
         what = f"the old stack, {stack.tip}, is not in the checkout any more"
-        raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes a new one"))
+        raise SurroundingsError(
+            Problem(what, str(checkout.path), "patchkit apply  makes a new one")
+        )
     return CheckoutSnapshot(stack.base, stack.tip, tree)

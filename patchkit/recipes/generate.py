@@ -205,7 +205,7 @@ def _makes(builder: StackBuilder, patch: SeriesPatch) -> str | None:
 # Is a generated patch what its recipe gives, and is the recipe in order?
 
 
-_AGAIN = "patchkit refresh regenerates it"
+_AGAIN = "`patchkit refresh` regenerates it"
 
 
 class PatchSlot(Struct, frozen=True):

@@ -165,7 +165,7 @@ def arrange(
             Problem(
                 f"{', '.join(kept)} are in a different order than in the manifest",
                 str(component.where),
-                "change the order of the entries in the manifest and run patchkit apply",
+                "change the order of the entries in the manifest, then `patchkit apply`",
             )
         )
     elif not problems:
@@ -441,7 +441,7 @@ def _number_of(name: str, matching: CommitMatching, fixed: Collection[str]) -> i
     if wanted in fixed:
         raise UsageError(
             f"{wanted} belongs to another repository and cannot be rewritten",
-            hint="make a new patch: --new NAME",
+            hint="patchkit refresh --new my-change  makes a patch of the edits",
         )
     return matching.names.index(wanted) + 1
 

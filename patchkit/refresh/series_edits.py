@@ -517,7 +517,7 @@ class _Merging:
             if outcome.review:
                 sure = min((each.certainty for each in outcome.files if each.review), default="")
                 what = f"{slot.name} was merged without {other}: {sure}"
-                self.notes.append(Problem(what, hint="look at it; patchkit undo  takes it back"))
+                self.notes.append(Problem(what, hint="look at it; `patchkit undo` takes it back"))
         return [TreeId(str(each.tree)) for each in outcomes]
 
     def carry(self, old: TreeId | str, new: TreeId | str, series: Sequence[SeriesPatch]) -> Stack:
@@ -613,7 +613,7 @@ def _own(
         raise UsageError(Problem(what, str(patch.origin.where), "change its entry there"))
     if plain and patch.has_recipe:
         what = f"{patch.name} is made from a recipe"
-        raise UsageError(Problem(what, patch.where, "change the recipe, then patchkit refresh"))
+        raise UsageError(Problem(what, patch.where, "change the recipe, then `patchkit refresh`"))
     return patch
 
 

@@ -36,7 +36,6 @@ from patchkit.stack.series import LoadedPatch
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _HELP = "The result's own text says what to do; `patchkit check` prints it with all details."
-_RANK = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "note"}
 
 
 def sarif_document(notices: Iterable[Notice]) -> str:
@@ -74,7 +73,7 @@ def _result(notice: Notice, rule: int) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": notice.rule,
         "ruleIndex": rule,
-        "level": _RANK[notice.level],
+        "level": notice.level.value,
         "message": {"text": _text(notice.message)},
         "partialFingerprints": {"patchkit/v1": fingerprint},
     }

@@ -32,7 +32,7 @@ from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
 
 
 class Level(str, Enum):
-    """How much a notice matters; the words are SARIF's."""
+    """How much a notice matters, from most to least; the words are SARIF's."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -73,9 +73,6 @@ class RootCause(Struct, frozen=True):
     notices: tuple[Notice, ...]
 
 
-_GRAVITY = (Level.ERROR, Level.WARNING, Level.NOTE)
-
-
 def find_causes(notices: Iterable[Notice]) -> list[RootCause]:
     """One cause for each thing that is to be mended, in the order in which they are first found."""
     groups: dict[str, list[Notice]] = {}
@@ -85,7 +82,7 @@ def find_causes(notices: Iterable[Notice]) -> list[RootCause]:
 
 
 def _cause(key: str, notices: list[Notice]) -> RootCause:
-    notices.sort(key=lambda each: _GRAVITY.index(each.level))  # stable
+    notices.sort(key=lambda each: list(Level).index(each.level))  # stable
     first = notices[0]
     of = tuple(dict.fromkeys(each.of for each in notices if each.of))
     title = first.title

@@ -13,6 +13,7 @@ from patchkit.model.outcome import Attention
 from patchkit.model.patch import Hunk
 from patchkit.model.text import clean, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamChange
+from patchkit.ops.hints import conflict_ways
 from patchkit.ops.refresh_report import RefreshResult
 from patchkit.report.clashes import Row, compared_rows
 from patchkit.report.markdown import (
@@ -148,11 +149,9 @@ def _left(review: ComponentReview, manifest: str) -> Iterator[str]:
     row = review.report
     if row.halted is not None:
         files = ", ".join(each.path for each in row.halted.files)
-        yield (
-            f"{row.halted.patch} is in conflict in {files}: resolve it in the checkout, then"
-            f" patchkit continue -m {manifest} -c {row.name}; or leave the patch out:"
-            f" patchkit skip -m {manifest} -c {row.name}"
-        )
+        target = f"-m {manifest} -c {row.name}"
+        yield f"{row.halted.patch} is in conflict in {files}"
+        yield from map(": ".join, conflict_ways(target, "resolve it in the checkout, then"))
     else:
         yield from problem_rows(row.problems)
     yield from problem_rows(row.notes)

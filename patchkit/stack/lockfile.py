@@ -45,7 +45,7 @@ _VERSION = 1
 
 # So many digits of an id tell two of them apart for a person.
 
-_HINT = "repair it from version control, or delete it and run patchkit apply"
+_HINT = "repair it from version control, or delete it, then `patchkit apply`"
 
 
 _ObjectId = Annotated[str, Meta(pattern=r"^[0-9a-f]{40}\Z")]
@@ -200,7 +200,7 @@ def load_lock(path: Path) -> Lock | None:
     except json.JSONDecodeError as error:
         marks = [n for n, line in enumerate(text.split("\n"), 1) if line.startswith("<<<<<<< ")]
         if marks:
-            hint = f"take either side (git checkout --theirs {path.name}), then patchkit apply"
+            hint = f"take either side (`git checkout --theirs {path.name}`), then `patchkit apply`"
             what = "has git's conflict markers: a merge of it is not resolved"
             raise BadInputError(Problem(what, f"{path}:{marks[0]}", hint)) from error
         where = f"{path}:{error.lineno}"

@@ -259,7 +259,7 @@ class Store:
         return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
 
     def require_network(
-        self, name: str, lacking: str, hint: str = "run patchkit fetch without --offline first"
+        self, name: str, lacking: str, hint: str = "`patchkit fetch` without --offline brings it"
     ) -> None:
         """Raise a SurroundingsError that says what of component `name` is lacking, if offline."""
         if self.offline:

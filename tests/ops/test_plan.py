@@ -265,7 +265,7 @@ def test_to_goes_with_one_component(project: Project, upstream: Upstream) -> Non
     project.component("two", upstream, pin, {})
     ran = project.run("plan", "--to", "main")
     assert ran.code == 2
-    assert "patchkit plan NAME --to REF" in ran.err
+    assert "patchkit plan one --to main" in ran.err
     assert project.run("plan", "two", "--to", "main").code == 0
 
 

@@ -247,7 +247,7 @@ TrackingOption = Annotated[
         ('echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
         ("patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml", "on GitLab"),
         ("patchkit matrix --tracking --format github", "what `patchkit bump` can move"),
-        ("patchkit matrix --json > jobs.json", "for `patchkit report merge --expect jobs.json`"),
+        ("patchkit matrix --json > jobs.json", "for `report merge --expect`"),
     ],
     exits={
         ExitCode.OK: "printed",

@@ -61,9 +61,8 @@ def plan(
 
     picked = session.components
     if to is not None and len(picked) > 1:
-        raise UsageError(
-            "--to goes with one component", hint="name it: patchkit plan NAME --to REF"
-        )
+        hint = f"name it, such as: patchkit plan {picked[0].name} --to {to}"
+        raise UsageError("--to goes with one component", hint=hint)
     names = [each.name for each in picked]
     with session.answers(names, _print_component) as known, session.progress() as progress:
         report = plan_components(

@@ -201,7 +201,7 @@ def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:
     """Each recipe with what is wrong, then what rules have no example."""
     if not report.recipes:
         terminal.say("no recipe in patches/")
-        terminal.hint("patchkit recipe new  writes one")
+        terminal.hint("`patchkit recipe new` writes one")
     terminal.table([_tested(each) for each in report.recipes])
     for each in report.recipes:
         for problem in each.problems:

@@ -96,11 +96,8 @@ def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
             from patchkit.ops.hints import ways_on
 
             target = f"-m {report.manifest} -c {each.name}"
-            ways = ways_on(each.snapshot, target, each.checkout)
-            if each.proposed:
-                take = f"patchkit continue --take-proposal {target}"
-                ways.insert(1, ("or take what is proposed", take))
-            yield from ways
+            proposed = bool(each.proposed)
+            yield from ways_on(each.snapshot, target, each.checkout, proposed=proposed)
         elif each.state.value in _NEXT:
             what, how = _NEXT[each.state.value]
             yield what, how.format(target=f"-m {report.manifest}")

@@ -180,7 +180,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     if not report.patches:
         terminal.say(f"{report.component}: nothing new in this {report.kind}")
     elif report.written:
-        terminal.say(f"{report.series} lists them; patchkit apply puts them into the checkout")
+        terminal.say(f"{report.series} lists them; `patchkit apply` puts them into the checkout")
     elif report.exit_code is not ExitCode.OK:
         terminal.hint(
             "nothing was written. --3way merges what was made for another commit,"
