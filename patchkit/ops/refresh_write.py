@@ -151,7 +151,7 @@ def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
     if stop is None:
         waits = move is not None and move.snapshot.halt is not None
         what = "the patch files are written, the checkout's branch is still behind them"
-        hint = f"run patchkit {'continue' if waits else 'refresh again'}"
+        hint = f"patchkit {'continue' if waits else 'refresh'}"
         told.append(Problem(what, report.name, hint))
     problems = (*report.problems, *told)
     report = replace(report, exit_code=failed.exit_code, halted=None, problems=problems)

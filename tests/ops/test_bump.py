@@ -125,7 +125,6 @@ def test_edits_on_the_base_before_are_merged_onto_the_new_one(behind: Stacked) -
     behind.settled()
     behind.run("undo").ok()
     assert behind.git("status", "--porcelain").split("\n") == ["M b.txt", "A  new.txt"]
-    behind.run("undo").ok()
     assert behind.everything()[:2] == before[:2]
     assert str(before[2]) in behind.git("show-ref")
     assert file.read_text().startswith("mine\n")

@@ -216,7 +216,7 @@ def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(stack: Bumpi
     assert stack.bump().code == 3
     save = _saves(stack.checkout / "a.txt")
     ran = run_meanwhile("skip", cwd=stack.project.root, git="read-tree", change=save)
-    assert (ran.code, "run patchkit continue" in ran.err) == (5, True)
+    assert (ran.code, "hint: patchkit continue" in ran.err) == (5, True)
     ran = stack.run("continue").ok()
     assert kept(stack, ran, "saved by an editor\n")
     stack.settled()

@@ -320,7 +320,7 @@ def test_a_checkout_that_cannot_be_moved_is_told_and_moved_by_the_next_refresh(
     assert ran.code == 5
     assert "index.lock exists" in ran.err
     said = "error: demo: the patch files are written, the checkout's branch is still behind them"
-    assert f"{said}\nhint: run patchkit refresh again" in ran.err
+    assert f"{said}\nhint: patchkit refresh" in ran.err
     assert b"+5\n" in stacks[0].patch("one.patch")
     assert stacks[1].git("status", "--porcelain") == ""
     (stacks[0].checkout / ".git/index.lock").unlink()
