@@ -259,8 +259,8 @@ def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Reposito
         draft = git_dir.with_name(f"{git_dir.name}.new")
         for left in (draft, git_dir):
             shutil.rmtree(left, ignore_errors=True)
-        draft.mkdir(parents=True)
         try:
+            draft.mkdir(parents=True)
             _fill_bare(draft)
             draft.rename(git_dir)
         except BaseException:

@@ -193,7 +193,7 @@ class _Refreshing(Struct):
         if recorded is not None and recorded.commit != at:
             moved = not_yet_carried(found, recorded)
         if edit is not None:
-            return self._series_edited(found, edit, moved, blank)
+            return self._series_edited(found, edit, moved, recorded, blank)
         ready = (patch for patch in found.series.patches if not patch.has_recipe)
         problems = emptied_patches(recorded, ready, found.target) if moved is None else (moved,)
         if problems:
@@ -364,6 +364,7 @@ class _Refreshing(Struct):
         found: RefreshInput,
         edit: SeriesEdit,
         moved: Problem | None,
+        recorded: LockedComponent | None,
         blank: RefreshedComponent,
     ) -> PlannedRefresh:
         """A verb on the series; uncommitted edits of the checkout stay what they are.
@@ -390,6 +391,9 @@ class _Refreshing(Struct):
             write_objects(trial, stack.objects)
             start = _edit_start(found, trial, reader, stack, edit)
             draft = draft_series_edit(start, found.project.home, edit)
+        assert draft.plan is not None
+        if emptied := emptied_patches(recorded, draft.plan.patches, found.target):
+            return PlannedRefresh(refused(blank, *emptied))
         if not stack.clean:
             return self._files_edited(found, edit, draft, blank, moved=moved is not None)
         return self._stack_edited(found, edit, stack, draft, blank)

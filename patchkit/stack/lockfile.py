@@ -176,15 +176,11 @@ def emptied_patches(
     trees = (recorded.tree, *(patch.tree for patch in recorded.patches))  # one more than patches
     rows = zip(recorded.patches, trees, strict=False)
     full = {patch.name for patch, before in rows if patch.tree != before}
-    return tuple(
-        Problem(
-            "changes no file, and did when the lock was written",
-            f"{patch.where}:1",
-            f"restore the file, or take it off with: patchkit drop {patch.name} {target}",
-        )
-        for patch in patches
-        if patch.name in full and not patch.file.changes
-    )
+    emptied = [patch for patch in patches if patch.name in full and not patch.file.changes]
+    names = " ".join(patch.name for patch in emptied)
+    what = "changes no file, and did when the lock was written"
+    hint = f"restore the file, or take it off with: patchkit drop {names} {target}"
+    return tuple(Problem(what, f"{patch.where}:1", hint) for patch in emptied)
 
 
 def load_lock(path: Path) -> Lock | None:

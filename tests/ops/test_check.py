@@ -313,7 +313,7 @@ def test_a_patch_that_lost_its_change_is_an_error(
     checked = demo.run("check", "--json")
     errors = {f["code"]: f["where"] for f in checked.json["components"][0]["findings"]}
     assert (checked.code, errors["emptied-patch"]) == (1, "patches/demo/two.patch:1")
-    for argv in (["apply"], ["apply", "--dry-run"], ["refresh"]):
+    for argv in (["apply"], ["apply", "--dry-run"], ["refresh"], ["move", "2", "--to", "1"]):
         ran = demo.run(*argv)
         assert (ran.code, "patches/demo/two.patch:1: changes no file" in ran.err) == (1, True), argv
     assert lock.read_bytes() == locked
