@@ -156,7 +156,7 @@ def mail(random: Random) -> None:
             again = parse_patch(written + _CHANGE, name="x.patch").header
             assert again is not None
             assert format_header(again) == written
-        _readable([ImportedPatch("x.patch", data, "x")])
+        _readable("patch", [ImportedPatch("x.patch", data, "x")])
 
 
 def mail_as_git(random: Random) -> None:

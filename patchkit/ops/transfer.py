@@ -320,12 +320,12 @@ def adopt_patches(
 ) -> AdoptReport:
     """Append the patches of a source to a component's series; nothing is overwritten.
 
+    Nothing is written if a patch of the source cannot be read; the others are judged all the same.
     A patch whose bytes the series has already is passed over. On disk: the patch files, the series
     (and its entry in the manifest, if there was none) and the lock, all or none of them.
     """
     project = Project(manifest, component)
-    home = project.home
-    seen = files_of(project)  # before they are read for good
+    home, seen = project.home, files_of(project)  # before they are read for good
     old = load_series(manifest, component, store, progress)
     named = _named(_fresh(found, old), home, old)
     new = [imported_patch(each, home) for each in named]
@@ -333,16 +333,16 @@ def adopt_patches(
     series = with_imported(project, old, named)
     repository = store.repository(component)
     with reading(repository) as reader:
-        stack = build_stack(reader, base, series.series_patches)
-        stack, explanations = explain_stack(
-            reader, stack, series.series_patches, history=repository
-        )
+        patches = series.series_patches
+        stack = build_stack(reader, base, patches)
+        stack, explanations = explain_stack(reader, stack, patches, history=repository)
     plan = Plan(series.patches, revisions(old.patches, series.patches), stack)
     listed = tuple(each.name for each in series.patches if each.origin == home.entry)
     writes = changed_files(project, Draft((), plan, listed), seen[manifest.path] or b"")
     problems, locks = _consequences(project, writes, series, stack, store=store, progress=progress)
-    refused = (bool(problems) or not stack.clean) and not options.force
-    written = bool(new) and not refused and not options.dry_run
+    fits = stack.clean and not problems
+    allowed = not found.damaged and (fits or options.force)
+    written = bool(new) and allowed and not options.dry_run
     if written:
         what = f"import: {', '.join(each.name for each in new)}"
         write_undoable(project, workspace, what, writes=writes, locks=locks, seen=seen)
@@ -354,9 +354,9 @@ def adopt_patches(
         home.entry.path,
         tuple(AdoptedPatch(p.name, names[p.name], p.where, status[p.name]) for p in new),
         written,
-        ExitCode.FINDING if problems or not stack.clean else ExitCode.OK,
+        BadInputError.exit_code if found.damaged else ExitCode.OK if fits else ExitCode.FINDING,
         explanations,
-        problems,
+        (*found.damaged, *problems),
         found.notes,
     )
 
@@ -414,6 +414,8 @@ def merge_patches(
     already is merged where it stands. On disk: as in `adopt_patches`, and the checkout moves; or it
     holds the first conflict, for `continue`, `skip` and `abort`.
     """
+    if found.damaged:
+        raise BadInputError(*found.damaged)
     project = Project(manifest, component)
     patches = _to_merge(found.patches, project, load_series(manifest, component, store, progress))
     made_for, unknown = _base_of(base, patches, project, store, progress)

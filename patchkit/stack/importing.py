@@ -40,11 +40,15 @@ _NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
 
 
 class ImportSource(Struct, frozen=True):
-    """What a source holds; `kind` is a word for it, `notes` say what was left out."""
+    """What a source holds; `kind` is a word for it, `notes` say what was left out.
+
+    `damaged` is what is wrong with patches that cannot be read.
+    """
 
     kind: str
     patches: tuple[ImportedPatch, ...]  # in the order of application
     notes: tuple[Problem, ...] = ()
+    damaged: tuple[Problem, ...] = ()
 
 
 def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> ImportSource:
@@ -52,13 +56,13 @@ def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Imp
 
     `strip` leading folders go from the paths of a patch that a series says nothing of.
 
-    UsageError if there is nothing to read, BadInputError with every patch that is none.
+    UsageError if there is nothing to read, BadInputError if no patch of it can be read.
     """
     if source.suffix in RECIPES + SPECS and source.is_file():
         return _package(source)
     kind, patches = _raw(source, order)
     filled = [p if p.strip is not None else replace(p, strip=strip) for p in patches]
-    return ImportSource(kind, _readable(filled))
+    return _readable(kind, filled)
 
 
 def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
@@ -197,7 +201,7 @@ def _package(source: Path) -> ImportSource:
         raise BadInputError(*missing)
     if not patches and not listed.notes:
         raise UsageError(f"{source}: this {listed.kind} lists no patch")
-    return ImportSource(listed.kind, _readable(patches), listed.notes)
+    return _readable(listed.kind, patches, listed.notes)
 
 
 def _looked(listed: PatchList) -> str:
@@ -253,8 +257,10 @@ def _by_number(names: Collection[str], folder: Path) -> list[str]:
     raise UsageError(Problem("nothing says in which order its patches apply", str(folder), hint))
 
 
-def _readable(patches: Sequence[ImportedPatch]) -> tuple[ImportedPatch, ...]:
-    """The patches, decoded where need be; BadInputError with every one that is none."""
+def _readable(
+    kind: str, patches: Sequence[ImportedPatch], notes: tuple[Problem, ...] = ()
+) -> ImportSource:
+    """The patches, decoded where need be; BadInputError if none can be read."""
     found: list[ImportedPatch] = []
     problems: list[Problem] = []
     for patch in patches:
@@ -262,9 +268,9 @@ def _readable(patches: Sequence[ImportedPatch]) -> tuple[ImportedPatch, ...]:
             found += _checked(patch)
         except PatchkitError as error:
             problems += error.problems
-    if problems:
+    if problems and not found:
         raise BadInputError(*problems)
-    return tuple(found)
+    return ImportSource(kind, tuple(found), notes, tuple(problems))
 
 
 def _checked(patch: ImportedPatch) -> Iterator[ImportedPatch]:

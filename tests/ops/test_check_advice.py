@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -270,3 +271,25 @@ def test_a_damaged_patch_does_not_hide_the_others(project: Project, upstream: Up
     assert "✗ bad.patch does not apply" in ran.out
     for where in places:
         assert f"error: {where}: " in ran.err
+
+
+def test_an_import_judges_what_it_can_read(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """Nothing comes in, not with --force, before the damaged patch is mended."""
+    project.component("demo", upstream, upstream.commit({"pkg/core.py": TEXT, "a.txt": "a\n"}))
+    (tmp_path / "1-cut.patch").write_bytes(ONE.rpartition(b" ")[0])
+    good = make_patch({"a.txt": "a\n"}, {"a.txt": "A\n"}, subject="Good")
+    (tmp_path / "2-good.patch").write_bytes(good)
+    (tmp_path / "3-bad.patch").write_bytes(good)
+    before = project.files()
+    for options in ([], ["--force"], ["--dry-run"]):
+        ran = project.run("import", str(tmp_path), *options)
+        assert ran.code == 4
+        assert "applies  patches/demo/2-good.patch" in re.sub("  +", "  ", ran.out)
+        assert "conflicted  patches/demo/3-bad.patch" in re.sub("  +", "  ", ran.out)
+        assert re.search(r"error: \S+1-cut\.patch:\d+: ", ran.err)
+        assert "--force" not in ran.err
+        assert project.files() == before
+    assert project.run("import", str(tmp_path), "--3way").code == 4
+    assert project.files() == before

@@ -181,6 +181,8 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
         terminal.say(f"{report.component}: nothing new in this {report.kind}")
     elif report.written:
         terminal.say(f"{report.series} lists them; `patchkit apply` puts them into the checkout")
+    elif report.exit_code is ExitCode.BAD_INPUT:
+        terminal.say("nothing was written")
     elif report.exit_code is not ExitCode.OK:
         terminal.hint(
             "nothing was written. --3way merges what was made for another commit,"
