@@ -22,6 +22,7 @@ from patchkit.model.objects import (
     make_pack,
     make_tree,
 )
+from patchkit.model.outcome import Reason
 from patchkit.model.tree import Tree
 from tests.support.repos import Upstream
 
@@ -106,6 +107,12 @@ def refused_on_purpose(patch: bytes) -> bool:
     except BadInputError as error:
         return any("header of a file without any change" in each.what for each in error.problems)
     return False
+
+
+def fits_no_disk(files: Snapshot, patch: bytes) -> bool:
+    """Whether we refuse a symlink that git puts into a tree, and no disk takes."""
+    clashes = [clash for file in apply_to(files, patch).files for clash in file.clashes]
+    return any(each.reason is Reason.UNSAFE and "symlink" in str(each.detail) for each in clashes)
 
 
 def apply_to(files: Snapshot, patch: bytes, strip: int = 1) -> Applied:
