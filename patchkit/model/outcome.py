@@ -131,7 +131,7 @@ class Attention(str, Enum):
     CONFLICTED = "conflicted"  # it does not fit
     WAITING = "waiting"  # it fails only because one before it is in conflict
     RESOLVED = "resolved"  # a person resolved its conflict, now or before
-    FLAGGED = "flagged"  # its change was merged without certainty, or is another one now
+    FLAGGED = "flagged"  # merged or dropped without certainty, or its change is another one now
     CONTEXT = "context"  # the same change among other lines
     SHIFTED = "shifted"  # the same at other lines
     REGENERATED = "regenerated"  # its recipe was run again

@@ -323,7 +323,7 @@ _UNWRITTEN = {
 
 def _attention(outcome: PatchResult, revision: Revision | None) -> Attention:
     fixed = _OF_STATUS.get(outcome.status)
-    if fixed is not None:
+    if fixed is not None and not (fixed is Attention.ABSORBED and outcome.review):
         return fixed
     if any(each.remembered and not each.merged_by for each in outcome.files):
         return Attention.RESOLVED

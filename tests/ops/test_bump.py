@@ -614,6 +614,25 @@ def test_a_patch_that_the_new_pin_contains_leaves_the_series(
     stack.settled()
 
 
+def test_a_patch_that_is_dropped_without_being_sure_is_to_review(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a.txt": lines()})
+    patched = lines({4: "the fourth line, with more\n"})
+    taken = upstream.commit({"a.txt": patched}, "Say more")
+    patch = make_patch(
+        {"a.txt": lines()}, {"a.txt": patched}, body=f"(cherry picked from commit {taken})"
+    )
+    upstream.commit({"a.txt": lines({4: "something else there\n"})}, "Say something else")
+    project.component("demo", upstream, pin, {"more.patch": patch})
+    ran = project.run("bump", "demo", "--to", "main", "--summary", "body.md").ok()
+    assert "flagged  more.patch" in ran.out
+    body = (project.root / "body.md").read_text()
+    assert "### To review: merged or dropped without certainty, or another change now (1)" in body
+    assert "Upstream now" not in body
+    assert not (project.root / "patches/demo/more.patch").exists()
+
+
 def test_a_generated_patch_is_made_anew(project: Project, upstream: Upstream) -> None:
     example = {"before": "put(1)\n", "after": "put(2)\n"}
     rule = {"id": "put", "language": "python", "rule": {"pattern": "put(1)"}, "fix": "put(2)"}
@@ -647,14 +666,14 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     headings = [line for line in body.splitlines() if line.startswith("### ")]
     assert headings == [
         "### Left to do",
-        "### To review: merged without certainty, or another change now (1)",
+        "### To review: merged or dropped without certainty, or another change now (1)",
         "### Upstream now, taken off the series (1)",
     ]
     assert "<summary>Same change, at other lines (1)</summary>\n\n- `two.patch`" in body
     old = str(upstream.resolve("main~1"))[:10]
     assert body.startswith(f"## Bump demo from {old} to v2\n")
     assert body.endswith(
-        f"Commit message:\n\n    Bump demo from {old} to v2\n\n    Merged: 1 (one.patch)\n"
+        f"Commit message:\n\n    Bump demo from {old} to v2\n\n    To review: 1 (one.patch)\n"
         "    At other lines: 1\n    Dropped, as upstream has them: 1 (three.patch)\n"
     )
     assert "- [ ] `one.patch` Patch one\n  - `a.txt`: merged, " in body
