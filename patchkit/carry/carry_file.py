@@ -99,7 +99,8 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
         case PatchSide.DELETES, UpstreamSide.NOTHING:
             return _absorbed(it, f"upstream deleted it, too{_deletion(it)}")
         case PatchSide.DELETES, UpstreamSide.OLD if it.here == it.before:
-            return _followed(it, _deleted(it))
+            outcome = replace(it.exact, status=Status.UNCHANGED, clashes=())
+            return _followed(it, CarriedFile(outcome, it.place))
         case PatchSide.DELETES, _:
             return _changed_since(it)
         case _, UpstreamSide.NOTHING:
@@ -232,10 +233,6 @@ def _followed(it: FileSides, carried: CarriedFile) -> CarriedFile:
         outcome = judged(outcome, sure.times(Confidence(ELSEWHERE, ELSEWHERE)), ())
     outcome = replace(outcome, reasons=reasons, carried_to=carried.path, status=status)
     return accepted(it.context, replace(carried, outcome=outcome))
-
-
-def _deleted(it: FileSides) -> CarriedFile:
-    return CarriedFile(replace(it.exact, status=Status.UNCHANGED, clashes=()), it.place)
 
 
 def _one_sided(it: FileSides, oid: str) -> CarriedFile:

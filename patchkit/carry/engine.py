@@ -257,14 +257,15 @@ class _StackCarrier(Struct):
             return PatchResult(patch.name, Status.CONFLICTED, files)
         # what becomes of another kind is deleted and added: a patch is applied whatever mode it had
         trees = self.old_tree, self.builder.tree
-        for number, change in enumerate(changes):
+        for change in changes:
             entries = [tree.entry(change.path) for tree in trees]
             modes = {entry.mode for entry in entries if entry is not None}
             if change.kind is Kind.DELETE and len(modes) > 1:
-                why = "the patch deletes the file, upstream changed its mode"
-                refused = list(exact.files)
-                refused[number] = replace(refused[number], status=Status.CONFLICTED, reasons=(why,))
-                return PatchResult(patch.name, Status.CONFLICTED, tuple(refused))
+                both = (f"the patch deletes {change.path}, upstream changed its mode",)
+                files = tuple(
+                    replace(file, status=Status.CONFLICTED, reasons=both) for file in exact.files
+                )
+                return PatchResult(patch.name, Status.CONFLICTED, files)
         outcome = self.builder.push(patch)
         if outcome.status is not Status.CONFLICTED:
             return outcome

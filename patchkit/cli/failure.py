@@ -161,11 +161,11 @@ def _report_bug(terminal: Terminal, error: BaseException, argv: list[str]) -> in
 
 
 def report_failed_checks(argv: list[str]) -> None:
-    """Say that checks which only advise have failed; what they were about is flagged."""
+    """Say that checks which only advise have failed; their files are flagged or in conflict."""
     log = _write_log("\n".join(FAILED_CHECKS), argv)
     FAILED_CHECKS.clear()
     terminal = Terminal(json="--json" in argv)
-    terminal.warn("a check of a merge failed; the file is flagged, and nothing else was stopped")
+    terminal.warn("a check of a merge failed; its file is flagged or in conflict, all else went on")
     terminal.hint(f"the details are in {log}; please send them with a report")
 
 
@@ -179,7 +179,7 @@ def _write_log(text: str, argv: list[str]) -> Path:
             text,
         ]
     )
-    name = f"crash-{now.strftime('%Y%m%dT%H%M%S%f')}.log"
+    name = f"details-{now.strftime('%Y%m%dT%H%M%S%f')}.log"
     for folder in (log_folder(), Path(tempfile.gettempdir())):
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -135,7 +135,7 @@ def test_a_bug_leaves_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert report_failure(error, ["apply", "-m", "x"]) == ExitCode.BUG
     err = capsys.readouterr().err
     assert err.startswith("error: this is a bug in patchkit: ZeroDivisionError: oh\n")
-    (log,) = (tmp_path / "home").rglob("crash-*.log")
+    (log,) = (tmp_path / "home").rglob("details-*.log")
     assert str(log) in err
     text = log.read_text()
     assert "arguments: ['apply', '-m', 'x']" in text
