@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
@@ -22,7 +21,6 @@ from patchkit.carry.carried import CarryOptions, MergeRequest
 from patchkit.carry.external import refused
 from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import BadInputError, PatchkitError
-from patchkit.gitcmd.process import sealed_environment
 from patchkit.installed.layer import (
     Layer,
     LayerFile,
@@ -59,7 +57,7 @@ from tests.guards.contracts.test_agreement import CALLS, LIB
 from tests.guards.contracts.trees import agreed
 from tests.guards.contracts.trees import contracts as declare
 from tests.installed.wheels import install
-from tests.model.oracle import Objects, git_diff, our_verdict
+from tests.model.oracle import Objects, git_diff, mailinfo, our_verdict
 from tests.model.test_like_git import OPTIONS, Files, hold_to_git, some_edits, some_files
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.archives import Content, make_tar, make_zip
@@ -184,7 +182,7 @@ def against_mailinfo(data: bytes) -> str:
     `[PATCH]` stay, with the blanks in a subject; a line that is UTF-8 stays so under any label; a
     name stays a name though it is long or has an @; what names no address is no field in a body.
     """
-    told = _mailinfo(data)
+    told = mailinfo(data)
     if told is None:
         return "refused by git"
     try:
@@ -515,26 +513,6 @@ def _header(random: Random) -> bytes:
         f"From: Ann Author <ann@example.com>\nDate: Fri, 2 Jan 2026 03:04:05 +0000\n"
         f"Subject: {tag}Change the\n thing\n\n{body}{end}"
     ).encode()
-
-
-def _mailinfo(data: bytes) -> dict[str, str] | None:
-    """What `git mailinfo -b` says, with the message; None where it refuses."""
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            ["git", "mailinfo", "-b", "msg", "patch"],
-            cwd=folder,
-            env=sealed_environment(),
-            input=data,
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode:
-            return None
-        message = (Path(folder) / "msg").read_bytes().decode("utf-8", "surrogateescape")
-    rows = done.stdout.decode("utf-8", "surrogateescape").split("\n")
-    found = dict.fromkeys(("Author", "Email", "Subject", "Date"), "")
-    found |= {name: value for name, _, value in (row.partition(": ") for row in rows) if name}
-    return found | {"message": message}
 
 
 def _plain(files: Files) -> Files:

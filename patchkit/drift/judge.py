@@ -119,7 +119,7 @@ def _is_absorbed(tree: Tree, blobs: Blobs, change: FileChange, clash: Clash) -> 
 def stands(change: FileChange, number: int, data: bytes | None) -> bool:
     """Whether contents have what a hunk of a change makes, or (0) what all of them make.
 
-    Its own lines are enough where they stand there once: those around may be others by now.
+    Its own lines are enough where they occur only once: the lines around may have changed.
     """
     if data is None or change.new_path is None:
         return data is None and change.new_path is None

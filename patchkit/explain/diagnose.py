@@ -97,7 +97,7 @@ def results_of(
 def preimages(changes: Iterable[FileChange]) -> Iterator[tuple[str, str]]:
     """(path, blob id, maybe abbreviated) of the files that changes were made against.
 
-    A file that an earlier one of the changes makes is none of the base.
+    A file that an earlier change makes is not in the base.
     """
     made: set[str] = set()
     for change in changes:
@@ -182,7 +182,7 @@ def find_edit(
 
 
 _WORD = re.compile(rb"\w")
-_FUZZ = 2  # what GNU patch goes to unless it is told more
+_FUZZ = 2  # the most that GNU patch uses by default
 
 
 def explain_hunk(

@@ -23,7 +23,7 @@ from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry, decode_p
 
 #: Path -> what is there; a path that is not in it holds nothing.
 Entries = Mapping[str, TreeEntry]
-#: The same of paths that are asked for, each of them in it; None for nothing.
+#: What stands at each of the paths that were asked for; None for nothing.
 Files: TypeAlias = Mapping[str, TreeEntry | None]
 
 # 9999-12-31T23:59:59Z, the last moment that a date has a form for

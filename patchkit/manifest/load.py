@@ -389,7 +389,7 @@ __all__ = [
 #: How long a chain of `extends` may be.
 MAXIMUM_EXTENDS = 8
 
-#: So many values that are wrong by themselves: how they go together is not looked at.
+#: With this many values that are wrong in themselves, how they go together is not looked at.
 _HOPELESS = 1000
 
 

@@ -57,7 +57,8 @@ from patchkit.parallel import in_parallel
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
-from patchkit.workspace import checkout_of, locked
+from patchkit.workspace import checkout_of, inspect, locked
+from patchkit.workspace.recover import recover
 
 # The target: a name as its source understands it, and the pin that it means.
 
@@ -355,7 +356,9 @@ class _Bumping(Struct, frozen=True):
             checkout = checkout_of(self.workspace, self.manifest, component)
             if checkout.path.exists() and not self.options.dry_run:
                 with locked(checkout):
-                    finish_killed(self.manifest, component, checkout, self.options.when)
+                    recover(checkout)
+                    here, when = inspect(checkout), self.options.when
+                    finish_killed(self.manifest, component, checkout, here, when)
             return row
         after = with_component(self.manifest, moved)
         _require_same_files(after, moved, store, self.progress)

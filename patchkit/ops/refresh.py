@@ -236,7 +236,7 @@ class _Refreshing(Struct):
         arrived = (
             snapshot.halt is None
             and not self._options.dry_run
-            and finish_killed(self._manifest, component, checkout, self._options.when)
+            and finish_killed(self._manifest, component, checkout, snapshot, self._options.when)
         )
         if arrived:
             snapshot = inspect(checkout)

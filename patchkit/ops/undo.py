@@ -247,7 +247,7 @@ def undo_command(
 def _undo_change(
     manifest: Manifest, component: Component, checkout: Checkout, when: int, *, redo: bool
 ) -> BackReport:
-    """The same of one component."""
+    """Take back all that the last command did to one component, or bring it back."""
     nothing = CannotUndoError(nothing_done(component.name, redo=redo))
     if not checkout.draft.parent.exists():
         raise nothing
@@ -273,19 +273,19 @@ def _undo_change(
     return replace(reports[0], also=tuple(reports[1:]))
 
 
-def finish_killed(manifest: Manifest, component: Component, checkout: Checkout, when: int) -> bool:
+def finish_killed(
+    manifest: Manifest, component: Component, checkout: Checkout, snapshot: Snapshot, when: int
+) -> bool:
     """Finish a move that was killed: of a checkout where the last operation was to bring it, once
     the files are written.
 
     False where there is nothing to finish. CannotUndoError where an edit is in the way. The caller
-    holds `locked(checkout)`.
+    holds `locked(checkout)`; `snapshot` is the checkout's.
     """
-    recover(checkout)
     done = next(readable_operations(checkout), None)
     if done is None or done.before is None or done.after is None or done.final:
         return False
     start, end = done.before.stack, done.after.stack
-    snapshot = inspect(checkout)
     here = (snapshot.base, snapshot.applied)
     if here != start or start == end or snapshot.head != start[1] or done.changed(manifest.root):
         return False

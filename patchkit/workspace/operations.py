@@ -178,7 +178,7 @@ def files_made(
 def locks_made(
     root: Path, locks: Mapping[Path, Mapping[str, LockedComponent]]
 ) -> dict[str, LockEntries]:
-    """The same of lock files, of what is about to be written into them."""
+    """Lock files and what is about to be written into them, as `Operation.locks` has it."""
     made: dict[str, LockEntries] = {}
     for path, components in locks.items():
         if path.is_relative_to(root):
@@ -210,7 +210,8 @@ def recorded(checkout: Checkout, root: Path, operation: Operation) -> Iterator[N
         yield
     except BaseException:
         settle_history(checkout, root, forget=True)
-        with _locked(checkout):
+        # what this leaves, the next operation prunes
+        with suppress(PatchkitError, OSError), _locked(checkout):
             _prune(checkout)
         raise
 

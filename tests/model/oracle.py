@@ -100,6 +100,26 @@ def our_verdict(files: Snapshot, patch: bytes, strip: int = 1) -> str | None:
     return applied.tree.write([]) if applied and applied.tree else None
 
 
+def mailinfo(data: bytes) -> dict[str, str] | None:
+    """What `git mailinfo -b` says, with the message; None where it refuses."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["git", "mailinfo", "-b", "msg", "patch"],
+            cwd=folder,
+            env=sealed_environment(),
+            input=data,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            return None
+        message = (Path(folder) / "msg").read_bytes().decode("utf-8", "surrogateescape")
+    rows = done.stdout.decode("utf-8", "surrogateescape").split("\n")
+    found = dict.fromkeys(("Author", "Email", "Subject", "Date"), "")
+    found |= {name: value for name, _, value in (row.partition(": ") for row in rows) if name}
+    return found | {"message": message}
+
+
 def refused_on_purpose(patch: bytes) -> bool:
     """Whether we refuse a patch for a header that nothing follows, where git goes on."""
     try:
