@@ -346,8 +346,14 @@ class _Reader(Struct):
             said = " and ".join(kind.value for kind in draft.declared)
             self.offences.add(start, f"header says both {said}")
             return
+        # A name may stand above the line that says so. For a new file git aborts there; a deleted
+        # one it takes away, and counts as still there for the rest of the patch: which of the two
+        # lines is wrong, nobody can tell.
         if draft.kind is Kind.ADD and draft.old_name is not None:
             self.offences.add(start, "header gives a new file an old name")
+            return
+        if draft.kind is Kind.DELETE and draft.new_name is not None:
+            self.offences.add(start, "header gives a deleted file a new name")
             return
         missing_old = draft.old_name is None and draft.kind is not Kind.ADD
         missing_new = draft.new_name is None and draft.kind is not Kind.DELETE
@@ -368,7 +374,7 @@ class _Reader(Struct):
     def _verify_name(self, text: bytes, side: str, *, absent: bool) -> None:
         known = self.draft.old_name if side == "old" else self.draft.new_name
         if absent:
-            if known is not None or not is_dev_null(text):
+            if not is_dev_null(text):
                 self.offences.add(self.at, "expected /dev/null here, as the header says")
             return
         name = header_name(text, self.strip)

@@ -121,11 +121,15 @@ def mailinfo(data: bytes) -> dict[str, str] | None:
 
 
 def refused_on_purpose(patch: bytes) -> bool:
-    """Whether we refuse a patch for a header that nothing follows, where git goes on."""
+    """Whether we refuse a patch for a header of which git guesses what is meant.
+
+    Nothing follows it, or it names a file as deleted and as there.
+    """
     try:
         parse_patch(patch, name="x.patch")
     except BadInputError as error:
-        return any("header of a file without any change" in each.what for each in error.problems)
+        guessed = "header of a file without any change", "header gives a deleted file a new name"
+        return any(problem.what in guessed for problem in error.problems)
     return False
 
 

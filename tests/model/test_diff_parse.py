@@ -4,6 +4,7 @@ import pytest
 
 from patchkit.errors import BadInputError
 from patchkit.model.diff_parse import parse_diff, read_diff, split_lines
+from patchkit.model.objects import EMPTY_TREE
 from patchkit.model.patch import BinaryMethod, FileChange, Kind
 from tests.model.oracle import git_diff, git_verdict, refused_on_purpose
 
@@ -246,6 +247,14 @@ def test_a_context_line_that_lost_its_space_is_said() -> None:
             "1: header gives a new file an old name",
         ),
         (
+            b"diff --git a/f b/f\n--- a/f\nnew file mode 100644\n--- /dev/null\n",
+            "1: header gives a new file an old name",
+        ),
+        (
+            b"diff --git a/f b/f\n+++ /dev/null\n--- a/f\ndeleted file mode 100644\n",
+            "1: header gives a deleted file a new name",
+        ),
+        (
             b"diff --git a/f b/f\nindex 1..2\nGIT binary patch\nliteral 3\nA!!\n\n",
             "5: binary line of a wrong length",
         ),
@@ -272,6 +281,16 @@ def test_a_header_lends_no_other_its_name() -> None:
     files = {"f": (0o100644, b""), "g": (0o100644, b"")}
     assert refused_on_purpose(bare + mode)
     assert git_verdict(files, bare + mode) == git_verdict(files, mode.replace(b"/g", b"/f"))
+
+
+def test_a_deleted_file_with_a_new_name_is_not_guessed_at() -> None:
+    files = {"f": (0o100644, b"a\n")}
+    gone = b"+++ /dev/null\n--- a/f\ndeleted file mode 100644\n@@ -1 +0,0 @@\n-a\n"
+    gone = b"diff --git a/f b/f\n" + gone
+    again = NEW_F + b"--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n"
+    assert refused_on_purpose(gone)
+    assert git_verdict(files, gone) == EMPTY_TREE
+    assert git_verdict(files, gone + again) is None  # to git, the file is still there
 
 
 def test_lines_beyond_the_counts_are_told() -> None:
