@@ -201,7 +201,12 @@ LAUNCH = Record(
             "Environment variables of this launch alone. May have site values.",
             synonyms=("env", "environment"),
         ),
-        Field("before", ListOf(STEP, "step"), "What is run first, such as starting Ray."),
+        Field(
+            "before",
+            ListOf(STEP, "step"),
+            "What is run first, such as starting Ray: where the command runs, unless a step names "
+            "its `directory`.",
+        ),
         Field(
             "command",
             _TEXT,

@@ -324,6 +324,28 @@ def test_a_manifest_that_says_little(tmp_path: Path) -> None:
     assert "demo.yaml has no `image:`" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("launch", "place"), [("grpo-8b", "workspace/trainer/tools"), ("status", "workspace/tools")]
+)
+def test_a_step_before_a_launch_runs_in_its_directory(
+    tmp_path: Path, launch: str, place: str
+) -> None:
+    """It is a folder of the checkout, wherever the command itself runs."""
+    machine = Machine.create(tmp_path / "machine")
+    step = "{run: tool, directory: tools}"
+    text = MANIFEST.replace("    before:\n", f"    before:\n      - {step}\n")
+    text = text.replace("status: {", f"status: {{before: [{step}], ")
+    root = make_project(tmp_path / "project", machine, text)
+    (root / place).mkdir()
+    render(root, "launch", *VALUES).ok()
+    done = machine.run(root / f"rendered/demo/launch-{launch}.sh")
+    assert done.returncode == 0, done.stderr
+    assert machine.log[0] == "tool"
+    assert machine.log[1].startswith(f"  in {root}/{place} with ")
+    command = "workspace/trainer/examples" if launch == "grpo-8b" else "workspace"
+    assert machine.log[-1].startswith(f"  in {root}/{command} with ")
+
+
 def test_components_that_contradict_each_other(tmp_path: Path) -> None:
     own = "    environment: {variables: {X: '%s'}}\n    install:\n"
     text = MANIFEST.replace("    install:\n", own % "1", 1)
