@@ -73,6 +73,28 @@ def test_what_does_not_fit_is_told(pair: Project, golden: Golden) -> None:
     assert codes(pair) == [("contract-crossed", "error"), ("contract-name", "error")]
 
 
+@pytest.mark.parametrize(
+    ("condition", "declared", "findings"),
+    [
+        ("not is_npu()", {"holds": ["is_npu"]}, 0),
+        ("not is_npu()", {"fails": ["is_npu"]}, 1),
+        ("is_cuda()", {"fails": ["is_cuda"]}, 0),
+        ("is_cuda()", {"holds": ["is_cuda"]}, 1),
+    ],
+)
+def test_what_the_machine_does_not_run_is_not_looked_at(
+    pair: Project, upstream: Upstream, condition: str, declared: dict[str, list[str]], findings: int
+) -> None:
+    text = (
+        "from engine.device import is_npu, is_cuda\nfrom kernels.norm import rms_norm\n"
+        f"if {condition}:\n    rms_norm(1)\n"
+    )
+    device = "def is_npu(): ...\ndef is_cuda(): ...\n"
+    pin = upstream.commit({"engine/device.py": device, "engine/model.py": text}, "engine")
+    pair.component("engine", upstream, pin, contracts={"packages": ["engine"], **declared})
+    assert len(codes(pair)) == findings
+
+
 def test_calls_are_looked_at_as_patches_leave_them(pair: Project, upstream: Upstream) -> None:
     declare(pair, upstream, patched=True)
     assert codes(pair, "--strict") == [("contract-name", "error")]

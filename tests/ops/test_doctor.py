@@ -228,6 +228,17 @@ def test_a_patch_can_settle_it(project: Project, upstream: Upstream, blank: Host
     assert verdicts(doctor(project, blank, "--only", "metadata", "--json").ok()) == {}
 
 
+def test_a_package_that_a_component_cannot_bear(
+    project: Project, upstream: Upstream, host: Host
+) -> None:
+    own = {"unsupported": {"flash-attn": "no kernels"}}
+    project.component("core", upstream, upstream.commit({"core.py": "pass\n"}), environment=own)
+    host.install(flash_attn="2.8.0")
+    ran = doctor(project, host, "--only", "packages", "--json")
+    assert (ran.code, verdicts(ran)["flash-attn"]) == (1, "wrong")
+    assert "no kernels" in ran.out
+
+
 @pytest.mark.parametrize(
     "steps",
     [

@@ -97,6 +97,19 @@ def test_nothing_runs_unasked(short: Bumping, tmp_path: Path) -> None:
     assert "sed: was not run; read its command at demo.yaml:" in " ".join(ran.out.split())
 
 
+@pytest.mark.slow
+def test_a_refresh_asks_too_if_it_may(short: Bumping, upstream: Upstream) -> None:
+    with_mergers(short, GOOD, name="sed")
+    manifest = short.project.root / "manifests" / "demo.yaml"
+    old, new = (str(upstream.resolve(name)) for name in ("main~1", "main"))
+    manifest.write_text(manifest.read_text().replace(old, new))
+    assert short.run("refresh", "--dry-run").code == 3
+    ran = short.run("refresh", "--run").ok()
+    assert "merged by sed" in ran.out
+    assert (b"+six" in short.patch("one.patch"), short.read("a.txt")) == (True, MERGED)
+    short.settled()
+
+
 def test_what_the_engine_merges_is_not_asked_for(stack: Bumping, tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     with_mergers(stack, f'echo "$PATCHKIT_INPUT" >> {asked}; exit 1', "**/*.txt")

@@ -149,6 +149,16 @@ def test_accepting_records_and_is_done(pair: Project) -> None:
     assert pair.files("manifests") == before
 
 
+def test_all_lists_what_is_as_it_was_reviewed_with_its_calls(pair: Project) -> None:
+    pair.run("overrides", "--accept").ok()
+    short, whole = pair.run("overrides").ok().out, pair.run("overrides", "--all").ok().out
+    for target in ("core.scale", "core.ops.norm", "core.ops.shift", "core.layer.Layer.forward"):
+        assert (target in short, target in whole) == (False, True), target
+    assert whole.count("replaced at speed/features.py:") == 5
+    assert "replaced at speed/features.py:2 in register" in whole
+    assert "replaced at" not in short
+
+
 def test_what_changed_since_is_told(pair: Project, core: Upstream, golden: Golden) -> None:
     pair.run("overrides", "--accept").ok()
     move(pair, core)

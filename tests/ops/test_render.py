@@ -324,6 +324,28 @@ def test_a_manifest_that_says_little(tmp_path: Path) -> None:
     assert "demo.yaml has no `image:`" in ran.err
 
 
+def test_what_a_component_needs_is_in_the_environment_of_all(tmp_path: Path) -> None:
+    """Its scripts are sourced and its folders are put first, after those of the manifest."""
+    machine = Machine.create(tmp_path / "machine")
+    own = (
+        "    environment:\n"
+        "      scripts: ['${workspace}/trainer/own.sh']\n"
+        "      paths: {PYTHONPATH: ['${workspace}/trainer/own'], OWN_PATH: [/a, /b]}\n"
+    )
+    at = MANIFEST.rindex("    install:\n")
+    root = make_project(tmp_path / "project", machine, MANIFEST[:at] + own + MANIFEST[at:])
+    (root / "workspace/trainer/own.sh").write_text("SCRIPT=$0\nOWN=set\n")
+    render(root, "env", *VALUES).ok()
+    shown = 'printf "%s\\n" "$OWN" "$PYTHONPATH" "$OWN_PATH"'
+    done = machine.run(f'OWN_PATH=/before; . "{root}/rendered/demo/env.sh"; {shown}')
+    workspace = root / "workspace"
+    assert done.stdout.splitlines() == [
+        "set",
+        f"{workspace}/Core/src:{workspace}/trainer:{workspace}/trainer/own:/toolkit/python",
+        "/a:/b:/before",
+    ], done.stderr
+
+
 @pytest.mark.parametrize(
     ("launch", "place"), [("grpo-8b", "workspace/trainer/tools"), ("status", "workspace/tools")]
 )

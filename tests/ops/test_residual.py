@@ -114,6 +114,18 @@ def test_the_baseline_is_stable(scanned: Scanned) -> None:
     assert scanned.baseline == text
 
 
+def test_the_baseline_is_where_the_manifest_says(scanned: Scanned) -> None:
+    project = scanned.project
+    path = project.root / "manifests/demo.yaml"
+    data = yaml.safe_load(path.read_text())
+    data["components"]["demo"]["residual"]["baseline"] = "reviewed/demo.yml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    project.run("scan", "--accept", "--reason", "looked at").ok()
+    assert not (project.root / "patches/demo/residual.yml").exists()
+    assert "looked at" in (project.root / "reviewed/demo.yml").read_text()
+    assert scanned.codes() == []
+
+
 def test_only_what_is_asked_for_is_accepted(scanned: Scanned) -> None:
     ran = scanned.project.run("scan", "--rule", "device", "--accept", "--reason", "x")
     assert ran.code == 1

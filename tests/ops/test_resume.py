@@ -311,6 +311,39 @@ def test_what_was_merged_beside_a_conflict_is_still_to_review(
     stack.settled()
 
 
+@pytest.fixture
+def away(project: Project, upstream: Upstream) -> Project:
+    """A bump that waits at three.patch in the workspace `elsewhere`; two.patch is carried."""
+    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    project.prepare("apply", "--workspace", "elsewhere").ok()
+    text = lines({22: "upstream 22\n"})
+    upstream.commit({"a.txt": text, "b.txt": lines({10: "X\n"})}, "Say ten (#8)")
+    assert project.prepare("bump", "demo", "--to", "main", "--workspace", "elsewhere").code == 3
+    return project
+
+
+@pytest.mark.slow
+def test_show_finds_the_carried_patch_in_the_workspace_that_is_named(away: Project) -> None:
+    here, there = away.run("show", "two"), away.run("show", "two", "--workspace", "elsewhere")
+    assert (" line 22\n" in here.ok().out, "upstream 22" in here.out) == (True, False)
+    assert (" line 22\n" in there.ok().out, " upstream 22\n" in there.out) == (False, True)
+
+
+@pytest.mark.slow
+def test_skip_reports_as_a_bump_does(away: Project) -> None:
+    ran = away.run("skip")
+    assert (ran.code, "no bump" in ran.err) == (1, True)
+    writing = ("--summary", "body.md", "--review", "page", "--format", "markdown", "--diff")
+    ran = away.run("skip", *writing, "--workspace", "elsewhere").ok()
+    assert "left out  three.patch" in ran.out
+    assert "--- old/three.patch\n+++ /dev/null\n" in ran.out
+    for name in ("body.md", "page"):
+        text = (away.root / name).read_text()
+        assert text.startswith("## Bump demo from")
+        assert "taken off the series (1)\n\n- `three.patch` Patch three" in text
+    assert (away.root / "patches/demo/series").read_text() == "one.patch\ntwo.patch\n"
+
+
 @pytest.mark.slow
 def test_a_skipped_patch_leaves_the_series(stack: Bumping) -> None:
     assert stack.bump().code == 3

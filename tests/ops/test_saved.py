@@ -247,6 +247,26 @@ def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
+    there = ("--workspace", "elsewhere")
+    demo.run("apply", *there).ok()
+    file = demo.root / "elsewhere/demo/b.py"
+    file.write_text("mine\n")
+    (demo.root / "patches/demo/series").write_text("one.patch\n")
+    demo.run("apply", "--update-lock", "--force", *there).ok()
+    for argv in (("show", "last"), ("restore", "last"), ("drop", "last")):
+        ran = demo.run("saved", *argv)
+        assert (ran.code, "no such saved work" in ran.err) == (2, True), argv
+    assert "+mine\n" in demo.run("saved", "show", "last", *there).ok().out
+    assert file.read_text() != "mine\n"
+    demo.run("saved", "restore", "last", *there).ok()
+    assert file.read_text() == "mine\n"
+    demo.run("saved", "drop", "last", *there).ok()
+    assert "mine" not in demo.run("saved", "list", "--json", *there).ok().out
+    assert demo.run("saved", "show", "last", *there).code == 2
+
+
+@pytest.mark.slow
 def test_what_is_written_while_files_are_replaced_is_named(demo: Project) -> None:
     folder = edit(demo)
     work = force_away(demo)

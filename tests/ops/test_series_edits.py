@@ -379,6 +379,40 @@ def test_a_patch_of_a_shared_series_is_not_taken_from_others(
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("move", "two", "--to", "1"),
+        ("split", "three", "--new", "b-only", "--file", "b.py"),
+    ],
+    ids=["move", "split"],
+)
+def test_a_series_of_its_own_leaves_the_shared_one_alone(
+    demo: Project, argv: tuple[str, ...]
+) -> None:
+    manifest = demo.root / "manifests/demo.yaml"
+    (demo.root / "manifests/other.yaml").write_text(manifest.read_text())
+    before = demo.files()
+    demo.run(*argv, "-m", "demo", "--copy-series").ok()
+    assert {name: data for name, data in demo.files().items() if name in before} == before
+    assert "series: patches/demo-demo/series" in manifest.read_text()
+    own = [line for line in demo.files()["patches/demo-demo/series"].decode().split("\n") if line]
+    patches = [line.split()[0] for line in own if not line.startswith("#")]
+    moved = ["two.patch", "one.patch", "three.patch"]
+    parted = ["one.patch", "two.patch", "three.patch", "b-only.patch"]
+    assert patches == (moved if argv[0] == "move" else parted)
+    assert "unchanged" in demo.run("apply", "-m", "demo").ok().out
+
+
+def test_new_records_the_edits_of_another_workspace(demo: Project) -> None:
+    demo.run("apply", "--workspace", "elsewhere").ok()
+    (demo.checkout("demo") / "b.py").write_text("here\n")
+    (demo.root / "elsewhere/demo/b.py").write_text("there\n")
+    demo.run("new", "part", "--workspace", "elsewhere").ok()
+    text = (demo.root / "patches/demo/part.patch").read_text()
+    assert ("+there\n" in text, "+here\n" in text) == (True, False)
+
+
 def test_new_takes_what_is_staged(demo: Project) -> None:
     checkout = demo.checkout("demo")
     (checkout / "b.py").write_text("staged\n")

@@ -72,6 +72,19 @@ def test_changes_are_taken_back_one_after_the_other(demo: Project) -> None:
     assert demo.run("undo").code == 1
 
 
+@pytest.mark.slow
+def test_another_workspace_is_taken_back_by_its_name(demo: Project) -> None:
+    there = ("--workspace", "elsewhere")
+    demo.run("apply", *there).ok()
+    before, here = (demo.files(), demo.files("manifests")), checkout(demo)
+    head = git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD")
+    demo.run("drop", "two", *there).ok()
+    assert git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD") != head
+    demo.run("undo", *there).ok()
+    assert ((demo.files(), demo.files("manifests")), checkout(demo)) == (before, here)
+    assert git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD") == head
+
+
 def test_an_import_is_taken_back(demo: Project, tmp_path: Path) -> None:
     demo.run("edit", "one", "--message", "Other words").ok()
     before = (files(demo), checkout(demo))

@@ -119,6 +119,21 @@ def test_a_good_junit_file_and_a_bad_end(
     assert not (project.root / "out.xml").exists()
 
 
+def test_the_command_runs_in_its_directory_of_the_workspace_that_is_named(
+    project: Project, upstream: Upstream
+) -> None:
+    base = {"inner/cases": "one=ok\n", "inner/run.py": _RUNNER, "cases": "two=ok\n"}
+    tests = {"run": f"python3 run.py; pwd > '{project.root}/pwd'", "directory": "inner"}
+    project.component("demo", upstream, upstream.commit(base), {}, upstream_tests=tests)
+    project.run("test", "--learn", "--workspace", "elsewhere").ok()
+    place = Path((project.root / "pwd").read_text().rstrip("\n"))
+    assert place.name == "inner"
+    assert (project.root / "elsewhere").resolve() in place.parents
+    assert not (project.root / "workspace").exists()
+    record = json.loads((project.root / "manifests/demo.tests.json").read_text())
+    assert record["components"]["demo"]["patched"] == {"t::one": "passed"}
+
+
 def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"cases": "one=bad", "run.py": _RUNNER})
     tests = {"run": "python3 run.py; exit 1"}
