@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ from patchkit.recipes.generate import load_generator
 from patchkit.stack.build import patch_changes
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.git import LATEST
-from patchkit.upstream.history import History, HistoryReader, bring_blobs, open_history
+from patchkit.upstream.history import History, HistoryReader, open_history
 from patchkit.upstream.store import Store
 
 _ROUNDS = 9
@@ -63,10 +63,7 @@ def main() -> None:
     def walk(*, quick: bool = True) -> Walk:
         with ObjectReader(history.repository) as reader:
             series = WatchedSeries([patch.series_patch for patch in patches], recipes)
-            return walk_history(Walker(HistoryReader(history, reader, bring), series, quick=quick))
-
-    def bring(blobs: Iterable[str]) -> None:
-        bring_blobs(store, component, history, blobs, Silent())
+            return walk_history(Walker(HistoryReader(history, reader), series, quick=quick))
 
     found = walk()
     line = (found.start, *history.line().commits)

@@ -43,7 +43,7 @@ def find_broken_contracts(
     tomorrow.
     """
     history = along.history
-    line = [history.source.url, history.pin, history.tip]
+    line = [history.repository.source.url, history.pin, history.tip]
     absent = [sorted({other.name for other in each.declared.absent}) for each in partners]
     facts = [_FORM, component, *line, absent, facts_of(partners, given)]
     path = memory_path(cache, "broken-calls", facts)
@@ -96,7 +96,7 @@ class _CallSearch(Struct, frozen=True):
         """The calls that touch the component and do not fit, and that nothing explains."""
         view = self._tree(commit)
         inside = (e for path, e in view.files().items() if self._is_inside(path))
-        self.along.fetch(blobs_of(inside))
+        self.along.bring(blobs_of(inside))
         found = agreement_of(self.cache, self._with(view), self.given, self.known)
         for partner in self.partners:
             for place in found.found[partner.name].broken:
@@ -122,7 +122,7 @@ class _CallSearch(Struct, frozen=True):
         modules = Modules(pinned.files(), pinned.data, self.own.declared.root)
         paths = [self._path(each, modules) for each in places]
         found = history.landings(sorted({*paths} - {""}))
-        self.along.fetch(blobs_of(entry for each in found for entry in each.touches.values()))
+        self.along.bring(blobs_of(entry for each in found for entry in each.touches.values()))
         for place, path in zip(places, paths, strict=True):
             versions = [each for each in found if path in each.touches]
             broke = self._breaking(place, path, versions)

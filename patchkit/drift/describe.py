@@ -26,14 +26,14 @@ from patchkit.drift.judge import State
 from patchkit.drift.walk import TouchingCommit, Transition, Walk
 from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
-from patchkit.gitcmd.first_parent import Commit, describe_commits, removed_and_added
+from patchkit.gitcmd.first_parent import Commit, blobs_of, describe_commits, removed_and_added
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.model.objects import SUBMODULE_MODE, CommitId, GitObject
+from patchkit.model.objects import CommitId, GitObject
 from patchkit.model.outcome import PatchResult, Reason, Status
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.series import LoadedPatch
-from patchkit.upstream.history import Bring, History
+from patchkit.upstream.history import History
 
 # The clash at the commit that broke a patch, explained as `check` does it.
 
@@ -49,12 +49,11 @@ def explain_clash(
     *,
     commit: CommitId,
     met: State,
-    bring: Bring,
 ) -> PatchExplanation | None:
     """Why a patch does not apply on `commit`, where it meets `met`; None if it does.
 
-    That is what earlier patches leave there; `source` has it. `bring` is asked for files into which
-    one that vanished may have been renamed.
+    That is what earlier patches leave there; `source` has it. Files into which one that vanished
+    may have been renamed are fetched.
     """
     base = history.base(commit)
     tree, objects = Tree(source, base.tree), list[GitObject]()
@@ -66,14 +65,14 @@ def explain_clash(
     outcome = builder.push(patch)
     if outcome.status is not Status.CONFLICTED:
         return None
-    _bring_renamed(history, commit, outcome, bring)
+    _bring_renamed(history, commit, outcome)
     view = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
     explained = explain_patch(view, patch, outcome, commit, history=history.repository)
     # that files changed since the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
 
 
-def _bring_renamed(history: History, commit: CommitId, outcome: PatchResult, bring: Bring) -> None:
+def _bring_renamed(history: History, commit: CommitId, outcome: PatchResult) -> None:
     """Bring what the commit adds that looks like a file which it takes away."""
     gone = [clash.path for clash in outcome.clashes if clash.reason is Reason.MISSING]
     if not gone:
@@ -86,7 +85,7 @@ def _bring_renamed(history: History, commit: CommitId, outcome: PatchResult, bri
             like = [other for other in added if _kind_of_clash(other) == kind]
             like.sort(key=lambda other: other.rpartition("/")[2] != name)
             wanted += like[:_CANDIDATES]
-    bring(added[path].oid for path in wanted if added[path].mode != SUBMODULE_MODE)
+    history.repository.bring(blobs_of(added[path] for path in wanted))
 
 
 def _kind_of_clash(path: str) -> str:
@@ -165,7 +164,7 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
     for touch in walk.touches:
         for path in touch.paths:
             touched.setdefault(path, []).append(touch.position)
-    page = page_of(history.source.url)
+    page = page_of(history.repository.source.url)
     teller = _Describer(walk, touches, page, commits, history.pin, touched)
     return tuple(
         teller.patch(*row)
@@ -175,7 +174,7 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
 
 def landed_of(history: History, ids: Sequence[CommitId]) -> list[Landed]:
     """Commits of the history, each with its links."""
-    page = page_of(history.source.url)
+    page = page_of(history.repository.source.url)
     commits = describe_commits(history.repository, ids)
     return [_landed(commits[each], page) for each in ids]
 
@@ -188,7 +187,7 @@ def landed_along(history: History) -> tuple[Landed, ...]:
 
 def landed(history: History, commit: Commit) -> Landed:
     """A commit of the history with its links."""
-    return _landed(commit, page_of(history.source.url))
+    return _landed(commit, page_of(history.repository.source.url))
 
 
 class _Describer(Struct):

@@ -31,7 +31,7 @@ from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, C
 from patchkit.model.outcome import Status
 from patchkit.recipes.rule import Recipe
 from patchkit.recipes.run import run_recipe
-from patchkit.upstream.history import Bring, History, HistoryReader, tree_of
+from patchkit.upstream.history import History, HistoryReader, tree_of
 
 # So much of a file must be the same for it to be the same file, renamed: as `find_rename` asks git.
 _SAME_FILE = 0.4
@@ -85,7 +85,6 @@ class Route(Struct, frozen=True):
 def follow(
     history: History,
     paths: Collection[str],
-    bring: Bring,
     *,
     added: Iterable[str] = (),
     alone: Collection[str] = (),
@@ -100,7 +99,7 @@ def follow(
     found = history.landings(sorted(watched))
     line = history.line()
     start = dict(entries_at(history.repository, line.start, sorted(watched)))
-    follower = _Follower(history, bring, line, frozenset(alone))
+    follower = _Follower(history, line, frozenset(alone))
     fresh = follower.gone_before(watched, start) | follower.take(found)
     for _ in range(_ROUNDS):
         fresh -= watched
@@ -159,7 +158,6 @@ class RoutePast(Past):
 
 class _Follower(Struct):
     history: History
-    bring: Bring
     line: Line
     alone: frozenset[str]  # paths that are not followed where they go
     _places: dict[str, int] = field(default_factory=dict)
@@ -220,9 +218,7 @@ class _Follower(Struct):
 
     def _moved(self, taken: Collection[_Gone]) -> set[str]:
         """Note where files went that are gone; these places."""
-        wanted = {oid for each in taken for oid in each.to_read}
-        if wanted:
-            self.bring(wanted)
+        self.history.repository.bring(oid for each in taken for oid in each.to_read)
         fresh = set()
         with ObjectReader(self.history.repository) as reader:
             for each in taken:
@@ -378,7 +374,7 @@ class ScopeWatch(Struct):
             found = landings(history.repository, ahead, folders)
             self._ahead = [each for each in found if any(map(self._is_watched, each.touches))]
         versions = [e for each in self._ahead for e in self._covered(each.touches).values()]
-        self.along.fetch(entry.oid for entry in (*self._files.values(), *versions))
+        self.along.bring(entry.oid for entry in (*self._files.values(), *versions))
 
     def _covered(self, entries: Mapping[str, TreeEntry | None]) -> dict[str, TreeEntry]:
         return {

@@ -211,5 +211,5 @@ class SeriesMemory:
 
     def _line(self, bisect: bool) -> Path:
         history = self._history
-        line = [history.source.url, history.tip, bisect]
+        line = [history.repository.source.url, history.tip, bisect]
         return memory_path(self._folder, "walks", [*self._series, *line])

@@ -310,7 +310,7 @@ class _TargetSearch(Struct, frozen=True):
         reader = self.along.reader
         tree = tree_of(reader, commit)
         files = TreeView(reader, tree).files()
-        self.along.fetch(blobs_of(e for path, e in files.items() if self._is_inside(path)))
+        self.along.bring(blobs_of(e for path, e in files.items() if self._is_inside(path)))
         return resolver_of(self.declared, TreeAt(reader, TreeId(tree), commit))
 
     def _is_inside(self, path: str) -> bool:
@@ -569,7 +569,7 @@ class _SiteSearch(Struct, frozen=True):
         pinned = self.along.entries(history.pin, wanted)
         known = self._known({path: entry for path, entry in pinned.items() if entry})
         found = history.landings(sorted(wanted))
-        self.along.fetch(blobs_of(e for each in found for e in each.touches.values()))
+        self.along.bring(blobs_of(e for each in found for e in each.touches.values()))
         for path, sites in wanted.items():
             versions = [each for each in found if path in each.touches]
             contents = reader.read_present(blobs_of(each.touches[path] for each in versions))

@@ -17,13 +17,13 @@ from patchkit.drift.forecast_cache import Trials
 from patchkit.drift.walk import WatchedSeries
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.commit_history import Between
-from patchkit.gitcmd.first_parent import entries_at
-from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.gitcmd.first_parent import blobs_of, entries_at
+from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import TreeView
-from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeId
+from patchkit.model.objects import CommitId
 from patchkit.recipes.generate import Generator
 from patchkit.stack.build import series_paths
-from patchkit.upstream.history import Bring, HistoryReader, tree_of
+from patchkit.upstream.history import HistoryReader, tree_of
 
 
 class Trial(Struct, frozen=True):
@@ -51,14 +51,12 @@ class Trial(Struct, frozen=True):
         history = along.history
         generator = Generator(series.recipes)
         repository = history.repository
-        paths = series_paths(series.patches)
-        pin, bring = history.pin, along.bring
-        past = _FetchingPast(repository, pin, commit, lambda: repository, bring, paths, along=along)
+        pin, paths = history.pin, series_paths(series.patches)
+        past = _FetchingPast(repository, pin, commit, bring=along.bring, paths=paths, along=along)
         old, new = (history.base(each, along.reader) for each in (history.pin, commit))
         try:
             if series.recipes:
-                tree = tree_of(along.reader, commit)
-                _bring_scope(along.reader, tree, generator, along.bring)
+                _bring_scope(along, commit, generator)
             report = carry_stack(
                 along.reader,
                 old,
@@ -71,16 +69,15 @@ class Trial(Struct, frozen=True):
         return tuple(map(forecast_of, report.outcomes))
 
 
-def _bring_scope(reader: ObjectReader, tree: TreeId, generator: Generator, bring: Bring) -> None:
-    """Bring all files of a tree at which recipes look."""
-    files = TreeView(reader, tree).files()
-    bring(
-        entry.oid
-        for path, entry in files.items()
-        if entry.mode != SUBMODULE_MODE
-        and any(recipe.covers(path) for recipe in generator.recipes.values())
+def _bring_scope(along: HistoryReader, commit: CommitId, generator: Generator) -> None:
+    """Bring all files of a commit at which recipes look."""
+    files = TreeView(along.reader, tree_of(along.reader, commit)).files()
+    recipes = generator.recipes.values()
+    along.bring(
+        blobs_of(
+            entry for path, entry in files.items() if any(recipe.covers(path) for recipe in recipes)
+        )
     )
-    reader.close()  # a git that runs need not see new packs
 
 
 class _FetchingPast(Between, kw_only=True):

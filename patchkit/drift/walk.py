@@ -134,11 +134,11 @@ class Walker:
         along.bring(blobs_of(at_pin.values()))
         self._along = along
         self._series = series
-        self.route = route or follow(history, paths, along.bring, added=added, alone=series.alone)
-        along.fetch(blobs_of(self.route.start.values()))
+        self.route = route or follow(history, paths, added=added, alone=series.alone)
+        along.bring(blobs_of(self.route.start.values()))
         self._paths = frozenset(paths)
         ends = history.pin, history.tip
-        self._past = Between(history.repository, *ends, bring=along.fetch, paths=paths)
+        self._past = Between(history.repository, *ends, bring=along.bring, paths=paths)
         self._steps = {step.position: step.landing for step in self.route.steps}
         homes = (home for each in self.route.homes.values() for _, home in each)
         self.forecaster = Forecaster(
@@ -172,7 +172,7 @@ class Walker:
     def judge_at(self, position: int) -> tuple[PatchVerdict, ...]:
         """What becomes of each patch at a position of the line; brings the files there."""
         self._go_to(position)
-        self._along.fetch(blobs_of(self.forecaster.state.values()))
+        self._along.bring(blobs_of(self.forecaster.state.values()))
         return self.forecaster.judge()
 
     def met_at(self, position: int, number: int) -> State:
@@ -195,7 +195,7 @@ class Walker:
             return self.forecaster.judge()[number].kind == kind
 
         paths = sorted(self.forecaster.related(number))
-        asked = Beginning(self._along.history.repository, paths, holds, self._along.fetch)
+        asked = Beginning(self._along.history.repository, paths, holds, self._along.bring)
         return asked.within(step)
 
     def standing(self, number: int, fault: HunkFault) -> Transition | None:
@@ -231,7 +231,7 @@ class Walker:
     def _thin_out(self) -> None:
         """Leave one of the versions of files that come to the same."""
         reader, start = self._along.reader, {**dict.fromkeys(self._paths), **self.route.start}
-        self._along.fetch(_versions(list(self._touches.values())))
+        self._along.bring(_versions(list(self._touches.values())))
         for group in self.forecaster.groups():
             self._begin()
             thin_out(
@@ -262,7 +262,6 @@ class Walker:
         every = _versions([self._touches[position] for position in rows])
         if self._series.verdicts.are_kept:  # few files are read, as they are needed
             self._along.bring(every)
-            self._along.reader.close()
             yield from rows
             return
         reader, brought = self._along.reader, False
@@ -272,7 +271,6 @@ class Walker:
             contents = reader.read_present(wanted)
             if wanted.keys() - contents.keys() and not brought:
                 self._along.bring(every)  # one fetch for all
-                reader.close()  # the running git need not see new packs
                 contents |= reader.read_present(wanted.keys() - contents.keys())
                 brought = True
             self.forecaster.supply(contents)

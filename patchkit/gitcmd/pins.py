@@ -77,17 +77,17 @@ def missing_in_tree(repository: Repository, commit: CommitId) -> tuple[str, ...]
     return tuple(line[1:].decode() for line in lines_of(out) if line.startswith(b"?"))
 
 
-def fetch_blobs(fetch: Callable[[Collection[str]], None], blobs: Collection[str]) -> frozenset[str]:
-    """Get `blobs` by id through `fetch`; the ids that the server names as the ones it lacks."""
+def fetch_by_id(fetch: Callable[[Collection[str]], None], ids: Collection[str]) -> frozenset[str]:
+    """Get objects through `fetch`; the ids that the server names as the ones it lacks."""
     from patchkit.gitcmd.remote import RemoteError, Trouble  # noqa: PLC0415 (for fetches alone)
 
     absent: set[str] = set()
-    while len(absent) < len(blobs):
+    while len(absent) < len(ids):
         try:
-            fetch([blob for blob in blobs if blob not in absent])
+            fetch([oid for oid in ids if oid not in absent])
         except RemoteError as error:
             # the server stops at the first that it does not have, and names it
-            named = set(_NAMED_OBJECT.findall(error.said)) & set(blobs) - absent
+            named = set(_NAMED_OBJECT.findall(error.said)) & set(ids) - absent
             if error.trouble not in (Trouble.ABSENT, Trouble.DAMAGED) or not named:
                 raise
             absent |= named

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
@@ -69,23 +68,15 @@ def broken_by_moving(
     if component.contracts is None or not isinstance(component.pin, GitPin):
         return ()
     from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
-    from patchkit.upstream.history import (  # noqa: PLC0415
-        HistoryReader,
-        bring_blobs,
-        open_history,
-    )
+    from patchkit.upstream.history import HistoryReader, open_history  # noqa: PLC0415
 
     try:
         history = open_history(store, component, commit, progress)
-
-        def bring(blobs: Iterable[str]) -> None:
-            bring_blobs(store, component, history, blobs, progress)
-
         progress.step(component.name, "binding calls between components", local=True)
         with ExitStack() as stack:
             partners, given = partners_of(manifest, store, progress, stack)
             reader = stack.enter_context(ObjectReader(history.repository))
-            along = HistoryReader(history, reader, bring)
+            along = HistoryReader(history, reader)
             found = find_broken_contracts(along, component.name, partners, given, store.cache)
     except (BadInputError, SurroundingsError) as error:
         what = f"calls between components were not looked at: {error.problems[0].what}"

@@ -8,7 +8,7 @@ that was stopped goes on where it was.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from functools import cache
@@ -35,7 +35,7 @@ from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
-from patchkit.upstream.history import History, bring_blobs, open_history
+from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import OWN_FOLDER, Checkout, locked_file
 from patchkit.workspace.enter import Action, Stacked, enter_stack
@@ -284,11 +284,8 @@ class _Carrying(Struct, frozen=True):
         try:
             base = self.store.base(moved, self.progress)
             repository = self.store.repository(component)
-
-            def bring(blobs: Iterable[str]) -> object:
-                return bring_blobs(self.store, component, self.history, blobs, self.progress)
-
-            past = Between(repository, old.commit, commit, lambda: self.history.repository, bring)
+            along = self.history.repository
+            past = Between(repository, old.commit, commit, lambda: along, along.bring)
             with ObjectReader(repository) as reader:
                 report = carry_stack(
                     reader,

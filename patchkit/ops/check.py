@@ -7,7 +7,7 @@ manifests share. Components are checked at once; one's trouble stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ from patchkit.stack.lockfile import (
     recorded_in,
 )
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_recipe
-from patchkit.upstream.history import bring_blobs, bring_trees, known_history
+from patchkit.upstream.history import known_history
 from patchkit.upstream.store import Store, home_of
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ def edit_of(
     if not isinstance(entry, PinnedPatch):
         return None
     source, commit = home_of(manifest, entry)
-    history = known_history(store, source, commit)
+    history = known_history(store, source, commit, component.name, Silent())
     if history is None:
         return None
 
@@ -359,12 +359,10 @@ def edit_of(
             return False
         return applied.tree is not None
 
-    def bring(blobs: Iterable[str]) -> None:
-        bring_blobs(store, component, history, blobs, Silent())
-
     try:
-        bring_trees(store, component, history, Silent())
-        return find_edit(history.repository, commit, entry.path, fits, bring)
+        history.bring_trees()
+        repository = history.repository
+        return find_edit(repository, commit, entry.path, fits, repository.bring)
     except PatchkitError:  # without a network nobody can tell
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -43,7 +43,7 @@ from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.git import LATEST
-from patchkit.upstream.history import HistoryReader, bring_blobs, open_history
+from patchkit.upstream.history import HistoryReader, open_history
 from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
@@ -178,11 +178,8 @@ def _look(
     history = open_history(tools.store, component, wanted, tools.progress)
     tools.progress.step(component.name, f"looking along {history.ref}", local=True)
 
-    def bring(blobs: Iterable[str]) -> None:
-        bring_blobs(tools.store, component, history, blobs, tools.progress)
-
     with ObjectReader(history.repository) as reader:
-        along = HistoryReader(history, reader, bring)
+        along = HistoryReader(history, reader)
         return _judged(blank, _Looking(manifest, component, series, along, tools))
 
 

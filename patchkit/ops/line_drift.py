@@ -136,7 +136,6 @@ def _clash(
         series_patch,
         commit=walker.route.commit(position),
         met=walker.met_at(position, number),
-        bring=along.bring,
     )
 
 

@@ -53,7 +53,7 @@ from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.git import LATEST, list_refs
-from patchkit.upstream.history import History, HistoryReader, bring_blobs, open_history
+from patchkit.upstream.history import History, HistoryReader, open_history
 from patchkit.upstream.store import Store
 
 # They wait for the network; what remains is one at a time in any case.
@@ -218,11 +218,8 @@ def _walked(
     memory = SeriesMemory(store.cache, history, patches, recipes, remembered)
     verdicts, trials = memory.verdicts(), memory.trials()
 
-    def bring(blobs: Iterable[str]) -> None:
-        bring_blobs(store, component, history, blobs, tools.progress)
-
     with ObjectReader(history.repository) as reader:
-        along = HistoryReader(history, reader, bring)
+        along = HistoryReader(history, reader)
         metadata = Metadata(
             along, component, series.series_patches, partial(_tags, component, store)
         )

@@ -81,7 +81,7 @@ from patchkit.refresh.patch_plan import commit_changes
 from patchkit.stack.build import build_stack, patch_changes, series_paths
 from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import LoadedPatch
-from patchkit.upstream.history import History, bring_blobs, open_history
+from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
 from patchkit.workspace.changes import tree_changes
@@ -152,7 +152,7 @@ class UpstreamPast(Struct):
         if history is None:
             return False
         try:
-            lacking = bring_blobs(self.store, self.component, history, blobs, self.progress)
+            lacking = history.repository.bring(blobs)
             self._lacking = self._lacking or bool(lacking)
             return not lacking
         except (GitFailureError, NoAnswerError):

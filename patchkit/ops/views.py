@@ -24,8 +24,6 @@ from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.history import (
-    bring_blobs,
-    bring_trees,
     known_commit,
     known_history,
     open_history,
@@ -477,7 +475,11 @@ def _shown_commit(
         problems = [replace(each, hint="") for each in unknown.problems]
         hint = "the history in the cache has no such commit either; give its full id"
         raise UsageError(*problems[:-1], replace(problems[-1], hint=hint)) from None
-    history = known_history(store, source, commit) if commit is not None else None
+    history = (
+        known_history(store, source, commit, component.name, progress)
+        if commit is not None
+        else None
+    )
     if history is None:
         try:
             history = open_history(store, component, given, progress)
@@ -486,11 +488,11 @@ def _shown_commit(
         commit = history.tip
     assert commit is not None
     repository = history.repository
-    bring_trees(store, component, history, progress, "--max-count=2")  # its parent's, too
+    history.bring_trees("--max-count=2")  # its parent's, too
     parent = repository.tree(f"{commit}^1") or EMPTY_TREE
     changes = tree_changes(repository, parent, commit)
     entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]
-    bring_blobs(store, component, history, {each.oid for each in entries}, progress)
+    repository.bring(each.oid for each in entries)
     text = _printed(repository, commit)
     return ShownChange(component.name, commit, is_patch=False, text=text)
 

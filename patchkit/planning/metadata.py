@@ -360,7 +360,7 @@ class Metadata:
             try:
                 return source.read(entry.oid, "blob")
             except MissingObjectError:
-                self._along.fetch([entry.oid])
+                self._along.bring([entry.oid])
             try:
                 return source.read(entry.oid, "blob")
             except MissingObjectError:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from patchkit.errors import Problem, SurroundingsError, UsageError
 from patchkit.gitcmd.pins import (
-    fetch_blobs,
+    fetch_by_id,
     make_partial,
     missing_in_tree,
     note_absent,
@@ -334,30 +334,34 @@ def from_first(
     raise SurroundingsError(*problems)
 
 
-def fetch_trees(server: Server, commit: CommitId) -> str | None:
-    """Bring `commit` without its blobs; the name of the remote to ask for them by their ids.
+def fetch_trees(server: Server, commit: CommitId) -> bool:
+    """Bring `commit` without its blobs; whether these are to be asked for by their ids.
 
-    A server that does not give single objects sends all of them at once: then None.
+    A server that does not give single objects sends all of them at once.
     """
     if not abilities(server.stage, server.url, stop=server.stop).by_id:
         _bring(server, commit, None)
-        return None
+        return False
     remote = make_partial(server.stage, server.url)
     pin = f"{commit}:refs/fetched/pin"
     try:
         server.fetch([pin], "--depth=1", "--filter=blob:none", remote=remote)
     except RemoteError as error:
         raise _naming(error, server.url, commit) from error
-    return remote
+    return True
 
 
-def fetch_some_blobs(server: Server, remote: str, blobs: Collection[str]) -> frozenset[str]:
-    """Bring blobs by their ids, after `fetch_trees`; the ids of those that the server lacks."""
+def fetch_objects(server: Server, ids: Collection[str]) -> frozenset[str]:
+    """Bring blobs, and trees with all folders in them and no file; the ids that the server lacks.
+
+    What is asked for by its id a filter does not leave out.
+    """
+    remote = make_partial(server.stage, server.url)
 
     def fetch_batch(batch: Collection[str]) -> None:
-        server.fetch(list(batch), "--no-filter", remote=remote, afresh=True)
+        server.fetch(list(batch), "--filter=blob:none", remote=remote, afresh=True)
 
-    return fetch_blobs(fetch_batch, blobs)
+    return fetch_by_id(fetch_batch, sorted(ids))
 
 
 def _bring(server: Server, commit: CommitId, track: str | None) -> frozenset[str]:
@@ -393,10 +397,9 @@ def _whole_history(server: Server, commit: CommitId, track: str | None) -> None:
 
 def _salvage(server: Server, commit: CommitId) -> frozenset[str]:
     """The tree first, then every blob that the server can still read; the ids of the others."""
-    remote = fetch_trees(server, commit)
-    if remote is None:
+    if not fetch_trees(server, commit):
         return frozenset()
-    return fetch_some_blobs(server, remote, missing_in_tree(server.stage, commit))
+    return fetch_objects(server, missing_in_tree(server.stage, commit))
 
 
 def _naming(error: RemoteError, url: str, commit: CommitId) -> RemoteError:
@@ -428,11 +431,11 @@ def fetch_files(
 
 
 def _from_url(server: Server, commit: CommitId, paths: Collection[str]) -> Mapping[str, bytes]:
-    remote = fetch_trees(server, commit)
+    by_id = fetch_trees(server, commit)
     found = {path: oid for path in paths if (oid := _blob(server.stage, commit, path))}
-    if remote is not None and found:
+    if by_id:
         # by their ids, so that no git ever comes upon a blob that it lacks and fetches it unasked
-        absent = fetch_some_blobs(server, remote, set(found.values()))
+        absent = fetch_objects(server, set(found.values()))
         found = {path: oid for path, oid in found.items() if oid not in absent}
     return {path: server.stage.git("cat-file", "blob", oid).out for path, oid in found.items()}
 

@@ -10,8 +10,8 @@ base's repository is shallow, whole, and its packs are linked into checkouts: no
 be welcome there.
 
 Invariant: a commit that is here is here with all commits before it, and a commit's tree that is
-here with all folders in it. git fetches nothing here by itself: a tree that it names as not here
-is asked for by its id (`_FilledRepository`).
+here with all folders in it. git fetches nothing here by itself: what is not here is asked for
+by its id, in one place (`HistoryRepository`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
@@ -40,7 +39,6 @@ from patchkit.gitcmd.first_parent import (
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.pins import (
     absent_blobs,
-    fetch_blobs,
     make_partial,
     note_absent,
     read_base,
@@ -52,7 +50,7 @@ from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
 from patchkit.model.objects import Base, CommitId, TreeEntry, TreeId
-from patchkit.model.progress import Progress
+from patchkit.model.progress import Progress, Silent
 from patchkit.model.text import counted
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching, about, upstream_key
@@ -62,7 +60,7 @@ from patchkit.upstream.git import (
     NamedCommit,
     Refs,
     Server,
-    fetch_some_blobs,
+    fetch_objects,
     find_ref,
     from_first,
     has_come,
@@ -110,8 +108,7 @@ def _bring_span(server: Server, tip: NamedCommit, pin: CommitId, target: Reposit
     try:
         _bring_commits(server, tip, _lacking(target, tip, pin), _NO_TREES)
         # not asked of the stage, where git would fetch each tree that it is asked about
-        lacking = missing_objects(target, _trees_between(server.stage, pin, tip.commit))
-        _bring_trees(server, lacking)
+        _all_of(server, missing_objects(target, _trees_between(server.stage, pin, tip.commit)))
     except RemoteError as error:
         if error.trouble not in (Trouble.REFUSED, Trouble.OTHER):
             raise
@@ -140,24 +137,6 @@ def _trees_of(repository: Repository, *commits: str) -> list[str]:
     """The trees of commits, as `git rev-list` names them."""
     arguments = ["rev-list", "--no-commit-header", "--format=%T", *commits]
     return repository.git(*arguments).out.decode("ascii").split()
-
-
-def fetch_file_contents(
-    source: GitSource, blobs: Collection[str], target: Repository, fetching: Fetching
-) -> frozenset[str]:
-    """Bring blobs of commits whose history is here; the ids of those that no server gives.
-
-    On disk: packs in `target`, and a note of what can't be had.
-    """
-
-    def bring(server: Server) -> frozenset[str]:
-        remote = make_partial(server.stage, server.url)
-        absent = fetch_some_blobs(server, remote, blobs)
-        adopt(server.stage, target)
-        note_absent(target, absent)
-        return absent
-
-    return from_first(source, target, fetching, bring)
 
 
 _NO_FILES = "--filter=blob:none"
@@ -193,20 +172,101 @@ def _bring_commits(
         raise RemoteError(Trouble.ABSENT, server.url, f"does not have commit {absent[0]}")
 
 
-def _bring_trees(server: Server, trees: Collection[str]) -> None:
-    """Bring trees with all folders in them, and no file."""
-    remote = make_partial(server.stage, server.url)
-
-    def fetch_batch(batch: Collection[str]) -> None:
-        server.fetch(list(batch), "--filter=blob:none", remote=remote, afresh=True)
-
-    absent = fetch_blobs(fetch_batch, sorted(trees))
+def _all_of(server: Server, ids: Collection[str]) -> frozenset[str]:
+    """Bring objects by their ids; a RemoteError names one that the server lacks."""
+    absent = fetch_objects(server, ids)
     if absent:
         raise RemoteError(Trouble.DAMAGED, server.url, f"lacks the tree {min(absent)}")
+    return absent
 
 
 _SPANS = "refs/patchkit/spans"
 _OFFLINE = "run it without --offline; or name a commit that was fetched before: --to COMMIT"
+
+
+_UNREAD = re.compile(rb"[Uu]nable to read tree \(?([0-9a-f]{40})")
+
+
+class HistoryRepository(Repository, frozen=True, kw_only=True):
+    """Where histories of a source are; what is not here is brought when it is asked for.
+
+    Files are named before they are read, all at once. Which folders it lacks git alone can tell: it
+    names one at a time, and is asked again.
+
+    Invariant: no id is asked for twice. What came stays, and what no server has is noted or ends
+    the command.
+    """
+
+    store: Store
+    source: GitSource
+    name: str  # of the component that asks
+    progress: Progress
+    _here: set[str] = field(default_factory=set)  # blobs that were asked for, and are here
+
+    def bring(self, blobs: Iterable[str]) -> frozenset[str]:
+        """Bring those of `blobs` that are not here; the ids of those that nobody gives."""
+        wanted = frozenset(blobs) - self._here
+        absent = self._bring(wanted, "file", fetch_objects)
+        self._here.update(wanted - absent)
+        return absent
+
+    def bring_trees(self, trees: Collection[str]) -> None:
+        """Bring those of `trees` that are not here; SurroundingsError for one that nobody gives."""
+        self._bring(trees, "folder", _all_of)
+
+    def _bring(
+        self,
+        wanted: Collection[str],
+        kind: str,
+        ask: Callable[[Server, Collection[str]], frozenset[str]],
+    ) -> frozenset[str]:
+        lacking = missing_objects(self, wanted)
+        absent = lacking & absent_blobs(self) if lacking else lacking
+        if lacking == absent:
+            return absent
+        named = f"{counted(len(lacking - absent), kind)} of its history"
+        self.store.require_network(self.name, f"the cache lacks {named}")
+
+        def answer(server: Server) -> frozenset[str]:
+            unknown = ask(server, lacking)
+            adopt(server.stage, self)
+            note_absent(self, unknown)
+            return unknown
+
+        with self.alone():
+            lacking = missing_objects(self, lacking - absent)
+            if lacking:
+                self.progress.step(self.name, f"fetching {named}")
+                fetching = self.store.fetching(self.name, self.progress)
+                absent |= from_first(self.source, self, fetching, answer)
+        return absent
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """The only one to change the repository for as long; errors are about the component."""
+        lock = f"history-{self.git_dir.stem}"
+        with self.store.locked(lock, self.name, self.progress), about(self.name):
+            yield
+
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        accept: Sequence[int] = (0,),
+        index: Path | None = None,
+    ) -> Finished:
+        """See Repository; git is asked again as long as it names another tree."""
+        brought = {b""}
+        while True:
+            done = super().git(*args, stdin=stdin, accept=(*accept, 128), index=index)
+            lacking = _UNREAD.search(done.err) if done.code else None
+            if lacking is None or lacking[1] in brought:
+                break
+            brought.add(lacking[1])
+            self.bring_trees([lacking[1].decode()])
+        if done.code not in accept:
+            raise GitFailureError(args, done)
+        return done
 
 
 class _Known(Struct):
@@ -215,14 +275,12 @@ class _Known(Struct):
     fork: CommitId | None = None  # see History
     line: Line | None = None
     bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
-    here: set[str] = field(default_factory=set)  # blobs that were asked for, and are here
 
 
 class History(Struct, frozen=True):
     """The line of a tracked branch beyond a pin."""
 
-    repository: Repository
-    source: GitSource  # the component's, of the manifest
+    repository: HistoryRepository  # has its commits, and brings what else it needs
     ref: str  # what was asked for
     pin: CommitId
     tip: CommitId  # the commit that `ref` is
@@ -268,34 +326,9 @@ class History(Struct, frozen=True):
         """The commits of the line that change any of `paths`, oldest first."""
         return landings(self.repository, self.line(), paths)
 
-
-_UNREAD = re.compile(rb"[Uu]nable to read tree \(?([0-9a-f]{40})")
-
-
-class _FilledRepository(Repository, frozen=True, kw_only=True):
-    """A history's repository; a tree that git cannot read is brought by `bring`, one at a time."""
-
-    bring: Callable[[str], None]  # SurroundingsError where no server has it
-
-    def git(
-        self,
-        *args: str,
-        stdin: bytes = b"",
-        accept: Sequence[int] = (0,),
-        index: Path | None = None,
-    ) -> Finished:
-        """See Repository; git is asked again as long as it names another tree."""
-        brought = {b""}
-        while True:
-            done = super().git(*args, stdin=stdin, accept=(*accept, 128), index=index)
-            lacking = _UNREAD.search(done.err) if done.code else None
-            if lacking is None or lacking[1] in brought:
-                break
-            brought.add(lacking[1])
-            self.bring(lacking[1].decode())
-        if done.code not in accept:
-            raise GitFailureError(args, done)
-        return done
+    def bring_trees(self, *newest: str) -> None:
+        """Bring the trees of the first parents up to the tip; `newest` may say of how many."""
+        self.repository.bring_trees(_trees_of(self.repository, "--first-parent", *newest, self.tip))
 
 
 class ResolvedName(Struct, frozen=True):
@@ -361,7 +394,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     if not isinstance(source, GitSource) or not isinstance(pin, GitPin):
         what = "comes from no git repository: there is no history to look at"
         raise BadInputError(Problem(what, component.name))
-    repository = _repository(store, source)
+    repository = _repository(store, source, component.name, progress)
     said = component.track if wanted == LATEST else wanted
     doing = f"fetching the history of {said}"
     meaning = find_commit(store, component, wanted, progress, doing=doing)
@@ -369,7 +402,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     span = _span_ref(pin.commit, name)
     if not _is_here(repository, span, tip.commit, pin.commit):
         store.require_network(component.name, f"the history of {name} is not in the cache")
-        with _alone(store, component, repository, progress):
+        with repository.alone():
             progress.step(component.name, doing)
             if not repository.exists:
                 init_repository(repository.git_dir)
@@ -378,11 +411,9 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
             fetch_history(source, tip, pin.commit, repository, fetching)
             _keep_ref(repository, span, tip.commit)
     elif meaning.refs is not None and repository.ref(span) != tip.commit:
-        with _alone(store, component, repository, progress):
+        with repository.alone():
             _keep_ref(repository, span, tip.commit)
-    bring = partial(_bring_lacking, store, component, source, repository, progress)
-    filled = _FilledRepository(repository.git_dir, bring=bring)
-    return History(filled, source, name, pin.commit, tip.commit, str(component.pin_where))
+    return History(repository, name, pin.commit, tip.commit, str(component.pin_where))
 
 
 def known_commit(store: Store, source: GitSource, short: str) -> CommitId | None:
@@ -391,81 +422,22 @@ def known_commit(store: Store, source: GitSource, short: str) -> CommitId | None
     return repository.commit(short) if repository.exists else None
 
 
-def known_history(store: Store, source: GitSource, commit: CommitId) -> History | None:
-    """The history up to a commit, if an earlier command brought it."""
-    repository = _repository(store, source)
+def known_history(
+    store: Store, source: GitSource, commit: CommitId, name: str, progress: Progress
+) -> History | None:
+    """The history up to a commit, if an earlier command brought it; component `name` asks."""
+    repository = _repository(store, source, name, progress)
     if not repository.exists or repository.commit(commit) is None:
         return None
-    return History(repository, source, commit, commit, commit)
+    return History(repository, commit, commit, commit)
 
 
-def bring_blobs(
-    store: Store, component: Component, history: History, blobs: Iterable[str], progress: Progress
-) -> frozenset[str]:
-    """Bring those of `blobs` that are not here, all at once; the ids of those that nobody gives."""
-    repository, here = history.repository, history._known.here
-    wanted = frozenset(blobs) - here
-    lacking = missing_objects(repository, wanted)
-    absent = lacking & absent_blobs(repository) if lacking else lacking
-    here |= wanted - lacking
-    if lacking == absent:
-        return absent
-    store.require_network(component.name, f"{len(lacking - absent)} files are not in the cache")
-    with _alone(store, component, repository, progress):
-        lacking = missing_objects(repository, lacking) - absent
-        if lacking:
-            progress.step(component.name, f"fetching {counted(len(lacking), 'version')} of files")
-            fetching = store.fetching(component.name, progress)
-            absent |= fetch_file_contents(history.source, sorted(lacking), repository, fetching)
-    here |= wanted - absent
-    return absent
-
-
-def bring_trees(
-    store: Store, component: Component, history: History, progress: Progress, *newest: str
-) -> None:
-    """Bring the trees of the first-parent commits up to the tip; `newest` may say of how many."""
-    trees = _trees_of(history.repository, "--first-parent", *newest, history.tip)
-    if missing_objects(history.repository, trees):
-        source, repository = history.source, history.repository
-        _bring_lacking(store, component, source, repository, progress, *trees)
-
-
-def _bring_lacking(
-    store: Store,
-    component: Component,
-    source: GitSource,
-    repository: Repository,
-    progress: Progress,
-    *trees: str,
-) -> None:
-    """Bring those trees that are not here; a SurroundingsError names one that no server gives."""
-    store.require_network(component.name, "folders of its history are not in the cache")
-    with _alone(store, component, repository, progress):
-        progress.step(component.name, "fetching the folders of older commits")
-        lacking = missing_objects(repository, trees)
-
-        def bring(server: Server) -> None:
-            _bring_trees(server, lacking)
-            adopt(server.stage, repository)
-
-        from_first(source, repository, store.fetching(component.name, progress), bring)
-
-
-@contextmanager
-def _alone(
-    store: Store, component: Component, repository: Repository, progress: Progress
-) -> Iterator[None]:
-    """The only one to change a history for as long; errors are about the component."""
-    with (
-        store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
-        about(component.name),
-    ):
-        yield
-
-
-def _repository(store: Store, source: GitSource) -> Repository:
-    return Repository(store.cache / "histories" / f"{folder_name(upstream_key(source))}.git")
+def _repository(
+    store: Store, source: GitSource, name: str = "", progress: Progress | None = None
+) -> HistoryRepository:
+    folder = store.cache / "histories" / f"{folder_name(upstream_key(source))}.git"
+    told = progress or Silent()
+    return HistoryRepository(folder, store=store, source=source, name=name, progress=told)
 
 
 def _is_here(repository: Repository, span: str, tip: CommitId, pin: CommitId) -> bool:
@@ -505,25 +477,18 @@ def _span_ref(pin: CommitId, name: str) -> str:
     return f"{_SPANS}/{pin}/{name if safe else hashlib.sha256(name.encode()).hexdigest()[:20]}"
 
 
-# A history to walk along: its first-parent line, the trees on it, and how missing blobs are
-# brought.
-
-
-#: Brings the blobs that are about to be read.
-Bring = Callable[[Iterable[str]], None]
+# A history to walk along: its first-parent line, and the trees on it.
 
 
 class HistoryReader(Struct, frozen=True):
-    """A history, what reads its objects, and what brings files that are not here."""
+    """A history, and what reads its objects."""
 
     history: History
     reader: ObjectReader  # reads the objects that are here
-    bring: Bring
 
-    def fetch(self, blobs: Iterable[str]) -> None:
-        """Bring those of `blobs` that are not here, and let the reader see them."""
-        self.bring(blobs)
-        self.reader.close()  # a git that runs need not see new packs
+    def bring(self, blobs: Iterable[str]) -> None:
+        """See HistoryRepository; the git that runs looks for new packs where it lacks an object."""
+        self.history.repository.bring(blobs)
 
     def entries(self, commit: CommitId, paths: Collection[str]) -> dict[str, TreeEntry | None]:
         """What stands at paths in a commit, None for nothing; read by the git that runs anyway."""
@@ -544,7 +509,7 @@ class HistoryReader(Struct, frozen=True):
         found = self.reader.read_present(wanted)
         lacking = wanted.keys() - found.keys()
         if lacking:
-            self.fetch(lacking)
+            self.bring(lacking)
             found |= self.reader.read_present(lacking)
         return found
 
@@ -557,7 +522,7 @@ class HistoryReader(Struct, frozen=True):
             batch = wanted[at : at + size]
             found = self.reader.read_present(batch)
             if len(found) < len(batch) and not brought:
-                self.fetch(wanted[at:])
+                self.bring(wanted[at:])
                 found, brought = self.reader.read_present(batch), True
             yield found
 

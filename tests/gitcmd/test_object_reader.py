@@ -35,6 +35,20 @@ def test_an_object_that_is_not_there_is_missing(tmp_path: Path) -> None:
         reader.blob(blob.oid)
 
 
+def test_a_git_that_runs_reads_what_is_brought_later(tmp_path: Path) -> None:
+    repository = init_repository(tmp_path / "r.git")
+    first, *later = (make_object("blob", b"%d" % number) for number in range(4))
+    write_objects(repository, [first])
+    with ObjectReader(repository) as reader:
+        before = _children()
+        assert reader.blob(first.oid) == b"0"
+        running = _children() - before
+        for blob in later:
+            write_objects(repository, [blob])
+            assert reader.blob(blob.oid) == blob.payload
+        assert _children() - before == running
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
 def test_an_object_that_git_cannot_open_is_not_said_to_be_missing(tmp_path: Path) -> None:
     """git says "missing" where it has no descriptor left for the pack, too."""

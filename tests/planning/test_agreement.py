@@ -12,16 +12,17 @@ from patchkit.carry.carried import CarryOptions
 from patchkit.drift.walk import Walker, WatchedSeries
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader
-from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import GitSource
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId, TreeEntry, make_object
 from patchkit.model.outcome import PatchResult, Status
+from patchkit.model.progress import Silent
 from patchkit.model.resolution import Resolution
 from patchkit.planning.combine import walk_stack
 from patchkit.planning.plan_report import CommitRange, Effort
 from patchkit.stack.build import SeriesPatch
-from patchkit.upstream.history import History, HistoryReader
+from patchkit.upstream.history import History, HistoryReader, HistoryRepository
+from patchkit.upstream.store import Store
 from tests.support.repos import Upstream, make_patch
 
 pytestmark = pytest.mark.slow
@@ -47,13 +48,19 @@ def edited(random: Random, old: str) -> str:
 
 
 def history_of(upstream: Upstream, pin: str, tip: str) -> History:
-    source = GitSource(upstream.url, ())
-    return History(Repository(upstream.path), source, "main", CommitId(pin), CommitId(tip))
+    repository = HistoryRepository(
+        upstream.path,
+        store=Store(upstream.path / "nothing", offline=True),
+        source=GitSource(upstream.url, ()),
+        name="demo",
+        progress=Silent(),
+    )
+    return History(repository, "main", CommitId(pin), CommitId(tip))
 
 
 def walked(history: History, series: list[SeriesPatch]) -> tuple[CommitRange, ...]:
     with ObjectReader(history.repository) as reader:
-        along = HistoryReader(history, reader, lambda blobs: None)
+        along = HistoryReader(history, reader)
         return walk_stack(along, WatchedSeries(series))[1]
 
 
@@ -121,7 +128,7 @@ def assert_misses_nothing(
 ) -> None:
     """A quick walk judges what may have become another; judged afresh everywhere it is the same."""
     with ObjectReader(history.repository) as reader:
-        along = HistoryReader(history, reader, lambda blobs: None)
+        along = HistoryReader(history, reader)
         walker, afresh = (
             Walker(along, WatchedSeries(series), quick=True, thorough=thorough) for _ in range(2)
         )
@@ -260,7 +267,7 @@ def test_a_conflict_that_is_remembered_is_none(upstream: Upstream) -> None:
             changes = parse_patch(data, name="x").changes
             entry = TreeEntry(0o100644, blob.oid)
             kept = {file.key: Resolution(file.key, file.sides[1], entry, changes, "kept")}
-            along = HistoryReader(history, reader, lambda blobs: None)
+            along = HistoryReader(history, reader)
             _, found = walk_stack(along, WatchedSeries(series, remembered=kept))
             assert [each.effort.conflicts for each in found] == [0, conflicts, 1][: len(found)]
             assert len(found) == 3 - conflicts

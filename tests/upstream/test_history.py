@@ -15,7 +15,7 @@ from patchkit.gitcmd.first_parent import Beginning, Landing, entries_at, first_p
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Silent
-from patchkit.upstream.history import History, bring_trees, open_history
+from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from tests.support.components import git_component
 from tests.support.dumb import dumb_server
@@ -153,7 +153,7 @@ def test_trees_that_no_one_looks_at_stay_where_they_are(
     assert _has(history, old) == (server != "any")
     marker = history.repository.git_dir / "patchkit-treeless"
     assert marker.exists() == (server == "any")
-    bring_trees(store, git_component(upstream.url, pin), history, Silent())
+    history.bring_trees()
     assert _has(history, old)
     assert _has(history, middle)
 
@@ -218,7 +218,7 @@ def test_a_tree_that_is_not_here_is_fetched(upstream: Upstream, store: Store, pa
     _lose(history.repository, tree)
     assert Between(history.repository, pin, tip).touches("b/c/d.py")[0].commit.id == tip
     _lose(history.repository, tree)
-    with pytest.raises(SurroundingsError, match="folders of its history are not in the cache"):
+    with pytest.raises(SurroundingsError, match="the cache lacks 1 folder of its history"):
         _open(Store(store.cache, offline=True), upstream, pin, tip).landings(PATHS)
     _lose(Repository(upstream.path), tree)
     with pytest.raises(SurroundingsError, match=tree) as raised:
