@@ -76,7 +76,10 @@ def _answer(folder: Path, asking: int) -> None:
     if child == 0:
         _run(Path("/proc", str(asking)))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    (folder / str(asking)).write_text(f"{code if code >= 0 else 128 - code}\n")
+    pipe = folder / str(asking)
+    with pipe.open("w") as answer:  # opens once the command reads it
+        pipe.unlink()  # process numbers come again
+        answer.write(f"{code if code >= 0 else 128 - code}\n")
     os._exit(0)
 
 
