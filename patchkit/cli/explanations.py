@@ -72,7 +72,7 @@ def explanation_lines(explanation: PatchExplanation, *, shift: int = 0) -> Itera
 
 
 def _origin_lines(origin: Origin) -> Iterator[Line]:
-    if origin.alone:
+    if origin.commit is not None:
         why = "   made for this base without the patches before it, which change "
         paths = listed([each.path for each in origin.others], _BLOBS)
         yield ["  ", Painted("why", Paint.NOTICE), f"{why}{paths}"]
@@ -88,7 +88,7 @@ def _origin_lines(origin: Origin) -> Iterator[Line]:
 
 
 def origin_lines(origin: Origin) -> Iterator[Line]:
-    """Which files were others when a patch was made, and where these can be found."""
+    """Which files were others when a patch was made, and which patches make them."""
     for other in origin.others[:_BLOBS]:
         found = short_id(other.found) or "none"
         yield f"          {short_id(other.expected)} expected, {found} found: {other.path}"
@@ -96,11 +96,6 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
         yield f"          and {len(origin.others) - _BLOBS} more"
     for name in origin.made_by:
         yield f"        {name} makes such files: is it missing before this one?"
-    if origin.commit is not None:
-        nearest = "made for" if origin.is_exact else "nearest known"
-        yield f"        {nearest}: {origin.commit}"
-        matching = f"          matches {origin.commit_matches} of {counted(origin.known, 'file')}  "
-        yield [matching, Painted(origin.commit_subject, Paint.FAINT)]
 
 
 def _file_lines(file: FileExplanation, space: int) -> Iterator[Line]:

@@ -23,7 +23,7 @@ from patchkit.explain.explanation import (
     PatchEdit,
     PatchExplanation,
 )
-from patchkit.gitcmd.commit_history import best_match, find_rename
+from patchkit.gitcmd.commit_history import find_rename
 from patchkit.gitcmd.first_parent import versions
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
@@ -58,14 +58,12 @@ def find_origin(
     view: TreeView,
     changes: Iterable[FileChange],
     *,
-    base: CommitId,
-    history: Repository | None,
     results: Results | None = None,
 ) -> Origin:
-    """Compare the preimage blobs; where some are others, look for the base that has them.
+    """Compare the preimage blobs; where some are others, look for a patch that makes them.
 
-    `history` is searched back from `base` and from other pins in it. `results` are the blobs that
-    other patches make: one of them may be missing before this one.
+    `results` are the blobs that other patches make: one of them may be missing before this one. No
+    history is asked: how much of it is here must not show in what is said.
     """
     wanted = dict(preimages(changes))
     others = tuple(
@@ -73,12 +71,15 @@ def find_origin(
         for path, blob in wanted.items()
         if not (found := _blob_at(view, path)).startswith(blob)
     )
-    origin = Origin(len(wanted), others)
-    if not others:
-        return origin
     makers = [name for each in others for name in _makers(each, results or {})]
-    origin = replace(origin, made_by=tuple(dict.fromkeys(makers)))
-    return origin if history is None else _with_commit(origin, history, base, wanted)
+    return Origin(len(wanted), others, made_by=tuple(dict.fromkeys(makers)))
+
+
+def _is_alone(origin: Origin, at_base: TreeView | None, changes: Iterable[FileChange]) -> bool:
+    """Whether it is the patches before it that keep a patch from the files it was made for."""
+    if at_base is None or not origin.others:
+        return False
+    return not find_origin(at_base, changes).others
 
 
 def results_of(
@@ -118,26 +119,6 @@ def _makers(other: OtherBlob, results: Results) -> list[str]:
         for blob, name in results.get(other.path, ())
         if blob.startswith(other.expected) or other.expected.startswith(blob)
     ]
-
-
-def _with_commit(
-    origin: Origin, history: Repository, base: CommitId, wanted: Mapping[str, str]
-) -> Origin:
-    # other pins of the upstream; not every branch, that would take minutes in a whole clone
-    pins = {CommitId(each) for each in history.refs("refs/patchkit/").values()}
-    tips = [base, *sorted(pins - {base})][:4]
-    match = best_match(history, tips, wanted)
-    if match is None or match.matches <= origin.known - len(origin.others):
-        return origin
-    if match.commit == base and match.matches < origin.known:
-        return origin  # the pin is no other base
-    return replace(
-        origin,
-        commit=match.commit,
-        commit_subject=match.subject,
-        commit_matches=match.matches,
-        alone=match.commit == base and match.matches == origin.known,
-    )
 
 
 # Which commit of its own repository changed a patch so that it fits no more.
@@ -385,13 +366,11 @@ def explain_stack(
     stack: Stack,
     patches: Sequence[SeriesPatch],
     *,
-    history: Repository | None = None,
     results: Results | None = None,
 ) -> tuple[Stack, tuple[PatchExplanation, ...]]:
     """The stack with what only waits told apart, and why each other patch of it does not apply.
 
-    `history` is a repository with the base's history, as far as it is at hand; `results` see
-    `find_origin`.
+    `results` see `find_origin`.
     """
     if stack.clean:
         return stack, ()
@@ -405,7 +384,6 @@ def explain_stack(
             outcome,
             stack.base.commit,
             at_base=at_base,
-            history=history,
             results=results,
         )
         for view, patch, outcome in _met(objects, stack, patches)
@@ -484,9 +462,19 @@ def explain_patch(
 ) -> PatchExplanation:
     """Why `patch`, with `outcome` on the tree of `view`, does not apply.
 
-    `at_base` is the tree without the patches before it, if there are any.
+    `at_base` is the tree without the patches before it, if there are any. `history` is a repository
+    with the base's history, as far as it is at hand.
     """
     changes = patch_changes(patch)
+    origin = find_origin(view, changes, results=results)
+    if _is_alone(origin, at_base, changes):
+        subject = view.source.read(base, "commit").partition(b"\n\n")[2].partition(b"\n")[0]
+        origin = replace(
+            origin,
+            commit=base,
+            commit_subject=subject.decode("utf-8", "replace"),
+            commit_matches=origin.known,
+        )
     files = [
         _explain_file(view, change, file, base, history)
         for change, file in zip(changes, outcome.files, strict=True)
@@ -499,7 +487,7 @@ def explain_patch(
         strip=_strip_of(files, patch),
         files_total=len(changes),
         files=tuple(files),
-        origin=find_origin(view, changes, base=base, history=history, results=results),
+        origin=origin,
     )
 
 

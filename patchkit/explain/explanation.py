@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from shlex import quote
-from typing import ClassVar
 
 from msgspec import Struct
 
@@ -105,13 +104,11 @@ class OtherBlob(Struct, frozen=True):
 class Origin(Struct, frozen=True):
     """What the patch's `index` lines tell about the base it was made for.
 
-    Of `known` files with such a line, `others` are another blob in the tree. `commit` is the
-    newest commit known here that has the most of them (`commit_matches` files), None if nothing
-    better than the base was found; `made_by` names patches whose result one of the blobs is.
-    `alone`: the patch was made for this very base, without the patches before it.
+    Of `known` files with such a line, `others` are another blob in the tree. `commit` is the pinned
+    base where that has all of them (`commit_matches` files): the patch was made for it without the
+    patches before it; else None, as how much history is here must not show. `made_by` names patches
+    whose result one of the blobs is.
     """
-
-    not_in_json: ClassVar[frozenset[str]] = frozenset({"alone"})
 
     known: int
     others: tuple[OtherBlob, ...]
@@ -119,12 +116,6 @@ class Origin(Struct, frozen=True):
     commit_subject: str = ""  # of `commit`; "" where that is None
     commit_matches: int = 0
     made_by: tuple[str, ...] = ()
-    alone: bool = False
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether `commit` has all of the files."""
-        return self.commit is not None and self.commit_matches == self.known
 
 
 class PatchEdit(Struct, frozen=True):
@@ -191,7 +182,7 @@ def next_steps(
     ways = list(_line_ends(explanation, patch)) or [
         *(_carried(patch, target) if repinned else _merged(explanation, patch, component, target)),
         *_edited(explanation, patch, manifest),
-        *_other_base(explanation, patch, component),
+        *_other_base(explanation, component),
     ]
     if not ways:
         ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
@@ -216,7 +207,7 @@ def _merged(
     where, checkout = quote(patch.where), f"workspace/{component.checkout or component.name}"
     steps = [f"patchkit import {where} --3way {target}"]
     what = "merge it from the commit that it was made for; author and message stay:"
-    if not explanation.origin.is_exact:
+    if explanation.origin.commit is None:
         what = "merge it, keeping its author; by hand if no commit with its files is found:"
         steps.append(f"git -C {quote(checkout)} apply --reject $PWD/{where}")
     steps.append(f"patchkit continue {target}  once the conflict in {checkout} is resolved")
@@ -255,22 +246,14 @@ def _edited(explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifes
         )
 
 
-def _other_base(
-    explanation: PatchExplanation, patch: LoadedPatch, component: Component
-) -> Iterator[str]:
+def _other_base(explanation: PatchExplanation, component: Component) -> Iterator[str]:
     origin = explanation.origin
     if origin.made_by:
         yield f"list before it what makes files that it expects: {' or '.join(origin.made_by)}"
-    elif origin.alone:
+    elif origin.commit is not None:
         yield (
             f"it was made for {component.name}'s pin without the patches before it:\n"
             "  leave out what they do already, or list it before them"
-        )
-    elif origin.is_exact:
-        yield (
-            f"pin {component.name} to the commit for which it was made,\n"
-            f"  {origin.commit},\n"
-            f"or take a version of {patch.name} that was made for this pin"
         )
 
 

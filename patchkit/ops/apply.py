@@ -300,11 +300,10 @@ class _Applying(Struct, frozen=True):
         from patchkit.explain.diagnose import explain_stack  # noqa: PLC0415
         from patchkit.explain.explanation import next_steps  # noqa: PLC0415
 
-        history = self.store.repository(component)
         patches = {patch.name: patch for patch in series.patches}
         recorded = recorded_in(lock, component.name)
         repinned = recorded is not None and recorded.commit != stack.base.commit
-        stack, found = explain_stack(reader, stack, series.series_patches, history=history)
+        stack, found = explain_stack(reader, stack, series.series_patches)
         failures = (
             Failure(
                 why,

@@ -459,11 +459,7 @@ def _check_stack(
     with ObjectReader(tools.store.repository(task.component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
         stack, explained = explain_stack(
-            reader,
-            stack,
-            series.series_patches,
-            history=tools.store.repository(task.component),
-            results=tools.results,
+            reader, stack, series.series_patches, results=tools.results
         )
         findings = tuple(_series_findings(series))
         complete = stack.clean and not series.problems
@@ -524,11 +520,7 @@ def _check_patches(  # noqa: PLR0917
         if outcome.made_for_another_base:
             view = TreeView(overlay, tree)
             changes = patch_changes(patch.series_patch)
-            # no history is asked: how much of it is here must not show in what is told
-            origin = find_origin(
-                view, changes, base=stack.base.commit, history=None, results=tools.results
-            )
-            origin = tools.missing(origin, earlier)
+            origin = tools.missing(find_origin(view, changes, results=tools.results), earlier)
         check = PatchCheck(
             patch.name,
             patch.where,

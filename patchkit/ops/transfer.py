@@ -331,11 +331,10 @@ def adopt_patches(
     new = [imported_patch(each, home) for each in named]
     base = store.base(component, progress)
     series = with_imported(project, old, named)
-    repository = store.repository(component)
-    with reading(repository) as reader:
+    with reading(store.repository(component)) as reader:
         patches = series.series_patches
         stack = build_stack(reader, base, patches)
-        stack, explanations = explain_stack(reader, stack, patches, history=repository)
+        stack, explanations = explain_stack(reader, stack, patches)
     plan = Plan(series.patches, revisions(old.patches, series.patches), stack)
     listed = tuple(each.name for each in series.patches if each.origin == home.entry)
     writes = changed_files(project, Draft((), plan, listed), seen[manifest.path] or b"")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patchkit.explain.diagnose import Results, explain_stack, results_of
+from patchkit.explain.diagnose import Results, explain_stack, find_moves, results_of
 from patchkit.explain.explanation import Cause, PatchExplanation, percent
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import TreeView
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId
 from patchkit.model.outcome import Preimage, Reason
@@ -34,7 +35,6 @@ def explain(
     upstream: Upstream,
     pin: str,
     *patches: bytes,
-    history: bool = False,
     results: Results | None = None,
 ) -> PatchExplanation:
     """The explanation of the one patch that does not apply."""
@@ -44,9 +44,7 @@ def explain(
     series = [SeriesPatch(f"{n}.patch", _parse(data)) for n, data in enumerate(patches, 1)]
     with ObjectReader(repository) as reader:
         stack = build_stack(reader, Base(CommitId(pin), tree, "1700000000 +0000"), series)
-        _, (found,) = explain_stack(
-            reader, stack, series, history=repository if history else None, results=results
-        )
+        _, (found,) = explain_stack(reader, stack, series, results=results)
     return found
 
 
@@ -157,11 +155,16 @@ def test_file_with_the_same_contents_under_another_name(upstream: Upstream) -> N
 def test_rename_that_git_knows_of(upstream: Upstream) -> None:
     upstream.commit(BASE)
     renamed = upstream.commit({"pkg/core.py": None, "runtime/main.rs": "#\n" + TEXT})
-    pin = upstream.commit({"runtime/main.rs": "#\n#\n" + TEXT})
-    (file,) = explain(upstream, pin, PATCH, history=True).files
-    assert [(m.path, m.how) for m in file.moves] == [("runtime/main.rs", f"renamed by {renamed}")]
-    # without history the other ending hides it
-    assert explain(upstream, pin, PATCH).files[0].moves == ()
+    pin = CommitId(upstream.commit({"runtime/main.rs": "#\n#\n" + TEXT}))
+    repository, change = Repository(upstream.path), _parse(PATCH).changes[0]
+    tree = repository.tree(pin)
+    assert tree is not None
+    with ObjectReader(repository) as reader:
+        view = TreeView(reader, tree)
+        (move,) = find_moves(view, change, base=pin, history=repository)
+        assert (move.path, move.how) == ("runtime/main.rs", f"renamed by {renamed}")
+        # without history the other ending hides it
+        assert find_moves(view, change, base=pin, history=None) == ()
 
 
 def test_file_to_add_is_there(upstream: Upstream) -> None:
@@ -221,14 +224,13 @@ def test_a_single_changed_line(upstream: Upstream) -> None:
     assert causes(explanation) == [Cause.CHANGED]
 
 
-def test_base_that_it_was_made_for_is_found_in_history(upstream: Upstream) -> None:
-    upstream.commit({"pkg/core.py": "old\n", "pkg/other.py": "import os\n"})
-    made_for = upstream.commit({"pkg/core.py": TEXT}, "Compute forty values")
-    pin = upstream.commit({"pkg/core.py": changed(TEXT, ("value_21 =", "other_21 ="))})
-    patch = make_patch(BASE, {"pkg/core.py": PATCHED, "pkg/other.py": "import sys\n"})
-    origin = explain(upstream, pin, patch, history=True).origin
-    assert (origin.known, [each.path for each in origin.others]) == (2, ["pkg/core.py"])
-    assert (origin.commit, origin.commit_matches) == (made_for, 2)
+def test_a_patch_made_for_the_base_without_those_before_it(upstream: Upstream) -> None:
+    pin = upstream.commit({**BASE, "pkg/other.py": "import os\n"}, "Compute forty values")
+    first = make_patch(BASE, {"pkg/core.py": changed(TEXT, ("value_20 =", "other_20 ="))})
+    patch = make_patch(BASE, {"pkg/core.py": PATCHED})
+    origin = explain(upstream, pin, first, patch).origin
+    assert (origin.known, [each.path for each in origin.others]) == (1, ["pkg/core.py"])
+    assert (origin.commit, origin.commit_matches) == (pin, 1)
     assert origin.commit_subject == "Compute forty values"
 
 

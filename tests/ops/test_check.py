@@ -263,6 +263,27 @@ def test_patches_for_other_bases_are_one_message_whatever_is_cached(
     assert warm == fresh  # other pins in the cache show in nothing
 
 
+def test_why_a_patch_does_not_apply_is_said_whatever_is_cached(
+    project: Project, upstream: Upstream
+) -> None:
+    """Neither other pins nor the history that drift brings show: a new cache has none of them."""
+    before = edited(("compute(21)", "compute(21, slow=True)"))
+    gone = make_patch({"old.py": "a\nb\n"}, {"old.py": "a\nb\nc\n"}, subject="Gone")
+    made_for = upstream.commit({"pkg/core.py": before, "old.py": "a\nb\n"})
+    upstream.commit({"old.py": None, "new.rs": "a\nb\n#\n"}, "Rename it")
+    pin = upstream.commit({"pkg/core.py": edited(), "new.rs": "a\nb\n#\n#\n"})
+    made = make_patch({"pkg/core.py": before}, {"pkg/core.py": before.replace("t(20)", "t(20, 1)")})
+    patches = {"made.patch": made, "gone.patch": gone}
+    for each in (made_for, pin):
+        project.component("demo", upstream, each, patches=patches, track="main")
+        project.run("check")
+        project.run("drift")
+    warm = project.run("check", "--json")
+    fresh = project.run("check", "--json", "--cache", str(project.root / "fresh"))
+    assert warm.code == 1
+    assert warm.json == fresh.json
+
+
 def test_unknown_component(demo: Project) -> None:
     ran = demo.run("check", "-c", "nobody")
     assert ran.code == 2
