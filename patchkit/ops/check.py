@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, ExitCode, PatchkitError
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, expected
 from patchkit.explain.diagnose import Results, explain_stack, find_edit, find_origin, results_of
 from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
@@ -59,6 +60,7 @@ from patchkit.stack.lockfile import (
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_recipe
 from patchkit.upstream.history import known_history
 from patchkit.upstream.store import Store, home_of
+from patchkit.workspace.checkout import HALT_REF, checkout_of
 
 if TYPE_CHECKING:
     from patchkit.guards.overrides.override_review import TreeAt
@@ -388,6 +390,7 @@ class _Tools(Struct, frozen=True):
     patches: Mapping[str, LoadedPatch]
     agreements: Agreements
     known: Callable[[str, ComponentCheck], None]  # gets each when it is checked
+    workspace: Path | None  # whose checkouts may hold a conflict; None: not looked at
 
     def missing(self, origin: Origin, earlier: Collection[str]) -> Origin:
         """The origin with places for keys, without patches that stand earlier in the series."""
@@ -406,6 +409,7 @@ def check_manifests(
     jobs: int = 4,
     broken: Sequence[BrokenManifest] = (),
     locked: bool = True,
+    workspace: Path | None = None,
     known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
 ) -> CheckReport:
     """Check the chosen components of each manifest, `jobs` at once.
@@ -413,7 +417,8 @@ def check_manifests(
     On disk: what the store fetches, nothing else. `broken` are manifests that could not be read;
     they go into the report. With `run` the commands of verify steps run, each in a scratch folder;
     `today` decides which reasons are over, None: none is. Unless `locked`, edits of local patches
-    that the lock does not have yet are warnings. `known` gets each ("manifest: component") early.
+    that the lock does not have yet are warnings. `known` gets each ("manifest: component") early. A
+    conflict that waits in a checkout of `workspace` is a note.
     """
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
     stop = store.stop.ask
@@ -421,7 +426,9 @@ def check_manifests(
     named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
     results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
     agreements = Agreements(store, progress)
-    tools = _Tools(store, progress, strict, locked, run, today, results, named, agreements, known)
+    tools = _Tools(
+        store, progress, strict, locked, run, today, results, named, agreements, known, workspace
+    )
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
     return CheckReport(strict, checks, find_shared(_uses(tasks, checks)), tuple(broken))
 
@@ -447,6 +454,7 @@ def _check(task: _Task, tools: _Tools) -> ComponentCheck:
     except PatchkitError as error:
         problems = tuple(dict.fromkeys((*task.series.problems, *error.problems)))
         check = replace(blank, exit_code=error.exit_code, problems=problems)
+    check = replace(check, findings=(*check.findings, *_waiting(task, tools.workspace)))
     tools.progress.finish(component.name, "failed" if check.problems else "checked")
     tools.known(f"{task.manifest.name}: {component.name}", check)
     return check
@@ -490,6 +498,23 @@ def _check_stack(
     )
     check = taken_strictly(check) if tools.strict else check
     return replace(check, exit_code=_exit_code(check))
+
+
+def _waiting(task: _Task, workspace: Path | None) -> Iterator[Finding]:
+    """The conflict that waits in the component's checkout: the check of its patches hides none."""
+    if workspace is None:
+        return
+    code, checkout = "waiting", checkout_of(workspace, task.manifest, task.component)
+    try:
+        if not checkout.git_dir.is_dir() or checkout.repository.ref(HALT_REF) is None:
+            return
+        from patchkit.ops.resume import waiting_problem
+
+        problem = waiting_problem(task.manifest, task.component, checkout)
+    except (PatchkitError, OSError) as error:
+        code, (problem, *_) = "waiting-unseen", expected(error, task.component.name).problems
+    if problem is not None:
+        yield Finding(Severity.NOTE, code, problem.what, problem.where, problem.hint)
 
 
 def _in_order(series: LoadedSeries, checks: Sequence[PatchCheck]) -> tuple[LoadedPatch, ...]:

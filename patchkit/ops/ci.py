@@ -59,6 +59,7 @@ def check_and_drift(
     broken: Sequence[BrokenManifest] = (),
     drift_allowed: bool = False,
     every_commit: bool = False,
+    workspace: Path | None = None,
     known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
     checked: Callable[[CheckReport], None] = lambda _report: None,
     drifted: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
@@ -74,7 +75,14 @@ def check_and_drift(
     share_memory()
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
     check = check_manifests(
-        chosen, store, progress, strict=strict, jobs=jobs, broken=broken, known=known
+        chosen,
+        store,
+        progress,
+        strict=strict,
+        jobs=jobs,
+        broken=broken,
+        workspace=workspace,
+        known=known,
     )
     checked(check)
     drift = look_for_drift(tracking, store, progress, every_commit=every_commit, known=drifted)

@@ -358,6 +358,16 @@ def waits_for(manifest: Manifest, workspace: Path) -> bool:
     return any(waiting_of(each).manifest == manifest.name for each in halts)
 
 
+def waiting_problem(manifest: Manifest, component: Component, checkout: Checkout) -> Problem | None:
+    """What to do about the conflict that waits in a component's checkout; None if none does."""
+    halt = read_halt(checkout)
+    waiting = waiting_of(halt) if halt is not None else None
+    if waiting is None or (waiting.manifest, waiting.component) != (manifest.name, component.name):
+        return None
+    target = manifest.options(component.name)
+    return in_progress(target, component.name, checkout, inspect(checkout))
+
+
 def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> Halt:
     """What the checkout waits for; a move that was killed is finished first."""
     halt = None

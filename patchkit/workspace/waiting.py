@@ -89,7 +89,8 @@ def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None
         commit = CommitId(halted)
     with reading(repository) as reader:
         tree = reader.tree(reader.root(commit))
-        text = json.loads(reader.blob(tree["state.json"].oid))
+        state = tree.get("state.json")
+        text = json.loads(reader.blob(state.oid)) if state is not None else {}
     if text.pop("version", None) != _VERSION:
         raise SurroundingsError(
             Problem(

@@ -650,6 +650,42 @@ def test_other_commands_leave_a_waiting_checkout_alone(stack: Bumping) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("verb", ["check", "ci"])
+def test_a_check_names_what_waits(stack: Bumping, verb: str) -> None:
+    """Green patches hide no checkout that waits; the exit code is that of the patches."""
+    assert stack.bump().code == 3
+    before = stack.state
+    ran = stack.run(verb, "--json").ok()
+    (component,) = ran.json.get("check", ran.json)["components"]
+    (note,) = [each for each in component["findings"] if each["code"] == "waiting"]
+    assert (note["severity"], note["where"]) == ("note", "demo")
+    ran = stack.run(verb, "--strict")
+    assert "a conflict waits in its checkout" in ran.out
+    assert "in the middle of a bump, stopped at a conflict" in ran.err
+    assert note["hint"].split("\n")[0] in ran.err
+    assert "waits" not in stack.run(verb, "--workspace", "elsewhere").out
+    assert stack.state == before
+    stack.run("abort", *ran.err.partition("patchkit abort ")[2].split("\n")[0].split()).ok()
+    assert "waits" not in stack.run(verb).out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("names", "said"), [("base", "another version of patchkit"), ("nothing", "is missing from")]
+)
+def test_a_damaged_record_of_a_conflict_changes_no_verdict(
+    stack: Bumping, names: str, said: str
+) -> None:
+    assert stack.bump().code == 3
+    git = stack.checkout / ".git"
+    oid = (git / "refs/patchkit/base").read_text() if names == "base" else "1" * 40
+    (git / "refs/patchkit/halt").write_text(oid)
+    ran = stack.run("check").ok()
+    assert said in ran.err
+    assert "ok: 1 component" in ran.out
+
+
+@pytest.mark.slow
 def test_apply_with_force_saves_the_conflict_and_goes(stack: Bumping) -> None:
     start = stack.state
     assert stack.bump().code == 3

@@ -14,7 +14,7 @@ from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writ
 from patchkit.cli.session import Session, in_ci
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
-from patchkit.errors import ExitCode
+from patchkit.errors import ExitCode, Problem
 from patchkit.model.lint import Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
@@ -44,7 +44,7 @@ RunOption = Annotated[
 
 
 @command(
-    "manifests components store json quiet",
+    "manifests components workspace store json quiet",
     examples=[
         ("patchkit check", "every manifest of manifests/"),
         ("patchkit check -m slime-npu-official -c slime", "one component"),
@@ -93,6 +93,7 @@ def check(
             jobs=jobs,
             broken=broken,
             locked=in_ci(),
+            workspace=session.workspace,
             known=known,
         )
     show = partial(print_check, shown=known.shown)
@@ -147,6 +148,9 @@ def print_check(
     # one dead host is one problem, however many components want something from it
     for problem in dict.fromkeys(problems):
         terminal.problem(problem)
+    for finding in (finding for each in report.components for finding in each.findings):
+        if finding.code.startswith("waiting"):
+            terminal.warn(Problem(finding.what, finding.where, finding.hint))
     if not brief:
         terminal.product()
     terminal.product(_summary(report))
@@ -167,11 +171,13 @@ def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
     left = sum(finding.code == "verify-not-run" for finding in check.findings)
     shifted = sum(patch.status is Status.SHIFTED for patch in check.patches)
     differs = any(finding.code == "lock" for finding in check.findings)
+    waits = any(finding.code == "waiting" for finding in check.findings)
     notes = [
         *(["the lock differs"] if differs else []),
         applying if check.patches else "no patches",
         *([f"{shifted} at an offset"] if shifted else []),
         *check.counts,
+        *(["a conflict waits in its checkout"] if waits else []),
         *([f"{counted(left, 'command', 'commands')} not run"] if left else []),
     ]
     severities = [each.severity for each in check.counted]

@@ -45,7 +45,7 @@ AllowDriftOption = Annotated[
 
 
 @command(
-    "manifests components store json quiet",
+    "manifests components workspace store json quiet",
     examples=[
         ("patchkit ci --format github", "annotations for every manifest"),
         ("patchkit ci --allow-drift --strict", "a pull request: drift is no fault of it"),
@@ -108,6 +108,7 @@ def ci(
             broken=broken,
             drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
+            workspace=session.workspace,
             known=known,
             checked=checked,
             drifted=drifted,
