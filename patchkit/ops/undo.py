@@ -9,7 +9,7 @@ A bump that waits is no operation yet: `resume`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ from patchkit.workspace.operations import (
     recorded,
     settle_history,
 )
-from patchkit.workspace.recover import has_leftovers, recover
+from patchkit.workspace.recover import recover
 from patchkit.workspace.save import rows_beyond, save_commit, staged_id
 from patchkit.workspace.state import UNMERGED, Held
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free, worktree_tree
@@ -196,7 +196,8 @@ def last_changed(
     for component in manifest.components:
         checkout = checkout_of(workspace, manifest, component)
         if undone and checkout.draft.parent.exists():
-            _settle(manifest, checkout)
+            with locked(checkout):
+                _settle(manifest, checkout)
         last = last_operation(checkout, undone=undone)
         if last is not None and last.component == component.name:
             rows.append((last.when, component))
@@ -205,14 +206,12 @@ def last_changed(
 
 
 def _settle(manifest: Manifest, checkout: Checkout) -> Operation | None:
-    """Finish what was killed, or return what counts as undone by that.
-
-    The lock keeps whoever is about to do what is recorded.
+    """Finish what was killed, or return what counts as undone by that. The caller holds the lock,
+    which keeps whoever is about to do what is recorded.
     """
-    with locked(checkout):
-        if checkout.git_dir.is_dir():
-            recover(checkout)
-        return settle_history(checkout, manifest.root)
+    if checkout.git_dir.is_dir():
+        recover(checkout)
+    return settle_history(checkout, manifest.root)
 
 
 def undo_command(
@@ -225,51 +224,40 @@ def undo_command(
 ) -> BackReport:
     """Take back all that the last command did to components, or bring back what was undone last.
 
-    CannotUndoError with nothing changed if there is nothing, or one of them cannot go back. Where
-    only the project's files can, `left` says why the checkout stays.
+    CannotUndoError with nothing changed if there is nothing, or one of them cannot go back; what
+    can never be taken back is told once, and then forgotten. Where only the project's files can,
+    `left` says why the checkout stays.
     """
-    places = [(each, checkout_of(workspace, manifest, each)) for each in components]
     problems: list[Problem] = []
-    for component, checkout in places[1:] and places:
-        with locked(checkout):
+    reports: list[BackReport] = []
+    with ExitStack() as stack:
+        ways: list[tuple[_WayBack, _Move | None]] = []
+        for component in components:
+            checkout = checkout_of(workspace, manifest, component)
+            nothing = CannotUndoError(nothing_done(component.name, redo=redo))
+            if not checkout.draft.parent.exists():
+                raise nothing
+            stack.enter_context(locked(checkout))
+            killed = _settle(manifest, checkout)
             last = last_operation(checkout, undone=redo)
+            first = last if killed is None or redo else killed
+            if first is None:
+                raise nothing
+            if first is killed:
+                reports.append(BackReport(manifest.name, component.name, what=first.what))
+            if last is None or last.when != first.when:
+                continue
+            way = _WayBack(manifest, component, checkout, last, redo)
             try:
-                if last is not None and not has_leftovers(checkout):
-                    _WayBack(manifest, component, checkout, last, redo).look()
+                ways.append((way, way.look()))
             except CannotUndoError as error:
                 problems += error.problems
-    if problems:
-        raise CannotUndoError(*problems)
-    first, *more = (_undo_change(manifest, *place, when, redo=redo) for place in places)
-    return replace(first, also=(*first.also, *(part for each in more for part in each.parts)))
-
-
-def _undo_change(
-    manifest: Manifest, component: Component, checkout: Checkout, when: int, *, redo: bool
-) -> BackReport:
-    """Take back all that the last command did to one component, or bring it back."""
-    nothing = CannotUndoError(nothing_done(component.name, redo=redo))
-    if not checkout.draft.parent.exists():
-        raise nothing
-    killed = _settle(manifest, checkout)
-    reports: list[BackReport] = []
-    with locked(checkout):
-        operation = last_operation(checkout, undone=redo)
-        first = operation if killed is None or redo else killed
-        if first is None:
-            raise nothing
-        if first is killed:
-            reports.append(BackReport(manifest.name, component.name, what=first.what))
-        while operation is not None and operation.when == first.when:
-            back = _WayBack(manifest, component, checkout, operation, redo)
-            reports.append(back.go(when))
-            if reports[-1].left:  # what was in the way may be gone the next time
-                break
-            if not redo:
-                mark_undone(operation)
-            operation = None
-            with suppress(SurroundingsError):  # the next command says that it cannot be read
-                operation = last_operation(checkout, undone=redo)
+                if last.final:
+                    Path(last.ref).unlink()
+        if problems:
+            raise CannotUndoError(*problems)
+        for way, move in ways:
+            reports += way.go_on(move, when)
     return replace(reports[0], also=tuple(reports[1:]))
 
 
@@ -318,27 +306,38 @@ class _WayBack(Struct, frozen=True):
         """What is taken back."""
         return self.recorded.turned if self.redo else self.recorded
 
-    def look(self) -> tuple[dict[Path, bytes | None], _Move | None]:
-        """What would be written, and how the checkout would move; CannotUndoError if it cannot.
-
-        What cannot be undone at all is told once, and then forgotten.
-        """
-        recorded = self.recorded
-        if recorded.final:
-            Path(recorded.ref).unlink()
+    def look(self) -> _Move | None:
+        """How the checkout would move; CannotUndoError if it cannot, or the files cannot."""
+        if self.recorded.final:
             hint = "patchkit undo  once more takes back what came before it"
-            raise CannotUndoError(
-                Problem(f"{recorded.what} cannot be undone", self.component.name, hint)
-            )
-        return old_files(self.operation, self.manifest.root, redo=self.redo), self.planned_move()
+            what = f"{self.recorded.what} cannot be undone"
+            raise CannotUndoError(Problem(what, self.component.name, hint))
+        old_files(self.operation, self.manifest.root, redo=self.redo)
+        return self.planned_move()
 
-    def go(self, when: int) -> BackReport:
+    def go_on(self, move: _Move | None, when: int) -> Iterator[BackReport]:
+        """Go, and take back what else the same command did to the component."""
+        report = self._go(move, when)
+        yield report
+        if report.left:  # what was in the way may be gone the next time
+            return
+        if not self.redo:
+            mark_undone(self.recorded)
+        last = None
+        with suppress(SurroundingsError):  # the next command says that it cannot be read
+            last = last_operation(self.checkout, undone=self.redo)
+        if last is not None and last.when == self.recorded.when:
+            more = replace(self, recorded=last)
+            yield from more.go_on(more.look(), when)
+
+    def _go(self, move: _Move | None, when: int) -> BackReport:
         """Put files, refs and checkout back; `when`, in seconds since the epoch, names saved work.
 
         With `redo` it is a way on, and nothing is left behind that would have to be kept.
         """
         operation, checkout, root = self.operation, self.checkout, self.manifest.root
-        writes, move = self.look()
+        # of the lock as it is now: components share it
+        writes = old_files(operation, root, redo=self.redo)
         redo = self.redo
         to, start = operation.before, operation.after
         report = BackReport(

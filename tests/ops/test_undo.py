@@ -491,6 +491,7 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     manifest = demo.root / "manifests/demo.yaml"
     before = places()
     manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
+    written = files(demo)
     demo.run("apply", "--update-lock").ok()
     after, lock = places(), files(demo)
     assert all(one != other for one, other in zip(before, after, strict=True))
@@ -501,6 +502,7 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     git_in(demo.checkout("most"), "checkout", "-q", "c.py")
     ran = demo.run("undo").ok()
     assert (places(), ran.out.count("undone")) == (before, 3)
+    assert files(demo) == written  # with one lock for all
     demo.run("undo", "--redo").ok()
     assert (places(), files(demo)) == (after, lock)
     demo.run("undo", "-c", "more").ok()
