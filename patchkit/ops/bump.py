@@ -273,7 +273,7 @@ def resume_bump(
     row = BumpedComponent(component.name, waiting.old, waiting.new, where, RefreshResult.CARRIED)
     row = replace(row, imported=tuple(each.name for each in waiting.imported))
     if (written := written_by(manifest, checkout, halt)) is not None:
-        saved = arrive(checkout, written, when)
+        saved = arrive(checkout, halt, written, when)
         # a kill came after the files were written: what they came to is recorded
         known = [] if row.imported else [r for _, r in bump_reports(checkout, str(component.pin))]
         row = replace(known[0] if known else row, arrived=True, saved=saved)

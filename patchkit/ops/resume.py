@@ -50,7 +50,6 @@ from patchkit.ops.undo import (
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.stack.series import ImportedPatch
 from patchkit.workspace import (
-    HALT_REF,
     Checkout,
     Snapshot,
     checkout_of,
@@ -108,11 +107,9 @@ class Waiting(Struct, frozen=True):
         """The pin to write."""
         if self.pin is None:
             return None
-        if "commit" in self.pin:
-            return GitPin(CommitId(self.pin["commit"]))
-        if "version" in self.pin:
-            return IndexPin(self.pin["version"], self.pin["sha256"])
-        return ArchivePin(self.pin["sha256"])
+        kinds: Mapping[str, type[Pin]] = {"commit": GitPin, "version": IndexPin}
+        kind = next((kinds[key] for key in kinds if key in self.pin), ArchivePin)
+        return from_builtins(self.pin, kind)
 
     @property
     def archive(self) -> tuple[str, ...]:
@@ -172,8 +169,12 @@ def resume(found: RefreshInput, halt: Halt, step: ResumeStep, when: int) -> Resu
     """
     _require_as_it_was(found, halt)
     if step is ResumeStep.CONTINUE:
-        return _resolved(found, halt, when)
-    return _left_out(found, halt, when, proposed=step is ResumeStep.TAKE_PROPOSAL)
+        decision, work = _resolved(found, halt, when)
+    else:
+        decision, work = _left_out(found, halt, when, proposed=step is ResumeStep.TAKE_PROPOSAL)
+    waiting = waiting_of(halt)
+    decided = {**waiting.decisions, waiting.patch: decision}
+    return Resumed(halt, replace(waiting, decisions=decided), work)
 
 
 def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
@@ -204,19 +205,19 @@ def _is_committed(found: RefreshInput, halt: Halt) -> bool:
     return found.checkout.repository.git(*missing).out.strip() == b"0"
 
 
-def _left_out(found: RefreshInput, halt: Halt, when: int, *, proposed: bool) -> Resumed:
+def _left_out(
+    found: RefreshInput, halt: Halt, when: int, *, proposed: bool
+) -> tuple[Decision, Work]:
     """Without what was done to the conflict: `proposed` takes the merges that it offers."""
     waiting = waiting_of(halt)
     if proposed and not waiting.proposed:
         what = f"there is no proposal for {waiting.patch}"
         raise CannotGoOnError(Problem(what, waiting.component, "resolve it in the checkout"))
     work = work_of(found.checkout, found.snapshot, halt, when, save=True)
-    decision = Decision(waiting.onto, None, proposed=proposed)
-    decided = {**waiting.decisions, waiting.patch: decision}
-    return Resumed(halt, replace(waiting, decisions=decided), work)
+    return Decision(waiting.onto, None, proposed=proposed), work
 
 
-def _resolved(found: RefreshInput, halt: Halt, when: int) -> Resumed:
+def _resolved(found: RefreshInput, halt: Halt, when: int) -> tuple[Decision, Work]:
     waiting, checkout = waiting_of(halt), found.checkout
     if still := unsettled(checkout, halt, waiting.marked):
         raise CannotGoOnError(*_open(still, waiting, found))
@@ -225,16 +226,12 @@ def _resolved(found: RefreshInput, halt: Halt, when: int) -> Resumed:
         # the files become the patch, under its own message; the commits stay to be had
         kept = keep_commit(checkout, found.snapshot.head, when)
         work = replace(work, saved=", ".join(filter(None, (work.saved, kept))))
-    left = work.place
-    if left.worktree == waiting.onto:
+    left, made = work.place.worktree, halt.place.worktree
+    if left == waiting.onto:
         hint = f"patchkit skip {found.target}  takes it off the series"
         what = f"nothing of {waiting.patch} is left in the checkout"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
-    decision = Decision(
-        waiting.onto, left.worktree, halt.place.worktree, dict(waiting.keys), waiting.flagged
-    )
-    decided = {**waiting.decisions, waiting.patch: decision}
-    return Resumed(halt, replace(waiting, decisions=decided), work)
+    return Decision(waiting.onto, left, made, dict(waiting.keys), waiting.flagged), work
 
 
 def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
@@ -245,12 +242,7 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
     found, conflict, resumed = stop.found, stop.conflict, stop.resumed
     checkout, snapshot = found.checkout, found.snapshot
     bring_objects(stop.source, checkout.repository, conflict.objects)
-    place = CheckoutSnapshot(
-        found.base.commit,
-        conflict.tip,
-        conflict.worktree,
-        {path: list(rows) for path, rows in conflict.index.items()},
-    )
+    place = CheckoutSnapshot(found.base.commit, conflict.tip, conflict.worktree, conflict.index)
     text = to_builtins(stop.waiting)
     refs: dict[str, str] = {}
     if stop.evidence is not None:
@@ -296,11 +288,7 @@ def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
 
 def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
     """A pin as `Waiting.pin` has it, with the URLs of an archive."""
-    if isinstance(pin, GitPin):
-        return {"commit": pin.commit}
-    if isinstance(pin, IndexPin):
-        return {"version": pin.version, "sha256": pin.sha256}
-    return {"sha256": pin.sha256, "archive": "\n".join(archive)}
+    return {**to_builtins(pin), "archive": "\n".join(archive)}
 
 
 def still_waits(found: RefreshInput) -> Problem:
@@ -337,25 +325,26 @@ def _open(
     )
 
 
-def waiting_components(manifest: Manifest, workspace: Path) -> Iterator[Component]:
-    """The components whose checkout holds a conflict of ours; a killed move is finished first."""
+def halts(manifest: Manifest, workspace: Path) -> Iterator[tuple[Component, Halt]]:
+    """The components whose checkout holds a conflict, and what each waits for."""
     for component in manifest.components:
-        checkout = checkout_of(workspace, manifest, component)
-        if not checkout.git_dir.is_dir():
-            continue
-        if has_leftovers(checkout):
-            # killed at its very end it waits for nothing any more, and git would meet our lock
-            with locked(checkout):
-                recover(checkout)
-        if checkout.repository.ref(HALT_REF) is not None:
-            yield component
+        halt = _settled_halt(checkout_of(workspace, manifest, component))
+        if halt is not None:
+            yield component, halt
+
+
+def _settled_halt(checkout: Checkout) -> Halt | None:
+    """What the checkout waits for; a move that was killed is finished first."""
+    if has_leftovers(checkout):
+        # killed at its very end it waits for nothing any more, and git would meet our lock
+        with locked(checkout):
+            recover(checkout)
+    return read_halt(checkout)
 
 
 def waits_for(manifest: Manifest, workspace: Path) -> bool:
     """Whether a checkout waits for this manifest, and not for another one that shares it."""
-    places = (checkout_of(workspace, manifest, c) for c in waiting_components(manifest, workspace))
-    halts = filter(None, map(read_halt, places))
-    return any(waiting_of(each).manifest == manifest.name for each in halts)
+    return any(waiting_of(halt).manifest == manifest.name for _, halt in halts(manifest, workspace))
 
 
 def waiting_problem(manifest: Manifest, component: Component, checkout: Checkout) -> Problem | None:
@@ -369,12 +358,8 @@ def waiting_problem(manifest: Manifest, component: Component, checkout: Checkout
 
 
 def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> Halt:
-    """What the checkout waits for; a move that was killed is finished first."""
-    halt = None
-    if checkout.git_dir.is_dir():
-        with locked(checkout):
-            recover(checkout)
-            halt = read_halt(checkout)
+    """What the checkout waits for; CannotGoOnError if that is nothing, or not the component's."""
+    halt = _settled_halt(checkout)
     if halt is None:
         raise CannotGoOnError(nothing_waits(manifest, component.name))
     waiting = waiting_of(halt)
@@ -392,15 +377,14 @@ def written_by(manifest: Manifest, checkout: Checkout, halt: Halt) -> Operation 
     return last if last is not None and ours and not last.changed(manifest.root) else None
 
 
-def arrive(checkout: Checkout, written: Operation, when: int) -> str:
+def arrive(checkout: Checkout, halt: Halt, written: Operation, when: int) -> str:
     """Bring a checkout that holds a conflict to the stack that is written.
 
     What was done to the conflict is saved, as it may not be what the patches say; returns the ref,
     or "". `when`, in seconds since the epoch, names it.
     """
     with locked(checkout):
-        halt = read_halt(checkout)
-        assert halt is not None and written.after is not None
+        assert written.after is not None
         place = stack_place(checkout, written.after)
         report = _leave(checkout, halt, place, None, when=when, report=BackReport("", ""))
         return ", ".join(filter(None, (report.saved, *report.also_saved)))
@@ -426,8 +410,6 @@ def undoable_changes(
 
 def _steps_back(component: Component, checkout: Checkout) -> Iterator[UndoableChange]:
     """The steps of a bump that waits, the last one first."""
-    if not checkout.git_dir.is_dir() or checkout.repository.ref(HALT_REF) is None:
-        return
     halt = read_halt(checkout)
     while halt is not None:
         waiting, first = waiting_of(halt), halt.previous is None

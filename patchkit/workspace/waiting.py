@@ -11,11 +11,12 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
+from patchkit.model.decoding import from_builtins
 from patchkit.model.merging.regions import leftover_markers
 from patchkit.model.objects import (
     CommitId,
@@ -99,29 +100,12 @@ def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None
                 "finish it with that version",
             )
         )
-    left = text["left"]
-    return Halt(
-        CheckoutSnapshot(**text["place"]),
-        (text["before"][0], text["before"][1]),
-        text["data"],
-        text["previous"],
-        CheckoutSnapshot(**left) if left is not None else None,
-        commit,
-        text.get("refs", {}),
-    )
+    return replace(from_builtins(text, Halt), commit=commit)
 
 
 def halt_objects(halt: Halt) -> list[GitObject]:
     """The objects that record a halt, its commit last; what they name must be there already."""
-    text = {
-        "version": _VERSION,
-        "place": _place_text(halt.place),
-        "before": halt.before,
-        "previous": halt.previous,
-        "left": _place_text(halt.left) if halt.left is not None else None,
-        "data": halt.data,
-        "refs": dict(halt.refs),
-    }
+    text = {"version": _VERSION, **to_builtins(replace(halt, commit=CommitId("")))}
     state = make_object("blob", json.dumps(text, indent=1, sort_keys=True).encode("ascii"))
     places = [each for each in (halt.place, halt.left) if each is not None]
     entries = {"state.json": TreeEntry(_FILE, state.oid)}
@@ -271,12 +255,3 @@ def _text_at(checkout: Checkout, path: str) -> bytes | None:
         return None
     file = checkout.path / path
     return None if file.is_symlink() or not file.is_file() else file.read_bytes()
-
-
-def _place_text(place: CheckoutSnapshot) -> dict[str, Any]:
-    return {
-        "base": place.base,
-        "tip": place.tip,
-        "worktree": place.worktree,
-        "index": {path: list(rows) for path, rows in place.index.items()},
-    }

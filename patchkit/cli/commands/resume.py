@@ -199,7 +199,7 @@ def _waiting(session: Session, *, undoing: bool = False, redo: bool = False) -> 
     command.
     """
     from patchkit.errors import UsageError
-    from patchkit.ops.resume import CannotGoOnError, nothing_waits, waiting_components, waits_for
+    from patchkit.ops.resume import CannotGoOnError, halts, nothing_waits, waits_for
     from patchkit.ops.undo import CannotUndoError, last_changed, nothing_done
 
     try:
@@ -213,7 +213,7 @@ def _waiting(session: Session, *, undoing: bool = False, redo: bool = False) -> 
     manifest = session.manifest
     if session.names:
         return [session.component]
-    waiting = list(waiting_components(manifest, session.workspace))
+    waiting = [component for component, _ in halts(manifest, session.workspace)]
     if len(waiting) > 1 and session.here in waiting:
         return [session.component]
     if len(waiting) > 1:
