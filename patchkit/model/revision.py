@@ -50,26 +50,6 @@ def compare_patches(old: PatchFile, new: PatchFile) -> Revision:
     return Revision.CONTEXT
 
 
-def same_changes(old: Sequence[FileChange], new: Sequence[FileChange]) -> bool:
-    """Whether `old`, perhaps with short blob ids or none, says just what `new` says."""
-    before, after = _by_path(old), _by_path(new)
-    return (
-        len(before) == len(old)
-        and before.keys() == after.keys()
-        and all(_same_change(before[path], after[path]) for path in before)
-    )
-
-
-def _same_change(old: FileChange, new: FileChange) -> bool:
-    return (
-        _edit(old) == _edit(new)
-        and [_place(hunk) for hunk in old.hunks] == [_place(hunk) for hunk in new.hunks]
-        and _texts(old.hunks) == _texts(new.hunks)
-        and _agrees(old.old_blob, new.old_blob)
-        and _agrees(old.new_blob, new.new_blob)
-    )
-
-
 def _by_path(changes: Sequence[FileChange]) -> dict[tuple[str | None, str | None], FileChange]:
     return {(change.old_path, change.new_path): change for change in changes}
 
@@ -93,14 +73,6 @@ def _modes(change: FileChange) -> tuple[int | None, ...]:
 
 def _texts(hunks: Sequence[Hunk]) -> list[tuple[bytes, ...]]:
     return [hunk.lines for hunk in hunks]
-
-
-def _place(hunk: Hunk) -> tuple[int, int, int, int]:
-    return hunk.old_start, hunk.old_count, hunk.new_start, hunk.new_count
-
-
-def _agrees(short: str | None, full: str | None) -> bool:
-    return short is None or full is None or full.startswith(short)
 
 
 # The difference between two versions of a patch, without the numbers that always change.

@@ -19,7 +19,6 @@ from patchkit.errors import BadInputError, ExitCode, PatchkitError, expected
 from patchkit.explain.diagnose import Results, explain_stack, find_edit, find_origin, results_of
 from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
-from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.guards.verify import (
     Verifying,
@@ -535,7 +534,6 @@ def _check_patches(  # noqa: PLR0917
     series: LoadedSeries,
     tools: _Tools,
 ) -> tuple[PatchCheck, ...]:
-    history = tools.store.repository(task.component)
     explanations = {each.name: each for each in explained}
     overlay = Overlay(reader, stack.objects)
     checks: list[PatchCheck] = []
@@ -553,7 +551,7 @@ def _check_patches(  # noqa: PLR0917
             origin,
             findings=(
                 *_outcome_findings(patch, outcome, origin),
-                *_generated(patch, outcome, overlay, tree, history, stack),
+                *_generated(patch, outcome, overlay, tree),
                 *lint_patch(patch.file, name=patch.where, ours=patch.path is not None),
             ),
             listed=patch.listed_at(task.manifest.root),
@@ -572,21 +570,16 @@ def _check_patches(  # noqa: PLR0917
     return tuple(checks)
 
 
-def _generated(  # noqa: PLR0917
-    patch: LoadedPatch,
-    outcome: PatchResult,
-    overlay: Overlay,
-    tree: TreeId,
-    history: Repository,
-    stack: Stack,
+def _generated(
+    patch: LoadedPatch, outcome: PatchResult, overlay: Overlay, tree: TreeId
 ) -> tuple[Finding, ...]:
     """What is wrong with a patch that has a recipe; `tree` is the one that it is applied to."""
     if not patch.has_recipe:
         return ()
     # most stacks have no recipe, and a check should feel instant
-    from patchkit.recipes.generate import PatchSlot, check_generated
+    from patchkit.recipes.generate import check_generated
 
-    return check_generated(patch, outcome, PatchSlot(overlay, tree, history, stack.objects))
+    return check_generated(patch, outcome, overlay, tree)
 
 
 def _explained(

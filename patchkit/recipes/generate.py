@@ -14,12 +14,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, PatchkitError, Problem
-from patchkit.gitcmd.object_reader import write_objects
-from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import apply_changes
-from patchkit.model.diff_parse import parse_diff
 from patchkit.model.header import format_header, is_trailers
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.mail import parse_patch
@@ -34,14 +30,12 @@ from patchkit.model.objects import (
 )
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Header, Identity
-from patchkit.model.revision import same_changes
 from patchkit.model.text import counted
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import Recipe, Scope
 from patchkit.recipes.run import RecipeRun, run_recipe
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
-from patchkit.stack.patch_files import canonical_diffs, layout_of
 from patchkit.stack.series import LoadedPatch, named_recipe
 
 # A recipe on a git tree: reads the files in its scope, no checkout.
@@ -208,29 +202,20 @@ def _makes(builder: StackBuilder, patch: SeriesPatch) -> str | None:
 _AGAIN = "`patchkit refresh` regenerates it"
 
 
-class PatchSlot(Struct, frozen=True):
-    """Where a patch stands: `before` is the tree there.
-
-    `source` reads the whole stack; `made` are those of its objects that `repository` lacks.
-    """
-
-    source: ObjectSource
-    before: TreeId
-    repository: Repository
-    made: tuple[GitObject, ...]
-
-
 def check_generated(
-    patch: LoadedPatch, outcome: PatchResult, place: PatchSlot
+    patch: LoadedPatch, outcome: PatchResult, source: ObjectSource, before: TreeId
 ) -> tuple[Finding, ...]:
-    """What is wrong with a patch that has a recipe; nothing for one that has none."""
+    """What is wrong with a patch that has a recipe; nothing for one that has none.
+
+    `outcome` is what came of it on the tree `before`; `source` reads that.
+    """
     try:
         recipe = recipe_of(patch)
         if recipe is None:
             return tuple(_unnamed(patch))
         if outcome.status is Status.WAITING:
             return ()
-        result = rewrite(place.source, place.before, recipe)
+        result = rewrite(source, before, recipe)
     except PatchkitError as error:
         return tuple(
             Finding(Severity.ERROR, "recipe", each.what, each.where or patch.where, each.hint)
@@ -241,8 +226,8 @@ def check_generated(
         return tuple(findings)
     if outcome.tree != result.tree_id:
         return (_stale(patch, outcome, result), *findings)
-    if not is_as_written(patch, place, result.tree_id):
-        what = "line numbers, context or blob ids differ from what its recipe generates"
+    if outcome.status is not Status.UNCHANGED or outcome.made_for_another_base:
+        what = "line numbers or blob ids differ from what its recipe generates"
         findings.append(Finding(Severity.WARNING, "recipe-offsets", what, patch.where, _AGAIN))
     return tuple(findings)
 
@@ -271,14 +256,3 @@ def _stale(patch: LoadedPatch, outcome: PatchResult, result: Rewritten) -> Findi
         files = counted(count, "file")
         what, hint = f"stale: it does not apply, but its recipe changes {files} here", _AGAIN
     return Finding(Severity.ERROR, "recipe-stale", what, patch.where, hint)
-
-
-def is_as_written(patch: LoadedPatch, place: PatchSlot, after: str) -> bool:
-    """Whether the change from a place to the tree `after`, written down, is the patch's file."""
-    layout = layout_of(patch.file, patch.strip, patch.subdirectory)
-    with overlay(place.repository) as trial:
-        write_objects(trial, place.made)
-        (diff,) = canonical_diffs(trial, [(place.before, after)], layout)
-    if diff == patch.file.diff:
-        return True
-    return same_changes(patch.file.changes, parse_diff(diff, strip=patch.file.strip))

@@ -1,7 +1,7 @@
 """Commits -> patch files: which bytes a patch has, given what its commit does now.
 
-Text above the diff is the user's and kept to the byte; a diff is rewritten only if it no longer
-says what the commit does. What is rewritten is written in one canonical form.
+Text above the diff is the user's and kept to the byte. A diff that still fits, and gives what the
+commit does, gets new line numbers and blob ids at most; any other is written in one canonical form.
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import diff_trees
 from patchkit.model.diff_parse import announces, parse_diff, read_diff, split_lines
 from patchkit.model.header import format_header
 from patchkit.model.mail import reword
+from patchkit.model.objects import NO_OBJECT, Base, CommitId, TreeId
 from patchkit.model.patch import Header, Identity, PatchFile
-from patchkit.model.revision import same_changes
-from patchkit.stack.build import COMMITTER
+from patchkit.stack.build import COMMITTER, SeriesPatch, build_stack
 
 _CONTEXT = ("-U3",)
 _RENAMES = "-M50%"
+
+_NUMBERS = re.compile(rb"^@@ -\d+(\S*) \+\d+")
+_INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)")
 
 
 class Layout(Struct, frozen=True):
@@ -103,7 +107,8 @@ def export_patches(repository: Repository, wanted: Sequence[PatchToWrite]) -> li
                 old = each.original.change
                 pairs.append((each.layout, old.before, old.after))
     diffs = _diffs(repository, pairs)
-    return [_header(each) + _body(each, diffs) for each in wanted]
+    with reading(repository) as reader:
+        return [_header(each) + _body(reader, each, diffs) for each in wanted]
 
 
 def canonical_diffs(
@@ -122,7 +127,7 @@ def layout_of(file: PatchFile, strip: int, subdirectory: str) -> Layout:
     """The layout that `file` is written in, as far as its first path tells."""
     if strip <= 1:
         return Layout(strip, subdirectory)
-    found = re.search(rb"^(?:diff --git |--- |\+\+\+ )\"?[^/\s]+/((?:[^/\s]+/)*)", file.diff, re.M)
+    found = re.search(rb"^(?:diff --git |--- |\+\+\+ )\"?[^/\s]+/((?:[^/\s]+/)*)", file.diff)
     folders = found[1].decode("utf-8", "surrogateescape").split("/") if found else []
     return Layout(strip, subdirectory, "".join(f"{name}/" for name in folders[: strip - 1]))
 
@@ -138,20 +143,50 @@ def _diffs(
     return found
 
 
-def _body(wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
+def _body(
+    reader: ObjectReader, wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]
+) -> bytes:
     if wanted.original is None:
         return diffs[wanted.layout, wanted.change.before, wanted.change.after]
-    old = wanted.original
+    old, was = wanted.original.file, wanted.original.change
     if wanted.same_trees:
-        return old.file.diff + old.file.signature
+        return old.diff + old.signature
     diff = diffs[wanted.layout, wanted.change.before, wanted.change.after]
     if wanted.canonical:
-        return with_text(diff, old.file, old.file.strip) + old.file.signature
-    if diff == diffs.get((wanted.layout, old.change.before, old.change.after)):
-        return old.file.diff + old.file.signature
-    if same_changes(old.file.changes, parse_diff(diff, strip=old.file.strip)):
-        return old.file.diff + old.file.signature
-    return with_text(diff, old.file, old.file.strip) + old.file.signature
+        diff = with_text(diff, old, old.strip)
+    elif diff == diffs.get((wanted.layout, was.before, was.after)):
+        diff = old.diff
+    else:
+        diff = _in_its_hunks(reader, wanted, old, diff)
+    return diff + old.signature
+
+
+def _in_its_hunks(reader: ObjectReader, wanted: PatchToWrite, old: PatchFile, diff: bytes) -> bytes:
+    """The old diff with new numbers and ids, if it gives what the commit does; else `diff`.
+
+    So hunks that fit stay, whichever algorithm made them, and with how much context.
+    """
+    layout = wanted.layout
+    base = Base(CommitId(NO_OBJECT), TreeId(wanted.change.before), "0 +0000")
+    series = [SeriesPatch("", old, layout.strip, layout.subdirectory)]
+    (made,) = build_stack(reader, base, series).outcomes
+    if made.tree != wanted.change.after:
+        return with_text(diff, old, old.strip)
+    lines, first = split_lines(old.diff), old.preamble.count(b"\n") + 1
+    canonical = {each.path: each for each in parse_diff(diff, strip=old.strip) if each.old_blob}
+    for change, outcome in zip(old.changes, made.files, strict=True):
+        for hunk, offset in zip(change.hunks, outcome.offsets, strict=True):
+            new, line = hunk.new_start + offset, hunk.line - first
+            # only a hunk at the file's first line may begin there
+            starts = max(hunk.old_start + offset, min(hunk.old_start, new, 2)), new
+            lines[line] = _NUMBERS.sub(rb"@@ -%d\1 +%d" % starts, lines[line])
+        now = canonical.get(change.path, change)
+        ids = [(blob or "").encode() for blob in (now.old_blob, now.new_blob)]
+        for line in range(change.line - first, change.hunks[0].line - first if change.hunks else 0):
+            if found := _INDEX.match(lines[line]):
+                fitted = ids[0][: len(found[1])], ids[1][: len(found[2])]
+                lines[line] = b"index %b..%b" % fitted + lines[line][found.end() :]
+    return b"".join(lines)
 
 
 def with_text(diff: bytes, old: PatchFile, strip: int = 1) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import PatchFile
-from patchkit.model.revision import Revision, compare_patches, interdiff, same_changes
+from patchkit.model.revision import Revision, compare_patches, interdiff
 
 PATCH = b"""\
 From: Ann <ann@example.com>
@@ -54,28 +54,12 @@ def test_the_most_important_difference_counts(old: bytes, new: bytes, revision: 
     assert found.needs_review == (revision in (Revision.MESSAGE, Revision.CONTENT))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        (b"1111111111111111111111111111111111111111", b"1111111", True),
-        (b"1111111111111111111111111111111111111111", b"3333333", False),
-        (b" def f():", b"", True),
-        (b"diff --git a/a b/a\n" + INDEX, b"", True),
-        (b" before", b" instead", False),
-        (b"+10,4 @@", b"+11,4 @@", False),
-    ],
-)
-def test_another_writing_of_the_same_change(old: bytes, new: bytes, same: bool) -> None:
-    other = _parse(PATCH.replace(old, new)).changes
-    assert same_changes(other, _parse(PATCH).changes) is same
-
-
 def test_a_plain_diff_of_a_whole_file_says_what_gits_own_says() -> None:
     plain = b"--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+a\n"
     own = b"diff --git a/a b/a\nnew file mode 100644\nindex " + b"0" * 40 + b".." + b"1" * 40
     executable = own.replace(b"644", b"755") + b"\n" + plain
     new = own + b"\n" + plain
-    assert same_changes(_parse(plain).changes, _parse(new).changes)
+    assert compare_patches(_parse(plain), _parse(new)) is Revision.SHIFTED
     assert compare_patches(_parse(plain), _parse(executable)) is Revision.CONTENT
     gone = b"--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
     assert compare_patches(_parse(plain), _parse(gone)) is Revision.CONTENT

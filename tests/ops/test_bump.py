@@ -614,6 +614,31 @@ def test_a_patch_that_the_new_pin_contains_leaves_the_series(
     stack.settled()
 
 
+@pytest.mark.parametrize("verb", ["bump", "refresh"])
+def test_a_patch_that_fits_keeps_the_hunks_it_has(
+    project: Project, upstream: Upstream, verb: str
+) -> None:
+    """Whether upstream or an earlier patch moves its lines; no diff has such hunks by itself."""
+    pin = upstream.commit({"a.txt": lines()})
+    first = make_patch({"a.txt": lines()}, {"a.txt": lines({1: "first\n"})})
+    own = make_patch({"a.txt": lines()}, {"a.txt": lines({14: "more\n"})})
+    own = own.replace(b"\n line 15\n", b"\n-line 15\n+line 15\n")
+    project.component("demo", upstream, pin, {"first.patch": first, "own.patch": own})
+    if verb == "bump":
+        further(upstream)
+        ran = project.run("bump", "demo", "--to", "main").ok()
+    else:
+        project.run("apply").ok()
+        project.checkout("demo").joinpath("a.txt").write_text(
+            lines({1: "first\nand a half\n", 14: "more\n"})
+        )
+        ran = project.run("refresh").ok()
+    assert re.search(r"shifted +(first.patch, )?own.patch", ran.out)
+    now = (project.root / "patches/demo/own.patch").read_bytes()
+    hunk = own[own.index(b"@@") :].replace(b"-11,", b"-12,").replace(b"+11,", b"+12,")
+    assert now.endswith(hunk)
+
+
 def test_a_patch_that_is_dropped_without_being_sure_is_to_review(
     project: Project, upstream: Upstream
 ) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -14,6 +16,7 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId, TreeId
+from patchkit.model.outcome import Status
 from patchkit.model.patch import Identity
 from patchkit.stack.build import SeriesPatch, build_stack, parse_commit
 from patchkit.stack.patch_files import (
@@ -310,6 +313,40 @@ def test_a_patch_in_another_form_and_with_another_strip_keeps_its_bytes(
     moved = PatchToWrite(there, OriginalFile(odd, nowhere), Layout(2, folders="x/"))
     (data,) = export_patches(Repository(upstream.path), [moved])
     assert data == b"--- a/x/a\n+++ b/x/a\n" + _HUNK
+
+
+@pytest.mark.parametrize("context", [1, 3, 9])
+@pytest.mark.parametrize("algorithm", ["myers", "minimal", "patience", "histogram"])
+def test_a_patch_that_fits_elsewhere_changes_in_numbers_alone(
+    upstream: Upstream, algorithm: str, context: int
+) -> None:
+    """Law: whichever diff made it, and with how much context; and the numbers are right then."""
+    options = (f"--diff-algorithm={algorithm}", f"-U{context}", "--no-indent-heuristic")
+    random = Random(context)
+    edge = [f"{number}\n" for number in range(12)]
+    repository = Repository(upstream.path)
+    for _ in range(4):
+        old = [random.choice(["}\n", "\n", "  return x\n", "a\n", "b\n"]) for _ in range(40)]
+        new = [random.choice([line, line, "", f"{line}b\n", "}\n\n"]) for line in old]
+        files = {"a": "".join([*edge, *old, *edge]), "b": "x\n"}
+        base = upstream.commit(files, parents=())
+        files |= {"a": "".join([*edge, *new, *edge]), "c": "new\n"}
+        after = upstream.commit(files, parents=(base,))
+        diff = upstream.git("diff", *options, base, after)
+        wanted = _wanted(upstream, base, b"Words.\n\n" + diff)
+        there = upstream.commit({"a": "".join(["0\n", *edge, *old, *edge, "end\n"])}, parents=())
+        moved = _moved(upstream, wanted, there)
+        (data,) = export_patches(repository, [moved])
+        assert _numberless(data) == _numberless(b"Words.\n\n" + diff)
+        with reading(repository) as reader:
+            patch = SeriesPatch("", parse_patch(data, name="a.patch"))
+            (outcome,) = build_stack(reader, _base(upstream, there), [patch]).outcomes
+        assert (outcome.status, outcome.tree) == (Status.UNCHANGED, moved.change.after)
+        assert not outcome.made_for_another_base
+
+
+def _numberless(data: bytes) -> bytes:
+    return re.sub(rb"(?m)^(@@ -)\d+(\S* \+)\d+|^index [0-9a-f]{7,}\.\.[0-9a-f]{7,}", rb"\1\2", data)
 
 
 def test_only_the_diff_is_written_again_when_the_change_is_another(upstream: Upstream) -> None:
