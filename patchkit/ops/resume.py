@@ -29,9 +29,8 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.decoding import from_builtins
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
+from patchkit.model.objects import CommitId, GitObject, TreeId
 from patchkit.model.outcome import FileResult
-from patchkit.model.patch import Identity
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns, ways_on
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
@@ -61,7 +60,6 @@ from patchkit.workspace.checkout import BRANCH
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.operations import Operation, Place, readable_operations, record
 from patchkit.workspace.recover import has_leftovers, recover
-from patchkit.workspace.save import save_commit
 from patchkit.workspace.state import Held
 from patchkit.workspace.waiting import (
     CheckoutSnapshot,
@@ -440,7 +438,10 @@ def _abandon(manifest: Manifest, component: Component, workspace: Path, when: in
         if written is not None:
             writes = old_files(written, manifest.root)
             report = put_files_back(written, manifest.root, writes, report)
-        resolved = _keep_resolved(checkout, waiting_of(halt), when)
+        resolved = ""
+        if any(decision.tree for decision in waiting_of(halt).decisions.values()):
+            # they are commits of the stack as far as it went
+            resolved = keep_commit(checkout, halt.place.tip, when)
         place = stack_place(checkout, Place(*halt.before))
         report = _leave(checkout, halt, place, None, when=when, report=report)
         if written is not None:
@@ -477,28 +478,6 @@ def undo_bump(
         assert previous is not None
         report = BackReport(manifest.name, component.name, at=waiting_of(previous).patch)
         return _leave(checkout, halt, halt.left, previous, when=when, report=report)
-
-
-def _keep_resolved(checkout: Checkout, waiting: Waiting, when: int) -> str:
-    """Keep the patches that were resolved so far under a ref, and return that; "" for none.
-
-    It is a commit for each, on one of the files without the patch.
-    """
-    who = Identity("patchkit", "patchkit@localhost", date=f"{when} +0000")
-    written: list[GitObject] = []
-    for name, decision in waiting.decisions.items():
-        if decision.tree is None:
-            continue
-        for tree, what in ((decision.onto, "before it"), (decision.tree, "as it was resolved")):
-            parents = [CommitId(written[-1].oid)] if written else []
-            commit = make_commit(
-                tree=tree, parents=parents, author=who, committer=who, message=f"{name}, {what}"
-            )
-            written.append(commit)
-    if not written:
-        return ""
-    write_objects(checkout.repository, written)
-    return save_commit(checkout, CommitId(written[-1].oid), when)
 
 
 def _leave(

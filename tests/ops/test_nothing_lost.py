@@ -136,14 +136,14 @@ def test_what_was_resolved_before_is_kept(stack: Bumping, command: tuple[str, ..
     assert kept(stack, stack.run(*command).ok(), resolved)
 
 
-def test_abort_shows_what_was_resolved_as_a_commit(stack: Bumping) -> None:
+def test_abort_keeps_what_was_resolved_as_the_patch(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
     assert stack.run("continue").code == 3
     (ref,) = _REF.findall(stack.run("abort").ok().err)
-    shown = stack.git("show", "--format=%s", ref)
-    assert shown.startswith("one.patch, as it was resolved")
-    assert "+upstream FIVE" in shown
+    shown = stack.git("log", "-p", "--format=%B", ref)
+    commit = shown.partition("Patchkit-Patch: one.patch")[2].partition("Patchkit-Patch:")[0]
+    assert "+upstream FIVE" in commit
 
 
 # -- bytes ----------------------------------------------------------------------------------------
