@@ -471,7 +471,8 @@ def undo_bump(
     if redo:
         target = manifest.options(component.name)
         raise CannotUndoError(in_progress(target, component.name, checkout, inspect(checkout)))
-    if halt.previous is None or halt.left is None:
+    done = written_by(manifest, checkout, halt) is not None  # all of it, but for the move
+    if done or halt.previous is None or halt.left is None:
         return _abandon(manifest, component, workspace, when)
     with locked(checkout):
         previous = read_halt(checkout, halt.previous)

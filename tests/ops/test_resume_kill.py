@@ -87,3 +87,36 @@ def _take_back(stack: Bumping) -> None:
     stack.run("status").ok()
     if stack.run("abort").code != 0:
         stack.run("undo")
+
+
+def test_undo_takes_back_all_of_a_bump_that_lacks_its_last_move_alone(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """Not its last step: the files of the project would stay at the new pin."""
+    made = Stacked.of(project, upstream, small_patches())
+    changed = {"a.txt": lines({5: "upstream five\n"}), "b.txt": lines({10: "X\n"})}
+    upstream.commit(changed, "Say both")
+    stack = Bumping(made.project, made.checkout)
+    start = stack.state
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    stack.resolve("b.txt", "ten\n")
+    first, root, template = stack.product, stack.project.root, tmp_path / "template"
+    shutil.copytree(root, template, symlinks=True)
+    begin, end = 1, 3000
+    while begin < end:
+        point = (begin + end) // 2
+        shutil.rmtree(root)
+        shutil.copytree(template, root, symlinks=True)
+        killed_at(point, partial(stack.run, "continue"))
+        recover(root)
+        if stack.product == first:
+            begin = point + 1
+        elif "refs/patchkit/halt" in stack.git("show-ref"):
+            break
+        else:
+            end = point
+    assert begin < end
+    stack.run("undo").ok()
+    assert stack.state_but_kept == start
