@@ -94,7 +94,7 @@ def words_and_options() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for word in listed:
         text = _run(*program, *word.split(), "--help", cwd=ROOT)
-        found[word] = frozenset(re.findall(r"^ +(?:-\w, +)?(--[a-z][a-z-]*)", text, re.M))
+        found[word] = frozenset(re.findall(r"^ {2,6}(?:-\w, +)?(--[a-z0-9-]+)", text, re.M))
     return found
 
 

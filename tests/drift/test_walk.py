@@ -320,6 +320,18 @@ def test_bisecting_finds_a_lasting_break(project: Project, upstream: Upstream) -
     assert halved.risk is None
 
 
+def test_bisecting_does_not_see_a_break_that_was_fixed(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    project.component("demo", upstream, pin, {"ours.patch": OURS})
+    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    upstream.commit({"a.py": BASE}, "Mend")
+    upstream.commit({"n": "1\n"}, "Go on")
+    assert broke[:10] not in project.run("drift", "--to", "main", "--bisect").ok().out
+    assert broke[:10] in project.run("drift", "--to", "main").ok().out
+
+
 def test_the_next_report_is_the_same_without_what_was_kept(
     project: Project, upstream: Upstream
 ) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.projects import Project
-from tests.support.repos import Upstream, git_in
-from tests.support.stacked import NAMES, STATES, small_patches
+from tests.support.repos import Upstream, git_in, make_patch
+from tests.support.stacked import NAMES, ONE, STATES, lines, small_patches
 
 
 @pytest.fixture
@@ -41,6 +41,16 @@ def _applies(project: Project) -> None:
     assert "twenty\nand more" in (checkout / "a.txt").read_text()
     assert (checkout / "added.txt").read_text() == "new\nfile\n"
     assert "unchanged" in project.run("refresh").ok().out
+
+
+def test_leading_folders_are_taken_off(empty: Project, tmp_path: Path) -> None:
+    before, after = {"src/a.txt": lines()}, {"src/a.txt": lines(ONE)}
+    patch = tmp_path / "one.patch"
+    patch.write_bytes(make_patch(before, after, subject="One"))
+    assert empty.run("import", str(patch)).code == 1
+    empty.run("import", str(patch), "--strip", "2").ok()
+    assert empty.files()["patches/demo/series"] == b"one.patch -p2\n"
+    empty.run("check").ok()
 
 
 def test_a_folder_in_the_order_of_its_numbers(

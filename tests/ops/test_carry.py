@@ -9,6 +9,7 @@ import pytest
 from patchkit.errors import BadInputError, ExitCode, UsageError
 from patchkit.model.outcome import Status
 from patchkit.ops.carry import CarryWish, PlainCarryReport, Precedence, carry_patches
+from tests.support.commands import Ran, run
 from tests.support.repos import Upstream, git_in, make_patch, tree_files
 
 LINES = [f"line {number}" for number in range(1, 13)]
@@ -151,5 +152,73 @@ def test_whose_lines_come_first(upstream: Upstream, tmp_path: Path, first: str, 
     side = Precedence.AUTO if first == "merge" else Precedence(first)
     wish = CarryWish(old, new, (patch,), out=tmp_path / "out", tree=True, first=side)
     carry_patches(upstream.path, wish)
+    lines = {"12": "a\none\ntwo\nb\n", "21": "a\ntwo\none\nb\n"}
+    assert (tmp_path / "out" / "tree" / "f").read_text() == lines[order]
+
+
+def carry(upstream: Upstream, bases: tuple[str, str], *words: str) -> Ran:
+    old, new = bases
+    return run("carry", "--repo", str(upstream.path), "--old-base", old, "--new-base", new, *words)
+
+
+def test_a_series_is_carried_into_a_folder(
+    upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
+) -> None:
+    words = ("--series", str(series), "--out")
+    assert carry(upstream, bases, *words, "out").code == ExitCode.HALTED
+    assert [path.name for path in (tmp_path / "out").glob("*.patch")] == ["one.patch"]
+    assert not (tmp_path / "out" / "deleted.txt").exists()
+    assert carry(upstream, bases, *words, "whole", "--tree").code == ExitCode.HALTED
+    assert (tmp_path / "whole" / "deleted.txt").read_text() == "gone\n"
+
+
+def test_a_merger_is_asked_for_a_file_in_conflict(
+    upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
+) -> None:
+    merger = (
+        """f=sed -i -e '/^|||||||/,/^===/d' -e '/^<<<<<<< /d' -e '/^>>>>>>> /d' $PATCHKIT_RESULT"""
+    )
+    words = ("--series", str(series), "--out", "out", "--tree")
+    carry(upstream, bases, *words, "--merger", merger).ok()
+    assert (tmp_path / "out/tree/f").read_text() == "top\n" + text(l3="three", l9="changed\nnine")
+
+
+def test_a_conflict_is_left_in_place_of_a_merge_to_look_at(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    (tmp_path / "one.patch").write_bytes(ONE)
+    old = upstream.commit({"f": text(), "gone": "x\n"})
+    bases = old, upstream.commit({"f": text(l2="two"), "gone": "x\n"})
+    carry(upstream, bases, "--patch", "one.patch").ok()
+    careful = carry(upstream, bases, "--patch", "one.patch", "--no-fuzz")
+    assert careful.code == ExitCode.HALTED
+
+
+def test_folders_are_taken_off_the_paths(upstream: Upstream, tmp_path: Path) -> None:
+    before, after = {"src/f": text()}, {"src/f": text(l3="three")}
+    (tmp_path / "deep.patch").write_bytes(make_patch(before, after, subject="Deep"))
+    base = upstream.commit({"f": text()})
+    assert carry(upstream, (base, base), "--patch", "deep.patch").code == ExitCode.HALTED
+    carry(upstream, (base, base), "--patch", "deep.patch", "--strip", "2").ok()
+
+
+def test_the_difference_to_the_patch_before_is_printed(
+    upstream: Upstream, series: Path, tmp_path: Path
+) -> None:
+    old = upstream.commit({"f": text(), "gone": "x\n"})
+    bases = old, upstream.commit({"f": text(l1="first"), "gone": "x\n"})
+    words = ("--patch", str(series.parent / "one.patch"))
+    assert "- line 1\n+ first\n" not in carry(upstream, bases, *words).ok().out
+    assert "- line 1\n+ first\n" in carry(upstream, bases, *words, "--diff").ok().out
+
+
+@pytest.mark.parametrize(("side", "order"), [("upstream", "12"), ("patch", "21")])
+def test_the_side_that_comes_first_is_chosen(
+    upstream: Upstream, tmp_path: Path, side: str, order: str
+) -> None:
+    base = {"f": "a\nb\n"}
+    (tmp_path / "p.patch").write_bytes(make_patch(base, {"f": "a\ntwo\nb\n"}, subject="P"))
+    bases = upstream.commit(base), upstream.commit({"f": "a\none\nb\n"}, parents=())
+    carry(upstream, bases, "--patch", "p.patch", "--first", side, "--out", "out", "--tree")
     lines = {"12": "a\none\ntwo\nb\n", "21": "a\ntwo\none\nb\n"}
     assert (tmp_path / "out" / "tree" / "f").read_text() == lines[order]

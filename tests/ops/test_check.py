@@ -173,6 +173,23 @@ def test_lock_that_says_otherwise(demo: Project) -> None:
     assert demo.run("ci").code == 1
 
 
+def test_strict_counts_warnings_in_ci_too(demo: Project) -> None:
+    series = demo.root / "patches/demo/series"
+    series.write_text("one.patch\n")
+    demo.run("ci").ok()
+    assert demo.run("ci", "--strict").code == 1
+
+
+def test_so_many_components_at_once(demo: Project, upstream: Upstream) -> None:
+    """One is looked at after the other, and no less than one can be."""
+    for name in ("second", "third"):
+        demo.component(name, upstream, upstream.commit({"f": name}), {})
+    (demo.root / "manifests/demo.lock.json").unlink(missing_ok=True)
+    begun = [line.partition(":")[0] for line in demo.run("ci", "--jobs", "1").ok().err.splitlines()]
+    assert begun == sorted(begun, key=["demo", "second", "third"].index)
+    assert demo.run("ci", "--jobs", "0").code == 2
+
+
 def test_broken_lock(demo: Project) -> None:
     demo.write({"manifests/demo.lock.json": "{"})
     assert demo.run("check").code == 4

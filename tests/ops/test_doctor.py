@@ -192,6 +192,9 @@ def test_variables(demo: Project, blank: Host, monkeypatch: pytest.MonkeyPatch) 
     assert advice["PYTHONPATH"] == f"export PYTHONPATH={folder}${{PYTHONPATH:+:$PYTHONPATH}}"
     given = doctor(demo, blank, "--only", "variables", "--json", "--set", "model=/other")
     assert verdicts(given)["MODEL"] == "wrong"
+    demo.write({"site.yaml": "model: /somewhere\n"})
+    given = doctor(demo, blank, "--only", "variables", "--json", "--values", "site.yaml")
+    assert verdicts(given)["MODEL"] == "ok"
 
 
 def test_versions_of_the_manifest_that_do_not_belong_together(
@@ -214,6 +217,9 @@ def test_a_component_that_asks_for_something_else(
     add(project, environment=ENVIRONMENT, values={"model": {"description": "the checkpoint"}})
     unfetched = doctor(project, host, "--only", "metadata", "--json")
     assert verdicts(unfetched) == {"core": "uncertain"}
+    project.run("fetch", "--cache", "../other").ok()
+    elsewhere = doctor(project, host, "--only", "metadata", "--json", "--cache", "../other")
+    assert elsewhere.json["diagnoses"] != unfetched.json["diagnoses"]
     project.run("fetch").ok()
     golden("doctor-metadata", told(doctor(project, host, "--only", "metadata")))
 
@@ -226,6 +232,16 @@ def test_a_patch_can_settle_it(project: Project, upstream: Upstream, blank: Host
     add(project, environment={"versions": {"torch": "==2.8.0"}, "unsupported": {"flash-attn": "x"}})
     project.run("fetch").ok()
     assert verdicts(doctor(project, blank, "--only", "metadata", "--json").ok()) == {}
+
+
+def test_a_version_that_a_component_asks_for(
+    project: Project, upstream: Upstream, host: Host
+) -> None:
+    own = {"versions": {"torch": "==2.7.0"}}
+    project.component("core", upstream, upstream.commit({"core.py": "pass\n"}), environment=own)
+    host.install(torch="2.8.0")
+    ran = doctor(project, host, "--only", "packages", "--json")
+    assert (ran.code, verdicts(ran)["torch"]) == (1, "wrong")
 
 
 def test_a_package_that_a_component_cannot_bear(

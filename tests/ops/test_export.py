@@ -154,16 +154,16 @@ def test_a_stack_that_does_not_apply_is_not_exported(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["yocto", "rpm"])
+@pytest.mark.parametrize("form", ["--yocto", "--rpm"])
 def test_what_is_exported_for_a_builder_comes_back(
     project: Project, upstream: Upstream, tmp_path: Path, form: str
 ) -> None:
     pin = upstream.commit(STATES[0], "The base")
     project.component("demo", upstream, pin, small_patches())
     project.component("again", upstream, pin)
-    target = tmp_path / form
-    project.run("export", "demo", f"--{form}", str(target)).ok()
-    if form == "yocto":
+    target = tmp_path / "exported"
+    project.run("export", "demo", form, str(target)).ok()
+    if form == "--yocto":
         source = target / "demo_%.bbappend"
     else:
         source = target / "demo.spec"

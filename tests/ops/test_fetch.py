@@ -52,6 +52,31 @@ def test_what_is_fetched_is_told(project: Project, upstream: Upstream, golden: G
     golden("fetch-again", project.run("fetch", "--offline"))
 
 
+def test_a_mirror_is_asked_where_an_upstream_does_not_answer(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    pin = upstream.commit({"a": "1\n"})
+    gone = Upstream(tmp_path / "gone.git")
+    project.component("demo", gone, pin)
+    assert project.run("fetch").code == 5
+    source = {"git": gone.url, "mirrors": [upstream.url]}
+    project.component("demo", gone, pin, source=source)
+    project.run("fetch").ok()
+
+
+def test_a_patch_of_another_component_gets_a_name(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    trainer = Upstream.create(tmp_path / "trainer.git")
+    project.component("trainer", trainer, trainer.commit({"fixes/fix.patch": FIX}))
+    entry = {"component": "trainer", "path": "fixes/fix.patch", "sha256": digest(FIX)}
+    pin = upstream.commit({"a": "1\n"})
+    project.component("demo", upstream, pin, [{**entry, "name": "trainer-fix.patch"}])
+    project.run("apply").ok()
+    assert (project.checkout("demo") / "a").read_text() == "2\n"
+    assert "trainer-fix.patch" in project.run("log", "-c", "demo").ok().out
+
+
 def test_what_fails_is_told_and_the_rest_is_there(
     project: Project, upstream: Upstream, golden: Golden
 ) -> None:

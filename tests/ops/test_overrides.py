@@ -149,6 +149,20 @@ def test_accepting_records_and_is_done(pair: Project) -> None:
     assert pair.files("manifests") == before
 
 
+def test_the_modules_of_a_target_are_below_its_root(
+    pair: Project, core: Upstream, upstream: Upstream
+) -> None:
+    below = {f"src/{name}": text for name, text in CORE.items()}
+    pair.component("core", core, core.commit(below, branch="src", parents=()))
+    pin = upstream.commit({}, "Change nothing")
+    pair.component("speed", upstream, pin, overrides=[overriding(REASON)])
+    assert "there is no package core" in pair.run("overrides").out
+    declared = overriding(REASON) | {"root": "src"}
+    pair.component("speed", upstream, pin, overrides=[declared])
+    pair.run("overrides", "--accept").ok()
+    assert codes(pair) == []
+
+
 def test_all_lists_what_is_as_it_was_reviewed_with_its_calls(pair: Project) -> None:
     pair.run("overrides", "--accept").ok()
     short, whole = pair.run("overrides").ok().out, pair.run("overrides", "--all").ok().out

@@ -380,27 +380,28 @@ def test_a_patch_of_a_shared_series_is_not_taken_from_others(
 
 
 @pytest.mark.parametrize(
-    "argv",
+    ("verb", "patches"),
     [
-        ("move", "two", "--to", "1"),
-        ("split", "three", "--new", "b-only", "--file", "b.py"),
+        ("edit", "one two three"),
+        ("rename", "one twenty three"),
+        ("drop", "one three"),
+        ("move", "three one two"),
+        ("fold", "one three"),
+        ("split", "one two three b-only"),
     ],
-    ids=["move", "split"],
 )
 def test_a_series_of_its_own_leaves_the_shared_one_alone(
-    demo: Project, argv: tuple[str, ...]
+    demo: Project, verb: str, patches: str
 ) -> None:
     manifest = demo.root / "manifests/demo.yaml"
     (demo.root / "manifests/other.yaml").write_text(manifest.read_text())
     before = demo.files()
-    demo.run(*argv, "-m", "demo", "--copy-series").ok()
+    demo.run(*VERBS[verb], "-m", "demo", "--copy-series").ok()
     assert {name: data for name, data in demo.files().items() if name in before} == before
     assert "series: patches/demo-demo/series" in manifest.read_text()
     own = [line for line in demo.files()["patches/demo-demo/series"].decode().split("\n") if line]
-    patches = [line.split()[0] for line in own if not line.startswith("#")]
-    moved = ["two.patch", "one.patch", "three.patch"]
-    parted = ["one.patch", "two.patch", "three.patch", "b-only.patch"]
-    assert patches == (moved if argv[0] == "move" else parted)
+    names = [line.split()[0] for line in own if not line.startswith("#")]
+    assert names == [f"{patch}.patch" for patch in patches.split()]
     assert "unchanged" in demo.run("apply", "-m", "demo").ok().out
 
 

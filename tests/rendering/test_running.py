@@ -277,6 +277,7 @@ def test_the_dockerfile_has_no_instruction_but_its_own(tmp_path: Path, machine: 
         ),
         *("ENTRYPOINT", "CMD"),
     ]
+    assert "FROM ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11" in lines
     start = json.loads(next(line for line in lines if line.startswith("ENTRYPOINT"))[11:])
     assert start == [
         "/bin/bash",

@@ -253,6 +253,19 @@ def test_who_shares_the_series_is_named(
     assert "The series is also that of demo of other.yaml." in ran.out
 
 
+@pytest.mark.slow
+def test_going_on_reports_as_a_bump_does(bumping: tuple[Project, str, str]) -> None:
+    project, _, broken = bumping
+    assert project.run("bump", "demo", "--to", broken).code == 3
+    (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
+    words = ("--summary", "body.md", "--review", "page", "--format", "markdown", "--diff")
+    ran = project.run("continue", *words).ok()
+    page, body = ((project.root / name).read_text() for name in ("page", "body.md"))
+    assert "### Check: " in page
+    assert "### Conflicts resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
+    assert "--- old/merged.patch\n+++ new/merged.patch\n" in ran.out
+
+
 def test_options_that_exclude_each_other(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
     for options in (
