@@ -80,11 +80,12 @@ class OfComponents:
     __slots__ = ()
 
     components: Any  # a tuple of what each report has for one
+    broken: Any = ()  # manifests that could not be read, where there may be several
 
     @property
     def exit_code(self) -> ExitCode:
         """The worst of the components, and of manifests that could not be read."""
-        return worst(each.exit_code for each in (*self.components, *getattr(self, "broken", ())))
+        return worst(each.exit_code for each in (*self.components, *self.broken))
 
 
 class PatchkitError(Exception):
