@@ -54,7 +54,14 @@ from patchkit.stack.importing import ImportSource, with_free_names
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.stack.package_lists import recipe_lines, spec_lines
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
-from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series, one_a_mail
+from patchkit.stack.series import (
+    ImportedPatch,
+    LoadedPatch,
+    LoadedSeries,
+    load_series,
+    one_a_mail,
+    read_series,
+)
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import open_history
 from patchkit.upstream.store import Store, home_of
@@ -321,42 +328,42 @@ def adopt_patches(
     """Append the patches of a source to a component's series; nothing is overwritten.
 
     Nothing is written if a patch of the source cannot be read; the others are judged all the same.
-    A patch whose bytes the series has already is passed over. On disk: the patch files, the series
-    (and its entry in the manifest, if there was none) and the lock, all or none of them.
+    A patch whose bytes the series has already is passed over; one of the series that cannot be read
+    stays, and is in the notes. On disk: the patch files, the series (with its entry in the
+    manifest) and the lock, all or none of them.
     """
     project = Project(manifest, component)
     home, seen = project.home, files_of(project)  # before they are read for good
-    old = load_series(manifest, component, store, progress)
-    named = _named(_fresh(found, old), home, old)
+    listed = read_series(manifest, component.series).names if component.series else ()
+    old = load_series(manifest, component, store, progress, partly=True)
+    named = _named(_fresh(found, old), home, old, listed)
     new = [imported_patch(each, home) for each in named]
     base = store.base(component, progress)
     series = with_imported(project, old, named)
     with reading(store.repository(component)) as reader:
-        patches = series.series_patches
-        stack = build_stack(reader, base, patches)
-        stack, explanations = explain_stack(reader, stack, patches)
+        stack = build_stack(reader, base, series.series_patches)
+        stack, explanations = explain_stack(reader, stack, series.series_patches)
     plan = Plan(series.patches, revisions(old.patches, series.patches), stack)
-    listed = tuple(each.name for each in series.patches if each.origin == home.entry)
-    writes = changed_files(project, Draft((), plan, listed), seen[manifest.path] or b"")
+    draft = Draft((), plan, (*listed, *(each.name for each in new)))
+    writes = changed_files(project, draft, seen[manifest.path] or b"")
     problems, locks = _consequences(project, writes, series, stack, store=store, progress=progress)
     fits = stack.clean and not problems
-    allowed = not found.damaged and (fits or options.force)
-    written = bool(new) and allowed and not options.dry_run
-    if written:
+    allowed = not (found.damaged or options.dry_run) and (fits or options.force)
+    if written := bool(new) and allowed:
         what = f"import: {', '.join(each.name for each in new)}"
         write_undoable(project, workspace, what, writes=writes, locks=locks, seen=seen)
     status = {each.name: each.status for each in stack.outcomes}
-    names = {patch.name: each.where for patch, each in zip(new, _fresh(found, old), strict=True)}
+    pairs = zip(new, named, strict=True)
     return AdoptReport(
         component.name,
         found.kind,
         home.entry.path,
-        tuple(AdoptedPatch(p.name, names[p.name], p.where, status[p.name]) for p in new),
+        tuple(AdoptedPatch(p.name, of.where, p.where, status[p.name]) for p, of in pairs),
         written,
         BadInputError.exit_code if found.damaged else ExitCode.OK if fits else ExitCode.FINDING,
         explanations,
         (*found.damaged, *problems),
-        found.notes,
+        (*found.notes, *old.problems),
     )
 
 
@@ -366,9 +373,12 @@ def _fresh(found: ImportSource, old: LoadedSeries) -> list[ImportedPatch]:
 
 
 def _named(
-    patches: Sequence[ImportedPatch], home: SeriesFolder, old: LoadedSeries
+    patches: Sequence[ImportedPatch],
+    home: SeriesFolder,
+    old: LoadedSeries,
+    listed: Sequence[str] = (),
 ) -> list[ImportedPatch]:
-    taken = {each.name for each in old.patches} | patch_names_in(home.folder)
+    taken = {each.name for each in old.patches} | patch_names_in(home.folder) | {*listed}
     return with_free_names(patches, taken)
 
 
@@ -388,7 +398,7 @@ def _consequences(
     locks: dict[Path, dict[str, LockedComponent]] = {}
     for use, locked in consequences.locks:
         locks.setdefault(use.manifest.lock_path, {})[use.component.name] = locked
-    if stack.clean:
+    if stack.clean and not series.problems:
         locks.setdefault(manifest.lock_path, {})[component.name] = lock_component(stack, series)
     return consequences.problems, locks
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import quopri
+import shlex
 from pathlib import Path
 
 import pytest
@@ -299,6 +300,58 @@ def test_what_does_not_apply_is_not_written(
     forced = empty.run("import", str(tmp_path / "series"), "--force")
     assert forced.code == 1
     assert _series(empty) == ["two.patch", "three.patch"]
+
+
+def test_what_to_type_where_a_patch_does_not_apply_works_as_it_is_typed(
+    empty: Project, upstream: Upstream, clone: Path, patches: dict[str, bytes], tmp_path: Path
+) -> None:
+    """It has the options that say what of the source is meant, and how it is read."""
+    text = str(STATES[0]["b.txt"]).replace("line 10\n", "upstream's\n")
+    empty.component("demo", upstream, upstream.commit({"b.txt": text}))
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    for name, data in patches.items():
+        (folder / name).write_bytes(data.replace(b" a/", b" x/a/").replace(b" b/", b" x/b/"))
+    last = list(patches)[-1]
+    for argv in (["--order", last, "--strip", "2"], ["--git", "HEAD~1..HEAD"]):
+        source = clone if "--git" in argv else folder
+        refused = empty.run("import", str(source), *argv)
+        assert refused.code == 1 and not (empty.root / "patches").exists()
+        typed = refused.err.partition("hint: merge what was made for another commit: ")[2]
+        _, *words = shlex.split(typed.split("\n")[0])
+        merged = empty.run(*words)
+        assert (merged.code, "stopped at " in merged.err) == (3, True), merged.err
+        empty.run("abort").ok()
+        assert empty.run(*words[:-1], "--force").code == 1
+        assert _series(empty)[0].endswith("three.patch")
+        empty.run("undo").ok()
+
+
+@pytest.mark.parametrize("how", ["damaged", "missing"])
+def test_a_listed_patch_that_cannot_be_read_stays_beside_what_comes_in(
+    empty: Project, patches: dict[str, bytes], tmp_path: Path, how: str
+) -> None:
+    """It is named, keeps its line and its name, and the lock does not speak for the series."""
+    first, second, _ = patches.items()
+    (tmp_path / first[0]).write_bytes(first[1])
+    empty.run("import", str(tmp_path / first[0])).ok()
+    listed = empty.root / "patches/demo/series"
+    listed.write_text(f"{first[0]} # kept\nbad.patch -p1 # mine\n")
+    bad = empty.root / "patches/demo/bad.patch"
+    if how == "damaged":
+        bad.write_bytes(b"--- a/a.txt\n+++ b/a.txt\n@@ -1,9 +1,9 @@\n-one\n+two\n")
+    before = empty.files()
+    (tmp_path / "bad.patch").write_bytes(second[1])
+    ran = empty.run("import", str(tmp_path / "bad.patch")).ok()
+    where = "patches/demo/bad.patch:3" if how == "damaged" else "patches/demo/series:2"
+    assert f"warning: {where}: " in ran.err
+    (new,) = {name: data for name, data in empty.files().items() if name not in before}
+    text = f"{first[0]} # kept\nbad.patch -p1 # mine\n{Path(new).name}\n"
+    changed = {"patches/demo/series": text.encode(), new: second[1]}
+    assert (empty.files(), Path(new).name != "bad.patch") == ({**before, **changed}, True)
+    assert empty.run("check").code == empty.run("apply").code == 4
+    empty.run("undo").ok()
+    assert empty.files() == before
 
 
 def test_a_dry_run_writes_nothing(

@@ -108,6 +108,7 @@ def import_(
     message stay. A patch that the series has already is merged where it stands.
     """
     import time
+    from shlex import join
 
     from patchkit.errors import UsageError
     from patchkit.ops.transfer import AdoptOptions, adopt_patches, merge_patches
@@ -129,7 +130,11 @@ def import_(
             options=AdoptOptions(force, dry_run, int(time.time())),
             progress=progress,
         )
-    return session.report("import", report, _render_import)
+    words = [str(source), *(f"--order={each}" for each in order or ())]
+    words += [f"--git={git}"] * (git is not None) + [f"--strip={strip}"] * (strip is not None)
+    words += [f"--message={message}"] * (message != "Local edits")
+    again = f"patchkit import {join(words)} {session.manifest.options(into.name)}"
+    return session.report("import", report, partial(_render_import, again=again))
 
 
 def _read(
@@ -157,7 +162,7 @@ def _read(
     return read_source(source, order, strip=component.strip if strip is None else strip)
 
 
-def _render_import(terminal: Terminal, report: AdoptReport) -> None:
+def _render_import(terminal: Terminal, report: AdoptReport, again: str) -> None:
     from patchkit.cli.explanations import print_explanation
     from patchkit.cli.refresh_output import print_refreshed
     from patchkit.cli.status_words import verdict
@@ -173,21 +178,23 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     for problem in report.problems:
         terminal.problem(problem)
     for note in report.notes:
-        terminal.warn(f"{note.where}: {note.what}")
-        terminal.hint(note.hint)
+        terminal.warn(note)
     if report.merged is not None:
         return
     if not report.patches:
         terminal.say(f"{report.component}: nothing new in this {report.kind}")
     elif report.written:
-        terminal.say(f"{report.series} lists them; `patchkit apply` puts them into the checkout")
+        how = (
+            ""
+            if report.exit_code or report.notes
+            else "; `patchkit apply` puts them into the checkout"
+        )
+        terminal.say(f"{report.series} lists them{how}")
     elif report.exit_code is ExitCode.BAD_INPUT:
         terminal.say("nothing was written")
     elif report.exit_code is not ExitCode.OK:
-        terminal.hint(
-            "nothing was written. --3way merges what was made for another commit,"
-            " --force writes it all the same"
-        )
+        terminal.say("nothing was written; --force writes it all the same")
+        terminal.hint(f"merge what was made for another commit: {again} --3way")
     else:
         terminal.say("a dry run: nothing was written")
 
