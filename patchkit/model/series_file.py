@@ -184,7 +184,7 @@ def _parse_line(raw: str) -> tuple[SeriesLine, Problem | None]:
         return SeriesLine(raw), None
     name, options = words[0], "".join(words[1:]).strip()
     if not is_listed_name(name):
-        return SeriesLine(raw), _name_problem(name)
+        return SeriesLine(raw), _name_problem(name, "rename the file, and this line: ")
     if not options:
         return SeriesLine(raw, name), None
     strip = _STRIP.fullmatch(options)
@@ -211,7 +211,7 @@ def _repeated(lines: Sequence[SeriesLine], name: str) -> list[Problem]:
     return problems
 
 
-def _name_problem(name: str) -> Problem:
+def _name_problem(name: str, first: str = "") -> Problem:
     if name.startswith("\ufeff"):
         return Problem("a byte order mark", hint="save the file as UTF-8 without a BOM")
     if name.startswith("/") or "\\" in name or ".." in name.split("/"):
@@ -219,7 +219,7 @@ def _name_problem(name: str) -> Problem:
         return Problem(f"{_shown(name)} leaves the folder of the series", hint=hint)
     return Problem(
         f"{_shown(name)} is not a valid patch name",
-        hint=broken_name_rule(name),
+        hint=first + broken_name_rule(name),
     )
 
 

@@ -281,7 +281,7 @@ class _Applying(Struct, frozen=True):
                 built,
                 result=ApplyResult.DIFFERS,
                 exit_code=ExitCode.FINDING,
-                problems=(*emptied, *self._differs(component, differences)),
+                problems=emptied or self._differs(component, differences),
             )
         built = replace(built, taken_up=tuple(each.edit or each.what for each in differences))
         return self._enter(component, stack, changes, built, marks)

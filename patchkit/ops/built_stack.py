@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +26,9 @@ from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 
+if TYPE_CHECKING:
+    from patchkit.guards.overrides.override_review import TreeAt
+
 
 class BuiltStack(Struct, frozen=True):
     """A component's series and the stack that it makes; `source` reads all its objects."""
@@ -38,6 +42,13 @@ class BuiltStack(Struct, frozen=True):
     def tip(self) -> TreeView:
         """The tree after the last patch that applies."""
         return TreeView(self.source, self.stack.tree)
+
+    @property
+    def tree_at(self) -> TreeAt:
+        """The same tree, for what is asked of calls and replacements in it."""
+        from patchkit.guards.overrides.override_review import TreeAt  # noqa: PLC0415 (few ask)
+
+        return TreeAt(self.source, self.stack.tree, self.stack.base.commit)
 
     def attribute(self) -> tuple[Attribution, tuple[PatchDependency, ...]]:
         """Where each line comes from, and which patches need which."""

@@ -62,9 +62,7 @@ from patchkit.upstream.store import Store, home_of
 from patchkit.workspace.checkout import HALT_REF, checkout_of
 
 if TYPE_CHECKING:
-    from patchkit.guards.overrides.override_review import TreeAt
     from patchkit.guards.overrides.replacements import Replacements
-    from patchkit.ops.built_stack import BuiltStack
 
 
 # What a check says beyond each patch: does the patched component still fit what it guards?
@@ -201,7 +199,7 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
                 what = f"patches of {target.name} do not apply: what is replaced there is not known"
                 yield Finding(Severity.WARNING, "overrides-unseen", what, name)
                 continue
-            there = _tree_of(built)
+            there = built.tree_at
             resolver = resolver_of(declared, there)
             calls = read_replacements(declared, manifest.root, own)
             reviewed = lock.overrides.get((component.name, target.name), {})
@@ -213,18 +211,12 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
             if each.pin != target.pin or _has(lower, component):
                 continue
             with built_stack(lower, each, store, progress) as built:
-                args = (declared, calls, own, _tree_of(built), built.stack)
+                args = (declared, calls, own, built.tree_at, built.stack)
                 place = f"{lower.name}: {each.name}"
                 yield from layered_findings(layered_beneath(*args), component.name, place)
         yield from twice_replaced((component.name, calls), others, declared)
         command = f"patchkit overrides {manifest.options(component.name)}"
         yield from override_findings(found, name, command)
-
-
-def _tree_of(built: BuiltStack) -> TreeAt:
-    from patchkit.guards.overrides.override_review import TreeAt
-
-    return TreeAt(built.source, built.stack.tree, built.stack.base.commit)
 
 
 def _other_replacements(
@@ -241,7 +233,7 @@ def _other_replacements(
         same = [each for each in other.overrides if each.target == declared.target]
         for each in same:
             with built_stack(manifest, other, store, progress) as built:
-                calls = read_replacements(each, manifest.root, _tree_of(built))
+                calls = read_replacements(each, manifest.root, built.tree_at)
                 found.append((other.name, calls))
     return found
 
@@ -314,7 +306,7 @@ def _replaced_beneath(guarded: Guarded, store: Store, progress: Progress) -> Ite
                 if target is None or (target.source, target.pin) != mine:
                     continue
                 with built_stack(lower, other, store, progress) as built:
-                    own = _tree_of(built)
+                    own = built.tree_at
                     calls = read_replacements(declared, lower.root, own)
                     found = layered_beneath(declared, calls, own, there, stack)
                     yield from layered_findings(found, f"{lower.name}: {other.name}", name)
@@ -647,6 +639,7 @@ def _lock_findings(
     differences = compare(recorded, lock_component(stack, series))
     emptied = emptied_patches(recorded, series.patches, target)
     open_to_apply = not emptied and all(each.is_local(series) for each in differences)
+    accepts = "" if emptied else f"{apply} --update-lock  accepts it"
     for problem in emptied:
         yield Finding(Severity.ERROR, "emptied-patch", problem.what, problem.where, problem.hint)
     for each in differences:
@@ -656,7 +649,7 @@ def _lock_findings(
             "lock",
             each.what,
             f"{task.manifest.lock_path.name}: {task.component.name}",
-            f"{apply}  records it" if open_to_apply else f"{apply} --update-lock  accepts it",
+            f"{apply}  records it" if open_to_apply else accepts,
         )
 
 

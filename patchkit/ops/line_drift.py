@@ -45,7 +45,7 @@ from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.pins import absent_blobs
-from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+from patchkit.guards.overrides.override_review import read_replacements
 from patchkit.guards.overrides.replacements import Replacements
 from patchkit.guards.residual_sites import (
     ReviewState,
@@ -230,5 +230,4 @@ def _calls(
     manifest: Manifest, other: Component, declared: Overrides, store: Store, progress: Progress
 ) -> Replacements:
     with built_stack(manifest, other, store, progress) as built:
-        own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
-        return read_replacements(declared, manifest.root, own)
+        return read_replacements(declared, manifest.root, built.tree_at)

@@ -178,8 +178,7 @@ class _Reviewing(Struct, frozen=True):
                 built_stack(self.manifest, component, self.store, self.progress)
             )
             require_clean(built, self.manifest)
-            own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
-            calls = read_replacements(declared, self.manifest.root, own)
+            calls = read_replacements(declared, self.manifest.root, built.tree_at)
             now = self._now(target, stack)
             resolver = resolver_of(declared, now)
             reviewed = lock.overrides.get((name, target.name), {})
@@ -223,7 +222,7 @@ class _Reviewing(Struct, frozen=True):
             return self._tree(target, options.at, stack)
         built = stack.enter_context(built_stack(self.manifest, target, self.store, self.progress))
         require_clean(built, self.manifest)
-        return TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+        return built.tree_at
 
     def _tree(self, target: Component, commit: str, stack: ExitStack) -> TreeAt:
         """The target's tree at its pin, or at another commit, without any patch."""

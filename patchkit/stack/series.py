@@ -231,7 +231,8 @@ class _Loading:
                 return  # and more: it is no series
             rows = diff_parse.split_lines(data)
             for problem in error.problems:
-                rows[int(problem.where.rpartition(":")[2]) - 1] = b"\n"
+                number = int(problem.where.rpartition(":")[2]) - 1
+                rows[number] = b"# " + rows[number]  # what it names is no file that nobody lists
             series = parse_series(b"".join(rows), name=entry.path)
         self.series[entry.path] = series
         if len(series.entries) >= _MANY:

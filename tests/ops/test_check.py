@@ -155,6 +155,30 @@ def test_corrupt_patch_is_bad_input_and_the_rest_is_checked(
     golden("check-corrupt", demo.run("check", "--jobs", "1"))
 
 
+@pytest.mark.parametrize("verb", ["apply", "log", "refresh", "drop", "rename", "import"])
+def test_a_name_that_cannot_be_is_the_same_answer_for_all(demo: Project, verb: str) -> None:
+    """The file that the line names is no file that nobody lists; to rename both mends it."""
+    folder = demo.root / "patches/demo"
+    (folder / "two.patch").rename(folder / "t?wo.patch")
+    series = folder / "series"
+    series.write_text(series.read_text().replace("two.patch", "t?wo.patch"))
+    demo.write({"new/three.patch": TWO})
+    checked = demo.run("check")
+    said = checked.err[checked.err.index("error: ") :]
+    assert "patches/demo/series:2: t?wo.patch is not a valid patch name\nhint: rename" in said
+    assert (checked.code, "is not listed" in checked.out) == (4, False)
+    argv = {
+        "drop": ("t?wo.patch",),
+        "rename": ("t?wo.patch", "two.patch"),
+        "import": (str(demo.root / "new/three.patch"),),
+    }
+    ran = demo.run(verb, *argv.get(verb, ()))
+    assert (ran.code, ran.err[ran.err.index("error: ") :]) == (4, said)
+    (folder / "t?wo.patch").rename(folder / "two.patch")
+    series.write_text(series.read_text().replace("t?wo.patch", "two.patch"))
+    demo.run("check").ok()
+
+
 def test_series_that_names_a_missing_file(demo: Project) -> None:
     (demo.root / "patches/demo/two.patch").unlink()
     ran = demo.run("check")
@@ -351,8 +375,10 @@ def test_a_patch_that_lost_its_change_is_an_error(
     checked = demo.run("check", "--json")
     errors = {f["code"]: f["where"] for f in checked.json["components"][0]["findings"]}
     assert (checked.code, errors["emptied-patch"]) == (1, "patches/demo/two.patch:1")
+    assert "--update-lock" not in demo.run("check").out
     for argv in (["apply"], ["apply", "--dry-run"], ["refresh"], ["move", "2", "--to", "1"]):
         ran = demo.run(*argv)
+        assert "--update-lock" not in ran.err, argv  # it would take the loss for an answer
         assert (ran.code, "patches/demo/two.patch:1: changes no file" in ran.err) == (1, True), argv
     assert lock.read_bytes() == locked
     drop = demo.run("apply").err.partition("patchkit drop ")[2].split("\n")[0]
