@@ -75,13 +75,6 @@ def find_origin(
     return Origin(len(wanted), others, made_by=tuple(dict.fromkeys(makers)))
 
 
-def _is_alone(origin: Origin, at_base: TreeView | None, changes: Iterable[FileChange]) -> bool:
-    """Whether it is the patches before it that keep a patch from the files it was made for."""
-    if at_base is None or not origin.others:
-        return False
-    return not find_origin(at_base, changes).others
-
-
 def results_of(
     patches: Iterable[tuple[str, Iterable[FileChange]]],
 ) -> dict[str, list[tuple[str, str]]]:
@@ -465,9 +458,9 @@ def explain_patch(
     `at_base` is the tree without the patches before it, if there are any. `history` is a repository
     with the base's history, as far as it is at hand.
     """
-    changes = patch_changes(patch)
+    changes, at_base = patch_changes(patch), at_base or view
     origin = find_origin(view, changes, results=results)
-    if _is_alone(origin, at_base, changes):
+    if origin.others and not find_origin(at_base, changes).others:
         subject = view.source.read(base, "commit").partition(b"\n\n")[2].partition(b"\n")[0]
         origin = replace(
             origin,
@@ -483,7 +476,7 @@ def explain_patch(
     return PatchExplanation(
         name=patch.name,
         contained=_undoes(view, changes),
-        upstream=_undoes(at_base or view, changes),
+        upstream=_undoes(at_base, changes),
         strip=_strip_of(files, patch),
         files_total=len(changes),
         files=tuple(files),

@@ -180,7 +180,7 @@ def next_steps(
     if explanation.strip is not None:
         return (_other_strip(explanation.strip, patch, manifest), _check(target))
     ways = list(_line_ends(explanation, patch)) or [
-        *(_carried(patch, target) if repinned else _merged(explanation, patch, component, target)),
+        *(_carried(patch, target) if repinned else _merged(patch, component, target)),
         *_edited(explanation, patch, manifest),
         *_other_base(explanation, component),
     ]
@@ -198,20 +198,17 @@ def _other_strip(strip: int, patch: LoadedPatch, manifest: Manifest) -> str:
     return f"say how many folders go off its paths, in {_entry(patch, manifest)}: {how}"
 
 
-def _merged(
-    explanation: PatchExplanation, patch: LoadedPatch, component: Component, target: str
-) -> Iterator[str]:
-    """As a bump would, or by hand where the commit is not known that has its files."""
+def _merged(patch: LoadedPatch, component: Component, target: str) -> Iterator[str]:
+    """As a bump would, or by hand where no commit is found that has its files."""
     if patch.path is None:
         return
     where, checkout = quote(patch.where), f"workspace/{component.checkout or component.name}"
-    steps = [f"patchkit import {where} --3way {target}"]
-    what = "merge it from the commit that it was made for; author and message stay:"
-    if explanation.origin.commit is None:
-        what = "merge it, keeping its author; by hand if no commit with its files is found:"
-        steps.append(f"git -C {quote(checkout)} apply --reject $PWD/{where}")
-    steps.append(f"patchkit continue {target}  once the conflict in {checkout} is resolved")
-    yield "\n  ".join((what, *steps))
+    yield (
+        "merge it, keeping its author; by hand if no commit with its files is found:"
+        f"\n  patchkit import {where} --3way {target}"
+        f"\n  git -C {quote(checkout)} apply --reject $PWD/{where}"
+        f"\n  patchkit continue {target}  once the conflict in {checkout} is resolved"
+    )
 
 
 def _carried(patch: LoadedPatch, target: str) -> Iterator[str]:
