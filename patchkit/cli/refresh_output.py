@@ -8,7 +8,7 @@ from itertools import groupby
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import Problem
-from patchkit.model.outcome import Attention, FileResult, Status
+from patchkit.model.outcome import Attention, FileResult, PatchResult, Status
 from patchkit.model.revision import Revision
 from patchkit.model.text import counted, listed
 from patchkit.ops.refresh_report import (
@@ -26,14 +26,24 @@ from patchkit.refresh.draft import RoutedEdit
 
 
 def print_carried(
-    terminal: Terminal, name: str, status: Status, *, review: bool, indent: int = 0
+    terminal: Terminal, patch: PatchResult, *, indent: int = 0, offsets: bool = False
 ) -> None:
-    """The line of a patch."""
-    note = [Painted("  flagged", Paint.NOTICE)] if review else []
-    terminal.product(["  " * indent, word(status), "  ", name, *note])
+    """The line of a patch, and its files; of one that upstream has, the line alone."""
+    note = Painted("  flagged", Paint.NOTICE) if patch.review else _absorbed_by(patch)
+    terminal.product(["  " * indent, word(patch.status), "  ", patch.name, note])
+    for file in patch.files if patch.review or patch.status is not Status.ABSORBED else ():
+        _print_carried_file(terminal, file, offsets=offsets)
 
 
-def print_carried_file(terminal: Terminal, file: FileResult, *, offsets: bool = False) -> None:
+def _absorbed_by(patch: PatchResult) -> Painted:
+    """Which commit of upstream's made all of a patch, or how many did; "" for any other patch."""
+    taken = patch.status is Status.ABSORBED and not patch.review
+    commits = patch.absorbed_by if taken else ()
+    by = counted(len(commits), "commit") if commits[1:] else "".join(commits)
+    return Painted(by and f"  by {by}", Paint.FAINT)
+
+
+def _print_carried_file(terminal: Terminal, file: FileResult, *, offsets: bool = False) -> None:
     """A file with its reasons; nothing for one that there is nothing to say about."""
     offset = file.offset if offsets else 0
     if not (file.reasons or file.review or offset or file.status is Status.CONFLICTED):
@@ -55,7 +65,6 @@ _EXPLAINED = (
     Attention.FLAGGED,
     Attention.CONFLICTED,
     Attention.WAITING,
-    Attention.ABSORBED,
 )
 
 
@@ -108,10 +117,10 @@ def render_bumped(terminal: Terminal, row: BumpedComponent, *, dry_run: bool, di
     for patch in row.patches:
         if patch.name in row.earlier:
             continue
-        terminal.product(["  ", word(patch.attention or ""), "  ", patch.name])
+        terminal.product(["  ", word(patch.attention or ""), "  ", patch.name, _absorbed_by(patch)])
         if patch.attention in _EXPLAINED:
             for file in patch.files:
-                print_carried_file(terminal, file)
+                _print_carried_file(terminal, file)
         if patch.attention is Attention.FLAGGED and not patch.explained:
             terminal.product(["        ", Painted("its change differs now", Paint.FAINT)])
         if changes.get(patch.name) and patch.attention not in _MOVED_ONLY:
@@ -214,9 +223,7 @@ def print_refreshed(
             terminal.diff(patch.diff)
     for outcome in component.carried:
         if outcome.review or not outcome.status.applies:
-            print_carried(terminal, outcome.name, outcome.status, review=outcome.review, indent=1)
-            for file in outcome.files:
-                print_carried_file(terminal, file)
+            print_carried(terminal, outcome, indent=1)
     if component.halted is not None:
         print_halted(terminal, component.halted)
     _warn(terminal, component)

@@ -639,6 +639,26 @@ def test_a_patch_that_fits_keeps_the_hunks_it_has(
     assert now.endswith(hunk)
 
 
+@pytest.mark.parametrize(("count", "by"), [(1, "[0-9a-f]{8,} Take 1"), (2, "2 commits")])
+def test_a_patch_that_upstream_has_is_one_line_however_many_files_it_has(
+    project: Project, upstream: Upstream, count: int, by: str
+) -> None:
+    old = {f"{name}.txt": lines() for name in "abcd"}
+    new = {name: lines({4: "more\n"}) for name in old}
+    pin = upstream.commit(old)
+    project.component("demo", upstream, pin, {"all.patch": make_patch(old, new)})
+    for number in range(count):
+        taken = {name: new[name] for name in sorted(new)[number::count]}
+        upstream.commit(taken, f"Take {number + 1}")
+    args = ("--summary", "body.md", "--review", "page.html")
+    out = project.run("bump", "demo", "--to", "main", *args).ok().out
+    assert re.search(rf"^  - absorbed  all.patch  by {by}$", out, re.M)
+    assert ".txt" not in out
+    body, page = ((project.root / name).read_text() for name in ("body.md", "page.html"))
+    for text in (body, page):
+        assert [text.count(f"Take {number + 1}") for number in range(count)] == [1] * count
+
+
 def test_a_patch_that_is_dropped_without_being_sure_is_to_review(
     project: Project, upstream: Upstream
 ) -> None:

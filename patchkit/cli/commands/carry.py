@@ -125,13 +125,11 @@ def carry(
 
 
 def _render(terminal: Terminal, report: PlainCarryReport) -> None:
-    from patchkit.cli.refresh_output import print_carried, print_carried_file
+    from patchkit.cli.refresh_output import print_carried
 
     terminal.say(f"{short_id(report.old_base)} -> {short_id(report.new_base)}")
     for patch in report.patches:
-        print_carried(terminal, patch.name, patch.status, review=patch.review)
-        for file in patch.files:
-            print_carried_file(terminal, file, offsets=True)
+        print_carried(terminal, patch, offsets=True)
         if change := report.changes.get(patch.name):
             terminal.diff(change)
     review = sum(patch.review for patch in report.patches)
