@@ -60,6 +60,8 @@ class Match(Struct, frozen=True):
 
 def find_rename(repository: Repository, commit: CommitId, path: str) -> Rename | None:
     """How the file `path`, gone at `commit`, left; follows several renames of it."""
+    # without what brings trees: of a file that never was it would be that of every commit
+    repository = Repository(repository.git_dir)
 
     def deleted_by(name: str) -> CommitId:
         arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", commit]

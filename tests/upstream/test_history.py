@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.commit_history import Between, Rename, find_rename
 from patchkit.gitcmd.first_parent import Beginning, Landing, entries_at, first_parents, landings
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
@@ -156,6 +156,21 @@ def test_trees_that_no_one_looks_at_stay_where_they_are(
     history.bring_trees()
     assert _has(history, old)
     assert _has(history, middle)
+
+
+def test_nothing_is_fetched_to_look_for_a_file_that_never_was(
+    upstream: Upstream, store: Store
+) -> None:
+    """It would be the trees of the whole history, one at a time."""
+    _serve(upstream, "any")
+    old, _, pin = (upstream.commit({"a.py": f"{n}\n", "b.py": "b\n"}) for n in range(3))
+    moved = upstream.commit({"b.py": None, "c.py": "b\n"})
+    tip = upstream.commit({"a.py": "3\n"})
+    history = _open(store, upstream, pin, tip)
+    history.repository.bring([upstream.resolve(f"{pin}:b.py") or ""])
+    assert find_rename(history.repository, tip, "nowhere.py") is None
+    assert find_rename(history.repository, tip, "b.py") == Rename(moved, "c.py")
+    assert not _has(history, old)
 
 
 def test_a_gap_between_two_lines_is_filled(upstream: Upstream, store: Store) -> None:
