@@ -7,7 +7,6 @@ What a rule made is checked and weighed; one that is not sure enough is flagged 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -38,6 +37,7 @@ from patchkit.carry.carried import (
 )
 from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
+from patchkit.model.evidence import count_of, evidence
 from patchkit.model.hunks import place_hunks
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
@@ -376,7 +376,6 @@ def _as_remembered(
 # Reasons: in a few words why a carried file is what it is, and which upstream commit is behind it.
 
 
-_TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
 _SHOWN = 3
 
 _DOUBTS = {
@@ -395,8 +394,13 @@ def merge_reasons(merge: FileMerge, it: FileSides) -> tuple[str, ...]:
 
 
 def _with_absorbing_commit(it: FileSides, outcome: FileResult) -> FileResult:
-    """The outcome of a file that upstream has already, with the commit that brought it there."""
-    by = it.context.past.since(_places(it), partial(_has_all, it))
+    """The outcome of a file that upstream has already, with the commit that brought it there.
+
+    What is not the same by git's merge is so by its lines: without evidence they name no commit.
+    """
+    lines = (line[1:] for hunk in it.change.hunks for line in hunk.lines if line[:1] in b"+-")
+    known = not outcome.review or evidence(lines, *it.texts[:2])
+    by = it.context.past.since(_places(it), partial(_has_all, it)) if known else ""
     reasons = outcome.reasons or (f"upstream has the file as the patch makes it{_by(by)}",)
     return replace(outcome, reasons=reasons, absorbed_by=by)
 
@@ -450,38 +454,36 @@ _NEAR = 3
 _SMALL = 4
 
 
-def taken_away(region: Region) -> bytes:
-    """The most telling of the lines that upstream has no more; b"" if there is none.
+def _taken_away(region: Region, it: FileSides) -> list[bytes]:
+    """The evidence among the lines that upstream has no more.
 
     Lines that the patch changes come first, then those next to them, then the others.
     """
     kept = set(region.upstream)
     for around in (0, _NEAR, len(region.base)):
-        gone = [
+        near = (
             line
             for each in region.patch_edits
             for line in region.base[
                 max(0, each.start - region.start - around) : each.end - region.start + around
             ]
-            if line not in kept and _TELLING.search(line)
-        ]
+        )
+        gone = evidence((line for line in near if line not in kept), *it.texts[:2])
         if gone:
-            return max(gone, key=len)
-    return b""
+            return gone
+    return []
 
 
 def _who(region: Region, it: FileSides) -> str:
     """The commit that forced this: what took the patch's lines away, or brought upstream's here.
 
-    Where upstream has only some of the lines that the patch changes, the most telling of its new
-    lines says more: it is what is there instead.
+    Where upstream has only some of the lines that the patch changes, its new lines say more: they
+    are what is there instead.
     """
-    new = [line for line in region.upstream if line not in region.base and _TELLING.search(line)]
-    if new and len(region.base) <= _SMALL * max(1, len(region.upstream)):
-        return _since(it, max(new, key=len), ge)
-    gone = taken_away(region)
-    by = _since(it, gone, le) if gone else ""
-    return by or (_since(it, max(new, key=len), ge) if new else "")
+    new = evidence((line for line in region.upstream if line not in region.base), *it.texts[:2])
+    if new and len(region.base) <= _SMALL * len(region.upstream):
+        return _since(it, new, ge)
+    return _since(it, _taken_away(region, it), le) or _since(it, new, ge)
 
 
 def _places(it: FileSides) -> list[str]:
@@ -489,11 +491,14 @@ def _places(it: FileSides) -> list[str]:
     return [each for each in (it.place, it.change.new_path, it.change.old_path) if each]
 
 
-def _since(it: FileSides, line: bytes, compare: Callable[[int, int], bool]) -> str:
-    """The commit since which the line's count in upstream's file compares so with today's."""
-    text = line.strip()
-    now = it.texts[1].count(text)
-    return it.context.past.since(_places(it), lambda data: compare((data or b"").count(text), now))
+def _since(it: FileSides, lines: Sequence[bytes], compare: Callable[[int, int], bool]) -> str:
+    """The commit since which the first line's count in upstream's file compares so with today's."""
+    if not lines:
+        return ""
+    now = count_of(lines[0], it.texts[1])
+    return it.context.past.since(
+        _places(it), lambda data: compare(count_of(lines[0], data or b""), now)
+    )
 
 
 def _by(commit: str) -> str:
@@ -560,9 +565,9 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     if it.context.careful or it.target != it.place or it.change.new_path != was:
         return None
     context, past = it.context, it.context.past
-    lines = [taken_away(region) for region in merge.conflicts]
-    commits = dict.fromkeys(_since(it, line, le) for line in lines if line)
-    if not all(lines) or ("" in commits and len(commits) > 1):
+    gone = [_taken_away(region, it) for region in merge.conflicts]
+    commits = dict.fromkeys(_since(it, lines, le) for lines in gone)
+    if not all(gone) or ("" in commits and len(commits) > 1):
         return None
     written = past.written_by(commits, it.place, _MOST_HOMES)
     homes = dict(_files(context, {*written} - {it.place}))

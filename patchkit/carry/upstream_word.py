@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,12 +29,13 @@ from patchkit.carry.carried import (
     CarriedFile,
     CarryContext,
     Confidence,
-    Past,
     accepted,
     conflict,
     judged,
 )
+from patchkit.model.apply_changes import Blobs
 from patchkit.model.diff_parse import split_lines
+from patchkit.model.evidence import count_of, evidence, has_words
 from patchkit.model.merging.regions import compare_three
 from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
@@ -51,14 +52,13 @@ _NAMES = (
     re.compile(rf"^Origin:[ \t]*(?:upstream|backport)\b.*?({_ID})", re.IGNORECASE | re.MULTILINE),
     re.compile(rf"^(?:\[ *)?(?:commit ({_ID}) upstream|Upstream commit ({_ID}))", re.I | re.M),
 )
-_TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
 _SHOWN = 3
 #: How sure an absorbed change is where somebody should look.
 _LIKELY_TAKEN = Confidence(0.9, 0.9)
 #: The same where upstream went on from it: 102 of 118 files of eight histories.
 _TAKEN_MEANWHILE = Confidence(0.86, 0.86)
 _MOST_MERGED = 64  # versions of one file are merged with
-#: So many telling lines are not added by two people by chance.
+#: So many lines of evidence are not added by two people by chance.
 _ENOUGH = 3
 
 #: Path -> the lines of a commit's hunks, with their markers.
@@ -175,7 +175,7 @@ def with_upstreams_word(
     claim = claim_of(patch)
     if not claim.commits and all(_is_plain(each.outcome) for each in files):
         return list(files)
-    share = _best_share(context.past, claim, changes)
+    share = _best_share(context, claim, changes)
     found = [
         _with_share(context, change, file)
         if share is None
@@ -190,9 +190,10 @@ def _is_plain(outcome: FileResult) -> bool:
 
 
 def _best_share(
-    past: Past, claim: PatchClaim, changes: Sequence[FileChange]
+    context: CarryContext, claim: PatchClaim, changes: Sequence[FileChange]
 ) -> UpstreamShare | None:
     """The commit that has most of the patch, of those that may be the patch's own."""
+    past = context.past
     shares = (
         share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit))
         for commit, subject in past.same_change(
@@ -204,26 +205,25 @@ def _best_share(
     if likely:
         # of several, the first that has as much: the others took it from there
         return min(reversed(likely), key=lambda each: sum(map(len, each.left.values())))
-    return _share_by_lines(past, changes)
+    return _share_by_lines(context, changes)
 
 
-def _share_by_lines(past: Past, changes: Sequence[FileChange]) -> UpstreamShare | None:
-    """The commit that brought the patch's most telling line, if it is the patch.
+def _share_by_lines(context: CarryContext, changes: Sequence[FileChange]) -> UpstreamShare | None:
+    """The commit that brought the patch's best evidence, if it is the patch.
 
     Nothing but lines ties them, so the lines around count as well, as for git's patch-id: the same
     lines in another function are another change.
     """
     come = [
-        (line[1:], change.path)
+        (line, change.path)
         for change in changes
-        for hunk in change.hunks
-        for line in hunk.lines
-        if line[:1] == b"+" and _TELLING.search(line)
+        for line in evidence(_added(change), *_texts(context, change, change.path))
     ]
     if len(come) < _ENOUGH:
         return None
     line, path = max(come, key=lambda each: len(each[0]))
-    brought = (name for name, data in past.versions(path) if line.strip() in data)
+    past = context.past
+    brought = (name for name, data in past.versions(path) if count_of(line, data))
     named = next(brought, "").partition(" ")[0]
     for commit, subject in past.same_change((named,), "", "", "") if named else ():
         lines = past.lines_of(commit)
@@ -235,6 +235,10 @@ def _share_by_lines(past: Past, changes: Sequence[FileChange]) -> UpstreamShare 
 
 def _hunk_lines(change: FileChange) -> list[bytes]:
     return [line for hunk in change.hunks for line in hunk.lines]
+
+
+def _added(change: FileChange) -> list[bytes]:
+    return [line[1:] for line in _hunk_lines(change) if line[:1] == b"+"]
 
 
 def _rows(lines: Sequence[bytes]) -> list[bytes]:
@@ -299,7 +303,7 @@ def _taken(
     told = file.outcome.absorbed_by or share.told
     reasons = [f"upstream made this very change ({told})"]
     if gone:
-        reasons.append(f"upstream's file lacks {counted(len(gone), 'line')} of it now")
+        reasons.append(f"upstream's file lacks {counted(gone, 'line')} of it now")
     plain = file.outcome.status is Status.ABSORBED and not file.outcome.review
     guessed = share.by_lines and not plain
     if guessed:
@@ -323,17 +327,17 @@ def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFil
     if file.carried or here is None or change.old_path is None or change.new_path is None:
         return file
     sides = (context.before.entry(change.old_path), context.after.entry(change.new_path))
-    old, patched = (_lines_of(context, each) for each in sides)
+    old, patched = (_text_of(context.old_blobs, each) for each in sides)
     if old is None or patched is None:
         return file
-    added = {line[1:] for line in _hunk_lines(change) if line[:1] == b"+"}
+    added = set(_added(change))
     versions = context.past.versions(file.path)
     told = next(
         (
             name
             for name, data in (versions if len(versions) <= _MOST_MERGED else ())
             if added.issubset(then := split_lines(data))
-            and _merged_by_git(old, then, patched) == data
+            and _merged_by_git(split_lines(old), then, split_lines(patched)) == data
         ),
         "",
     )
@@ -343,7 +347,7 @@ def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFil
     gone = _gone(context, change, here)
     reasons = (
         f"upstream's file had all of this change, and went on from it ({told})",
-        *((f"upstream's file lacks {counted(len(gone), 'line')} of it now",) if gone else ()),
+        *((f"upstream's file lacks {counted(gone, 'line')} of it now",) if gone else ()),
     )
     absorbed = replace(file.outcome, status=Status.ABSORBED, clashes=(), absorbed_by=told)
     return accepted(
@@ -351,11 +355,10 @@ def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFil
     )
 
 
-def _lines_of(context: CarryContext, entry: TreeEntry | None) -> list[bytes] | None:
-    """The lines of a plain file of the old stack."""
-    if entry is None or entry.mode & TYPE != REGULAR:
-        return None
-    return split_lines(context.old_blobs.contents(entry.oid))
+def _text_of(blobs: Blobs, entry: TreeEntry | None) -> bytes | None:
+    """The contents of a plain file; None for anything else."""
+    plain = entry is not None and entry.mode & TYPE == REGULAR
+    return blobs.contents(entry.oid) if entry is not None and plain else None
 
 
 def _merged_by_git(
@@ -368,15 +371,11 @@ def _merged_by_git(
     return three.assemble(texts) if len(texts) == len(settled) else None
 
 
-def _gone(context: CarryContext, change: FileChange, here: TreeEntry | None) -> tuple[bytes, ...]:
-    """Telling lines that the change adds, and upstream's file does not have."""
-    added = [line[1:] for line in _hunk_lines(change) if line[:1] == b"+"]
-    telling = [line for line in added if _TELLING.search(line)]
-    if here is None or here.mode & TYPE != REGULAR:
-        return tuple(telling)
-    there = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
-    there.subtract(map(_bare, telling))
-    return tuple(line for line in telling if there[_bare(line)] < 0)
+def _gone(context: CarryContext, change: FileChange, here: TreeEntry | None) -> int:
+    """How many telling lines that the change adds upstream's file does not have."""
+    come = Counter(_bare(line) for line in _added(change) if has_words(line))
+    there = split_lines(_text_of(context.blobs, here) or b"")
+    return (come - Counter(map(_bare, there))).total()
 
 
 def _doubled(
@@ -393,7 +392,7 @@ def _doubled(
         bare = _bare(line)
         if before[bare] > 0:
             before[bare] -= 1
-        elif bare in brought and _TELLING.search(line):
+        elif bare in brought and has_words(line):
             found.append(b"+" + line)
     return tuple(found)
 
@@ -401,39 +400,34 @@ def _doubled(
 def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) -> CarriedFile:
     """A conflict or a flagged file, with how many of its added lines upstream has by now."""
     outcome = file.outcome
-    here = context.here.entry(file.path)
-    added = [line[1:] for line in _hunk_lines(change) if line[:1] == b"+" and _bare(line[1:])]
-    plain = here is not None and here.mode & TYPE == REGULAR
-    if here is None or not plain or not added or not (outcome.review or not file.carried):
+    added = [line for line in _added(change) if _bare(line)]
+    if file.carried and not outcome.review:
         return file
-    known = list(_known(added, _come(context, change, here)))
-    part = UpstreamPart(len(known), len(added))
-    telling = max((line for line in known if _TELLING.search(line)), key=len, default=b"")
-    if not telling or len(known) * 2 < len(added):
+    texts = _texts(context, change, file.path)
+    # what upstream's file has more often than the old base's
+    before, there = (Counter(map(_bare, split_lines(text))) for text in texts)
+    come = there - before
+    found = evidence((line for line in added if _bare(line) in come), *texts)
+    known = (come & Counter(map(_bare, added))).total()
+    if not found:
+        return file
+    part = UpstreamPart(known, len(added))
+    if known * 2 < len(added):
         return replace(file, outcome=replace(outcome, upstream=part))
     places = [each for each in (file.path, change.old_path) if each]
-    by = context.past.since(places, lambda data: telling in (data or b""))
+    now = count_of(found[0], texts[1])
+    by = context.past.since(places, lambda data: count_of(found[0], data or b"") >= now)
     part = replace(part, commit=by)
     said = (part.words,)  # what comes first is why it is flagged, or what may be done
     reasons = (*outcome.reasons, *said) if file.carried else (*said, *outcome.reasons)
     return replace(file, outcome=replace(outcome, upstream=part, reasons=reasons))
 
 
-def _come(context: CarryContext, change: FileChange, here: TreeEntry) -> Counter[bytes]:
-    """The lines that upstream's file has more often than the old base's, without white space."""
-    come = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
+def _texts(context: CarryContext, change: FileChange, path: str) -> tuple[bytes, bytes]:
+    """A file at the old base, and upstream's at `path`; b"" for what is no plain file."""
     before = context.before.entry(change.old_path) if change.old_path is not None else None
-    if before is not None and before.mode & TYPE == REGULAR:
-        come -= Counter(map(_bare, split_lines(context.old_blobs.contents(before.oid))))
-    return come
-
-
-def _known(lines: Iterable[bytes], there: Counter[bytes]) -> Iterator[bytes]:
-    for line in lines:
-        bare = _bare(line)
-        if there[bare] > 0:
-            there[bare] -= 1
-            yield line
+    here = context.here.entry(path)
+    return _text_of(context.old_blobs, before) or b"", _text_of(context.blobs, here) or b""
 
 
 def _shown(lines: Sequence[bytes]) -> str:

@@ -6,7 +6,6 @@ is, the carry engine says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -15,14 +14,12 @@ from msgspec import Struct
 
 from patchkit.drift.drift_report import ExactVerdict, HunkFault
 from patchkit.model.apply_changes import Blobs, apply_changes
+from patchkit.model.evidence import evidence
 from patchkit.model.objects import SUBMODULE_MODE, GitObject, TreeEntry
 from patchkit.model.outcome import Clash, FileResult, Reason, Status
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree, few_files
-
-#: Text with so many letters does not stand in a file by chance.
-_TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
 
 #: What stands at each path; None for nothing.
 State: TypeAlias = Mapping[str, TreeEntry | None]
@@ -106,14 +103,11 @@ def _is_absorbed(tree: Tree, blobs: Blobs, change: FileChange, clash: Clash) -> 
     if not clash.hunk:
         return _undoes(tree, blobs, (change,))
     hunk = change.hunks[clash.hunk - 1]
-    if not any(line[:1] == b"+" and line[1:].strip() for line in hunk.lines):
-        return False  # that lines are gone is no sign that somebody took them out as we did
     data = _contents(tree, blobs, change.new_path)
-    result = _result(hunk)
-    at = data.find(result) if data is not None else -1
-    while data is not None and at > 0 and data[at - 1 : at] != b"\n":
-        at = data.find(result, at + 1)
-    return at >= 0
+    if data is None or b"\n" + _result(hunk) not in b"\n" + data:
+        return False
+    # that lines are gone is no sign that somebody took them out as we did
+    return bool(evidence((line[1:] for line in hunk.lines if line[:1] == b"+"), data))
 
 
 def stands(change: FileChange, number: int, data: bytes | None) -> bool:
@@ -124,14 +118,14 @@ def stands(change: FileChange, number: int, data: bytes | None) -> bool:
     if data is None or change.new_path is None:
         return data is None and change.new_path is None
     hunks = change.hunks[number - 1 : number] if number else change.hunks
-    return all(_result(hunk) in data or data.count(_core(hunk)) == 1 for hunk in hunks)
+    return all(_result(hunk) in data or _core_stands(hunk, data) for hunk in hunks)
 
 
-def _core(hunk: Hunk) -> bytes:
-    """What a hunk leaves without the lines around; with them where it says little by itself."""
+def _core_stands(hunk: Hunk, data: bytes) -> bool:
+    """Whether what a hunk leaves, without the lines around, is there once, and is evidence."""
     changed = [number for number, line in enumerate(hunk.lines) if line[:1] in b"+-"]
     core = _joined(hunk.lines[changed[0] : changed[-1] + 1])
-    return core if _TELLING.search(core) else _result(hunk)
+    return data.count(core) == 1 and bool(evidence(core.split(b"\n"), data))
 
 
 def _contents(tree: Tree, blobs: Blobs, path: str) -> bytes | None:

@@ -32,8 +32,9 @@ from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
 from patchkit.model.diff_parse import parse_diff
+from patchkit.model.evidence import count_of, evidence
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, decode_path, lines_of
+from patchkit.model.objects import CommitId, decode_path
 
 # Commits that touch the paths asked for; further back nobody made a patch for today's pin.
 _COMMITS = "4000"
@@ -184,23 +185,24 @@ class Touch(Struct, frozen=True):
 
 
 def that_touched(
-    repository: Repository, touches: Collection[Touch], lines: Collection[bytes]
+    repository: Repository, touches: Sequence[Touch], lines: Collection[bytes]
 ) -> tuple[Touch, ...]:
-    """Those that added or removed one of `lines`, as far as their blobs are here."""
-    wanted = frozenset(lines)
-    oids = dict.fromkeys(oid for each in touches for oid in each.blobs)
+    """Those, newest first, that added or removed evidence among `lines`, as far as they are here.
+
+    None where no line is evidence beside the oldest version of the file and the newest.
+    """
     with reading(repository) as reader:
-        texts = {
-            oid: frozenset(line.strip() for line in lines_of(data))
-            for oid, data in reader.read_present(list(oids)).items()
-        }
-
-    def changed(touch: Touch) -> frozenset[bytes]:
-        old, new = (texts.get(each or "", frozenset()) for each in (touch.old, touch.new))
-        return old ^ new
-
-    known = (each for each in touches if all(oid in texts for oid in each.blobs))
-    return tuple(each for each in known if changed(each) & wanted)
+        found = reader.read_present(list({oid for each in touches for oid in each.blobs}))
+    texts = {"": b"", **found}
+    known = [each for each in touches if texts.keys() >= {*each.blobs}]
+    ends = (known[-1].old, known[0].new) if known else ()
+    wanted = evidence(lines, *(texts[each or ""] for each in ends))
+    sides = ((each, texts[each.old or ""], texts[each.new or ""]) for each in known)
+    return tuple(
+        each
+        for each, old, new in sides
+        if any(count_of(line, old) != count_of(line, new) for line in wanted)
+    )
 
 
 # The history between two commits, as carrying asks it. One raw walk names the commits and blobs of

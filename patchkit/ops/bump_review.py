@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from patchkit.drift.describe import commit_page, page_of
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.commit_history import that_touched
 from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest
@@ -205,16 +204,10 @@ class _Reviewing(Struct, frozen=True):
     def _commits(
         self, path: str, hunks: Sequence[Hunk], past: UpstreamPast
     ) -> tuple[UpstreamCommit, ...]:
-        history = past.history() if self._has_history else None
-        if history is None:
+        if not self._has_history:
             return ()
-        repository, touches = history.repository, past.past().touches(path)
-        lines = {row[1:].strip() for hunk in hunks for row in hunk.lines if row[:1] in b"+-"}
-        lines.discard(b"")
-        if lines:
-            past.bring(oid for each in touches for oid in each.blobs)
-            touches = that_touched(repository, touches, lines) or touches
-        return tuple(self._commit(each.told) for each in touches[:_COMMITS])
+        lines = {row[1:] for hunk in hunks for row in hunk.lines if row[:1] in b"+-"}
+        return tuple(self._commit(each.told) for each in past.touches(path, lines)[:_COMMITS])
 
     def _commit(self, told: str) -> UpstreamCommit:
         """Of "ID words"; what begins with no id is all words."""

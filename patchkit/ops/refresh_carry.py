@@ -6,7 +6,7 @@ carrying and for the commits that are named beside a conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from patchkit.carry.carried import CarryOptions, CarryReport, Merger
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.commit_history import Between, that_touched
+from patchkit.gitcmd.commit_history import Between, Touch, that_touched
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError, NoAnswerError
@@ -69,7 +69,6 @@ from patchkit.ops.resume import (
 from patchkit.refresh.carry_onto import FixedPatchesError, LastCarry, draft_carry
 from patchkit.refresh.conflict import (
     Conflict,
-    ConflictedFile,
     Decision,
     external_decisions,
     first_conflict,
@@ -161,6 +160,18 @@ class UpstreamPast(Struct):
             self._note(error)
             return False
 
+    def touches(self, path: str, lines: Collection[bytes]) -> tuple[Touch, ...]:
+        """The commits that changed a file, newest first; of `lines` those that touched them.
+
+        None where no line is evidence.
+        """
+        history = self.history()
+        touches = self.past().touches(path) if history is not None else ()
+        if history is None or not lines:
+            return touches
+        self.bring(oid for each in touches for oid in each.blobs)
+        return that_touched(history.repository, touches, lines)
+
     def note(self) -> tuple[Problem, ...]:
         """What the user should know of a carry that had to go without."""
         if not self.unknown:
@@ -182,20 +193,9 @@ class UpstreamPast(Struct):
 
 def with_upstream(conflict: Conflict, upstream: UpstreamPast) -> Conflict:
     """The conflict with the commits that touched its lines, or a word why none are named."""
-    history = upstream.history()
-    if history is not None:
-        files = tuple(_named(each, history, upstream) for each in conflict.files)
-        conflict = replace(conflict, files=files)
-    return replace(conflict, unknown=upstream.unknown)
-
-
-def _named(file: ConflictedFile, history: History, upstream: UpstreamPast) -> ConflictedFile:
-    repository = history.repository
-    touches = upstream.past().touches(file.path)
-    if file.lines:
-        upstream.bring(oid for each in touches for oid in each.blobs)
-        touches = that_touched(repository, touches, file.lines) or touches
-    return replace(file, upstream=tuple(each.told for each in touches[:_SHOWN]))
+    named = ((each, upstream.touches(each.path, each.lines)[:_SHOWN]) for each in conflict.files)
+    files = tuple(replace(each, upstream=tuple(t.told for t in touches)) for each, touches in named)
+    return replace(conflict, files=files, unknown=upstream.unknown)
 
 
 # What git can show of upstream in a checkout that waits. The checkout is shallow, and must need

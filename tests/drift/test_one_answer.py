@@ -80,6 +80,17 @@ def _repeated_lines(upstream: Upstream) -> tuple[str, bytes, str]:
     return pin, make_patch({"steps.yml": AGAIN}, added, subject=subject), took
 
 
+def _among_trivial_lines(upstream: Upstream) -> tuple[str, bytes, str]:
+    """The lines that a hunk adds come one by one, and most of them again and again."""
+    again = 'if [ -n "$1" ]; then\nfi\n'
+    pin = upstream.commit({"a.sh": BASE})
+    upstream.commit({"a.sh": BASE + again}, "Before")
+    ours = numbered(30, l6='if [ -n "$1" ]; then\n  measure "$1"\nfi')
+    took = upstream.commit({"a.sh": ours + again}, "Measure")
+    upstream.commit({"a.sh": ours + again + again}, "Afterwards")
+    return pin, make_patch({"a.sh": BASE}, {"a.sh": ours}), took
+
+
 def _reworked(upstream: Upstream) -> tuple[str, bytes, str]:
     subject = "Say ours in the sixth"
     pin = upstream.commit({"a.py": BASE})
@@ -106,6 +117,7 @@ def _ids(text: str) -> set[str]:
         _moved,
         _conflict_before,
         _repeated_lines,
+        _among_trivial_lines,
         _reworked,
     ],
 )

@@ -102,17 +102,21 @@ def test_what_upstream_makes_as_well_is_absorbed(project: Project, upstream: Ups
     assert patch.breaks == ()
 
 
-def test_single_hunks_that_upstream_makes_are_named(project: Project, upstream: Upstream) -> None:
+@pytest.mark.parametrize(("line", "named"), [("ours", True), ("}", False), ("fi", False)])
+def test_single_hunks_that_upstream_makes_are_named(
+    project: Project, upstream: Upstream, line: str, *, named: bool
+) -> None:
     base = numbered(40)
     pin = upstream.commit({"a.py": base})
-    ours = edit("a.py", base, l6="ours", l30="also ours")
-    took = upstream.commit({"a.py": numbered(40, l6="ours")}, "Half of it")
-    upstream.commit({"a.py": numbered(40, l6="ours", l31="x")}, "And against the other half")
+    ours = edit("a.py", base, l6=line, l30="also ours")
+    took = upstream.commit({"a.py": numbered(40, l6=line)}, "Half of it")
+    upstream.commit({"a.py": numbered(40, l6=line, l31="x")}, "And against the other half")
 
     (patch,) = look(project, upstream, pin, {"ours.patch": ours}).patches
 
     assert patch.status is Status.CONFLICTED
-    assert [(each.hunk, each.by and each.by.commit) for each in patch.absorbed] == [(1, took)]
+    absorbed = [(each.hunk, each.by and each.by.commit) for each in patch.absorbed]
+    assert absorbed == ([(1, took)] if named else [])
     assert patch.broken_by is not None
     assert patch.broken_by.commit == took
 

@@ -30,18 +30,21 @@ def test_a_shallow_repository_blames_nobody(upstream: Upstream, tmp_path: Path) 
 
 
 def test_only_the_commits_that_touched_the_lines(upstream: Upstream) -> None:
-    old = upstream.commit({"a.txt": "a\nb\n", "b.txt": "b\n"})
-    said = upstream.commit({"a.txt": "A\nb\n"}, "Say A (#7)")
-    upstream.commit({"a.txt": "A\nB\n"}, "Say B (#8)")
-    new = upstream.commit({"b.txt": "B\n"}, "Say B elsewhere (#9)")
+    old = upstream.commit({"a.txt": "one\ntwo\n", "b.txt": "two\n"})
+    said = upstream.commit({"a.txt": "ONE\ntwo\n"}, "Say ONE (#7)")
+    upstream.commit({"a.txt": "ONE\nTWO\n"}, "Say TWO (#8)")
+    new = upstream.commit({"b.txt": "TWO\n"}, "Say TWO elsewhere (#9)")
     repository = Repository(upstream.path)
     touches = Between(repository, old, new).touches("a.txt")
-    assert [each.told.split(": ")[1] for each in touches] == ["Say B (#8)", "Say A (#7)"]
+    assert [each.told.split(": ")[1] for each in touches] == ["Say TWO (#8)", "Say ONE (#7)"]
     # ids in full: they are asked for at the server
     assert all(len(oid) == 40 for each in touches for oid in each.blobs)
-    (found,) = that_touched(repository, touches, [b"a"])
+    (found,) = that_touched(repository, touches, [b"one"])
     assert found.told.startswith(f"{said[:10]} 2023-11-1")
-    assert that_touched(repository, touches, [b"c"]) == ()
+    assert that_touched(repository, touches, [b"three"]) == ()
+    again = upstream.commit({"a.txt": "ONE\nfi\n" + 6 * "TWO\n"}, "Say it over and over")
+    touches = Between(repository, old, again).touches("a.txt")
+    assert that_touched(repository, touches, [b"fi", b"TWO"]) == ()
     assert Between(repository, CommitId("0" * 39 + "1"), new).touches("a.txt") == ()
 
 

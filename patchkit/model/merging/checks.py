@@ -12,8 +12,9 @@ import builtins
 import keyword
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
+from patchkit.model.evidence import telling
 from patchkit.model.line_diff import Edit
 from patchkit.model.merging.regions import Doubt, ThreeWay, common_ends
 from patchkit.model.merging.scopes import PYTHON
@@ -23,7 +24,6 @@ _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _WORD = re.compile(rb"[^\W\d]\w*")
 #: A word that does not stand right behind a dot.
 _NO_ATTRIBUTE = re.compile(rb"(?<![\w.])[^\W\d]\w*")
-_TELLING = re.compile(rb"\w.*\w.*\w")
 #: A line that defines a function or class, annotates a name, or imports names: see `_defined`.
 _DEFINITION = re.compile(
     rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:[ \t]*[^\s#]"
@@ -97,8 +97,8 @@ def added_lines(
     """The telling lines that the edits add, less those that they take away."""
     come, gone = Counter[bytes](), Counter[bytes]()
     for edit in edits:
-        come.update(_telling(new[edit.new_start : edit.new_end]))
-        gone.update(_telling(old[edit.start : edit.end]))
+        come.update(telling(new[edit.new_start : edit.new_end]))
+        gone.update(telling(old[edit.start : edit.end]))
     return come - gone
 
 
@@ -180,10 +180,6 @@ def _difference(
     )
     del before[b""], after[b""]
     return after - before, before - after
-
-
-def _telling(lines: Sequence[bytes]) -> Iterator[bytes]:
-    return (line.strip() for line in lines if _TELLING.search(line))
 
 
 def names_used(lines: Iterable[bytes]) -> set[bytes]:

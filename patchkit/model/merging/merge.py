@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import advice
 from patchkit.model.diff_parse import is_binary, split_lines
+from patchkit.model.evidence import has_words, telling
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines, sliding_places
 from patchkit.model.merging.checks import (
@@ -81,7 +82,6 @@ def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
     return all(len(edits) * 2 <= words for edits in sides)
 
 
-_TELLING = re.compile(rb"\w.*\w.*\w")
 _UPSTREAM_FIRST = Order()
 _ADJACENT = "upstream changed adjacent lines"
 _BOTH_ADD = "both sides add lines at one place; only their order is open"
@@ -159,7 +159,7 @@ def _is_contained(region: Region, three: ThreeWay) -> bool:
     if (ours - before) - (theirs - before) or removed - (before - theirs):
         return False
     come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
-    return not any(line in come for line in removed if _TELLING.search(line))
+    return not any(line in come for line in removed if has_words(line))
 
 
 def _added(region: Region) -> int:
@@ -167,7 +167,7 @@ def _added(region: Region) -> int:
 
 
 def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
-    return Counter(line.strip() for line in lines if _TELLING.search(line))
+    return Counter(telling(lines))
 
 
 # -- edits that do not overlap -----------------------------------------------------------------
