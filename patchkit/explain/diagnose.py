@@ -4,7 +4,6 @@ may be now, and for which base the patch was made.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from hashlib import sha256
@@ -29,6 +28,7 @@ from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import Blobs, apply_changes
+from patchkit.model.evidence import telling
 from patchkit.model.lint import numbered_lines
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Clash, FileResult, PatchResult, Reason, Status
@@ -155,7 +155,6 @@ def find_edit(
 # Why one hunk has no place in its file: the nearest thing to it, and how that differs.
 
 
-_WORD = re.compile(rb"\w")
 _FUZZ = 2  # the most that GNU patch uses by default
 
 
@@ -225,10 +224,9 @@ def is_contained(hunk: Hunk, lines: Sequence[bytes]) -> bool:
 
 
 def count_present(hunk: Hunk, view: TreeView, path: str) -> tuple[int, int]:
-    """(added lines with words in them, how many of these the file has already)."""
-    added = {line[1:].strip() for line in hunk.lines if line[:1] == b"+" and _WORD.search(line)}
-    kept = {line.strip() for line in hunk.preimage}
-    added -= kept
+    """(added lines with words of their own, how many of these the file has already)."""
+    added = set(telling(line[1:] for line in hunk.lines if line[:1] == b"+"))
+    added -= {line.strip() for line in hunk.preimage}
     have = {line.strip() for line in view.lines(path)} if added else set()
     return len(added), len(added & have)
 
