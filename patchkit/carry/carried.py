@@ -178,6 +178,10 @@ class Past(Protocol):
         """Where most files of a folder of the old base are on the new one."""
         return None
 
+    def goes_back(self) -> bool:
+        """Whether the new base is an ancestor of the old one."""
+        return False
+
     def deleted_by(self, path: str) -> str:
         """The commit that took the file away, as "ID subject"; "" if it is not known."""
         return ""

@@ -97,15 +97,14 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
         case PatchSide.ADDS, _:
             return conflict(it.exact, it.place, "upstream has a file there already")
         case PatchSide.DELETES, UpstreamSide.NOTHING:
-            return _absorbed(it, f"upstream deleted it, too{_deletion(it)}")
+            return _absorbed(it, _absence(it))
         case PatchSide.DELETES, UpstreamSide.OLD if it.here == it.before:
             outcome = replace(it.exact, status=Status.UNCHANGED, clashes=())
             return _followed(it, CarriedFile(outcome, it.place))
         case PatchSide.DELETES, _:
             return _changed_since(it)
         case _, UpstreamSide.NOTHING:
-            deleted = f"upstream deleted the file{_deletion(it)}"
-            return split_up(it) or conflict(it.exact, it.place, deleted)
+            return split_up(it) or conflict(it.exact, it.place, _absence(it))
         case PatchSide.MOVES, _:
             return _blocked(it) or _followed(it, _one_sided(it, it.entries[1].oid))
         case _, UpstreamSide.OLD:
@@ -197,8 +196,12 @@ def _absorbed(it: FileSides, *reasons: str) -> CarriedFile:
     return CarriedFile(outcome, it.place, it.here)
 
 
-def _deletion(it: FileSides) -> str:
-    return _by(it.context.past.deleted_by(str(it.change.old_path)))
+def _absence(it: FileSides) -> str:
+    """Why upstream does not have the file."""
+    past = it.context.past
+    if past.goes_back():
+        return "the file does not exist there yet"
+    return f"upstream deleted the file{_by(past.deleted_by(str(it.change.old_path)))}"
 
 
 def _changed_since(it: FileSides) -> CarriedFile:
@@ -538,7 +541,7 @@ def split_up(it: FileSides) -> CarriedFile | None:
     if merge is None:
         return None
     if not commit:
-        return conflict(it.exact, it.place, "upstream deleted the file", _stands_in(merge))
+        return conflict(it.exact, it.place, _absence(it), _stands_in(merge))
     made = _made(homes, merge.files)
     reason = f"upstream split the file ({commit}); its code is in {', '.join(merge.files)} now"
     gone = names_reason(merge.names)

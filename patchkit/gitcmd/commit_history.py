@@ -332,6 +332,11 @@ class Between(Struct):
         home, count = homes.most_common(1)[0]
         return home if count > sum(homes.values()) * _MOST else None
 
+    def goes_back(self) -> bool:
+        """Whether `new` is an ancestor of `old`."""
+        asked = ("merge-base", "--is-ancestor", self.new, self.old)
+        return self._with_past().ask(*asked, no=NOT_HERE) is not None
+
     def deleted_by(self, path: str) -> str:
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""
         return next((each.name for each in self.touches(path) if each.new is None), "")

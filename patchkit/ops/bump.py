@@ -32,7 +32,7 @@ from patchkit.manifest.values import (
     Pin,
     Source,
 )
-from patchkit.model.objects import CommitId, lines_of
+from patchkit.model.objects import Base, CommitId, lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
@@ -365,7 +365,7 @@ class _Bumping(Struct, frozen=True):
         edit = _edit_of(self.manifest, component, target, old.commit)
         commit = store.base(moved, self.progress).commit
         row = replace(row, bases=(old.commit, commit))
-        calls = self._broken_calls(component, commit)
+        notes = (*self._older(moved, old), *self._broken_calls(component, commit))
         refreshed = refresh_components(
             after,
             [moved],
@@ -379,7 +379,18 @@ class _Bumping(Struct, frozen=True):
         done = refreshed.components[0]
         told = _told(row, done, edit, self.manifest, partial=self.options.partial)
         arrived = told.moved and done.checkout.exists() and not self.options.dry_run
-        return replace(told, arrived=arrived, notes=(*told.notes, *calls))
+        return replace(told, arrived=arrived, notes=(*notes, *told.notes))
+
+    def _older(self, moved: Component, old: Base) -> Iterator[Problem]:
+        """A word where the new pin is one that the old one came from."""
+        from patchkit.ops.refresh_carry import UpstreamPast  # noqa: PLC0415
+
+        new = self.store.base(moved, self.progress)
+        dates = [int(base.date.split()[0]) for base in (new, old)]
+        # the history is fetched for what may be true alone
+        past = UpstreamPast(self.store, moved, old.commit, self.progress).past()
+        if dates[0] <= dates[1] and past.goes_back():
+            yield Problem("goes back: the new pin is an ancestor of the old one", moved.name)
 
     def _broken_calls(self, component: Component, commit: CommitId) -> tuple[Problem, ...]:
         if component.contracts is None:

@@ -696,6 +696,24 @@ def test_a_generated_patch_is_made_anew(project: Project, upstream: Upstream) ->
     project.run("check").ok()
 
 
+@pytest.mark.parametrize("argv", [(), ("--dry-run",)])
+def test_an_older_version_is_said_to_be_one(
+    project: Project, upstream: Upstream, argv: tuple[str, ...]
+) -> None:
+    """A file that comes later is not there yet: upstream did not delete it."""
+    old = upstream.commit({"a.txt": lines()})
+    pin = upstream.commit({"b.txt": lines()})
+    new = upstream.commit({"c.txt": lines()})
+    patch = make_patch({"b.txt": lines()}, {"b.txt": lines({4: "more\n"})})
+    project.component("demo", upstream, pin, {"b.patch": patch})
+    assert "goes back" not in project.run("bump", "demo", "--to", new, "--dry-run").ok().err
+    ran = project.run("bump", "demo", "--to", old, *argv)
+    assert ran.code == 3
+    assert "demo: goes back: the new pin is an ancestor of the old one" in ran.err
+    assert "the file does not exist there yet" in ran.out
+    assert "deleted" not in ran.out + ran.err
+
+
 # -- the summary --------------------------------------------------------------------------------
 
 
