@@ -298,8 +298,6 @@ def _files_in(history: History, folder: str) -> Iterator[str]:
 
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
-#: So many files are in memory together.
-_READ_AT_ONCE = 100
 
 
 class ScopeWatch(Struct):
@@ -339,7 +337,7 @@ class ScopeWatch(Struct):
             if key not in self._known:
                 lacking.setdefault(files[path].oid, []).append(path)
         entries = [files[paths[0]] for paths in lacking.values()]
-        for contents in self.along.in_batches(entries, _READ_AT_ONCE):
+        for contents in self.along.in_batches(entries):
             for oid, data in contents.items():
                 for path in lacking[oid]:
                     self._known[keys[path]] = self._made_of(name, path, data)

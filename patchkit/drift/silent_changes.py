@@ -431,8 +431,6 @@ def _is_moved(now: Definition, verdict: TargetVerdict, was: Definition) -> bool:
 #: Raise it when the same rules could find something else along the same line.
 _SITES_FORM = 3
 
-#: So many files are in memory together.
-_READ_AT_ONCE = 100
 #: So many answers on files are kept where nobody asked for them.
 _KEPT = 100_000
 #: So many bytes behind a decorator have the name of what it is of.
@@ -526,7 +524,7 @@ class _SiteSearch(Struct, frozen=True):
         for path in sorted(path for path, sites in found.items() if sites is None):
             fresh.setdefault(files[path].oid, []).append(path)
         scanner, entries = Scanner(self.rules), [files[paths[0]] for paths in fresh.values()]
-        for contents in self.along.in_batches(entries, _READ_AT_ONCE):
+        for contents in self.along.in_batches(entries):
             for oid, data in contents.items():
                 for path in fresh[oid]:
                     sites = found[path] = scanner.sites(path, data)

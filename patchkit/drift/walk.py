@@ -34,10 +34,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.recipes.rule import Recipe
 from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
-from patchkit.upstream.history import HistoryReader
-
-#: So many commits' versions of files are in memory together.
-_READ_AT_ONCE = 100
+from patchkit.upstream.history import READ_AT_ONCE, HistoryReader
 
 
 class WatchedSeries(Struct, frozen=True):
@@ -259,20 +256,13 @@ class Walker:
     def _with_contents(self) -> Iterator[int]:
         """The positions that touch files, each when the contents that it brings are at hand."""
         rows = sorted(self._touches)
-        every = _versions([self._touches[position] for position in rows])
         if self._series.verdicts.are_kept:  # few files are read, as they are needed
-            self._along.bring(every)
+            self._along.bring(_versions([self._touches[position] for position in rows]))
             yield from rows
             return
-        reader, brought = self._along.reader, False
-        for at in range(0, len(rows), _READ_AT_ONCE):
-            batch = rows[at : at + _READ_AT_ONCE]
-            wanted = _versions([self._touches[position] for position in batch])
-            contents = reader.read_present(wanted)
-            if wanted.keys() - contents.keys() and not brought:
-                self._along.bring(every)  # one fetch for all
-                contents |= reader.read_present(wanted.keys() - contents.keys())
-                brought = True
+        batches = [rows[at : at + READ_AT_ONCE] for at in range(0, len(rows), READ_AT_ONCE)]
+        wanted = [_versions([self._touches[position] for position in batch]) for batch in batches]
+        for batch, contents in zip(batches, self._along.read_batches(wanted), strict=True):
             self.forecaster.supply(contents)
             yield from batch
         self.forecaster.supply({})

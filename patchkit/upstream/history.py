@@ -480,6 +480,10 @@ def _span_ref(pin: CommitId, name: str) -> str:
 # A history to walk along: its first-parent line, and the trees on it.
 
 
+#: So many files, or commits' versions of files, are in memory together.
+READ_AT_ONCE = 100
+
+
 class HistoryReader(Struct, frozen=True):
     """A history, and what reads its objects."""
 
@@ -505,25 +509,23 @@ class HistoryReader(Struct, frozen=True):
 
     def contents(self, entries: Iterable[TreeEntry | None]) -> Mapping[str, bytes]:
         """The contents of files by id, brought if need be; without those that nobody gives."""
-        wanted = blobs_of(entries)
-        found = self.reader.read_present(wanted)
-        lacking = wanted.keys() - found.keys()
-        if lacking:
-            self.bring(lacking)
-            found |= self.reader.read_present(lacking)
-        return found
+        return next(self.read_batches([blobs_of(entries)]))
 
-    def in_batches(
-        self, entries: Iterable[TreeEntry | None], size: int
-    ) -> Iterator[Mapping[str, bytes]]:
-        """The same, so many files at a time; what is not here is brought all at once."""
-        wanted, brought = list(blobs_of(entries)), False
-        for at in range(0, len(wanted), size):
-            batch = wanted[at : at + size]
+    def in_batches(self, entries: Iterable[TreeEntry | None]) -> Iterator[Mapping[str, bytes]]:
+        """The same, some files at a time."""
+        wanted = list(blobs_of(entries))
+        starts = range(0, len(wanted), READ_AT_ONCE)
+        return self.read_batches([wanted[at : at + READ_AT_ONCE] for at in starts])
+
+    def read_batches(self, batches: Sequence[Collection[str]]) -> Iterator[Mapping[str, bytes]]:
+        """The same of each batch of ids; what is not here is brought once, that of all batches."""
+        brought = False
+        for number, batch in enumerate(batches):
             found = self.reader.read_present(batch)
             if len(found) < len(batch) and not brought:
-                self.bring(wanted[at:])
-                found, brought = self.reader.read_present(batch), True
+                self.bring(oid for each in batches[number:] for oid in each)
+                found |= self.reader.read_present([oid for oid in batch if oid not in found])
+                brought = True
             yield found
 
 
