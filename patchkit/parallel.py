@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from threading import Lock
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -26,22 +28,19 @@ def in_parallel(
 
     An exception of `work` is raised here after all items that were begun have ended; no further
     one is begun. On ^C and the like `stop` is called, which makes the running ones end.
-
-    Invariant: an item is in `left`, or one thread has taken it.
     """
-    left = iter(range(len(items)))
+    begun = _Begun(len(items))
     answers: dict[int, Answer] = {}
 
-    def begin_no_more() -> None:
-        deque(left, maxlen=0)
-
     def work_off() -> None:
-        try:
-            for number in left:
+        while (number := begun.take()) is not None:
+            try:
                 answers[number] = work(items[number])
-        except BaseException:
-            begin_no_more()
-            raise
+            except BaseException:
+                begun.take_all()
+                raise
+            finally:
+                begun.running.discard(number)
 
     threads: list[Future[None]] = []
     pool = ThreadPoolExecutor(max(1, min(jobs, len(items))))
@@ -49,29 +48,48 @@ def in_parallel(
         with suppress(RuntimeError):  # the system gives no more threads
             for _ in range(min(jobs, len(items))):
                 threads.append(pool.submit(work_off))
-        if not threads:
-            work_off()
-        _wait_for(threads)
+        # by polling: Python looks for signals before and after a wait, so one that comes just as
+        # it begins, or that another thread gets, does not end it
+        while wait(threads, _POLL_INTERVAL).not_done:
+            pass
     except BaseException:
-        begin_no_more()
+        begun.take_all()
         stop()
-        _wait_for(threads)
+        while begun.running:
+            time.sleep(_POLL_INTERVAL / 10)
         raise
     finally:
         pool.shutdown(wait=False)
+    if not threads:
+        return tuple(map(work, items))
     for thread in threads:
         thread.result()
     return tuple(answers[number] for number in range(len(items)))
 
 
-def _wait_for(threads: Sequence[Future[None]]) -> None:
-    """Wait until all have ended; ^C ends the wait.
+class _Begun:
+    """Which items were begun, by number.
 
-    By polling: Python looks for signals before and after a wait, so one that comes just as it
-    begins, or that another thread gets, does not end it.
+    Invariant: under the lock an item is in `_left`, in `running`, or has ended. The pool does not
+    know of a thread that begins while ^C comes, so what is waited for is what runs.
     """
-    while wait(threads, _POLL_INTERVAL).not_done:
-        pass
+
+    def __init__(self, count: int) -> None:
+        self._lock, self._left = Lock(), iter(range(count))
+        self.running: set[int] = set()
+
+    def take(self) -> int | None:
+        """The next item, which runs from now on; None if there is none."""
+        with self._lock:
+            number = next(self._left, None)
+            if number is not None:
+                self.running.add(number)
+            return number
+
+    def take_all(self) -> None:
+        """Let no further item be begun."""
+        with self._lock:
+            deque(self._left, maxlen=0)
 
 
 #: Settings of glibc's `mallopt`: how many arenas there are, from which size on memory is the

@@ -87,6 +87,28 @@ def test_an_interrupt_waits_until_everybody_has_tidied_up(tmp_path: Path, gets_i
     assert (stopped.exists(), tidied.exists()) == (True, True)
 
 
+def test_an_interrupt_while_threads_begin_waits_for_them(tmp_path: Path) -> None:
+    """It comes from a thread that has begun before the next one does."""
+    tidied = tmp_path / "tidied"
+
+    def work(number: int) -> None:
+        if number == 1:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.3)
+        tidied.touch()
+
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.setswitchinterval(1e-6)
+        try:
+            in_parallel(work, [1, 2], jobs=2)
+        finally:  # as an interpreter that ends: nobody waits for the threads
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert tidied.exists()
+
+
 _KEEPS = """
 import sys
 from patchkit.parallel import share_memory
