@@ -334,8 +334,8 @@ class Between(Struct):
 
     def goes_back(self) -> bool:
         """Whether `new` is an ancestor of `old`."""
-        asked = ("merge-base", "--is-ancestor", self.new, self.old)
-        return self._with_past().ask(*asked, no=NOT_HERE) is not None
+        past = self._with_past()
+        return past.ask("merge-base", "--is-ancestor", self.new, self.old, no=NOT_HERE) is not None
 
     def deleted_by(self, path: str) -> str:
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""

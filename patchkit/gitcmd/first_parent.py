@@ -19,7 +19,14 @@ from msgspec import Struct
 
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.model.names import short_id
-from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry, decode_path, lines_of
+from patchkit.model.objects import (
+    EMPTY_TREE,
+    SUBMODULE_MODE,
+    CommitId,
+    TreeEntry,
+    decode_path,
+    lines_of,
+)
 
 #: Path -> what is there; a path that is not in it holds nothing.
 Entries = Mapping[str, TreeEntry]
@@ -215,7 +222,7 @@ def removed_and_added(
     repository: Repository, commit: CommitId, since: str | None = None
 ) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
     """The files that a commit takes away from its first parent, or `since`, and those it adds."""
-    before = f"{commit}^" if since is None else since
+    before = since or repository.resolve(f"{commit}^") or EMPTY_TREE
     arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", before, commit]
     fields = iter(repository.git(*arguments).out.split(b"\0"))
     removed: dict[str, TreeEntry] = {}

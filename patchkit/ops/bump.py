@@ -352,7 +352,8 @@ class _Bumping(Struct, frozen=True):
         )
         old = store.base(component, self.progress)
         moved = moved_to(self.manifest, component, target, store, self.progress)
-        if store.base(moved, self.progress).commit == old.commit:
+        new = store.base(moved, self.progress)
+        if new.commit == old.commit:
             checkout = checkout_of(self.workspace, self.manifest, component)
             if checkout.path.exists() and not self.options.dry_run:
                 with locked(checkout):
@@ -363,9 +364,8 @@ class _Bumping(Struct, frozen=True):
         after = with_component(self.manifest, moved)
         _require_same_files(after, moved, store, self.progress)
         edit = _edit_of(self.manifest, component, target, old.commit)
-        commit = store.base(moved, self.progress).commit
-        row = replace(row, bases=(old.commit, commit))
-        notes = (*self._older(moved, old), *self._broken_calls(component, commit))
+        row = replace(row, bases=(old.commit, new.commit))
+        notes = (*self._older(moved, old, new), *self._broken_calls(component, new.commit))
         refreshed = refresh_components(
             after,
             [moved],
@@ -381,15 +381,13 @@ class _Bumping(Struct, frozen=True):
         arrived = told.moved and done.checkout.exists() and not self.options.dry_run
         return replace(told, arrived=arrived, notes=(*notes, *told.notes))
 
-    def _older(self, moved: Component, old: Base) -> Iterator[Problem]:
-        """A word where the new pin is one that the old one came from."""
+    def _older(self, moved: Component, old: Base, new: Base) -> Iterator[Problem]:
+        """A word where the new pin is an ancestor of the old one."""
         from patchkit.ops.refresh_carry import UpstreamPast  # noqa: PLC0415
 
-        new = self.store.base(moved, self.progress)
-        dates = [int(base.date.split()[0]) for base in (new, old)]
-        # the history is fetched for what may be true alone
         past = UpstreamPast(self.store, moved, old.commit, self.progress).past()
-        if dates[0] <= dates[1] and past.goes_back():
+        # the dates come first: to know ancestors the history is fetched
+        if int(new.date.split()[0]) <= int(old.date.split()[0]) and past.goes_back():
             yield Problem("goes back: the new pin is an ancestor of the old one", moved.name)
 
     def _broken_calls(self, component: Component, commit: CommitId) -> tuple[Problem, ...]:

@@ -712,6 +712,9 @@ def test_an_older_version_is_said_to_be_one(
     assert "demo: goes back: the new pin is an ancestor of the old one" in ran.err
     assert "the file does not exist there yet" in ran.out
     assert "deleted" not in ran.out + ran.err
+    for verb in ("drift", "plan"):
+        assert "an ancestor of the pin" in project.run(verb, "--to", old).out
+        assert "an ancestor of the pin" not in project.run(verb, "--to", new).out
 
 
 # -- the summary --------------------------------------------------------------------------------

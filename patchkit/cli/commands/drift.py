@@ -250,6 +250,8 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
             since = (
                 f"  since {short_id(component.fork)}, where they part: the pin is not on the branch"
             )
+            if component.fork == component.tip.commit:
+                since = "  an ancestor of the pin"
             terminal.product(Painted(since, Paint.FAINT))
         if component.since is None:
             terminal.table([_row(patch) for patch in component.patches], indent=2)

@@ -119,6 +119,8 @@ def _heading(plan: ComponentPlan) -> Line:
     if plan.tip is None:
         return [word("skipped"), "  ", name, f"  stays at {short_id(plan.pin)}: {plan.skipped}"]
     since = "" if plan.on_branch else f", since {short_id(plan.fork)}: the pin is not on it"
+    if plan.pin != plan.fork == plan.tip.commit:
+        since = ", an ancestor of the pin"
     return [
         name,
         f"  {plan.ref} to {short_id(plan.tip.commit)} of {plan.tip.day}",
