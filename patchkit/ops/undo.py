@@ -352,15 +352,17 @@ class _WayBack(Struct, frozen=True):
                 report = replace(report, resolved=keep_commit(checkout, start.tip, when))
         if operation.head and not redo:
             report = replace(report, commits=keep_commit(checkout, operation.head, when))
-        report = put_files_back(operation, root, writes, report)
-        if move is None:
-            return report
+        if redo:
+            report = put_files_back(operation, root, writes, report)
+        # else the checkout comes first: until it has them, edits are in the patches alone
         try:
-            return replace(report, also_saved=self.moved(move, when))
+            if move is not None:
+                report = replace(report, also_saved=self.moved(move, when))
         except (PatchkitError, OSError) as error:
-            if not report.files:
+            if not writes:
                 raise
-            return replace(report, left=expected(error).problems[0].what)
+            report = replace(report, left=expected(error).problems[0].what)
+        return report if redo else put_files_back(operation, root, writes, report)
 
     def moved(self, move: _Move, when: int) -> tuple[str, ...]:
         """Move it; the refs of what came meanwhile."""
