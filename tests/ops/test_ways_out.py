@@ -62,6 +62,7 @@ class Walk:
     told: list[str] = field(default_factory=list)
     edits: int = 0
     dropped: bool = False  # patches, by git
+    given_up: set[str] = field(default_factory=set)  # edits over which the person wrote others
     last: Ran | None = None
 
     def __post_init__(self) -> None:
@@ -124,14 +125,19 @@ class Walk:
         at = self.chance.choice([0, 4, 9, 14, 15, 22, len(rows) - 1])
         self.edits += 1
         rows[min(at, len(rows)) : at + 1] = [f"edit {self.edits};\n"]
-        file.write_text("".join(rows))
+        self._write(file, "".join(rows))
         self.told.append(f"edit {self.edits} in {name}:{at + 1}")
 
     def add(self) -> None:
         if self.checkout.is_dir():
             self.edits += 1
-            (self.checkout / f"new{self.edits % 3}").write_text(f"edit {self.edits};\n")
+            self._write(self.checkout / f"new{self.edits % 3}", f"edit {self.edits};\n")
             self.git("add", f"new{self.edits % 3}")
+
+    def _write(self, file: Path, text: str) -> None:
+        before = file.read_text() if file.is_file() else ""
+        self.given_up |= _edits(before) - _edits(text)
+        file.write_text(text)
 
     def commit(self) -> None:
         self.git("commit", "-qam", f"Commit {self.edits}")
@@ -236,7 +242,7 @@ class Walk:
             grep = "git for-each-ref --format='%(objectname)' refs/heads | xargs git grep -h edit"
             done = _shell(grep, self.checkout)
             texts.append(done.stdout.decode())
-        return {each for text in texts for each in re.findall(r"edit \d+;", text)}
+        return _edits("".join(texts))
 
     def clean(self) -> bool:
         return self.project.run("status", "--exit-code", "-q").code == 0
@@ -253,7 +259,7 @@ class Walk:
     def leave(self) -> None:
         """Follow hints from here until the checkout is clean."""
         ran, steps = self.last, 0
-        edits = self.present(dropped=self.dropped)
+        edits = self.present(dropped=self.dropped) - self.given_up
         seen: list[tuple[object, str]] = []
         back: set[str] = set()  # answers that lead back: once is enough
         for _ in range(_MOST):
@@ -301,6 +307,10 @@ class Walk:
         self.told.append(f"$ {way}  # {done.returncode}")
         assert done.returncode in (0, 1), f"does not run: {way}\n{done.stderr.decode()}"
         return None
+
+
+def _edits(text: str) -> set[str]:
+    return set(re.findall(r"edit \d+;", text))
 
 
 def _shell(line: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
