@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -42,7 +41,6 @@ class _Facts:
     classes: list[str] = field(default_factory=list)  # public ones, at the top
     long: list[str] = field(default_factory=list)  # functions, with their lines
     wide: list[str] = field(default_factory=list)  # functions that take more than eight values
-    structs: list[ast.ClassDef] = field(default_factory=list)
     splitlines: int = 0
     docstring: str | None = None
 
@@ -66,8 +64,6 @@ def _facts(module: str) -> _Facts:
             taken = [*node.args.args, *node.args.kwonlyargs]
             if len([each for each in taken if each.arg != "self"]) > 8:
                 facts.wide.append(f"{module} {node.name}")
-        elif isinstance(node, ast.ClassDef) and "Struct" in map(ast.unparse, node.bases):
-            facts.structs.append(node)
         elif isinstance(node, ast.Attribute) and node.attr == "splitlines":
             facts.splitlines += 1
     return facts
@@ -205,11 +201,6 @@ def test_names_say_what_a_module_is_for() -> None:
 _MOST_WITH_ONE_USER = 30
 
 
-def test_modules_stay_readable() -> None:
-    lengths = {m: len((ROOT / m).read_text(encoding="utf-8").splitlines()) for m in MODULES}
-    assert {m: n for m, n in lengths.items() if n > 700} == {}
-
-
 #: The nodes of patchkit/'s syntax trees: lower it with what you remove. Only an issue that names a
 #: number raises it.
 MOST_NODES = 512_557
@@ -217,10 +208,6 @@ MOST_NODES = 512_557
 
 def test_the_house_does_not_grow() -> None:
     assert size() <= MOST_NODES
-
-
-def test_there_are_few_modules() -> None:
-    assert len(MODULES) <= 250
 
 
 def test_few_modules_have_one_user() -> None:
@@ -270,42 +257,6 @@ def test_few_functions_take_many_values() -> None:
         "ops/check.py check_manifests",
         "ops/ci.py check_and_drift",
     ]
-
-
-def test_fields_are_explained() -> None:
-    """By a comment, by the class's docstring, or by a type of the same name (`pin: Pin`)."""
-    assert [each for m in MODULES for each in _unexplained(m)] == []
-
-
-def _unexplained(module: str) -> Iterator[str]:
-    lines = (ROOT / module).read_text(encoding="utf-8").split("\n")
-    for node in _facts(module).structs:
-        said = set(re.findall(r"\w+", (ast.get_docstring(node) or "").lower()))
-        for each in node.body:
-            if not isinstance(each, ast.AnnAssign) or not isinstance(each.target, ast.Name):
-                continue
-            kind, name = ast.unparse(each.annotation), each.target.id
-            own = lines[each.lineno - 2].lstrip()[:1] + "".join(
-                lines[each.lineno - 1 : each.end_lineno]
-            )
-            types = {
-                re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower()
-                for word in re.findall(r"\w+", kind)
-            }
-            known = (
-                name in said
-                or name[0] == "_"
-                or "ClassVar" in kind
-                or "#" in own
-                or types & {name, name.removesuffix("s")}
-            )
-            if not known and not all(_numbers(part) & said for part in name.split("_") if part):
-                yield f"{module} {node.name}.{name}"
-
-
-def _numbers(word: str) -> set[str]:
-    """A noun, and the other number of it."""
-    return {word, word.removesuffix("s"), f"{word}s", re.sub("ies$", "y", word)}
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -91,29 +91,6 @@ def test_a_command_without_need_of_the_network_loads_nothing_for_it(
     assert stages & {"recipes", "residual", "rendering", "machine", "drift", "carry"} == set()
 
 
-#: So many modules of patchkit may be loaded when a command has done its work.
-_BUDGET = {
-    ("status",): 48,
-    ("apply",): 70,
-    ("check",): 80,
-    ("refresh",): 100,
-    ("bump", "demo", "--to", "main", "--dry-run"): 111,
-}
-
-
-@pytest.mark.parametrize("argv", _BUDGET)
-def test_a_command_loads_what_it_needs(
-    argv: tuple[str, ...], project: Project, upstream: Upstream
-) -> None:
-    pin = upstream.commit({"a": "1\n"})
-    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
-    project.component("demo", upstream, pin, {"two.patch": patch})
-    project.run("apply").ok()
-    upstream.commit({"a": "1\n", "b": "1\n"})
-    loaded = {m for m in _loaded(*argv, cwd=project.root) if m.startswith("patchkit.")}
-    assert len(loaded) <= _BUDGET[argv], sorted(loaded)
-
-
 _FRAMES = """\
 import sys, threading
 sys.path[:] = {path!r}
