@@ -23,6 +23,7 @@ from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
+from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
 from patchkit.manifest.validate import read_table
 from patchkit.manifest.values import Location
@@ -34,7 +35,7 @@ from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
 from patchkit.model.text import counted
 from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule, Scope, check_glob
+from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule
 from patchkit.recipes.run import needed_in, sites_in, without_files
 from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.series import LoadedPatch

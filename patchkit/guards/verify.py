@@ -151,8 +151,8 @@ def title_of(step: VerifyStep) -> str:
 
 
 def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
+    from patchkit.manifest.globs import Scope  # noqa: PLC0415
     from patchkit.recipes.generate import read_scope  # noqa: PLC0415
-    from patchkit.recipes.rule import Scope  # noqa: PLC0415
 
     files = read_scope(source, tree, Scope(step.files))
     where, title = str(step.where), title_of(step)
@@ -230,7 +230,7 @@ def run_findings(
     """Run each command in a scratch copy of its own; what fails is a finding."""
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
-    from patchkit.machine.user_command import run_command  # noqa: PLC0415
+    from patchkit.gitcmd.user_command import run_command  # noqa: PLC0415
 
     for step in steps:
         tree = verifying.tree_after(step.after)

@@ -14,16 +14,17 @@ from enum import Enum
 
 from msgspec import Struct
 
-from patchkit.machine.ascend import AscendHost, InstalledSoftware, TargetPython
-from patchkit.machine.requirements import (
+from patchkit.gitcmd.target_python import TargetPython
+from patchkit.machine.ascend import AscendHost, InstalledSoftware
+from patchkit.manifest.values import SYSTEM_SOFTWARE, Environment, normal_name
+from patchkit.rendering.notation import quote
+from patchkit.upstream.requirements import (
     DeclaredRequirement,
     DeclaredRequirements,
     exact,
     release,
     satisfies,
 )
-from patchkit.manifest.values import SYSTEM_SOFTWARE, Environment, normal_name
-from patchkit.rendering.notation import quote
 
 # What was found out about one thing that a stack needs, and what to do about it.
 

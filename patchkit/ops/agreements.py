@@ -103,7 +103,7 @@ def partners_of(
     Their objects can be read until `stack` is closed. BadInputError if a stack is broken.
     """
     from patchkit.guards.contracts.known_modules import Partner  # noqa: PLC0415
-    from patchkit.machine.requirements import modules_asked_for, modules_of  # noqa: PLC0415
+    from patchkit.upstream.requirements import modules_asked_for, modules_of  # noqa: PLC0415
 
     given = set(modules_of(whole_environment(manifest).versions))
     partners: list[Partner] = []

@@ -25,7 +25,7 @@ from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import describe_commits
 from patchkit.gitcmd.object_reader import ObjectReader
-from patchkit.machine.user_command import run_command
+from patchkit.gitcmd.user_command import run_command
 from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId

@@ -13,8 +13,9 @@ from msgspec import Struct
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.process import MINIMUM_GIT, require_git
+from patchkit.gitcmd.target_python import TargetPython, ask_python
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.machine.ascend import DEFAULT_HOME, AscendHost, TargetPython, ask_python
+from patchkit.machine.ascend import DEFAULT_HOME, AscendHost
 from patchkit.machine.compatibility import (
     FINDINGS,
     AvailableVersions,
@@ -28,7 +29,6 @@ from patchkit.machine.compatibility import (
     diagnose_software,
     diagnose_variables,
 )
-from patchkit.machine.requirements import read_requirements, taken_off
 from patchkit.manifest.machine_fields import GivenValue, resolve_site
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,
@@ -44,6 +44,7 @@ from patchkit.model.names import filled, referred
 from patchkit.model.progress import Progress
 from patchkit.stack.build import build_stack
 from patchkit.stack.series import load_series
+from patchkit.upstream.requirements import read_requirements, taken_off
 from patchkit.upstream.store import Store
 
 

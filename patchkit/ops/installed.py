@@ -25,6 +25,7 @@ from patchkit.errors import (
     UsageError,
     worst,
 )
+from patchkit.gitcmd.target_python import ask_python
 from patchkit.installed.layer import (
     EXECUTABLE,
     RECEIPTS,
@@ -54,7 +55,6 @@ from patchkit.installed.placement import (
     take_back,
 )
 from patchkit.installed.wheel_record import Distribution
-from patchkit.machine.ascend import ask_python
 from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.objects import EXECUTABLE_MODE
 from patchkit.model.outcome import Status
@@ -347,7 +347,7 @@ def _declared(
     """Path in the folder -> why it may differ from the pin's, of those that do."""
     if not component.differing:
         return {}
-    from patchkit.recipes.rule import Scope  # noqa: PLC0415 (most components have none)
+    from patchkit.manifest.globs import Scope  # noqa: PLC0415 (most components have none)
 
     found: dict[str, str] = {}
     for file in files:

@@ -22,10 +22,10 @@ from tempfile import TemporaryDirectory
 from patchkit.carry.carried import Merger, MergerAnswer, MergeRequest
 from patchkit.disk.files import read_plain
 from patchkit.errors import UsageError
-from patchkit.machine.user_command import run_command
+from patchkit.gitcmd.user_command import run_command
+from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.values import ExternalMerger, Location
 from patchkit.model.patch import Hunk
-from patchkit.recipes.rule import Scope, check_glob
 from patchkit.stack.build import SeriesPatch, patch_changes
 
 _GIVES_UP = 1

@@ -52,6 +52,7 @@ from patchkit.guards.residual_sites import (
     with_reviewed,
     without,
 )
+from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.values import (
     AbsentTarget,
     Component,
@@ -68,7 +69,6 @@ from patchkit.model.progress import Progress
 from patchkit.ops.agreements import Agreements
 from patchkit.ops.built_stack import built_stack, require_clean
 from patchkit.python.resolve import Resolver
-from patchkit.recipes.rule import Scope, check_glob
 from patchkit.stack.lockfile import Lock, Reviewed, load_lock, lock_bytes
 from patchkit.upstream.store import Store
 

@@ -28,7 +28,7 @@ from patchkit.errors import (
     SurroundingsError,
     UsageError,
 )
-from patchkit.machine.user_command import run_command
+from patchkit.gitcmd.user_command import run_command
 from patchkit.manifest.values import Component, Manifest, UpstreamTests
 from patchkit.model.decoding import from_json
 from patchkit.model.objects import CommitId

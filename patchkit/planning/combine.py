@@ -22,7 +22,6 @@ from patchkit.drift.drift_report import PatchForecast
 from patchkit.drift.follow import Route
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import Walker, WatchedSeries
-from patchkit.machine.requirements import satisfies
 from patchkit.planning.metadata import Metadata
 from patchkit.planning.plan_report import (
     CommitRange,
@@ -35,6 +34,7 @@ from patchkit.planning.plan_report import (
     stays,
 )
 from patchkit.upstream.history import History, HistoryReader
+from patchkit.upstream.requirements import satisfies
 
 _GRADES = tuple(Grade)
 _MORE = ".0.0.1"  # a version right above another one

@@ -20,7 +20,6 @@ from patchkit.drift.forecast import Forecaster
 from patchkit.gitcmd.first_parent import Line
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
-from patchkit.machine.requirements import read_requirements, setup_arguments
 from patchkit.manifest.values import Component, InstallStep, normal_name
 from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry, lines_of
 from patchkit.model.syntax import constant_text, module_constants, parse_python
@@ -28,6 +27,7 @@ from patchkit.model.tree import ObjectSource, Overlay, Tree
 from patchkit.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.upstream.history import HistoryReader, tree_of
+from patchkit.upstream.requirements import read_requirements, setup_arguments
 
 # Declarations in the files of one commit. A version that only tags know is unknown here: see
 # `TaggedVersions`.

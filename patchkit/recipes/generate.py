@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.trees import Overlay, TreeView
+from patchkit.manifest.globs import Scope
 from patchkit.model.apply_changes import apply_changes
 from patchkit.model.header import format_header, is_trailers
 from patchkit.model.lint import Finding, Severity
@@ -33,7 +34,7 @@ from patchkit.model.patch import Header, Identity
 from patchkit.model.text import counted
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import Recipe, Scope
+from patchkit.recipes.rule import Recipe
 from patchkit.recipes.run import RecipeRun, run_recipe
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.series import LoadedPatch, named_recipe

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from patchkit.disk.files import read_plain
 from patchkit.errors import BadInputError, Problem, first_problems
+from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.json_schema import record_schema
 from patchkit.manifest.types import (
     ByForm,
@@ -39,9 +40,7 @@ from patchkit.recipes.rule import (
     Example,
     Expect,
     Recipe,
-    Scope,
     TextRule,
-    check_glob,
     require_bounded,
 )
 from patchkit.recipes.sites import used_variables, variables_in

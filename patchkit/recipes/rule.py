@@ -3,84 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.types import Complaint
+from patchkit.manifest.globs import Scope
 from patchkit.manifest.values import Location
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
-
-
-# Which paths a rule looks at: globs as in .gitignore, anchored at the root of the upstream.
-#
-# `*` and `?` stay within one folder, `**` is any number of folders, `{a,b}` one of several,
-# `[ab]` one character.
-
-
-_TOKENS = re.compile(r"\*\*/|/\*\*$|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
-
-
-class Scope(Struct, frozen=True):
-    """The paths that one of `files` matches and none of `ignores`.
-
-    With `endings`, only those that end so, and what `files` names in full: a glob may well reach
-    a README that quotes the code.
-    """
-
-    files: tuple[str, ...]
-    ignores: tuple[str, ...] = ()
-    endings: tuple[str, ...] = ()
-
-    def covers(self, path: str) -> bool:
-        """Whether `path` (with slashes, from the root) belongs to it."""
-        if not _pattern(self.files).fullmatch(path):
-            return False
-        if self.endings and not path.endswith(self.endings) and path not in self.files:
-            return False
-        return not (self.ignores and _pattern(self.ignores).fullmatch(path))
-
-
-def check_glob(text: str) -> Complaint | None:
-    """What is wrong with a glob."""
-    if text.startswith(("/", "./", "../")):
-        return Complaint("does not start at the root", "write the path without / or ./ before it")
-    if "\\" in text:
-        return Complaint("has a backslash", "folders are divided by /")
-    if text.endswith("/"):
-        return Complaint("is a folder", f"write {text}** for all files below it")
-    try:
-        re.compile(_regex(text))
-    except re.error:
-        return Complaint("is not a glob", "* ? ** [ab] {a,b}")
-    return None
-
-
-@lru_cache(maxsize=256)
-def _pattern(globs: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{_regex(glob)})" for glob in globs), re.DOTALL)
-
-
-def _regex(glob: str) -> str:
-    return "".join(_token(each) for each in _TOKENS.findall(glob))
-
-
-def _token(token: str) -> str:
-    fixed = {"**/": "(?:[^/]+/)*", "/**": "/.+", "*": "[^/]*", "?": "[^/]"}
-    if token in fixed:
-        return fixed[token]
-    if len(token) > 1 and token[0] == "[":
-        negated = token[1] in "!^"
-        return f"[{'^' * negated}{re.escape(token[2 if negated else 1 : -1])}]"
-    if len(token) > 1 and token[0] == "{":
-        return f"(?:{'|'.join(_regex(each) for each in token[1:-1].split(','))})"
-    return re.escape(token)
 
 
 class Expect(Struct, frozen=True):

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.manifest.globs import Scope
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.syntax import pieces_of, syntax_problem
 from patchkit.model.text import counted
@@ -29,7 +30,6 @@ from patchkit.recipes.rule import (
     Expect,
     Recipe,
     Rule,
-    Scope,
     is_local,
 )
 from patchkit.recipes.sites import Site, Source, check_rule, find_sites

@@ -51,6 +51,7 @@ from patchkit.guards.contracts.traversal import (
     absolute_name,
     loaded_by,
 )
+from patchkit.manifest.globs import Scope as Files
 from patchkit.manifest.values import Contracts, DeclaredCall
 from patchkit.python.callables import (
     Arguments,
@@ -66,7 +67,6 @@ from patchkit.python.callables import (
 from patchkit.python.inference import Bound, Instance, Value, Values
 from patchkit.python.modules import Imported, JoinedModules, Module, Modules, ParsedModules
 from patchkit.python.resolve import Absent, Code, Inherited, Outside, Resolver
-from patchkit.recipes.rule import Scope as Files
 
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})

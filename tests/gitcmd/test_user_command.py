@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.machine.user_command import run_command
+from patchkit.gitcmd.user_command import run_command
 from patchkit.model.progress import Stop, StoppedError
 
 #: Runs a command again and again, each time with a signal at another moment of its start, on one
@@ -19,7 +19,7 @@ from patchkit.model.progress import Stop, StoppedError
 _SWEEP = """
 import os, random, signal, sys, threading, time
 from pathlib import Path
-from patchkit.machine.user_command import run_command
+from patchkit.gitcmd.user_command import run_command
 
 tries, mark, moments = int(sys.argv[1]), sys.argv[2].encode(), random.Random(1)
 commands = (b"sleep\\0" + mark + b"\\0", b"sh\\0-e\\0-c\\0sleep " + mark + b"\\0")

@@ -8,9 +8,9 @@ import pytest
 from packaging.version import Version
 
 from patchkit.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, mismatches
-from patchkit.machine.requirements import exact, release, satisfies
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import whole_environment
+from patchkit.upstream.requirements import exact, release, satisfies
 
 ROOT = Path(__file__).parent.parent.parent
 

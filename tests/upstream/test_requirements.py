@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from patchkit.machine.requirements import DeclaredRequirements, read_requirements, taken_off
 from patchkit.manifest.values import InstallStep
+from patchkit.upstream.requirements import DeclaredRequirements, read_requirements, taken_off
 
 EDITABLE = (InstallStep("pip install -e ."),)
 PYPROJECT = """\
