@@ -1,6 +1,6 @@
 """What a user can type and write: `python -m tools.abilities` prints it, an ability a line.
 
-An ability is a command (`bump`), an option of a command (`bump --to`) or a key of a manifest
+An ability is a command (`bump`), an option (`bump --to`, `--version`) or a key of a manifest
 (`key: components.*.pin`, where `*` is a name that the user chooses).
 """
 
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tools.figures import ROOT, words_and_options
+from tools.figures import ROOT, options_of, words_and_options
 
 SCHEMA = ROOT / "docs" / "manifest.schema.json"
 
@@ -22,6 +22,7 @@ def abilities() -> list[str]:
 
 
 def _commands() -> Iterator[str]:
+    yield from sorted(options_of() - {"--help"})
     for word, options in words_and_options().items():
         yield word
         yield from (f"{word} {option}" for option in sorted(options - {"--help"}))

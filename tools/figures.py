@@ -86,16 +86,23 @@ def _run(*argv: str, cwd: Path) -> str:
     return done.stdout
 
 
+_PROGRAM = (sys.executable, "-m", "patchkit")
+
+
 def words_and_options() -> dict[str, frozenset[str]]:
     """The commands that --help lists -> the long options of each, as its help lists them."""
-    program = (sys.executable, "-m", "patchkit")
+    listed = re.findall(r"^  ([a-z]+(?: [a-z]+)?) {2,}", _help(), re.M)
+    return {word: options_of(word) for word in listed}
+
+
+def options_of(word: str = "") -> frozenset[str]:
+    """The long options of a command, or of patchkit itself, as its help lists them."""
+    return frozenset(re.findall(r"^ {2,6}(?:-\w, +)?(--[a-z0-9-]+)", _help(*word.split()), re.M))
+
+
+def _help(*words: str) -> str:
     os.environ["COLUMNS"] = "200"
-    listed = re.findall(r"^  ([a-z]+(?: [a-z]+)?) {2,}", _run(*program, "--help", cwd=ROOT), re.M)
-    found: dict[str, frozenset[str]] = {}
-    for word in listed:
-        text = _run(*program, *word.split(), "--help", cwd=ROOT)
-        found[word] = frozenset(re.findall(r"^ {2,6}(?:-\w, +)?(--[a-z0-9-]+)", text, re.M))
-    return found
+    return _run(*_PROGRAM, *words, "--help", cwd=ROOT)
 
 
 def _watched() -> Iterable[str]:

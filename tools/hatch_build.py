@@ -1,6 +1,7 @@
 """For hatchling while it builds: links that hold outside the repository, man pages, completion.
 
-Loaded by its path, also where nothing but hatchling is installed: it imports nothing of ours.
+Loaded by its path, also where nothing but hatchling is installed: man pages and completion are in
+the wheels that are built where patchkit runs (`make dist`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _ROOT = Path(__file__).parent.parent
-_PAGES = Path("patchkit/cli/pages")
-_SHELLS = Path("patchkit/cli/shells")
 #: Where each shell looks for completions below the prefix of an installation.
 _COMPLETIONS = {
-    "patchkit.bash": "share/bash-completion/completions/patchkit",
-    "patchkit.zsh": "share/zsh/site-functions/_patchkit",
-    "patchkit.fish": "share/fish/vendor_completions.d/patchkit.fish",
+    "bash": "share/bash-completion/completions/patchkit",
+    "zsh": "share/zsh/site-functions/_patchkit",
+    "fish": "share/fish/vendor_completions.d/patchkit.fish",
 }
 _LINK = re.compile(r"(!?)(\[[^][]*(?:\[[^][]*\]\([^)]*\))?[^][]*\])\(([^)\s]+)\)")
 
@@ -47,14 +46,16 @@ class ManualPages(BuildHookInterface):  # type: ignore[type-arg]
         self._folder = ""
         if self.target_name != "wheel" or version != "standard":
             return
+        try:
+            files = {**manual(Path(self.root)), **completions()}
+        except ImportError as error:
+            self.app.display_warning(f"no man pages, no completion: {error}")
+            return
         self._folder = tempfile.mkdtemp(prefix="patchkit-man-")
-        root = Path(self.root)
-        for name, text in manual(root).items():
-            path = Path(self._folder) / name
+        for number, (place, text) in enumerate(files.items()):
+            path = Path(self._folder) / str(number)
             path.write_text(text, encoding="utf-8")
-            build_data["shared_data"][str(path)] = f"share/man/man1/{name}"
-        for name, place in _COMPLETIONS.items():
-            build_data["shared_data"][str(root / _SHELLS / name)] = place
+            build_data["shared_data"][str(path)] = place
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what the build needed."""
@@ -115,24 +116,32 @@ def _joined(folder: str, target: str) -> str:
 
 
 def manual(root: Path = _ROOT) -> dict[str, str]:
-    """Name -> text of each man page, made from the help pages."""
+    """Place -> text of each man page, made from the help pages."""
+    from tools.help_pages import all_pages  # noqa: PLC0415
+
     version, _ = named_in(root)
-    pages = {
-        path.stem: path for path in sorted((root / _PAGES).glob("*.txt")) if path.stem != "round"
-    }
-    titles = {"patchkit": "patchkit"} | {
-        stem: f"patchkit-{stem}" for stem in pages if stem != "patchkit"
-    }
+    titles = {name: f"patchkit {name}".strip().replace(" ", "-") for name in all_pages()}
     return {
-        f"{titles[stem]}.1": man_page(
-            path.read_text(encoding="utf-8"),
-            titles[stem],
+        f"share/man/man1/{titles[name]}.1": man_page(
+            page,
+            titles[name],
             version,
-            [title for each, title in titles.items() if each != stem]
-            if stem == "patchkit"
-            else ["patchkit"],
+            ["patchkit"] if name else [title for each, title in titles.items() if each],
         )
-        for stem, path in pages.items()
+        for name, page in all_pages().items()
+    }
+
+
+def completions() -> dict[str, str]:
+    """Place -> text of each shell's script."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # noqa: PLC0415
+
+    return {
+        place: get_completion_script(
+            prog_name="patchkit", complete_var="_PATCHKIT_COMPLETE", shell=shell
+        )
+        + "\n"
+        for shell, place in _COMPLETIONS.items()
     }
 
 

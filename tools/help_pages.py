@@ -1,50 +1,37 @@
-"""Help pages as text of 80 columns, made from what the command functions declare."""
+"""Help pages as text of 80 columns, for man pages, and what the reference says of commands."""
 
 from __future__ import annotations
 
-import inspect
 import textwrap
-import types
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from msgspec import Struct
-from typer.models import ArgumentInfo, OptionInfo
 
-from patchkit.cli.catalog import GROUPS
-from patchkit.cli.command import About, Body, about, load_command
+from patchkit.cli.catalog import COMMANDS, GROUPS
+from patchkit.cli.command import About, body_of, load_command
+from patchkit.cli.command import paragraphs as paragraphs_of
 from patchkit.errors import ExitCode
-
-# What a command takes, read off its signature: for help, completion and the reference.
 
 
 class CommandParameter(Struct, frozen=True):
     """One option or argument.
 
-    `keyword` is the function's, `type` its type without None; `names` are the option's, short ones
-    first, empty for an argument. `metavar` is "" for a flag.
+    `keyword` is the function's; `names` are the option's, short ones first, empty for an argument.
+    `metavar` is "" for a flag; `variable` stands for the option, "" for none.
     """
 
     keyword: str
-    type: Any
     names: tuple[str, ...]
     metavar: str
     help: str
     default: object
     choices: tuple[str, ...]
     variable: str
-
-    @property
-    def required(self) -> bool:
-        """Whether it must be given."""
-        return self.default is inspect.Parameter.empty
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether it may be given several times."""
-        return get_origin(self.type) is list
+    required: bool
+    repeatable: bool
 
     @property
     def label(self) -> str:
@@ -65,68 +52,35 @@ class CommandParameter(Struct, frozen=True):
 
     @property
     def _shown_default(self) -> str:
-        if self.default in (inspect.Parameter.empty, None, False, ()):
+        if self.default in (None, False, ()):
             return ""
         if isinstance(self.default, Enum):
             return str(self.default.value)
         return self.default.as_posix() if isinstance(self.default, Path) else str(self.default)
 
 
-def parameters(body: Body) -> list[CommandParameter]:
+def parameters(name: str) -> list[CommandParameter]:
     """The options and arguments of a command, in the order declared."""
-    hints = get_type_hints(body, include_extras=True)
-    return [
-        _parameter(name, hints[name], each.default)
-        for name, each in inspect.signature(body).parameters.items()
-    ]
+    return [_parameter(each) for each in load_command(name).params if each.name != "help"]
 
 
-def _parameter(keyword: str, hint: object, default: object) -> CommandParameter:
-    kind, declared = _declaration(keyword, hint)
-    choices = _choices(kind)
-    word = "" if kind is bool else "WORD" if choices else keyword.upper()
+def _parameter(declared: Any) -> CommandParameter:
+    choices = tuple(map(str, getattr(declared.type, "choices", ())))
+    is_option = declared.param_type_name == "option"
+    word = (
+        "" if getattr(declared, "is_flag", False) else "WORD" if choices else declared.name.upper()
+    )
     return CommandParameter(
-        keyword=keyword,
-        type=kind,
-        names=_names(declared),
-        metavar=declared.metavar or word,
+        keyword=declared.name,
+        names=tuple(sorted(declared.opts, key=len)) if is_option else (),
+        metavar="" if getattr(declared, "is_flag", False) else declared.metavar or word,
         help=declared.help or "",
-        default=default,
+        default=declared.default,
         choices=choices,
         variable=str(declared.envvar or ""),
+        required=declared.required,
+        repeatable=declared.multiple if is_option else declared.nargs == -1,
     )
-
-
-def _declaration(keyword: str, hint: object) -> tuple[Any, OptionInfo | ArgumentInfo]:
-    """(type without None, declaration) of an annotation."""
-    # before Python 3.11 a default of None wraps the annotation in Optional
-    for each in (hint, *get_args(hint)):
-        if get_origin(each) is Annotated:
-            kind, declared = get_args(each)[:2]
-            return _without_none(kind), declared
-    raise TypeError(f"{keyword}: declare it as Annotated[..., typer.Option(...)]")
-
-
-def _names(declared: OptionInfo | ArgumentInfo) -> tuple[str, ...]:
-    if isinstance(declared, ArgumentInfo):
-        return ()
-    # within Annotated the first name lands where a default would stand
-    names = (declared.default, *(declared.param_decls or ()))
-    return tuple(sorted((each for each in names if isinstance(each, str)), key=len))
-
-
-def _without_none(kind: Any) -> Any:
-    if get_origin(kind) not in (Union, types.UnionType):
-        return kind
-    (only,) = (each for each in get_args(kind) if each is not type(None))
-    return only
-
-
-def _choices(kind: Any) -> tuple[str, ...]:
-    element = get_args(kind)[0] if get_origin(kind) is list else kind
-    if isinstance(element, type) and issubclass(element, Enum):
-        return tuple(str(member.value) for member in element)
-    return ()
 
 
 _WIDTH = 80
@@ -144,26 +98,9 @@ SHARED_EXITS = {
 }
 
 
-#: What `patchkit` alone shows: a command line for each task of the daily round.
-_ROUND = (
-    ("init NAME --git URL --ref TAG", "pin an upstream in a new manifest"),
-    ("import FOLDER", "adopt patches that you have"),
-    ("apply", "fetch, patch and check out upstreams"),
-    ("status", "show where each checkout is"),
-    ("refresh", "record edits in the patches"),
-    ("check", "find patches that do not apply"),
-    ("drift", "name the commit that broke a patch"),
-    ("bump COMPONENT --to TAG", "move to another upstream version"),
-    ("undo", "take the last change back"),
-)
-
-
-def daily_round() -> str:
-    """The page of `patchkit` without a command."""
-    rows = [(f"patchkit {line}", meaning) for line, meaning in _ROUND]
-    lines = ["Carry patches on pinned upstreams.", "", *_two_columns(rows, 42), ""]
-    lines += ["`patchkit --help` lists all commands, `patchkit COMMAND --help` explains one."]
-    return "\n".join(lines) + "\n"
+def all_pages() -> dict[str, str]:
+    """Command -> its page; "" is patchkit itself."""
+    return {"": overview(), **{name: command_page(name) for name in COMMANDS}}
 
 
 def overview() -> str:
@@ -174,7 +111,7 @@ def overview() -> str:
         "Patch stacks on pinned upstreams: apply them, check them, see them drift.",
     ]
     for title, commands in GROUPS.items():
-        rows = [(name, summary(load_command(name))) for name in commands]
+        rows = [(name, summary(name)) for name in commands]
         lines += ["", f"{title}:", *_two_columns(rows, 20)]
     rows = [("COMMAND --help", "how a command works, with examples"), ("--version", "the version")]
     lines += ["", "Options:", *_two_columns(rows, 20)]
@@ -183,11 +120,10 @@ def overview() -> str:
 
 def command_page(name: str) -> str:
     """The page of one command."""
-    body = load_command(name)
-    told = about(body)
-    parts = [_usage(name, body), _description(body)]
-    options = [each for each in parameters(body) if each.names]
-    arguments = [each for each in parameters(body) if not each.names]
+    told = about(name)
+    parts = [_usage(name), _description(name)]
+    options = [each for each in parameters(name) if each.names]
+    arguments = [each for each in parameters(name) if not each.names]
     for title, group in (("Arguments", arguments), ("Options", options)):
         if group:
             rows = [(each.label, each.description) for each in group]
@@ -196,25 +132,23 @@ def command_page(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def summary(body: Body) -> str:
-    """The first line of a command's docstring, without the full stop."""
-    return paragraphs(body)[0].removesuffix(".")
+def about(name: str) -> About:
+    """What a command's declaration says."""
+    return load_command(name).about
 
 
-def paragraphs(body: Body) -> list[str]:
-    """The docstring's paragraphs; indented ones are kept as they are, others are one line."""
-    text = inspect.getdoc(body) or ""
-    return [part if part.startswith(" ") else " ".join(part.split()) for part in text.split("\n\n")]
+def summary(name: str) -> str:
+    """What a command does, in a line."""
+    return COMMANDS[name][1]
 
 
-def exits(told: About) -> list[tuple[int, str]]:
-    """(code, meaning) of every code that the command names, and of usage errors."""
-    codes = {ExitCode.USAGE: SHARED_EXITS[ExitCode.USAGE]} | dict(told.exits)
-    return sorted((int(code), meaning) for code, meaning in codes.items())
+def paragraphs(name: str) -> list[str]:
+    """The paragraphs of a command's description; indented ones are kept, others are one line."""
+    return paragraphs_of(body_of(name))
 
 
-def _usage(name: str, body: Body) -> str:
-    declared = parameters(body)
+def _usage(name: str) -> str:
+    declared = parameters(name)
     words = [f"Usage: patchkit {name}"]
     words += ["[OPTIONS]"] if any(each.names for each in declared) else []
     for each in declared:
@@ -223,9 +157,9 @@ def _usage(name: str, body: Body) -> str:
     return " ".join(words)
 
 
-def _description(body: Body) -> str:
+def _description(name: str) -> str:
     return "\n\n".join(
-        part if part.startswith(" ") else "\n".join(_fill(part, 0)) for part in paragraphs(body)
+        part if part.startswith(" ") else "\n".join(_fill(part, 0)) for part in paragraphs(name)
     )
 
 
@@ -237,7 +171,8 @@ def _examples(told: About) -> str:
 
 
 def _exits(told: About) -> str:
-    return "\n".join(["Exit codes:", *_two_columns([(str(c), m) for c, m in exits(told)], 5)])
+    rows = [(str(code), meaning) for code, meaning in told.all_exits()]
+    return "\n".join(["Exit codes:", *_two_columns(rows, 5)])
 
 
 def _two_columns(rows: Iterable[tuple[str, str]], left: int) -> list[str]:

@@ -1,86 +1,92 @@
-"""Which commands there are: the one list that the dispatcher, help and completion read.
+"""Which commands there are: the one list that typer and the reference read.
 
 Imported at every start, so it holds nothing but text: a command's module is imported when the
-command runs. The value is "module:function" below `patchkit.cli.commands`.
+command is called. A row is "module:function" below `patchkit.cli.commands`, and what `--help` says
+of it, the first line of its docstring.
 """
 
-GROUPS: dict[str, dict[str, str]] = {
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "init": "manifest:init",
-        "import": "transfer:import_",
-        "manifest lint": "manifest:lint",
-        "manifest show": "manifest:show",
-        "manifest schema": "manifest:schema",
+        "init": ("manifest:init", "Write a commented manifest with one component"),
+        "import": ("transfer:import_", "Adopt patches from elsewhere into a component's series"),
+        "manifest lint": ("manifest:lint", "Say what is wrong with manifests, with file and line"),
+        "manifest show": ("manifest:show", "Print a manifest as it is understood"),
+        "manifest schema": ("manifest:schema", "Print the JSON Schema of manifests"),
     },
     "Work with stacks": {
-        "fetch": "apply:fetch",
-        "apply": "apply:apply",
-        "status": "status:status",
-        "check": "check:check",
-        "refresh": "refresh:refresh",
-        "new": "refresh:new",
-        "edit": "series:edit",
-        "rename": "series:rename",
-        "drop": "series:drop",
-        "move": "series:move",
-        "fold": "series:fold",
-        "split": "series:split",
-        "vendor": "transfer:vendor",
-        "export": "transfer:export",
+        "fetch": ("apply:fetch", "Fetch what a manifest pins into the cache"),
+        "apply": ("apply:apply", "Build each component's stack and move its checkout there"),
+        "status": ("status:status", "Show in which state each checkout is"),
+        "check": ("check:check", "Say which patches do not apply to their pins, and why"),
+        "refresh": ("refresh:refresh", "Record edits in the checkouts in the patch files"),
+        "new": ("refresh:new", "Record the edits of a checkout as a new patch"),
+        "edit": ("series:edit", "Change a patch's message"),
+        "rename": ("series:rename", "Give a patch another name"),
+        "drop": ("series:drop", "Remove patches from the series"),
+        "move": ("series:move", "Move a patch to another position in the series"),
+        "fold": ("series:fold", "Combine patches into another one"),
+        "split": ("series:split", "Move a part of a patch into a new one, directly after it"),
+        "vendor": ("transfer:vendor", "Copy patches by reference into the series"),
+        "export": ("transfer:export", "Write a stack for quilt, git am, Yocto or RPM"),
     },
     "Look": {
-        "diff": "views:diff",
-        "log": "views:log",
-        "show": "views:show",
-        "blame": "views:blame",
-        "graph": "views:graph",
+        "diff": ("views:diff", "Show what the checkouts have beyond their stacks"),
+        "log": ("views:log", "List each component's patches, in order"),
+        "show": ("views:show", "Print a patch, or a commit of upstream"),
+        "blame": ("views:blame", "Say which patch each line of a patched file comes from"),
+        "graph": ("views:graph", "Show which patches need which earlier ones"),
     },
     "Move with upstream": {
-        "drift": "drift:drift",
-        "plan": "plan:plan",
-        "bump": "bump:bump",
-        "continue": "resume:continue_",
-        "skip": "resume:skip",
-        "abort": "resume:abort",
-        "undo": "resume:undo",
-        "saved list": "saved:list_",
-        "saved show": "saved:show",
-        "saved restore": "saved:restore",
-        "saved drop": "saved:drop",
-        "carry": "carry:carry",
-        "bisect": "bisect:bisect",
+        "drift": ("drift:drift", "Say which upstream commit broke which patch, and when"),
+        "plan": ("plan:plan", "Say how far a stack can go upstream, and at what cost"),
+        "bump": ("bump:bump", "Move a component's pin, or all, and carry the patches there"),
+        "continue": ("resume:continue_", "Continue a bump after its conflict is resolved"),
+        "skip": ("resume:skip", "Continue a bump without the patch in conflict"),
+        "abort": ("resume:abort", "Abandon a bump that stopped at a conflict"),
+        "undo": ("resume:undo", "Undo what was done last, whatever it was"),
+        "saved list": ("saved:list_", "List the work that was saved from the checkouts"),
+        "saved show": ("saved:show", "Print saved work as a diff"),
+        "saved restore": ("saved:restore", "Bring saved edits back into their checkout"),
+        "saved drop": ("saved:drop", "Delete saved work"),
+        "carry": ("carry:carry", "Carry patches from one commit of a repository to another"),
+        "bisect": ("bisect:bisect", "Find the patch or upstream commit that breaks a command"),
     },
     "Guard": {
-        "contracts": "reviews:contracts",
-        "test": "test:test",
-        "overrides": "reviews:overrides",
-        "scan": "reviews:scan",
+        "contracts": (
+            "reviews:contracts",
+            "Say which calls from one component into another do not fit",
+        ),
+        "test": ("test:test", "Run upstream's own tests on the patched components"),
+        "overrides": (
+            "reviews:overrides",
+            "Check whether code that is replaced at run time has changed",
+        ),
+        "scan": ("reviews:scan", "Find code that rules match and no patch changes"),
     },
     "Patches by recipe": {
-        "recipe test": "recipe:test",
-        "recipe try": "recipe:try_",
-        "recipe new": "recipe:new",
+        "recipe test": ("recipe:test", "Run the examples that recipes hold"),
+        "recipe try": ("recipe:try_", "Show what a recipe would do to a component"),
+        "recipe new": ("recipe:new", "Start a recipe with one rule, at the end of a series"),
     },
     "From manifest to machine": {
-        "render": "render:render",
-        "doctor": "doctor:doctor",
-        "sbom": "attest:sbom",
-        "attest": "attest:attest",
+        "render": ("render:render", "Render the files that a machine is set up from"),
+        "doctor": ("doctor:doctor", "Compare this machine with what a manifest asks for"),
+        "sbom": ("attest:sbom", "Write a stack's bill of materials (SBOM) with its patches"),
+        "attest": ("attest:attest", "Check which patches are present in installed packages"),
     },
     "In CI": {
-        "ci": "ci:ci",
-        "matrix": "ci:matrix",
-        "report merge": "ci:merge",
-        "report issues": "ci:issues",
+        "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),
+        "matrix": ("ci:matrix", "Print the jobs of a CI matrix: manifests by components"),
+        "report merge": ("ci:merge", "Merge the results of several jobs into one report"),
+        "report issues": ("ci:issues", "Write a text for each open cause; close what is fixed"),
     },
     "Patchkit itself": {
-        "completion": "installation:completion",
-        "version": "installation:version",
+        "version": ("installation:version", "Say which patchkit, git and Python run"),
     },
 }
 
-COMMANDS: dict[str, str] = {
-    name: place for commands in GROUPS.values() for name, place in commands.items()
+COMMANDS: dict[str, tuple[str, str]] = {
+    name: row for commands in GROUPS.values() for name, row in commands.items()
 }
 
 

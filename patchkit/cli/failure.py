@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 import traceback
 from datetime import datetime, timezone
@@ -12,9 +11,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from patchkit import __version__
-from patchkit.cli.catalog import split_command
-from patchkit.cli.command import ParameterSpec, about, body_of, parameters_of
+from patchkit.cli.catalog import split_command, subcommands
+from patchkit.cli.command import load_command
 from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import (
@@ -26,6 +27,9 @@ from patchkit.errors import (
     UsageError,
     expected,
 )
+
+#: The base of typer's usage errors: it carries its own copy of click, which has no public name.
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 
 _SHORTAGES = tuple(map(os.strerror, SHORTAGES))
 
@@ -51,7 +55,7 @@ def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
     """The error as one of ours; None for a bug."""
     if isinstance(error, PatchkitError | OSError):
         return expected(error)
-    if _is_usage_error(error):
+    if isinstance(error, _USAGE_ERROR):
         return _usage_error(error, argv)
     if isinstance(error, MemoryError):
         return SurroundingsError("out of memory", hint="run fewer jobs: --jobs 1")
@@ -61,53 +65,63 @@ def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
     return None
 
 
-def _is_usage_error(error: BaseException) -> bool:
-    """Whether typer says so of a command line; it is loaded if it was asked."""
-    if "typer" not in sys.modules:
-        return False
-    import typer
-
-    # the base of its usage errors: typer carries its own copy of click, which has no public name
-    base: Any = typer.BadParameter.__mro__[2]
-    return isinstance(error, base)
-
-
 def _usage_error(error: Any, argv: list[str]) -> UsageError:
     """What is wrong with a command line, in our words where the mistake is a common one."""
-    found = split_command(argv)
-    command = found[0] if found else ""
+    words = argv[2:] if argv[:1] == ["-C"] else argv
     message = " ".join(error.format_message().split())
     message = message[:1].lower() + message[1:].removesuffix(".")
+    if (found := split_command(words)) is None:
+        return _outside_commands(words, message)
+    command, parameters = found[0], load_command(found[0]).params
     usage = f"see `patchkit {command} --help`"
-    parameter = getattr(error, "param", None)
-    kind = type(error).__name__
+    kind, parameter = type(error).__name__, getattr(error, "param", None)
     if kind == "NoSuchOption":
-        return _no_such_option(command, error.option_name, usage)
+        return _no_such_option(command, parameters, error.option_name, usage)
     if kind == "MissingParameter" and parameter is not None:
-        return _missing(command, parameter.name, argv, usage)
-    if kind == "BadOptionUsage" and message.endswith("requires an argument"):
-        return _without_value(command, error.option_name, usage)
+        return _missing(command, parameters, parameter, argv)
     if kind == "BadParameter" and parameter is not None:
-        return _bad_value(command, parameter.name, str(error.message), usage)
+        return UsageError(f"{command}: {_bad_value(parameter, error.message)}", hint=usage)
+    if kind == "BadOptionUsage" and message.endswith("requires an argument"):
+        value = next(each.metavar for each in parameters if error.option_name in each.opts)
+        message, usage = (
+            f"{error.option_name} needs a value",
+            f"{error.option_name} {value}; {usage}",
+        )
     if extra := re.fullmatch(r"got unexpected extra arguments?(?:\(s\))? \((.*)\)", message):
-        example = f"for example `{_example(command)}`; " if _example(command) else ""
-        return UsageError(f"{command}: too many words: {extra[1]}", hint=f"{example}{usage}")
-    return UsageError(message, hint=usage)
+        message, usage = (
+            f"too many words: {extra[1]}",
+            f"for example `{_example(command)}`; {usage}",
+        )
+    return UsageError(f"{command}: {message}", hint=usage)
 
 
-def _bad_value(command: str, keyword: str, message: str, usage: str) -> UsageError:
-    said = next(each for each in _parameters(command) if each.keyword == keyword)
-    what = said.declared.names[0] if said.declared.names else said.declared.settings["metavar"]
-    if said.kind is int:
+def _outside_commands(words: list[str], message: str) -> UsageError:
+    """A line that does not come to a command: a group alone, an option before the command."""
+    if words and (names := subcommands(words[0])):
+        return UsageError(f"{words[0]} needs a subcommand", hint=", ".join(names))
+    at = next((n for n in range(1, len(words)) if split_command(words[n:])), 0)
+    if not at:
+        return UsageError(message, hint="see `patchkit --help`")
+    hint = f"options come after it: patchkit {' '.join([*words[at:], *words[:at]])}"
+    return UsageError(f"{words[0]} comes before a command", hint=hint)
+
+
+def _bad_value(parameter: Any, message: str) -> str:
+    what = _named(parameter)
+    if parameter.type.name.startswith("int"):
         given = message.partition(" is not")[0].strip("'")
-        least = said.declared.settings.get("min", 0)
-        return UsageError(f"{command}: {what} takes a number from {least}, not {given}", hint=usage)
-    return UsageError(f"{command}: {what}: {message.removesuffix('.')}", hint=usage)
+        return f"{what} takes a number from {getattr(parameter.type, 'min', 0)}, not {given}"
+    return f"{what}: {message.removesuffix('.')}"
 
 
-def _no_such_option(command: str, given: str, usage: str) -> UsageError:
+def _named(parameter: Any) -> str:
+    is_option = parameter.opts[0].startswith("-")
+    return str(parameter.opts[0] if is_option else parameter.metavar)
+
+
+def _no_such_option(command: str, parameters: Any, given: str, usage: str) -> UsageError:
     """Names the option that is meant: one that is spelt alike, or the long form of a letter."""
-    known = [name for each in _parameters(command) for name in each.declared.names]
+    known = [name for each in parameters for name in each.opts]
     bare = {name.strip("-").replace("-", ""): name for name in known if name.startswith("--")}
     close = get_close_matches(given.strip("-").replace("-", "").lower(), bare, n=2, cutoff=0.65)
     meant = [bare[each] for each in close]
@@ -117,36 +131,21 @@ def _no_such_option(command: str, given: str, usage: str) -> UsageError:
     return UsageError(f"{command}: no such option: {given}", hint=hint)
 
 
-def _missing(command: str, keyword: str, argv: list[str], usage: str) -> UsageError:
+def _missing(command: str, parameters: Any, parameter: Any, argv: list[str]) -> UsageError:
     """Says what the argument or option is, and shows a line that has it."""
-    parameters = _parameters(command)
-    said = next(each.declared for each in parameters if each.keyword == keyword)
-    what = said.names[0] if said.names else str(said.settings["metavar"])
-    explained = str(said.settings["help"]).partition(";")[0].removesuffix(".")
-    hint = usage
-    if example := _example(command):
-        hint = f"for example `{example}`"
+    what, example = _named(parameter), _example(command)
+    explained = parameter.help.partition(";")[0].removesuffix(".")
+    hint = f"for example `{example}`"
     if what == "PATCH":
         hint += "; `patchkit log` lists the patches"
-    if "-m" in argv and any("--message" in each.declared.names for each in parameters):
+    if "-m" in argv and any("--message" in each.opts for each in parameters):
         hint = f"-m names the manifest; the message goes with --message: `{example}`"
     return UsageError(f"{command}: {what} is missing: {_lowered(explained)}", hint=hint)
 
 
-def _without_value(command: str, option: str, usage: str) -> UsageError:
-    said = next((p.declared for p in _parameters(command) if option in p.declared.names), None)
-    value = str(said.settings.get("metavar", "")) if said is not None else ""
-    return UsageError(f"{command}: {option} needs a value", hint=f"{option} {value}; {usage}")
-
-
-def _parameters(command: str) -> tuple[ParameterSpec, ...]:
-    return parameters_of(body_of(command)) if command else ()
-
-
 def _example(command: str) -> str:
     """A line of the command's own examples, without a manifest and a component of ours."""
-    examples = about(body_of(command)).examples
-    return re.sub(r" (-m|-c) \S+", "", examples[0][0]) if examples else ""
+    return re.sub(r" (-m|-c) \S+", "", load_command(command).about.examples[0][0])
 
 
 def _lowered(text: str) -> str:

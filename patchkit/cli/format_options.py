@@ -7,9 +7,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Protocol, TypeVar
 
+import typer
 from msgspec import Struct
 
-from patchkit.cli.command import OptionSpec
 from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import replace_file
 from patchkit.errors import ExitCode, SurroundingsError, UsageError
@@ -37,7 +37,7 @@ class Format(str, Enum):
 
 FormatOption = Annotated[
     Format,
-    OptionSpec(
+    typer.Option(
         "--format",
         metavar="FORM",
         help="What to write: text, json, junit (test results), sarif (code scanning), github "
@@ -47,7 +47,7 @@ FormatOption = Annotated[
 ]
 OutputOption = Annotated[
     Path | None,
-    OptionSpec(
+    typer.Option(
         "--output",
         "-o",
         metavar="FILE",

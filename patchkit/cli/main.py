@@ -1,16 +1,15 @@
-"""The entry point: find the command, run it, turn whatever happens into an exit code.
-
-Nothing but `sys` and the command list is imported up here: `--version`, `--help` and completion are
-answered from text that was generated when patchkit was built (see `tools.reference`), and
-one command's module is imported only to run that command.
-"""
+"""The entry point: find the command, run it, turn whatever happens into an exit code."""
 
 from __future__ import annotations
 
+import gc
+import os
+import signal
 import sys
+import warnings
+from contextlib import suppress
 
-from patchkit import __version__
-from patchkit.cli.catalog import split_command
+from patchkit.errors import FAILED_CHECKS, SurroundingsError
 
 # Nobody reads our output any more; what the shell reports for a process that SIGPIPE ended.
 _BROKEN_PIPE = 141
@@ -22,9 +21,12 @@ def main() -> None:
         sys.exit(_refuse_system())
     collect_rarely()
     _open_streams()
-    _warn_of_nothing()
+    if not sys.warnoptions:
+        # about code of upstreams that we parse, say; `python -W` and PYTHONWARNINGS ask for them
+        warnings.simplefilter("ignore")
     code = run(sys.argv[1:])
-    _collect_no_more()
+    # no search for cycles in what the system takes back at once: a tenth of a short command
+    gc.freeze()
     sys.exit(code)
 
 
@@ -42,8 +44,6 @@ def _open_streams() -> None:
     """
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
-    import os
-
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
@@ -55,14 +55,9 @@ def _open_streams() -> None:
 def run(argv: list[str]) -> int:
     """Run a command line; returns the exit code, never raises."""
     try:
-        argv = _changed_folder(argv)
-        found = split_command(argv)
-        if (asked := _help_asked(argv)) or found is None:
-            code = _answer(argv, asked)
-        else:
-            _end_on_signals()
-            code = _run_command(*found)
-            _report_failed_checks(argv)
+        _end_on_signals()
+        code = _run_command(argv)
+        _report_failed_checks(argv)
     except BrokenPipeError:
         return _broken_pipe()
     except (Exception, KeyboardInterrupt, SystemExit) as error:
@@ -72,74 +67,36 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:
         return _broken_pipe()
     except OSError as error:  # a full disk below a file that stdout goes to
-        from patchkit.errors import SurroundingsError
-
         _drop_output()
         what = f"the output cannot be written: {error.strerror}"
         return _report(SurroundingsError(what), [])
     return code
 
 
-def _changed_folder(argv: list[str]) -> list[str]:
-    """The command line after `-C DIR`, which means as in git: go there first."""
-    while argv[:1] == ["-C"]:
-        import os
+def _run_command(argv: list[str]) -> int:
+    import typer
 
-        from patchkit.errors import UsageError
+    from patchkit.cli.application import app
 
-        if len(argv) < 2:
-            raise UsageError("-C needs a folder", hint="patchkit -C DIR COMMAND")
-        try:
-            os.chdir(argv[1])
-        except OSError as error:
-            raise UsageError(f"-C {argv[1]}: {error.strerror}") from error
-        argv = argv[2:]
-    return argv
-
-
-def _answer(argv: list[str], asked: list[str]) -> int:
-    """Answer what is no command: version, completion, help, or a word that is none."""
-    if argv in (["--version"], ["-V"]):
-        print(f"patchkit {__version__}")
+    command = typer.main.get_command(app)
+    if "_PATCHKIT_COMPLETE" in os.environ:
+        with suppress(SystemExit):
+            command.main(argv, "patchkit")
         return 0
-    if argv[:1] == ["__complete"]:
-        from patchkit.cli.help import complete
-
-        return complete(argv[1:])
-    from patchkit.cli.help import print_help, print_unknown
-
-    return print_help(asked) if asked or not argv else print_unknown(argv)
-
-
-def _help_asked(argv: list[str]) -> list[str]:
-    """The words to explain, if help is asked for; ["patchkit"] for patchkit itself."""
-    options = argv[: argv.index("--")] if "--" in argv else argv
     if argv[:1] == ["help"]:
-        return argv[1:] or ["patchkit"]
-    if "--help" in options or "-h" in options:
-        return [word for word in options if not word.startswith("-")] or ["patchkit"]
-    return []
-
-
-def _run_command(name: str, arguments: list[str]) -> int:
-    from patchkit.cli import command
-
-    body = command.body_of(name)
-    parameters = command.parameters_of(body)
-    options = command.read_plainly(parameters, arguments)
-    if options is not None:
-        return command.call_body(body, options)
-    return command.run_by_typer(name, arguments)
-
-
-def _warn_of_nothing() -> None:
-    """Let Python keep its warnings to itself, about code of upstreams that we parse, say; where
-    somebody asked for them (`python -W`, PYTHONWARNINGS) they stay.
-    """
-    import warnings
-
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore")
+        argv = [*argv[1:], "--help"]
+    try:
+        # not `command.main`: it takes a broken pipe for an error of its own
+        context = command.make_context("patchkit", list(argv))
+    except SystemExit as end:  # of typer's options for completion
+        return int(end.code or 0)
+    except typer.Exit as end:
+        return end.exit_code
+    try:
+        with context:
+            return command.invoke(context) or 0
+    except typer.Exit as end:
+        return end.exit_code
 
 
 def collect_rarely() -> None:
@@ -148,18 +105,7 @@ def collect_rarely() -> None:
     A check that parses many files spent a third of its time on that, a walk through a history a
     tenth; a command's memory stays the same.
     """
-    import gc
-
     gc.set_threshold(1_000_000, 20, 100)
-
-
-def _collect_no_more() -> None:
-    """Let Python not look for cycles as it ends, in what the system takes back at once: a tenth of
-    what a short command costs.
-    """
-    import gc
-
-    gc.freeze()
 
 
 def _end_on_signals() -> None:
@@ -167,11 +113,8 @@ def _end_on_signals() -> None:
 
     A signal that somebody ignores on purpose, as nohup does, stays ignored.
     """
-    import signal
-
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
 
 
@@ -185,8 +128,6 @@ def _report(error: BaseException, argv: list[str]) -> int:
 
 
 def _report_failed_checks(argv: list[str]) -> None:
-    from patchkit.errors import FAILED_CHECKS
-
     if FAILED_CHECKS:
         from patchkit.cli.failure import report_failed_checks
 
@@ -200,6 +141,4 @@ def _broken_pipe() -> int:
 
 def _drop_output() -> None:
     # Python flushes stdout once more when it ends, and would complain about the pipe again
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -116,6 +116,11 @@ def log_folder() -> Path:
     return user_log_path("patchkit", appauthor=False)
 
 
+def manifests_by_name() -> list[Path]:
+    """All manifests that can be named: the project's, and those of the other folders."""
+    return [*own_manifests(), *(path for each in _other_folders() for path in manifests_in(each))]
+
+
 def _other_folders() -> list[Path]:
     """Where a manifest given by name is looked for after manifests/, in order."""
     extra = os.environ.get("PATCHKIT_MANIFESTS", "").split(os.pathsep)
@@ -248,7 +253,7 @@ class Session:
         """UsageError unless `word` means a patch of one of the components' series."""
         from patchkit.model.names import pick_patch
 
-        listed = [list(_listed_patches(self.manifest, each)) for each in self.components]
+        listed = [list(listed_patches(self.manifest, each)) for each in self.components]
         for names in listed:
             with suppress(UsageError):
                 pick_patch(word, names)
@@ -425,8 +430,7 @@ class Session:
             component.name
             for manifest in manifests
             for component in manifest.components
-            if name
-            in (each.removesuffix(".patch") for each in _listed_patches(manifest, component))
+            if name in (each.removesuffix(".patch") for each in listed_patches(manifest, component))
         ]
 
     @cached_property
@@ -521,7 +525,7 @@ def _no_manifest() -> UsageError:
     )
 
 
-def _listed_patches(manifest: Manifest, component: Component) -> Iterator[str]:
+def listed_patches(manifest: Manifest, component: Component) -> Iterator[str]:
     """The names of the patches that a component's series lists, as far as they can be read."""
     from patchkit.manifest.values import LocalSeries
     from patchkit.stack.series import read_series

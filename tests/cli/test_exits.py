@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.cli.catalog import COMMANDS
-from patchkit.cli.command import about, load_command
+from patchkit.cli.command import load_command
 from patchkit.errors import ExitCode
 from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden
@@ -517,7 +517,7 @@ def test_exit(  # noqa: PLR0917
 
 
 def test_every_exit_code_that_is_named_is_reached() -> None:
-    named = {(name, int(code)) for name in COMMANDS for code in about(load_command(name)).exits}
+    named = {(name, int(code)) for name in COMMANDS for code in load_command(name).about.exits}
     usage = {(name, int(ExitCode.USAGE)) for name in COMMANDS}
     reached = {(command, code) for command, code, *_ in CASES}
     assert named - usage - reached - ELSEWHERE == set()
@@ -545,7 +545,7 @@ def test_the_version_needs_git(tmp_path: Path) -> None:
 
 def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]) -> None:
     """Once more with --json, where that changes nothing: the same code, and an envelope."""
-    if not about(load_command(command)).result or command in _CHANGING:
+    if not load_command(command).about.result or command in _CHANGING:
         return
     ran: Ran = project.run(*argv, "--json")
     assert ran.code == code

@@ -88,10 +88,8 @@ def _refusal(typed: str) -> str:
     name = next((n for n in COMMANDS if words[: len(n.split())] == n.split()), "")
     if not name:
         return "no such command"
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(add_help_option=False)(load_command(name))
     rest = [word for word in words[len(name.split()) :] if word != "--help"]
-    command = typer.main.get_command(app)
+    command = load_command(name)
     try:
         with command.make_context(name, rest) as context:
             given = [

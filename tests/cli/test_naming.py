@@ -9,18 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from patchkit.cli.catalog import COMMANDS
-from patchkit.cli.command import (
-    REQUIRED,
-    ArgumentSpec,
-    OptionSpec,
-    ParameterSpec,
-    body_of,
-    parameters_of,
-)
 from patchkit.errors import ExitCode
 from tests.support.commands import run
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
+from tools.help_pages import CommandParameter, parameters
 
 #: What a command needs beside its names, so that it comes to look at them.
 _NEEDED = {
@@ -37,45 +30,37 @@ _NEEDED = {
 _VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "FILE[:LINE]": "a"}
 
 
-def _words(command: str, but: ParameterSpec | None = None, value: str = "") -> list[str]:
+def _words(command: str, but: CommandParameter | None = None, value: str = "") -> list[str]:
     """A line of the command with all that it needs; `but` has that value there."""
     elsewhere = but is not None and but.keyword in ("before", "after")  # in place of --to
     words = [*command.split(), *(() if elsewhere else _NEEDED.get(command, ()))]
-    for each in parameters_of(body_of(command)):
-        if _is(each, but) or (each.default is REQUIRED and each.keyword != "names"):
-            given = (
-                value
-                if _is(each, but)
-                else _VALUES.get(str(each.declared.settings["metavar"]), "x")
-            )
-            words += (
-                [given]
-                if isinstance(each.declared, ArgumentSpec)
-                else [each.declared.names[0], given]
-            )
+    for each in parameters(command):
+        if _is(each, but) or (each.required and each.keyword != "names"):
+            given = value if _is(each, but) else _VALUES.get(each.metavar, "x")
+            words += [*each.names[:1], given]
     return words
 
 
-def _is(one: ParameterSpec, other: ParameterSpec | None) -> bool:
+def _is(one: CommandParameter, other: CommandParameter | None) -> bool:
     return other is not None and one.keyword == other.keyword
 
 
 def _keywords(command: str) -> set[str]:
-    return {each.keyword for each in parameters_of(body_of(command))}
+    return {each.keyword for each in parameters(command)}
 
 
 def _taking_components() -> Iterator[tuple[str, bool]]:
     """Each command that works on components, and whether it takes them as arguments."""
     for command in COMMANDS:
-        parameters = {each.keyword: each for each in parameters_of(body_of(command))}
-        if "-c" in getattr(parameters.get("component"), "declared", OptionSpec(help="")).names:
-            yield command, "names" in parameters
+        known = {each.keyword: each for each in parameters(command)}
+        if "component" in known and "-c" in known["component"].names:
+            yield command, "names" in known
 
 
-def _taking_patches() -> Iterator[tuple[str, ParameterSpec]]:
+def _taking_patches() -> Iterator[tuple[str, CommandParameter]]:
     for command in COMMANDS:
-        for each in parameters_of(body_of(command)):
-            if str(each.declared.settings.get("metavar")).startswith("PATCH"):
+        for each in parameters(command):
+            if each.metavar.startswith("PATCH"):
                 yield command, each
 
 
@@ -112,7 +97,7 @@ def test_components_are_named_alike(command: str, argument: bool, project: Proje
     ("command", "where"),
     [pytest.param(*each, id=f"{each[0]} {each[1].keyword}") for each in _taking_patches()],
 )
-def test_patches_are_named_alike(command: str, where: ParameterSpec, project: Project) -> None:
+def test_patches_are_named_alike(command: str, where: CommandParameter, project: Project) -> None:
     """By number, by a beginning that only it has, with or without the ending; and did-you-mean."""
     project.prepare("apply").ok()
     (project.checkout("app") / "new").write_text("1\n")

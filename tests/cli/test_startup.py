@@ -43,35 +43,26 @@ _HEAVY = {
     "yaml",
     "platformdirs",
 }
-_STANDARD = {"typing", "dataclasses", "inspect", "subprocess", "pathlib", "json", "logging", "re"}
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [("--version",), ("--help",), ("version", "--help"), ("__complete", "version", "-")],
-)
-def test_questions_about_the_command_line_load_nothing(argv: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("argv", [(), ("--version",), ("--help",)])
+def test_questions_about_the_command_line_load_no_command(argv: tuple[str, ...]) -> None:
     loaded = _loaded(*argv)
-    assert loaded & (_HEAVY | _STANDARD) == set()
-    assert {m for m in loaded if m.startswith("patchkit.")} <= {
-        "patchkit.cli",
-        "patchkit.cli.catalog",
-        "patchkit.cli.help",
-        "patchkit.cli.main",
-    }
+    assert loaded & (_HEAVY - {"typer"}) == set()
+    assert {m for m in loaded if m.startswith("patchkit.cli.commands")} == set()
 
 
 def test_a_command_loads_no_other_command() -> None:
     loaded = _loaded("version")
     commands = {m for m in loaded if m.startswith("patchkit.cli.commands.")}
     assert commands == {"patchkit.cli.commands.installation"}
-    assert loaded & (_HEAVY - {"typer", "pydantic"}) == set()
+    assert loaded & (_HEAVY - {"typer"}) == set()
 
 
 _UNUSED = {
     *("rich", "git", "jinja2", "unidiff", "jsonschema", "ast_grep_py"),
     *("ssl", "asyncio", "email", "http"),
-    *("yaml", "typer"),  # a manifest read before, a plain line
+    "yaml",  # a manifest read before
 }
 
 

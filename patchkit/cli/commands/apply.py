@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, command
 from patchkit.cli.session import Session, in_ci, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 IntoOption = Annotated[
     Path | None,
-    OptionSpec(
+    typer.Option(
         "--into",
         metavar="DIR",
         help="Put the stacks into installed packages: a site-packages folder, one in an image, or "
@@ -33,11 +35,11 @@ IntoOption = Annotated[
 ]
 ReverseOption = Annotated[
     bool,
-    OptionSpec("--reverse", help="With --into: restore the files, from its receipts."),
+    typer.Option("--reverse", help="With --into: restore the files, from its receipts."),
 ]
 AcceptOption = Annotated[
     list[str] | None,
-    OptionSpec(
+    typer.Option(
         "--accept-differing",
         metavar="FILE",
         help="With --into: patch this file of a wheel's own (its path in DIR) though it is not the "
@@ -46,7 +48,7 @@ AcceptOption = Annotated[
 ]
 UpdateLockOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--update-lock",
         help="Accept stacks that differ from the lock, and record them; forget components that "
         "the manifest no longer has.",
@@ -55,7 +57,7 @@ UpdateLockOption = Annotated[
 
 LockedOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--locked",
         help="Refuse a stack that differs from the lock in any way. The default where CI is set.",
     ),
@@ -347,7 +349,7 @@ def fetch(
     session: Session,
     *,
     verify: Annotated[
-        bool, OptionSpec("--verify", help="Read what is cached, and fetch again what is damaged.")
+        bool, typer.Option("--verify", help="Read what is cached, and fetch again what is damaged.")
     ] = False,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -41,15 +43,15 @@ def attest(
     *,
     into: Annotated[
         Path | None,
-        OptionSpec("--into", metavar="DIR", help="A folder of installed packages."),
+        typer.Option("--into", metavar="DIR", help="A folder of installed packages."),
     ] = None,
     python: Annotated[
         Path | None,
-        OptionSpec("--python", metavar="EXE", help="A Python: all its folders of modules."),
+        typer.Option("--python", metavar="EXE", help="A Python: all its folders of modules."),
     ] = None,
     image_root: Annotated[
         Path | None,
-        OptionSpec("--image-root", metavar="DIR", help="The root of an unpacked image."),
+        typer.Option("--image-root", metavar="DIR", help="The root of an unpacked image."),
     ] = None,
 ) -> ExitCode:
     """Check which patches are present in installed packages.
@@ -179,10 +181,10 @@ def _into_words(each: IntoComponent) -> str:
 
 SbomFileOption = Annotated[
     Path | None,
-    OptionSpec("--output", "-o", metavar="FILE", help="Write it to this file. Default: stdout."),
+    typer.Option("--output", "-o", metavar="FILE", help="Write it to this file. Default: stdout."),
 ]
 DiffsOption = Annotated[
-    bool, OptionSpec("--diffs", help="Put the patches' bytes into it, for readers without them.")
+    bool, typer.Option("--diffs", help="Put the patches' bytes into it, for readers without them.")
 ]
 
 

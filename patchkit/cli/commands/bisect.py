@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -37,7 +39,7 @@ def bisect(
     *,
     run: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--run",
             metavar="CMD",
             help="A shell command, run in a checkout: 0 is good, 125 skips the state, any other "
@@ -46,11 +48,15 @@ def bisect(
     ] = None,
     upstream: Annotated[
         bool,
-        OptionSpec("--upstream", help="Search upstream's commits after the pin, not the patches."),
+        typer.Option(
+            "--upstream", help="Search upstream's commits after the pin, not the patches."
+        ),
     ] = False,
     to: Annotated[
         str,
-        OptionSpec("--to", metavar="REF", help="With --upstream: the newest commit. As for bump."),
+        typer.Option(
+            "--to", metavar="REF", help="With --upstream: the newest commit. As for bump."
+        ),
     ] = "latest",
 ) -> ExitCode:
     """Find the patch or upstream commit that breaks a command.

@@ -6,7 +6,9 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import CarefulOption, DryRunOption, ForkOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import CarefulOption, DryRunOption, ForkOption, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode, Problem
 
@@ -27,7 +29,7 @@ class ReviewForm(str, Enum):
 
 ToOption = Annotated[
     str | None,
-    OptionSpec(
+    typer.Option(
         "--to",
         metavar="REF",
         help="A tag, a branch, a pattern of tags (the newest), a commit id, a version of the "
@@ -37,14 +39,14 @@ ToOption = Annotated[
 ]
 Sha256Option = Annotated[
     str | None,
-    OptionSpec("--sha256", metavar="DIGITS", help="The SHA-256 of the archive to move to."),
+    typer.Option("--sha256", metavar="DIGITS", help="The SHA-256 of the archive to move to."),
 ]
 AllOption = Annotated[
-    bool, OptionSpec("--all", help="Every component that has a `track`, each to that.")
+    bool, typer.Option("--all", help="Every component that has a `track`, each to that.")
 ]
 SummaryOption = Annotated[
     str | None,
-    OptionSpec(
+    typer.Option(
         "--summary",
         metavar="FILE",
         help="Write Markdown for a pull request there; - prints it in place of the report.",
@@ -52,7 +54,7 @@ SummaryOption = Annotated[
 ]
 ReviewOption = Annotated[
     str | None,
-    OptionSpec(
+    typer.Option(
         "--review",
         metavar="FILE",
         help="Write a page for a reviewer there: old patch beside new one, what upstream did, what "
@@ -61,18 +63,18 @@ ReviewOption = Annotated[
 ]
 ReviewFormOption = Annotated[
     ReviewForm | None,
-    OptionSpec(
+    typer.Option(
         "--format",
         metavar="FORM",
         help="The form of --review: html or markdown; as FILE ends (.md) without it.",
     ),
 ]
 DiffOption = Annotated[
-    bool, OptionSpec("--diff", help="Show how each patch differs from the one before.")
+    bool, typer.Option("--diff", help="Show how each patch differs from the one before.")
 ]
 RunOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--run",
         help="Ask the commands under `mergers` in the manifest for files in conflict. Read them "
         "first.",
@@ -80,14 +82,14 @@ RunOption = Annotated[
 ]
 TestOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--test",
         help="Run upstream's tests, as `patchkit test` does; with --all where the pin moved.",
     ),
 ]
 PartialOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--skip-conflicts",
         help="Leave out the patches that do not fit, as `skip` does.",
     ),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import CarefulOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import CarefulOption, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Terminal
@@ -41,51 +43,51 @@ def carry(
     session: Session,
     *,
     repo: Annotated[
-        Path, OptionSpec("--repo", metavar="DIR", help="A git repository, bare or not.")
+        Path, typer.Option("--repo", metavar="DIR", help="A git repository, bare or not.")
     ],
     old_base: Annotated[
         str,
-        OptionSpec("--old-base", metavar="REV", help="The commit that the patches apply to."),
+        typer.Option("--old-base", metavar="REV", help="The commit that the patches apply to."),
     ],
     new_base: Annotated[
-        str, OptionSpec("--new-base", metavar="REV", help="The commit to carry them to.")
+        str, typer.Option("--new-base", metavar="REV", help="The commit to carry them to.")
     ],
     patch: Annotated[
         list[Path] | None,
-        OptionSpec(
+        typer.Option(
             "--patch", metavar="FILE", help="A patch; may be given several times, in order."
         ),
     ] = None,
     series: Annotated[
         Path | None,
-        OptionSpec("--series", metavar="FILE", help="A series file; its patches lie beside it."),
+        typer.Option("--series", metavar="FILE", help="A series file; its patches lie beside it."),
     ] = None,
     strip: Annotated[
-        int, OptionSpec("--strip", "-p", metavar="N", help="Leading folders off the paths.")
+        int, typer.Option("--strip", "-p", metavar="N", help="Leading folders off the paths.")
     ] = 1,
     out: Annotated[
         Path | None,
-        OptionSpec("--out", metavar="DIR", help="Write carried patches and conflicts there."),
+        typer.Option("--out", metavar="DIR", help="Write carried patches and conflicts there."),
     ] = None,
     tree: Annotated[
         bool,
-        OptionSpec("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
+        typer.Option("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
     ] = False,
     careful: CarefulOption = False,
     merger: Annotated[
         list[str] | None,
-        OptionSpec(
+        typer.Option(
             "--merger",
             metavar="GLOB=COMMAND",
             help="A command to ask for such files in conflict; may be given several times.",
         ),
     ] = None,
     diff: Annotated[
-        bool, OptionSpec("--diff", help="Show how each patch differs from the one before.")
+        bool, typer.Option("--diff", help="Show how each patch differs from the one before.")
     ] = False,
     first: Annotated[
         str,
-        OptionSpec(
+        typer.Option(
             "--first",
             metavar="SIDE",
             help="Whose lines come first where both insert: upstream, patch or auto.",

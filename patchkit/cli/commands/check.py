@@ -8,7 +8,9 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import JOBS, JobsOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import JOBS, JobsOption, command
 from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.session import Session, in_ci
@@ -31,11 +33,11 @@ if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
 StrictOption = Annotated[
-    bool, OptionSpec("--strict", help="Count warnings, and what is style, as errors.")
+    bool, typer.Option("--strict", help="Count warnings, and what is style, as errors.")
 ]
 RunOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--run",
         help="Run the commands of `verify` steps, each in a scratch folder. They are what the "
         "manifest says: read them first.",

@@ -9,7 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from patchkit.cli.command import JOBS, ArgumentSpec, DryRunOption, JobsOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import JOBS, DryRunOption, JobsOption, command
 from patchkit.cli.format_options import (
     Format,
     FormatOption,
@@ -36,11 +38,11 @@ if TYPE_CHECKING:
 
 
 StrictOption = Annotated[
-    bool, OptionSpec("--strict", help="Count warnings, and what is style, as errors.")
+    bool, typer.Option("--strict", help="Count warnings, and what is style, as errors.")
 ]
 AllowDriftOption = Annotated[
     bool,
-    OptionSpec("--allow-drift", help="Report drift, but do not fail because of it."),
+    typer.Option("--allow-drift", help="Report drift, but do not fail because of it."),
 ]
 
 
@@ -212,7 +214,7 @@ class MatrixForm(str, Enum):
 
 FormOption = Annotated[
     MatrixForm,
-    OptionSpec(
+    typer.Option(
         "--format",
         metavar="FORM",
         help="What to write: text, github (one line of JSON for a job's output), gitlab (a child "
@@ -221,11 +223,11 @@ FormOption = Annotated[
 ]
 MostOption = Annotated[
     int,
-    OptionSpec("--jobs", metavar="N", help="So many jobs at most: else manifests share one."),
+    typer.Option("--jobs", metavar="N", help="So many jobs at most: else manifests share one."),
 ]
 IncludeOption = Annotated[
     str,
-    OptionSpec(
+    typer.Option(
         "--include",
         metavar="FILE",
         help="The template that GitLab's jobs extend: a path in the repository, or a URL.",
@@ -234,10 +236,10 @@ IncludeOption = Annotated[
 
 ExtendsOption = Annotated[
     str,
-    OptionSpec("--extends", metavar="JOB", help="Which of the template's jobs they extend."),
+    typer.Option("--extends", metavar="JOB", help="Which of the template's jobs they extend."),
 ]
 TrackingOption = Annotated[
-    bool, OptionSpec("--tracking", help="Only components that track a branch.")
+    bool, typer.Option("--tracking", help="Only components that track a branch.")
 ]
 
 
@@ -297,11 +299,11 @@ def _render_jobs(terminal: Terminal, report: MatrixReport) -> None:
 
 FilesArgument = Annotated[
     list[Path],
-    ArgumentSpec(metavar="FILE", help="Results: what ci, check or drift wrote as JSON."),
+    typer.Argument(metavar="FILE", help="Results: what ci, check or drift wrote as JSON."),
 ]
 ExpectOption = Annotated[
     Path | None,
-    OptionSpec(
+    typer.Option(
         "--expect",
         metavar="FILE",
         help="What `patchkit matrix --json` printed: a component without a result is an error.",
@@ -366,7 +368,7 @@ def _shipped() -> Sequence[Path]:
 
 IntoOption = Annotated[
     Path,
-    OptionSpec("--into", metavar="DIR", help="The folder of the issues, a file for each."),
+    typer.Option("--into", metavar="DIR", help="The folder of the issues, a file for each."),
 ]
 
 

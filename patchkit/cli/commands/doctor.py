@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -36,11 +38,11 @@ def doctor(
     *,
     only: Annotated[
         list[Topic] | None,
-        OptionSpec("--only", help="Look only at this; may be given several times."),
+        typer.Option("--only", help="Look only at this; may be given several times."),
     ] = None,
     python: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--python",
             metavar="FILE",
             help="The Python that the stack runs in. Default: the python3 that is active.",
@@ -48,7 +50,7 @@ def doctor(
     ] = None,
     ascend: Annotated[
         Path | None,
-        OptionSpec(
+        typer.Option(
             "--ascend",
             metavar="DIR",
             help="Where Ascend's software is installed. Default: /usr/local/Ascend; the CANN whose "
@@ -57,13 +59,15 @@ def doctor(
     ] = None,
     values: Annotated[
         Path | None,
-        OptionSpec(
+        typer.Option(
             "--values", metavar="FILE", help="Site values, `name: value` a line, as for render."
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        OptionSpec("--set", metavar="NAME=VALUE", help="A site value; may be given several times."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A site value; may be given several times."
+        ),
     ] = None,
 ) -> ExitCode:
     """Compare this machine with what a manifest asks for.

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.session import Session
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 ToOption = Annotated[
     str | None,
-    OptionSpec(
+    typer.Option(
         "--to",
         metavar="REF",
         help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
@@ -45,18 +47,18 @@ ToOption = Annotated[
 ]
 BisectOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--bisect",
         help="Try few commits only; a break that was fixed later is not seen.",
     ),
 ]
 SinceLastOption = Annotated[
     bool,
-    OptionSpec("--since-last", help="Report only what changed since the last report."),
+    typer.Option("--since-last", help="Report only what changed since the last report."),
 ]
 RecordOption = Annotated[
     Path | None,
-    OptionSpec(
+    typer.Option(
         "--record",
         metavar="FILE",
         help="Keep what was seen in this file instead of the cache, for --since-last and trends.",

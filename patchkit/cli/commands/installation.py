@@ -1,17 +1,14 @@
-"""`patchkit version` and `completion`: what is installed, and the shell's part of it."""
+"""`patchkit version`: what is installed."""
 
 from __future__ import annotations
 
 import platform
 import sys
-from enum import Enum
-from pathlib import Path
-from typing import Annotated
 
 from msgspec import Struct
 
 from patchkit import __version__
-from patchkit.cli.command import ArgumentSpec, command
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -55,37 +52,3 @@ def _render(terminal: Terminal, versions: Versions) -> None:
             ("platform", versions.platform),
         ]
     )
-
-
-_SCRIPTS = Path(__file__).parent.parent / "shells"
-
-
-class Shell(str, Enum):
-    """A shell that patchkit completes for."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
-@command(
-    "",
-    examples=[
-        ('eval "$(patchkit completion bash)"', "in ~/.bashrc"),
-        ('eval "$(patchkit completion zsh)"', "in ~/.zshrc, after compinit"),
-        ("patchkit completion fish | source", "in ~/.config/fish/config.fish"),
-    ],
-    exits={ExitCode.OK: "printed"},
-)
-def completion(
-    session: Session,
-    shell: Annotated[Shell, ArgumentSpec(metavar="SHELL", help="The shell.")],
-) -> ExitCode:
-    """Print the script that makes a shell complete patchkit.
-
-    Commands, options, manifests, components and patches are completed. The script asks patchkit
-    itself, so it need not be made again after an update.
-    """
-    script = _SCRIPTS / f"patchkit.{shell.value}"
-    Terminal().document(script.read_text(encoding="utf-8"))
-    return ExitCode.OK

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.cli.command import ArgumentSpec, OptionSpec, command
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
@@ -46,7 +47,9 @@ class SchemaReport(Struct, frozen=True):
 def lint(
     session: Session,
     *,
-    strict: Annotated[bool, OptionSpec("--strict", help="Let warnings count as problems.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings count as problems.")
+    ] = False,
 ) -> ExitCode:
     """Say what is wrong with manifests, with file and line.
 
@@ -96,7 +99,7 @@ def schema(
     session: Session,
     *,
     part: Annotated[
-        bool, OptionSpec("--part", help="The schema of shared parts, which others extend.")
+        bool, typer.Option("--part", help="The schema of shared parts, which others extend.")
     ] = False,
 ) -> ExitCode:
     """Print the JSON Schema of manifests.
@@ -172,18 +175,18 @@ def init(
     *,
     name: Annotated[
         str | None,
-        ArgumentSpec(metavar="NAME", help="Name of the manifest. Default: the component's."),
+        typer.Argument(metavar="NAME", help="Name of the manifest. Default: the component's."),
     ] = None,
     git: Annotated[
         str | None,
-        OptionSpec("--git", metavar="URL", help="The upstream is this git repository."),
+        typer.Option("--git", metavar="URL", help="The upstream is this git repository."),
     ] = None,
     commit: Annotated[
-        str | None, OptionSpec("--commit", metavar="ID", help="Pin this full commit id.")
+        str | None, typer.Option("--commit", metavar="ID", help="Pin this full commit id.")
     ] = None,
     ref: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--ref",
             metavar="REF",
             help="Pin the commit that this branch, tag or pattern of tags is at now.",
@@ -191,18 +194,18 @@ def init(
     ] = None,
     index: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--index",
             metavar="PROJECT==VERSION",
             help="The upstream is this source distribution on the package index.",
         ),
     ] = None,
     archive: Annotated[
-        str | None, OptionSpec("--archive", metavar="URL", help="The upstream is this archive.")
+        str | None, typer.Option("--archive", metavar="URL", help="The upstream is this archive.")
     ] = None,
     sha256: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--sha256",
             metavar="HASH",
             help="SHA-256 of the source distribution or archive. Default: what the index says.",
@@ -210,16 +213,16 @@ def init(
     ] = None,
     component: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--component", metavar="NAME", help="Name of the component. Default: the upstream's."
         ),
     ] = None,
     track: Annotated[
         str | None,
-        OptionSpec("--track", metavar="BRANCH", help="The branch where newer versions appear."),
+        typer.Option("--track", metavar="BRANCH", help="The branch where newer versions appear."),
     ] = None,
     description: Annotated[
-        str, OptionSpec("--description", metavar="TEXT", help="What the stack is, in one line.")
+        str, typer.Option("--description", metavar="TEXT", help="What the stack is, in one line.")
     ] = "",
 ) -> ExitCode:
     """Write a commented manifest with one component.

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, room
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 ToOption = Annotated[
     str | None,
-    OptionSpec(
+    typer.Option(
         "--to",
         metavar="REF",
         help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",

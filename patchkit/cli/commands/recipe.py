@@ -7,7 +7,9 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import DryRunOption, command
 from patchkit.cli.session import Session, project_folder
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from patchkit.ops.recipe import RecipeStart
 
 
-RecipeArgument = Annotated[Path, ArgumentSpec(metavar="FILE", help="The recipe.")]
+RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe.")]
 
 
 @command(
@@ -50,7 +52,7 @@ def test(
     *,
     files: Annotated[
         list[Path] | None,
-        ArgumentSpec(metavar="FILE", help="A recipe. Default: all below patches/."),
+        typer.Argument(metavar="FILE", help="A recipe. Default: all below patches/."),
     ] = None,
 ) -> ExitCode:
     """Run the examples that recipes hold.
@@ -84,7 +86,7 @@ def try_(
     file: RecipeArgument,
     *,
     sites: Annotated[
-        bool, OptionSpec("--sites", help="List the sites in place of the diff.")
+        bool, typer.Option("--sites", help="List the sites in place of the diff.")
     ] = False,
 ) -> ExitCode:
     """Show what a recipe would do to a component.
@@ -126,36 +128,38 @@ def try_(
 )
 def new(
     session: Session,
-    name: Annotated[str, ArgumentSpec(metavar="NAME", help="What its patch is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What its patch is called.")],
     *,
     pattern: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--pattern", metavar="CODE", help="Code to find; $NAME is one piece, $$$NAME several."
         ),
     ] = None,
     find: Annotated[
         str | None,
-        OptionSpec("--find", metavar="TEXT", help="Text to find, in files that are no code."),
+        typer.Option("--find", metavar="TEXT", help="Text to find, in files that are no code."),
     ] = None,
     fix: Annotated[
         str | None,
-        OptionSpec("--fix", metavar="CODE", help="What takes its place, with those $NAMEs."),
+        typer.Option("--fix", metavar="CODE", help="What takes its place, with those $NAMEs."),
     ] = None,
-    remove: Annotated[bool, OptionSpec("--remove", help="Remove the lines that it is in.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the lines that it is in.")
+    ] = False,
     language: Annotated[
-        str, OptionSpec("--language", metavar="LANGUAGE", help="What the code is written in.")
+        str, typer.Option("--language", metavar="LANGUAGE", help="What the code is written in.")
     ] = "python",
     files: Annotated[
         list[str] | None,
-        OptionSpec(
+        typer.Option(
             "--files",
             metavar="GLOB",
             help="Where to look; may be given several times. Default: all files in that language.",
         ),
     ] = None,
     message: Annotated[
-        str, OptionSpec("--message", metavar="TEXT", help="The message of its patch.")
+        str, typer.Option("--message", metavar="TEXT", help="The message of its patch.")
     ] = "",
     dry_run: DryRunOption = False,
 ) -> ExitCode:

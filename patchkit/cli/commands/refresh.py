@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from patchkit.cli.command import (
-    ArgumentSpec,
-    DryRunOption,
-    ForkOption,
-    OptionSpec,
-    command,
-)
+import typer
+
+from patchkit.cli.command import DryRunOption, ForkOption, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
 PatchOption = Annotated[
     str | None,
-    OptionSpec(
+    typer.Option(
         "--patch",
         "-p",
         metavar="PATCH",
@@ -25,35 +21,37 @@ PatchOption = Annotated[
 ]
 NewOption = Annotated[
     str | None,
-    OptionSpec("--new", metavar="NAME", help="The same, into a new patch of that name at the end."),
+    typer.Option(
+        "--new", metavar="NAME", help="The same, into a new patch of that name at the end."
+    ),
 ]
 MessageOption = Annotated[
     str,
-    OptionSpec(
+    typer.Option(
         "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
     ),
 ]
 CanonicalOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--canonical",
         help="Rewrite every diff in patchkit's form, with today's line numbers and blob ids.",
     ),
 ]
 DiffOption = Annotated[
-    bool, OptionSpec("--diff", help="Show the change of each patch, as a diff of the patches.")
+    bool, typer.Option("--diff", help="Show the change of each patch, as a diff of the patches.")
 ]
 
 CarefulOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--no-fuzz",
         help="With a new pin: leave in conflict what a person would have to check.",
     ),
 ]
 RunOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--run",
         help="With a new pin: ask the commands under `mergers` in the manifest for files in "
         "conflict. Read them first.",
@@ -158,14 +156,15 @@ def refresh(
 )
 def new(
     session: Session,
-    name: Annotated[str, ArgumentSpec(metavar="NAME", help="The new patch's name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new patch's name.")],
     *,
     message: MessageOption = "",
     date: Annotated[
-        str, OptionSpec(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
+        str, typer.Option(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
     ] = "",
     staged: Annotated[
-        bool, OptionSpec("--staged", help="Record only what is staged; the rest stays uncommitted.")
+        bool,
+        typer.Option("--staged", help="Record only what is staged; the rest stays uncommitted."),
     ] = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:

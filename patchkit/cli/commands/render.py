@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -37,7 +39,7 @@ def render(
     session: Session,
     what: Annotated[
         list[str] | None,
-        ArgumentSpec(
+        typer.Argument(
             metavar="WHAT",
             help="What to make: env, install, dockerfile, launch or versions. Default: all that "
             "the manifest says enough for.",
@@ -46,7 +48,7 @@ def render(
     *,
     values: Annotated[
         Path | None,
-        OptionSpec(
+        typer.Option(
             "--values",
             metavar="FILE",
             help="Site values, `name: value` a line in YAML. Default: values.yaml in the output "
@@ -55,7 +57,7 @@ def render(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        OptionSpec(
+        typer.Option(
             "--set",
             metavar="NAME=VALUE",
             help="A site value; may be given several times, and wins over the file.",
@@ -63,7 +65,7 @@ def render(
     ] = None,
     output: Annotated[
         Path | None,
-        OptionSpec(
+        typer.Option(
             "--output",
             "-o",
             metavar="DIR",
@@ -72,7 +74,7 @@ def render(
     ] = None,
     into: Annotated[
         list[Path] | None,
-        OptionSpec(
+        typer.Option(
             "--into",
             metavar="FILE",
             help="Put the version table between its marks in this Markdown file; may be given "
@@ -80,10 +82,10 @@ def render(
         ),
     ] = None,
     check: Annotated[
-        bool, OptionSpec("--check", help="Write nothing; report what is out of date.")
+        bool, typer.Option("--check", help="Write nothing; report what is out of date.")
     ] = False,
     force: Annotated[
-        bool, OptionSpec("--force", help="Overwrite files that were edited by hand.")
+        bool, typer.Option("--force", help="Overwrite files that were edited by hand.")
     ] = False,
 ) -> ExitCode:
     """Render the files that a machine is set up from.

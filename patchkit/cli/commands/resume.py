@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.commands.bump import (
     DiffOption,
     ReviewFormOption,
@@ -55,7 +57,7 @@ def continue_(
     *,
     take_proposal: Annotated[
         bool,
-        OptionSpec("--take-proposal", help="Take the merges that the conflict proposes instead."),
+        typer.Option("--take-proposal", help="Take the merges that the conflict proposes instead."),
     ] = False,
     summary: SummaryOption = None,
     review: ReviewOption = None,
@@ -142,9 +144,9 @@ def undo(
     session: Session,
     *,
     listed: Annotated[
-        bool, OptionSpec("--list", help="List what can be undone, the latest first.")
+        bool, typer.Option("--list", help="List what can be undone, the latest first.")
     ] = False,
-    redo: Annotated[bool, OptionSpec("--redo", help="Bring back what was undone last.")] = False,
+    redo: Annotated[bool, typer.Option("--redo", help="Bring back what was undone last.")] = False,
 ) -> ExitCode:
     """Undo what was done last, whatever it was.
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Paint, Painted, Terminal
@@ -32,37 +34,37 @@ if TYPE_CHECKING:
 
 PathsArgument = Annotated[
     list[str] | None,
-    ArgumentSpec(metavar="GLOB", help="Only in these files, as tests/**. Default: all."),
+    typer.Argument(metavar="GLOB", help="Only in these files, as tests/**. Default: all."),
 ]
 RulesOption = Annotated[
     list[str] | None,
-    OptionSpec("--rule", metavar="RULE", help="Only of this rule; may be given several times."),
+    typer.Option("--rule", metavar="RULE", help="Only of this rule; may be given several times."),
 ]
 AllSitesOption = Annotated[
-    bool, OptionSpec("--all", help="List also sites that are known or reviewed.")
+    bool, typer.Option("--all", help="List also sites that are known or reviewed.")
 ]
 AcceptSiteOption = Annotated[
-    bool, OptionSpec("--accept", help="Record the sites as reviewed; needs --reason.")
+    bool, typer.Option("--accept", help="Record the sites as reviewed; needs --reason.")
 ]
 RecordOption = Annotated[
     bool,
-    OptionSpec(
+    typer.Option(
         "--record", help="Record new sites as known, not reviewed: only later ones are reported."
     ),
 ]
 ReasonOption = Annotated[
-    str, OptionSpec("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
+    str, typer.Option("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
 ]
 UntilOption = Annotated[
     datetime | None,
-    OptionSpec("--until", metavar="DATE", formats=["%Y-%m-%d"], help="They may stay until then."),
+    typer.Option("--until", metavar="DATE", formats=["%Y-%m-%d"], help="They may stay until then."),
 ]
 AreaOption = Annotated[
     bool,
-    OptionSpec("--area", help="Accept whatever is found in the globs, now and later."),
+    typer.Option("--area", help="Accept whatever is found in the globs, now and later."),
 ]
 PruneOption = Annotated[
-    bool, OptionSpec("--prune", help="Remove entries that match no site any more.")
+    bool, typer.Option("--prune", help="Remove entries that match no site any more.")
 ]
 
 
@@ -173,11 +175,11 @@ def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything:
 
 TargetsArgument = Annotated[
     list[str] | None,
-    ArgumentSpec(metavar="TARGET", help="Only these targets; * is any text. Default: all."),
+    typer.Argument(metavar="TARGET", help="Only these targets; * is any text. Default: all."),
 ]
 SinceOption = Annotated[
     str,
-    OptionSpec(
+    typer.Option(
         "--since",
         metavar="COMMIT",
         help="Compare with this commit of the target instead of what was reviewed.",
@@ -185,15 +187,19 @@ SinceOption = Annotated[
 ]
 AtOption = Annotated[
     str,
-    OptionSpec("--at", metavar="COMMIT", help="Look at this commit of the target, not at its pin."),
+    typer.Option(
+        "--at", metavar="COMMIT", help="Look at this commit of the target, not at its pin."
+    ),
 ]
-DiffOption = Annotated[bool, OptionSpec("--diff", help="Show how the code of each target changed.")]
+DiffOption = Annotated[
+    bool, typer.Option("--diff", help="Show how the code of each target changed.")
+]
 AllTargetsOption = Annotated[
-    bool, OptionSpec("--all", help="List also unchanged targets, and calls.")
+    bool, typer.Option("--all", help="List also unchanged targets, and calls.")
 ]
 AcceptTargetOption = Annotated[
     bool,
-    OptionSpec("--accept", help="Record the targets as they are now as reviewed, in the lock."),
+    typer.Option("--accept", help="Record the targets as they are now as reviewed, in the lock."),
 ]
 
 #: A signature that is shown whole.
@@ -319,7 +325,7 @@ def _signatures(before: ReviewedTarget, now: Definition) -> Iterator[tuple[str, 
 
 AllCallsOption = Annotated[
     bool,
-    OptionSpec("--all", help="List also calls that cannot be decided, and explained ones."),
+    typer.Option("--all", help="List also calls that cannot be decided, and explained ones."),
 ]
 
 

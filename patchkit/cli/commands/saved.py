@@ -6,7 +6,9 @@ import re
 import time
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, UsageError
@@ -22,7 +24,7 @@ _UNITS = {"": _DAY, "d": _DAY, "h": 60 * 60, "w": 7 * _DAY}
 
 IdArgument = Annotated[
     str,
-    ArgumentSpec(
+    typer.Argument(
         metavar="ID", help="Its id, the beginning of one, or the ref; `last` are the last edits."
     ),
 ]
@@ -112,12 +114,12 @@ def drop(
     session: Session,
     saved: Annotated[
         list[str] | None,
-        ArgumentSpec(metavar="ID", help="As of `saved show`; several may be given."),
+        typer.Argument(metavar="ID", help="As of `saved show`; several may be given."),
     ] = None,
     *,
     older_than: Annotated[
         str | None,
-        OptionSpec("--older-than", metavar="TIME", help="All that are older: 30d, 2w, 12h."),
+        typer.Option("--older-than", metavar="TIME", help="All that are older: 30d, 2w, 12h."),
     ] = None,
 ) -> ExitCode:
     """Delete saved work.

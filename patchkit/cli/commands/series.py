@@ -6,7 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, DryRunOption, ForkOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import DryRunOption, ForkOption, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode, UsageError
 
@@ -23,8 +25,8 @@ _EXITS = {
 }
 _HOW = "The patch's name, the start of it, or its number in the series."
 
-PatchArgument = Annotated[str, ArgumentSpec(metavar="PATCH", help=_HOW)]
-PatchesArgument = Annotated[list[str], ArgumentSpec(metavar="PATCH", help=_HOW)]
+PatchArgument = Annotated[str, typer.Argument(metavar="PATCH", help=_HOW)]
+PatchesArgument = Annotated[list[str], typer.Argument(metavar="PATCH", help=_HOW)]
 
 
 @command(
@@ -41,7 +43,7 @@ def edit(
     patch: PatchArgument,
     *,
     message: Annotated[
-        str | None, OptionSpec("--message", metavar="TEXT", help="The message; else an editor.")
+        str | None, typer.Option("--message", metavar="TEXT", help="The message; else an editor.")
     ] = None,
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
@@ -68,7 +70,7 @@ def edit(
 def rename(
     session: Session,
     patch: PatchArgument,
-    name: Annotated[str, ArgumentSpec(metavar="NAME", help="Its new name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
     *,
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
@@ -126,12 +128,12 @@ def move(
     patch: PatchArgument,
     *,
     before: Annotated[
-        str, OptionSpec("--before", metavar="PATCH", help="Directly before this patch.")
+        str, typer.Option("--before", metavar="PATCH", help="Directly before this patch.")
     ] = "",
     after: Annotated[
-        str, OptionSpec("--after", metavar="PATCH", help="Directly after this patch.")
+        str, typer.Option("--after", metavar="PATCH", help="Directly after this patch.")
     ] = "",
-    to: Annotated[int, OptionSpec("--to", metavar="N", help="Its new position, from 1.")] = 0,
+    to: Annotated[int, typer.Option("--to", metavar="N", help="Its new position, from 1.")] = 0,
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -163,10 +165,10 @@ def fold(
     patches: PatchesArgument,
     *,
     into: Annotated[
-        str, OptionSpec("--into", metavar="PATCH", help="The patch that they become part of.")
+        str, typer.Option("--into", metavar="PATCH", help="The patch that they become part of.")
     ],
     message: Annotated[
-        str, OptionSpec("--message", metavar="TEXT", help="Its message. Default: the same.")
+        str, typer.Option("--message", metavar="TEXT", help="Its message. Default: the same.")
     ] = "",
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
@@ -196,24 +198,24 @@ def split(
     session: Session,
     patch: PatchArgument,
     *,
-    new: Annotated[str, OptionSpec("--new", metavar="NAME", help="The new patch's name.")],
+    new: Annotated[str, typer.Option("--new", metavar="NAME", help="The new patch's name.")],
     file: Annotated[
         list[str] | None,
-        OptionSpec("--file", metavar="PATH", help="A file whose changes move there; repeatable."),
+        typer.Option("--file", metavar="PATH", help="A file whose changes move there; repeatable."),
     ] = None,
     hunk: Annotated[
         list[str] | None,
-        OptionSpec(
+        typer.Option(
             "--hunk", metavar="PATH:N", help="A hunk that moves there, counted from 1; repeatable."
         ),
     ] = None,
     staged: Annotated[
         bool,
-        OptionSpec("--staged", help="What the index takes out of the stack moves there."),
+        typer.Option("--staged", help="What the index takes out of the stack moves there."),
     ] = False,
     message: Annotated[
         str,
-        OptionSpec(
+        typer.Option(
             "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
         ),
     ] = "",

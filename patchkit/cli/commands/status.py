@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 ExitCodeOption = Annotated[
     bool,
-    OptionSpec("--exit-code", help="Exit with 1 where a checkout is not what the lock says."),
+    typer.Option("--exit-code", help="Exit with 1 where a checkout is not what the lock says."),
 ]
 
 # state -> (what it does, what to type)

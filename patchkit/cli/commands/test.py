@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Paint, Painted, Terminal
@@ -37,11 +39,11 @@ def test(
     *,
     learn: Annotated[
         bool,
-        OptionSpec("--learn", help="Run them without the patches, too, and record what passes."),
+        typer.Option("--learn", help="Run them without the patches, too, and record what passes."),
     ] = False,
     junit: Annotated[
         Path | None,
-        OptionSpec(
+        typer.Option(
             "--junit", metavar="FILE", help="Keep the JUnit files of the patched runs, as one."
         ),
     ] = None,

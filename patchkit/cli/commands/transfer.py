@@ -6,7 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
+import typer
+
+from patchkit.cli.command import DryRunOption, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -43,16 +45,18 @@ def import_(
     session: Session,
     source: Annotated[
         Path,
-        ArgumentSpec(metavar="SOURCE", help="A folder, a series, a recipe, a file, a repository."),
+        typer.Argument(
+            metavar="SOURCE", help="A folder, a series, a recipe, a file, a repository."
+        ),
     ],
     *,
     git: Annotated[
         str | None,
-        OptionSpec("--git", metavar="A..B", help="These commits of the repository SOURCE."),
+        typer.Option("--git", metavar="A..B", help="These commits of the repository SOURCE."),
     ] = None,
     order: Annotated[
         list[str] | None,
-        OptionSpec(
+        typer.Option(
             "--order",
             metavar="FILE",
             help="A patch of the folder; give it once for each, in order. Default: as a file in "
@@ -62,7 +66,7 @@ def import_(
     ] = None,
     strip: Annotated[
         int | None,
-        OptionSpec(
+        typer.Option(
             "--strip",
             "-p",
             metavar="N",
@@ -71,18 +75,18 @@ def import_(
     ] = None,
     message: Annotated[
         str,
-        OptionSpec("--message", metavar="TEXT", help="The message for uncommitted edits."),
+        typer.Option("--message", metavar="TEXT", help="The message for uncommitted edits."),
     ] = "Local edits",
     force: Annotated[
-        bool, OptionSpec("--force", help="Write the patches even if one does not apply.")
+        bool, typer.Option("--force", help="Write the patches even if one does not apply.")
     ] = False,
     three_way: Annotated[
         bool,
-        OptionSpec("--3way", help="Merge the patches from the commit that they were made for."),
+        typer.Option("--3way", help="Merge the patches from the commit that they were made for."),
     ] = False,
     base: Annotated[
         str | None,
-        OptionSpec(
+        typer.Option(
             "--base",
             metavar="REV",
             help="That commit, with --3way. Default: the one that has the files of the patches' "
@@ -216,7 +220,7 @@ def vendor(
     session: Session,
     patches: Annotated[
         list[str] | None,
-        ArgumentSpec(metavar="PATCH", help="A patch by reference. Default: all."),
+        typer.Argument(metavar="PATCH", help="A patch by reference. Default: all."),
     ] = None,
     *,
     dry_run: DryRunOption = False,
@@ -276,23 +280,23 @@ def export(
     *,
     quilt: Annotated[
         Path | None,
-        OptionSpec("--quilt", metavar="DIR", help="A new folder for a quilt series."),
+        typer.Option("--quilt", metavar="DIR", help="A new folder for a quilt series."),
     ] = None,
     mbox: Annotated[
         Path | None,
-        OptionSpec("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
+        typer.Option("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
     ] = None,
     yocto: Annotated[
         Path | None,
-        OptionSpec("--yocto", metavar="DIR", help="A new folder for a .bbappend with its files."),
+        typer.Option("--yocto", metavar="DIR", help="A new folder for a .bbappend with its files."),
     ] = None,
     rpm: Annotated[
         Path | None,
-        OptionSpec("--rpm", metavar="DIR", help="A new folder for sources, and lines of a spec."),
+        typer.Option("--rpm", metavar="DIR", help="A new folder for sources, and lines of a spec."),
     ] = None,
     author: Annotated[
         str,
-        OptionSpec(metavar="WHO", help="The author in mails of patches without one."),
+        typer.Option(metavar="WHO", help="The author in mails of patches without one."),
     ] = "",
 ) -> ExitCode:
     """Write a stack for quilt, git am, Yocto or RPM.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import ArgumentSpec, OptionSpec, command
+import typer
+
+from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import verdict, word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 _NOTHING = ("absent", "other branch", "interrupted")
 
 StatOption = Annotated[
-    bool, OptionSpec("--stat", help="Only the files, with the number of lines that changed.")
+    bool, typer.Option("--stat", help="Only the files, with the number of lines that changed.")
 ]
 
 
@@ -187,7 +189,7 @@ def _details(patch: LoggedPatch) -> list[str]:
 def show(
     session: Session,
     what: Annotated[
-        str, ArgumentSpec(metavar="PATCH|COMMIT", help="A patch, or a commit or tag of upstream.")
+        str, typer.Argument(metavar="PATCH|COMMIT", help="A patch, or a commit or tag of upstream.")
     ],
 ) -> ExitCode:
     """Print a patch, or a commit of upstream.
@@ -213,7 +215,7 @@ def show(
 
 SpotArgument = Annotated[
     str,
-    ArgumentSpec(
+    typer.Argument(
         metavar="FILE[:LINE]",
         help="A file of the patched upstream, from its top folder or through the checkout; "
         "FILE:LINE or FILE:FIRST-LAST for some of its lines.",
@@ -283,9 +285,9 @@ def _blamed_row(line: BlamedLine, numbers: dict[str, int], width: int) -> Line:
     return [mark, f"  {line.number:>{width}}  ", Painted(text, Paint.ADDED)]
 
 
-DotOption = Annotated[bool, OptionSpec("--dot", help="Print Graphviz's language.")]
+DotOption = Annotated[bool, typer.Option("--dot", help="Print Graphviz's language.")]
 EveryOption = Annotated[
-    bool, OptionSpec("--all", help="Also show what follows from other dependencies.")
+    bool, typer.Option("--all", help="Also show what follows from other dependencies.")
 ]
 
 

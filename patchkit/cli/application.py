@@ -1,0 +1,139 @@
+"""The typer application: commands that are imported when they are called, and what is said without
+one.
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from patchkit import __version__
+from patchkit.cli.catalog import COMMANDS, GROUPS, subcommands
+from patchkit.cli.command import load_command
+from patchkit.errors import UsageError
+
+#: What `patchkit` alone shows: a command line for each task of the daily round.
+_ROUND = (
+    ("init NAME --git URL --ref TAG", "pin an upstream in a new manifest"),
+    ("import FOLDER", "adopt patches that you have"),
+    ("apply", "fetch, patch and check out upstreams"),
+    ("status", "show where each checkout is"),
+    ("refresh", "record edits in the patches"),
+    ("check", "find patches that do not apply"),
+    ("drift", "name the commit that broke a patch"),
+    ("bump COMPONENT --to TAG", "move to another upstream version"),
+    ("undo", "take the last change back"),
+)
+
+#: Commands of git, quilt and StGit that are typed here, and what does that.
+_ELSEWHERE = {
+    "commit": "`patchkit refresh` records edits and commits in the patches",
+    "push": "`patchkit apply` applies the whole series",
+    "pop": "`patchkit drop` takes a patch off the series",
+    "goto": "`patchkit apply` applies the whole series",
+    "series": "`patchkit log` lists the patches",
+    "rebase": "`patchkit bump` moves the pin and carries the patches there",
+    "update": "`patchkit bump` moves the pin and carries the patches there",
+    "upgrade": "`patchkit bump` moves the pin and carries the patches there",
+    "pull": "`patchkit bump` moves the pin and carries the patches there",
+    "add": "`git add` in the checkout, then `patchkit refresh`",
+    "clone": "`patchkit init` writes a manifest, `patchkit apply` makes the checkout",
+    "checkout": "`patchkit apply` makes the checkouts, `git switch patchkit` in one goes back",
+    "delete": "`patchkit drop` takes a patch off the series",
+    "remove": "`patchkit drop` takes a patch off the series",
+    "lint": "`patchkit check`, or `patchkit manifest lint`",
+}
+
+
+class Commands(TyperGroup):
+    """The commands of the catalog, or those whose names begin with the word `group`."""
+
+    def __init__(self, *, group: str = "", **settings: Any) -> None:
+        super().__init__(**settings)
+        self.group = group
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """The next word of each command, in the catalog's order."""
+        names = subcommands(self.group) if self.group else COMMANDS
+        return list(dict.fromkeys(name.removeprefix(f"{self.group} ").split()[0] for name in names))
+
+    def get_command(self, ctx: typer.Context, word: str) -> Any:  # type: ignore[override]
+        """The command, or the group of commands; None where there is no such word."""
+        name = f"{self.group} {word}".lstrip()
+        if name in COMMANDS:
+            return load_command(name)
+        known = not self.group and subcommands(word)
+        return Commands(group=word, name=word, rich_markup_mode=None) if known else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Raises UsageError with what may be meant."""
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            raise _no_such_command(args[0])
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """A section for each group of the catalog."""
+        for title, commands in GROUPS.items():
+            names = [name for name in commands if not self.group or name in subcommands(self.group)]
+            if names:
+                with formatter.section(title):
+                    formatter.write_dl([(name, commands[name][1]) for name in names])
+
+
+def _no_such_command(word: str) -> UsageError:
+    given = word.encode("ascii", "backslashreplace").decode()
+    close = get_close_matches(word, COMMANDS, n=2, cutoff=0.6)
+    meant = f"did you mean {' or '.join(close)}?" if close else "`patchkit --help` lists them"
+    return UsageError(f"{given}: no such command", hint=_ELSEWHERE.get(word, meant))
+
+
+def _go_to(folders: list[Path] | None) -> list[Path] | None:
+    for folder in folders or ():
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            raise UsageError(f"-C {folder}: {error.strerror}") from error
+    return folders
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"patchkit {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Commands,
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    subcommand_metavar="COMMAND [OPTIONS]",
+    options_metavar="",
+)
+
+
+@app.callback()
+def patchkit(
+    ctx: typer.Context,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Option("-C", metavar="DIR", callback=_go_to, help="Go there first, as git -C does."),
+    ] = None,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", "-V", is_eager=True, callback=_say_version, help="Say the version."
+        ),
+    ] = False,
+) -> None:
+    """Patch stacks on pinned upstreams: apply them, check them, see them drift."""
+    if ctx.invoked_subcommand is None:
+        typer.echo("Carry patches on pinned upstreams.\n")
+        for line, meaning in _ROUND:
+            typer.echo(f"  patchkit {line:<30} {meaning}")
+        typer.echo("\n`--help` lists all commands, `COMMAND --help` explains one.")
