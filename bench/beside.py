@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 ROOT = Path(__file__).parents[1]
 #: What a user could do with this commit, he can do now.
-BEFORE = "c0a7a1d1fd1e3f70e3d9d32d0af88c68445ff7ec"
+BEFORE = "1142c8e651b80ff06793c0de347dd3dd587a3b00"
 PLACE = ROOT / "build" / "beside"
 #: The exit code where an upstream cannot be reached.
 ENVIRONMENT = 5
