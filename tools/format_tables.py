@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.json_schema import describe, schema_text
+from patchkit.manifest.keys import record_of
 from patchkit.manifest.types import (
     ByForm,
     Choice,
@@ -20,6 +20,7 @@ from patchkit.manifest.types import (
     Shape,
     Text,
 )
+from patchkit.manifest.values import Manifest
 from patchkit.recipes.recipe_file import RECIPE, recipe_schema
 
 BEGIN = "<!-- generated: the tables; `python -m tools.reference` writes them -->"
@@ -32,7 +33,7 @@ def format_files(docs: Path) -> dict[Path, str]:
     return {
         docs / "manifest.schema.json": schema_text(),
         docs / "manifest-part.schema.json": schema_text(part=True),
-        manifest: with_tables(manifest.read_text(encoding="utf-8"), MANIFEST),
+        manifest: with_tables(manifest.read_text(encoding="utf-8"), record_of(Manifest)),
         docs / "recipe.schema.json": json.dumps(recipe_schema(), indent=2) + "\n",
         recipes: with_tables(recipes.read_text(encoding="utf-8"), RECIPE),
     }
@@ -45,7 +46,7 @@ def with_tables(page: str, root: Record) -> str:
     return f"{before}{BEGIN}\n\n{tables(root)}\n{END}{after}"
 
 
-def tables(root: Record = MANIFEST) -> str:
+def tables(root: Record) -> str:
     """A Markdown table for each record of the format, the outermost first."""
     return "\n".join(_section(title, record) for title, record in _records(root))
 
@@ -67,7 +68,7 @@ def _inner(shape: Shape) -> Iterator[tuple[str, Record]]:
             yield from _inner(shape.of)
         case Choice():
             for option in shape.options:
-                yield f"{shape.name}: {option.name}", option
+                yield f"{shape.name}: {option.first}", option
         case ByForm():
             for each in shape.shapes:
                 yield from _inner(each)
@@ -97,7 +98,7 @@ def _value(shape: Shape) -> str:
         case Number():
             value = " to ".join(dict.fromkeys((str(shape.minimum), str(shape.maximum))))
         case ListOf():
-            value = f"list: {shape.what}"
+            value = f"list: {_value(shape.of)}"
         case MapOf():
             value = f"mapping: {shape.key.what} to {_value(shape.of)}"
         case Record() | Choice() | ByForm() | Later():

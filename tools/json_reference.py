@@ -67,7 +67,7 @@ def _section(shape: type) -> str:
 
 
 def _fields(shape: type) -> str:
-    comments = _comments(shape)
+    comments = {**_notes(shape), **_comments(shape)}
     rows = [
         f"| `{name}` | {_describe(hint)} | {comments.get(name, '')} |"
         for name, hint in _members(shape).items()
@@ -79,6 +79,14 @@ def _members(shape: type) -> dict[str, Any]:
     assert issubclass(shape, Struct)
     hints = get_type_hints(shape, localns=_loaded_late(import_module(shape.__module__)))
     return {name: hints[name] for name in patchkit.report.json.fields_in_json(shape)}
+
+
+def _notes(shape: type) -> dict[str, str]:
+    """Field -> what its annotation says of the key of a file that it stands for."""
+    notes = {
+        name: getattr(hint, "__metadata__", ()) for name, hint in shape.__annotations__.items()
+    }
+    return {name: text for name, some in notes.items() for text in some if isinstance(text, str)}
 
 
 def _loaded_late(module: types.ModuleType) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
-from patchkit.manifest.validate import read_table
+from patchkit.manifest.validate import read_file
 from patchkit.manifest.values import Location
 from patchkit.manifest.write import flow_mapping
 from patchkit.manifest.yaml_nodes import Table
@@ -299,9 +299,9 @@ _BASELINE = Record(
     "baseline",
     (
         Field("version", Number(_VERSION, _VERSION), "The format: 1.", required=True),
-        Field("areas", ListOf(_AREA, "area"), "Files of which all sites may stay."),
-        Field("sites", ListOf(_SITE, "site"), "Sites one by one."),
-        Field("known", ListOf(_KNOWN, "known site"), "Sites that were not reviewed yet."),
+        Field("areas", ListOf(_AREA), "Files of which all sites may stay."),
+        Field("sites", ListOf(_SITE), "Sites one by one."),
+        Field("known", ListOf(_KNOWN), "Sites that were not reviewed yet."),
     ),
 )
 
@@ -317,7 +317,7 @@ def load_baseline(root: Path, name: str) -> Baseline:
         return Baseline()
     except OSError as error:
         raise BadInputError(Problem(str(error.strerror), name)) from error
-    table = read_table(data, Path(name), _BASELINE, "the baseline")
+    table, _ = read_file(data, Path(name), _BASELINE, "the baseline")
     return Baseline(
         tuple(_site(each) for key in ("sites", "known") for each in table.tables(key)),
         tuple(_area(each) for each in table.tables("areas")),

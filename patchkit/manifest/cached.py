@@ -135,7 +135,9 @@ def _unpacked(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if "class" in data:
-        return _CLASSES[data["class"]](*[_unpacked(each) for each in data["fields"]])
+        kind = _CLASSES[data["class"]]
+        fields = map(_unpacked, data["fields"])
+        return kind(**dict(zip(kind.__struct_fields__, fields, strict=True)))
     if "path" in data:
         return Path(data["path"])
     return {key: _unpacked(each) for key, each in data["mapping"].items()}

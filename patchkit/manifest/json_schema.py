@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from patchkit import REPOSITORY
-from patchkit.manifest.format import MANIFEST
+from patchkit.manifest.keys import record_of
 from patchkit.manifest.types import (
     ByForm,
     Choice,
@@ -25,6 +25,7 @@ from patchkit.manifest.types import (
     Shape,
     Text,
 )
+from patchkit.manifest.values import Manifest
 
 _TITLE = "patchkit manifest"
 _PART_TITLE = "shared part of patchkit manifests"
@@ -41,7 +42,7 @@ def schema_text(*, part: bool = False) -> str:
 def json_schema(*, part: bool = False) -> dict[str, Any]:
     """The schema as plain data."""
     name = "manifest-part" if part else "manifest"
-    schema = {**_head(name, _PART_TITLE if part else _TITLE), **_record(MANIFEST)}
+    schema = {**_head(name, _PART_TITLE if part else _TITLE), **_record(record_of(Manifest))}
     if not part:
         schema["if"] = {"required": ["extends"]}
         schema["else"] = _whole()
@@ -73,7 +74,7 @@ def _head(name: str, title: str) -> dict[str, Any]:
 def _whole() -> dict[str, Any]:
     """What a manifest needs that extends nothing."""
     named: dict[str, Any] = {}
-    for field in MANIFEST.fields:
+    for field in record_of(Manifest).fields:
         if isinstance(field.shape, Record):
             named[field.key] = {"required": _required(field.shape)}
         elif isinstance(field.shape, MapOf) and isinstance(field.shape.of, Record):
@@ -149,7 +150,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
     """An object that fits exactly one option."""
     return {
         "type": "object",
-        "oneOf": [{"title": option.name, **_record(option)} for option in choice.options],
+        "oneOf": [{"title": option.first, **_record(option)} for option in choice.options],
     }
 
 

@@ -22,45 +22,11 @@ from patchkit.manifest.find import (
     find_manifest,
     project_root,
 )
-from patchkit.manifest.format import FORMAT_VERSION, MANIFEST
+from patchkit.manifest.keys import record_of
 from patchkit.manifest.rules import check_rules, find_warnings
-from patchkit.manifest.types import MapOf, Record, Shape, check_manifest_path, resolve_url
-from patchkit.manifest.validate import check_shape, shown
-from patchkit.manifest.values import (
-    AbsentTarget,
-    ArchivePin,
-    ArchiveSource,
-    ArgumentValue,
-    Component,
-    Contracts,
-    DeclaredCall,
-    DifferingFiles,
-    Environment,
-    ExternalMerger,
-    GitPin,
-    GitSource,
-    Image,
-    IndexPin,
-    IndexSource,
-    InstallStep,
-    Launch,
-    LocalPatch,
-    LocalSeries,
-    Manifest,
-    Overrides,
-    PatchEntry,
-    Pin,
-    PinnedPatch,
-    Residual,
-    ReviewedFile,
-    RuleStep,
-    RunStep,
-    SiteValue,
-    Source,
-    TextStep,
-    UpstreamTests,
-    VerifyStep,
-)
+from patchkit.manifest.types import MapOf, Record, Shape, check_manifest_path
+from patchkit.manifest.validate import Whole, read_shape, shown
+from patchkit.manifest.values import FORMAT_VERSION, Manifest
 from patchkit.manifest.yaml_nodes import (
     MAXIMUM_BYTES,
     Items,
@@ -71,7 +37,6 @@ from patchkit.manifest.yaml_nodes import (
     decode,
     parse,
 )
-from patchkit.model.objects import CommitId
 
 # `extends`: lay one file's nodes over those of the parts that it shares.
 #
@@ -84,10 +49,8 @@ from patchkit.model.objects import CommitId
 _OWN = ("version", "description", "extends", "upon")
 
 
-def shared(table: Table) -> Table:
-    """What others take from a part."""
-    entries = tuple(entry for entry in table.entries if entry[0].text not in _OWN)
-    return replace(table, entries=entries)
+def _without(table: Table, *keys: str) -> Table:
+    return replace(table, entries=tuple(e for e in table.entries if e[0].text not in keys))
 
 
 def merge(under: Node, over: Node, shape: Shape) -> Node:
@@ -121,261 +84,6 @@ def _merge_tables(under: Table, over: Table, shape_of: Callable[[str], Shape | N
 def _field_shape(record: Record, key: str) -> Shape | None:
     field = record.field(key)
     return None if field is None else field.shape
-
-
-# Checked nodes -> the frozen values of a manifest. Nothing is refused here any more.
-
-
-def build_manifest(table: Table, path: Path, root: Path) -> Manifest:
-    """The manifest that a checked table says."""
-    return Manifest(
-        path=path,
-        root=root,
-        name=path.stem,
-        components=tuple(
-            _component(key, value, root) for key, value in table.named_tables("components")
-        ),
-        environment=_environment(table.get("environment")),
-        description=table.text("description"),
-        values=tuple(_value(key, value) for key, value in table.named_tables("values")),
-        image=_image(table.get("image")),
-        launches=tuple(_launch(key, value) for key, value in table.named_tables("launch")),
-        mergers=tuple(_merger(each) for each in table.tables("mergers")),
-        upon=table.texts("upon"),
-    )
-
-
-def _merger(table: Table) -> ExternalMerger:
-    files, seconds = table.texts("files"), int(table.text("seconds") or 0)
-    return ExternalMerger(files, table.text("run"), table.where, table.text("name"), seconds)
-
-
-def _component(key: Scalar, table: Table, root: Path) -> Component:
-    pin = table.get("pin")
-    assert pin is not None
-    return Component(
-        name=key.text,
-        source=_source(_table(table, "source"), root),
-        pin=_pin(pin),
-        where=key.where,
-        pin_where=(pin.get("version") or pin.get("sha256") or pin).where
-        if isinstance(pin, Table)
-        else pin.where,
-        track=_optional(table, "track"),
-        checkout=table.text("checkout") or key.text,
-        strip=int(table.text("strip") or 1),
-        subdirectory=_folder(table, "subdirectory"),
-        layout={_plain_path(k): _plain_path(v) for k, v in _mapping(table, "layout").items()},
-        differing=tuple(
-            DifferingFiles(each.texts("files"), each.text("reason").strip(), each.where)
-            for each in table.tables("differing")
-        ),
-        patches=tuple(_patch(each, root) for each in table.tables("patches")),
-        install=tuple(_step(each) for each in table.tables("install")),
-        environment=_environment(table.get("environment")),
-        description=table.text("description"),
-        overrides=tuple(_overrides(each) for each in table.tables("overrides")),
-        verify=tuple(_verify(each) for each in table.tables("verify")),
-        residual=_residual(table.get("residual")),
-        contracts=_contracts(table.get("contracts")),
-        upstream_tests=_upstream_tests(table.get("upstream_tests")),
-    )
-
-
-def _upstream_tests(node: Node | None) -> UpstreamTests | None:
-    if not isinstance(node, Table):
-        return None
-    return UpstreamTests(
-        run=node.text("run"),
-        where=node.where,
-        directory=_folder(node, "directory"),
-        variables=_mapping(node, "variables"),
-    )
-
-
-def _overrides(table: Table) -> Overrides:
-    return Overrides(
-        target=table.text("target"),
-        rule=_folder(table, "rule"),
-        packages=table.texts("packages"),
-        where=table.where,
-        root=_folder(table, "root"),
-        absent=_absent(table),
-    )
-
-
-def _contracts(node: Node | None) -> Contracts | None:
-    if not isinstance(node, Table):
-        return None
-    calls = (
-        DeclaredCall(each.text("call"), each.texts("files"), each.text("to"), each.where)
-        for each in node.tables("calls")
-    )
-    return Contracts(
-        packages=node.texts("packages"),
-        where=node.where,
-        root=_folder(node, "root"),
-        entries=node.texts("entries"),
-        holds=node.texts("holds"),
-        fails=node.texts("fails"),
-        calls=tuple(calls),
-        outside=node.texts("outside"),
-        absent=_absent(node),
-    )
-
-
-def _absent(table: Table) -> tuple[AbsentTarget, ...]:
-    return tuple(
-        AbsentTarget(each.text("name"), each.text("reason").strip(), each.where)
-        for each in table.tables("absent")
-    )
-
-
-def _verify(table: Table) -> VerifyStep:
-    where, name, after = table.where, table.text("name"), table.text("after")
-    if table.get("run") is not None:
-        return RunStep(table.text("run"), where, name, after, _folder(table, "directory"))
-    if table.get("rules") is not None:
-        return RuleStep(_folder(table, "rules"), where, name, after)
-    wanted = table.get("present") is not None
-    text = table.text("present" if wanted else "absent").removesuffix("\n")
-    files = table.texts("files")
-    return TextStep(text, wanted, files, where, name, after, table.text("optional").strip())
-
-
-def _residual(node: Node | None) -> Residual:
-    if not isinstance(node, Table):
-        return Residual()
-    rules = tuple(_plain_path(each) for each in node.texts("rules"))
-    return Residual(rules, _folder(node, "baseline"))
-
-
-def _source(table: Table, root: Path) -> Source:
-    project = table.get("index")
-    if project is not None:
-        return IndexSource(table.text("index"))
-    mirrors = tuple(resolve_url(url, root) for url in table.texts("mirrors"))
-    if table.get("archive") is not None:
-        return ArchiveSource(resolve_url(table.text("archive"), root), mirrors)
-    return GitSource(resolve_url(table.text("git"), root), mirrors)
-
-
-def _pin(node: Node) -> Pin:
-    if isinstance(node, Scalar):
-        return GitPin(CommitId(node.text))
-    assert isinstance(node, Table)
-    if node.get("version") is None:
-        return ArchivePin(node.text("sha256"))
-    return IndexPin(node.text("version"), node.text("sha256"))
-
-
-def _patch(table: Table, root: Path) -> PatchEntry:
-    if table.get("series") is not None:
-        return LocalSeries(_folder(table, "series"), table.where)
-    if table.get("patch") is not None:
-        return LocalPatch(_folder(table, "patch"), table.where)
-    git = _optional(table, "git")
-    commit = _optional(table, "commit")
-    strip = table.get("strip")
-    return PinnedPatch(
-        path=table.text("path"),
-        sha256=table.text("sha256"),
-        where=table.where,
-        component=_optional(table, "component"),
-        git=None if git is None else resolve_url(git, root),
-        commit=None if commit is None else CommitId(commit),
-        strip=None if strip is None else int(table.text("strip") or 0),
-        name=_optional(table, "name"),
-        other_base=tuple(
-            ReviewedFile(each.text("file"), each.text("reason").strip(), each.where)
-            for each in table.tables("other_base")
-        ),
-    )
-
-
-def _step(table: Table) -> InstallStep:
-    return InstallStep(
-        run=table.text("run"),
-        name=table.text("name"),
-        directory=_folder(table, "directory"),
-    )
-
-
-def _environment(node: Node | None) -> Environment:
-    if not isinstance(node, Table):
-        return Environment()
-    return Environment(
-        versions=_mapping(node, "versions"),
-        scripts=node.texts("scripts"),
-        variables=_mapping(node, "variables"),
-        paths=_lists(node, "paths"),
-        unsupported=_mapping(node, "unsupported"),
-    )
-
-
-def _value(key: Scalar, table: Table) -> SiteValue:
-    return SiteValue(key.text, table.text("description"), _optional(table, "default"), key.where)
-
-
-def _image(node: Node | None) -> Image | None:
-    if not isinstance(node, Table):
-        return None
-    return Image(node.text("base"), node.texts("packages"))
-
-
-def _launch(key: Scalar, table: Table) -> Launch:
-    groups = table.named_tables("arguments")
-    return Launch(
-        name=key.text,
-        command=table.text("command"),
-        where=key.where,
-        description=table.text("description"),
-        component=_optional(table, "component"),
-        directory=_folder(table, "directory"),
-        variables=_mapping(table, "variables"),
-        before=tuple(_step(each) for each in table.tables("before")),
-        arguments={group.text: _arguments(values) for group, values in groups},
-    )
-
-
-def _arguments(table: Table) -> Mapping[str, ArgumentValue]:
-    return {
-        key.text: value.text if isinstance(value, Scalar) else _texts(value)
-        for key, value in table.entries
-    }
-
-
-def _lists(table: Table, key: str) -> Mapping[str, tuple[str, ...]]:
-    return {name.text: _texts(value) for name, value in table.pairs(key)}
-
-
-def _texts(node: Node) -> tuple[str, ...]:
-    items = node.items if isinstance(node, Items) else ()
-    return tuple(item.text for item in items if isinstance(item, Scalar))
-
-
-def _mapping(table: Table, key: str) -> Mapping[str, str]:
-    return {name.text: node.text for name, node in table.pairs(key) if isinstance(node, Scalar)}
-
-
-def _table(table: Table, key: str) -> Table:
-    node = table.get(key)
-    assert isinstance(node, Table)
-    return node
-
-
-def _optional(table: Table, key: str) -> str | None:
-    node = table.get(key)
-    return node.text if isinstance(node, Scalar) else None
-
-
-def _folder(table: Table, key: str) -> str:
-    """A checked path in its one spelling: without `./` and a final slash."""
-    return _plain_path(table.text(key))
-
-
-def _plain_path(path: str) -> str:
-    return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 __all__ = [
@@ -431,12 +139,16 @@ def _inspect(path: Path, reader: _Reader) -> Inspection:
     manifest: Manifest | None = None
     warnings: list[Problem] = []
     if table is not None:
-        reader.add(check_shape(table, MANIFEST, partial=reader.incomplete))
+        given = {"path": absolute(path), "root": root, "name": path.stem}
+        value, problems = read_shape(
+            table, record_of(Manifest), Whole(root=root, partial=reader.incomplete, given=given)
+        )
+        reader.add(problems)
         if len(reader.problems) < _HOPELESS:
             reader.add(check_rules(table, root))
             warnings = list(find_warnings(table))
         if not reader.problems:
-            manifest = build_manifest(table, absolute(path), root)
+            manifest = value
     return Inspection(
         path, tuple(reader.files), manifest, reader.sorted_problems(), tuple(warnings)
     )
@@ -481,22 +193,23 @@ class _Reader:
             return None
         extends = table.get("extends")
         if chain or extends is not None:
-            self.add(check_shape(table, MANIFEST, partial=True))
+            self.add(read_shape(table, record_of(Manifest), Whole(partial=True))[1])
         if not isinstance(extends, Items):
             return table
-        return self._with_parts(table, extends, (*chain, Path(os.path.realpath(path))))
+        own = _without(table, "extends")
+        return self._with_parts(own, extends, (*chain, Path(os.path.realpath(path))))
 
     def _with_parts(self, table: Table, extends: Items, chain: tuple[Path, ...]) -> Table:
         under: Table | None = None
         for item in extends.items:
             part = self._part(item, chain)
             if part is not None:
-                merged: Node = part if under is None else merge(under, part, MANIFEST)
+                merged: Node = part if under is None else merge(under, part, record_of(Manifest))
                 assert isinstance(merged, Table)
                 under = merged
         if under is None:
             return table
-        whole = merge(under, table, MANIFEST)
+        whole = merge(under, table, record_of(Manifest))
         assert isinstance(whole, Table)
         return whole
 
@@ -512,7 +225,7 @@ class _Reader:
             return None
         if path not in self._parts:  # several may share a part: read it once
             table = self.read(path, chain)
-            self._parts[path] = None if table is None else shared(table)
+            self._parts[path] = None if table is None else _without(table, *_OWN)
         return self._parts[path]
 
     def _refused(self, path: Path, item: Scalar, chain: tuple[Path, ...]) -> Problem | None:

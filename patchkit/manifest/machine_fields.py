@@ -1,7 +1,7 @@
-"""Keys from which the files for a machine are made (environment, site values, image, launches), and
-the site values that a machine gives.
+"""Site values: what a manifest leaves open, from a values file and from the command line.
 
-A text that "may have site values" has them as `${name}` (model/names.py).
+A values file is YAML, `name: value` a line. Nothing is guessed: a name that the manifest does not
+declare, a value that is a placeholder and a value that is missing are reported, all at once.
 """
 
 from __future__ import annotations
@@ -9,241 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct
 
 from patchkit.disk.files import read_plain
 from patchkit.errors import BadInputError, Problem, UsageError
-from patchkit.manifest.types import (
-    ARGUMENT_PATTERN,
-    COMPONENT,
-    GROUP_PATTERN,
-    IMAGE_PATTERN,
-    INNER_FOLDER,
-    LINE,
-    PACKAGE,
-    PACKAGE_PATTERN,
-    PROSE,
-    SPECIFIER_PATTERN,
-    SYSTEM_PACKAGE_PATTERN,
-    VALUE_PATTERN,
-    VARIABLE_PATTERN,
-    ByForm,
-    Field,
-    ListOf,
-    MapOf,
-    Record,
-    Text,
-    check_specifier,
-    check_value_name,
-)
-from patchkit.manifest.validate import Suggestions, read_table, shown
+from patchkit.manifest.keys import shape_of
+from patchkit.manifest.types import Text, Written
+from patchkit.manifest.validate import Suggestions, read_file, shown
 from patchkit.manifest.values import Manifest
 from patchkit.manifest.yaml_nodes import Scalar
 from patchkit.model.names import ALWAYS_THERE
 
-_TEXT = Text("text on one line", r"[^\n\r]+")
-_VARIABLE = Text("a variable's name", VARIABLE_PATTERN, example="HCCL_PORT")
-_VARIABLES = MapOf(_VARIABLE, Text("text", r"[^\n\r]*", empty=True))
-
-STEP = Record(
-    "install step",
-    (
-        Field(
-            "run",
-            PROSE,
-            "Shell commands.",
-            required=True,
-            synonyms=("command", "shell", "cmd"),
-        ),
-        Field("name", LINE, "What the step does, for the output.", default="the command"),
-        Field(
-            "directory",
-            INNER_FOLDER,
-            "Folder of the checkout to run in.",
-            default="the checkout's root",
-            synonyms=("cwd", "dir", "folder", "workdir"),
-        ),
-    ),
-    "One step of the installation.",
-)
-
-ENVIRONMENT = Record(
-    "environment",
-    (
-        Field(
-            "versions",
-            MapOf(
-                Text("a name", PACKAGE_PATTERN, example="torch-npu"),
-                Text("a version specifier", SPECIFIER_PATTERN, check_specifier, example="==2.8.0"),
-            ),
-            "What must be there, as version specifiers: python, cann, hdk or a package's name.",
-        ),
-        Field(
-            "scripts",
-            ListOf(_TEXT, "script"),
-            "Shell scripts that set up more, such as CANN's set_env.sh: env.sh sources them, in "
-            "order, before it sets the variables. May have site values.",
-            synonyms=("source", "setup"),
-        ),
-        Field(
-            "variables",
-            _VARIABLES,
-            "Environment variables to set. May have site values.",
-        ),
-        Field(
-            "paths",
-            MapOf(_VARIABLE, ListOf(_TEXT, "folder")),
-            "Folders to put before what a variable like PYTHONPATH has already. May have site "
-            "values.",
-            synonyms=("path", "prepend"),
-        ),
-        Field(
-            "unsupported",
-            MapOf(PACKAGE, PROSE),
-            "Packages known not to work here, each with the reason.",
-        ),
-    ),
-    "What a stack runs in.",
-)
-
-VALUE = Record(
-    "site value",
-    (
-        Field(
-            "description",
-            LINE,
-            "What it is, for whoever has to give it.",
-            required=True,
-        ),
-        Field(
-            "default",
-            Text("text", r"[^\n\r]*", empty=True, written=True),
-            "What it is where nothing else is said. Without one, it must be given.",
-        ),
-    ),
-    "What a site decides: given by `patchkit render --values FILE` or `--set NAME=VALUE`, used as "
-    "`${NAME}`. `${workspace}`, the folder of the checkouts, is always there.",
-)
-
-VALUES = MapOf(Text("a value's name", VALUE_PATTERN, check_value_name, example="model_path"), VALUE)
-
-IMAGE = Record(
-    "image",
-    (
-        Field(
-            "base",
-            Text("an image", IMAGE_PATTERN, example="ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11"),
-            "The image to build on, with its tag. May have site values.",
-            required=True,
-            synonyms=("from", "name"),
-        ),
-        Field(
-            "packages",
-            ListOf(Text("a system package", SYSTEM_PACKAGE_PATTERN, example="git"), "package"),
-            "System packages to install, as apt names them.",
-            synonyms=("apt",),
-        ),
-    ),
-    "What the Dockerfile starts from.",
-)
-
-UPSTREAM_TESTS = Record(
-    "upstream tests",
-    (
-        Field(
-            "run",
-            PROSE,
-            "A shell command that runs the tests and writes JUnit XML to $PATCHKIT_JUNIT: "
-            '`python -m pytest --junitxml="$PATCHKIT_JUNIT" tests/unit`.',
-            required=True,
-            synonyms=("command", "cmd", "shell"),
-        ),
-        Field(
-            "directory",
-            INNER_FOLDER,
-            "Folder of the checkout to run in.",
-            default="the checkout's root",
-            synonyms=("cwd", "dir"),
-        ),
-        Field(
-            "variables",
-            MapOf(
-                Text("a variable", r"[A-Za-z_][A-Za-z0-9_]*", example="PYTHONPATH"), Text("text")
-            ),
-            "Environment variables to set for it. Paths are as the command sees them.",
-            synonyms=("env", "environment"),
-        ),
-    ),
-    "How to run tests of upstream's own.",
-)
-
-LAUNCH = Record(
-    "launch",
-    (
-        Field("description", PROSE, "What is run, for the head of the script."),
-        Field(
-            "component",
-            COMPONENT,
-            "The component in whose checkout it runs.",
-            default="none: it runs in the workspace",
-        ),
-        Field(
-            "directory",
-            INNER_FOLDER,
-            "Folder in there to run in.",
-            default="the checkout's root",
-            synonyms=("cwd", "dir", "folder", "workdir"),
-        ),
-        Field(
-            "variables",
-            _VARIABLES,
-            "Environment variables of this launch alone. May have site values.",
-            synonyms=("env", "environment"),
-        ),
-        Field(
-            "before",
-            ListOf(STEP, "step"),
-            "What is run first, such as starting Ray: where the command runs, unless a step names "
-            "its `directory`.",
-        ),
-        Field(
-            "command",
-            _TEXT,
-            "The command, as shell words; the arguments follow it.",
-            required=True,
-            synonyms=("run", "program", "cmd"),
-        ),
-        Field(
-            "arguments",
-            MapOf(
-                Text("a group's name", GROUP_PATTERN, example="optimizer"),
-                MapOf(
-                    Text("an argument's name", ARGUMENT_PATTERN, example="--lr"),
-                    ByForm(
-                        "text, or a list of texts",
-                        scalar=Text("text", r"[^\n\r]*", empty=True, written=True),
-                        items=ListOf(Text("text", r"[^\n\r]*", empty=True, written=True), "text"),
-                    ),
-                ),
-            ),
-            "The arguments, in groups. A name that begins with - is followed by its value, or by "
-            "each of a list, or stands alone if it is empty; any other becomes NAME=VALUE. May "
-            "have site values.",
-            synonyms=("args", "parameters", "params"),
-        ),
-    ),
-    "One way to start the stack: a script of its own.",
-)
-
-
-# Site values: what a manifest leaves open, from a values file and from the command line.
-#
-# A values file is YAML, `name: value` a line. Nothing is guessed: a name that the manifest does
-# not declare, a value that is a placeholder and a value that is missing are reported, all at once.
-
-
-_FILE = MapOf(Text("a value's name"), Text("text", r"[^\n\r]*", empty=True, written=True))
+_FILE = shape_of(Mapping[Annotated[str, Text("a value's name")], Written])
 
 #: Where checkouts are, unless somebody says otherwise; relative to the project's folder.
 DEFAULT_WORKSPACE = "workspace"
@@ -297,10 +76,10 @@ def read_values(path: Path) -> tuple[GivenValue, ...]:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not re.search(rb"^[^#\s]", data, re.MULTILINE):
         return ()  # nothing but comments
-    node = read_table(data, path, _FILE, "the values file")
+    table, _ = read_file(data, path, _FILE, "the values file")
     return tuple(
         GivenValue(key.text, value.text, str(key.where))
-        for key, value in node.entries
+        for key, value in table.entries
         if isinstance(value, Scalar)
     )
 

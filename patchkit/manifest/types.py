@@ -1,8 +1,12 @@
-"""The vocabulary in which the manifest's format is declared (see format.py), and what single values
-may look like.
+"""The vocabulary in which the formats of files are declared, and what single values may look like.
 
-One declaration serves four readers: the loader (validate.py), the JSON Schema that editors use
-(json_schema.py), the reference in the documentation, and whoever wants to know the format.
+A key of a file is a field of a Struct (see values.py), and its annotation says all about it:
+
+    packages: Annotated[tuple[Package, ...], "What the key means.", also("package", "modules")]
+
+The text is for the reference and the JSON Schema, `also` has words that people try instead, `Key`
+says how the key is spelled if not as the field, and what its default is called. A field without
+such a text is no key: `where` is the place of the value, `name` its key in a mapping by names.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import Struct
 
@@ -22,6 +26,7 @@ from patchkit.model.names import (
     is_component_name,
     is_patch_name,
 )
+from patchkit.model.objects import CommitId
 
 
 class Complaint(Struct, frozen=True):
@@ -37,7 +42,8 @@ class Text(Struct, frozen=True):
     `check` says what is wrong with a text, better than "is not WHAT"; `pattern`, which JSON Schema
     can express too, must match the whole text. `pattern` holds for every text that `check` passes.
     With `number`, whole numbers need no quotes; with `written`, no number and no true or false
-    does: all are taken as they are written.
+    does: all are taken as they are written. `meant` makes the value of the text and the project's
+    folder.
     """
 
     what: str
@@ -48,6 +54,7 @@ class Text(Struct, frozen=True):
     example: str = ""  # for the reference; "" for none
     number: bool = False
     written: bool = False
+    meant: Callable[[str, Path], object] | None = None
 
 
 class Number(Struct, frozen=True):
@@ -58,10 +65,9 @@ class Number(Struct, frozen=True):
 
 
 class ListOf(Struct, frozen=True):
-    """A list; `what` one item is called."""
+    """A list."""
 
     of: Shape  # the shape of each item
-    what: str
 
 
 class MapOf(Struct, frozen=True):
@@ -70,6 +76,7 @@ class MapOf(Struct, frozen=True):
     key: Text  # the shape of each key
     of: Shape  # the shape of each value
     minimum: int = 0
+    named: bool = False  # its value is a tuple: each knows its key as `name`
 
 
 class Field(Struct, frozen=True):
@@ -81,6 +88,9 @@ class Field(Struct, frozen=True):
     required: bool = False  # the record is wrong without it
     default: str = ""  # as the reference shows it; "" for none
     synonyms: tuple[str, ...] = ()
+    attribute: str = ""  # of the Struct; "": an added key, whose value is in `more`
+    initial: Any = None  # what the attribute is without the key
+    always: bool = False  # it is written, too, where it is that
 
 
 class Record(Struct, frozen=True):
@@ -89,6 +99,8 @@ class Record(Struct, frozen=True):
     name: str
     fields: tuple[Field, ...]
     description: str = ""  # one sentence, for the reference and the schema
+    of: type[Struct] | None = None  # what it is read as; None: a dict
+    places: Mapping[str, str] = {}  # attribute -> the key whose place it is, "" for the whole
 
     @property
     def first(self) -> str:
@@ -141,6 +153,52 @@ Shape: TypeAlias = (
 )
 
 
+class Key(Struct, frozen=True):
+    """How a key is spelled, where not as its field, and what the reference calls its default.
+
+    A place (`Location`) with the name of a key is where the value of that begins; the one key of
+    a Struct that is spelled "" stands in its place. With `always`, the default is written, too.
+    """
+
+    name: str | None = None
+    default: str = ""
+    always: bool = False
+
+
+class OneOf(Struct, frozen=True):
+    """A value that is one of several types.
+
+    `name` is what messages and the reference call it. `types` are those that are read, where they
+    are not the ones of the annotation but made from them.
+    """
+
+    name: str
+    types: tuple[Any, ...] = ()
+
+
+class Follows(Struct, frozen=True):
+    """Which of a value's types it has follows from the choice that the key `other` makes."""
+
+    other: str
+    options: tuple[str, ...]  # the first keys of that choice, in the order of the types
+
+
+class ByName(Struct, frozen=True):
+    """A tuple whose items stand in a mapping, by names like `key`, at least `minimum` of them."""
+
+    key: Text
+    minimum: int = 0
+
+
+#: Structs whose keys an extension adds to those of another one, which has `more` for them.
+ADDED: dict[type[Struct], list[type[Struct]]] = {}
+
+
+def also(*words: str) -> tuple[str, ...]:
+    """Words that people try instead of a key."""
+    return words
+
+
 # What single values of a manifest may look like, and what is wrong with those that do not.
 #
 # Each check returns None or a complaint that is more helpful than "does not match".
@@ -158,6 +216,12 @@ SYSTEM_PACKAGE_PATTERN = r"[a-z0-9][a-z0-9+.-]*(?:=[A-Za-z0-9.+:~-]+)?"
 # registry/name:tag@digest, any part of which may be a site value
 IMAGE_PATTERN = r"(?:[A-Za-z0-9._/:@-]|\$\{[a-z][a-z0-9_]*\})+"
 FOLDER_NAME_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?"
+# Begins with no / ~ or -, has no `..` between slashes and no backslash.
+_INWARDS = r"(?![/~-])(?!(?:.*/)?\.\.(?:/|$))"
+FOLDER_PATTERN = rf"{_INWARDS}[^\\]*"
+FILE_PATTERN = rf"{FOLDER_PATTERN}[^/\\]"
+SERIES_PATTERN = rf"(?!.*\.patch$){FILE_PATTERN}"
+PATCH_PATTERN = rf"{_INWARDS}(?:[^\\]*/)?{PATCH_NAME.pattern}"
 
 _TAKEN_NAMES = {
     "workspace": "always there: the folder of the checkouts",
@@ -332,6 +396,16 @@ def check_track(text: str) -> Complaint | None:
     return None
 
 
+def check_files(text: str) -> Complaint | None:
+    """What is wrong with a glob of files."""
+    if text.startswith(("/", "./", "../")) or "\\" in text or text.endswith("/"):
+        hint = "globs start at the root of the upstream: megatron/**/*.py"
+        return Complaint("is not a glob from the root", hint)
+    if not re.fullmatch(r"[^\[\]{}]*(?:(?:\[[^\]/]+\]|\{[^{}]*\})[^\[\]{}]*)*", text):
+        return Complaint("is not a glob", "* ? ** [ab] {a,b}")
+    return None
+
+
 def _is_version(text: str) -> bool:
     if re.fullmatch(_PLAIN_VERSION, text):
         return True
@@ -438,21 +512,51 @@ def _path_complaint(text: str) -> Complaint | None:
     return None
 
 
-# Kinds of text that several keys of the manifest have.
+# Kinds of values that several keys have, as types to annotate fields with.
 
 
-LINE = Text("one line of text")
-PROSE = Text("text", lines=True)
-COMMIT = Text("a full commit id", COMMIT_PATTERN, check_commit)
-SHA256 = Text("a SHA-256", SHA256_PATTERN, check_sha256)
-GIT_URL = Text("a git URL", GIT_PATTERN, check_url, example="https://host/project.git")
-ARCHIVE_URL = Text("an archive's URL", ARCHIVE_PATTERN, check_url, example="https://host/a.tar.gz")
-PACKAGE = Text("a package name", PACKAGE_PATTERN, check_package, example="megatron-core")
-COMPONENT = Text("a component name", COMPONENT_NAME.pattern, check_component_name)
-# Begins with no / ~ or -, has no `..` between slashes and no backslash.
-_INWARDS = r"(?![/~-])(?!(?:.*/)?\.\.(?:/|$))"
-INNER_FOLDER = Text("a folder", rf"{_INWARDS}[^\\]*", check_inner_path, empty=True)
-INNER_FILE = Text("a file's path", rf"{_INWARDS}[^\\]*[^/\\]", check_file_path)
-SERIES = Text("a series file", rf"(?!.*\.patch$){INNER_FILE.pattern}", check_series_path)
-PATCH_FILE = Text("a patch file", rf"{_INWARDS}(?:[^\\]*/)?{PATCH_NAME.pattern}", check_patch_path)
-STRIP = Number(0, 16)
+def plain_path(path: str, _root: Path = Path()) -> str:
+    """A checked path in its one spelling: without `./` and a final slash."""
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _stripped(text: str, _root: Path) -> str:
+    return text.strip()
+
+
+Line = Annotated[str, Text("one line of text")]
+Prose = Annotated[str, Text("text", lines=True)]
+Reason = Annotated[str, Text("text", lines=True, meant=_stripped)]
+Word = Annotated[str, Text("text on one line", r"[^\n\r]+")]
+Written = Annotated[str, Text("text", r"[^\n\r]*", empty=True, written=True)]
+Commit = Annotated[CommitId, Text("a full commit id", COMMIT_PATTERN, check_commit)]
+Sha256 = Annotated[str, Text("a SHA-256", SHA256_PATTERN, check_sha256)]
+Variable = Annotated[str, Text("a variable's name", VARIABLE_PATTERN, example="HCCL_PORT")]
+PackageName = Annotated[
+    str, Text("a package name", PACKAGE_PATTERN, check_package, example="megatron-core")
+]
+ComponentName = Annotated[
+    str, Text("a component name", COMPONENT_NAME.pattern, check_component_name)
+]
+GitUrl = Annotated[
+    str,
+    Text(
+        "a git URL", GIT_PATTERN, check_url, example="https://host/project.git", meant=resolve_url
+    ),
+]
+ArchiveUrl = Annotated[
+    str,
+    Text(
+        "an archive's URL",
+        ARCHIVE_PATTERN,
+        check_url,
+        example="https://host/a.tar.gz",
+        meant=resolve_url,
+    ),
+]
+InnerFolder = Annotated[
+    str, Text("a folder", FOLDER_PATTERN, check_inner_path, empty=True, meant=plain_path)
+]
+InnerFile = Annotated[str, Text("a file's path", FILE_PATTERN, check_file_path, meant=plain_path)]
+Glob = Annotated[str, Text("a glob", check=check_files, example="megatron/**/*.py")]
+Strip = Annotated[int, Number(0, 16)]

@@ -1,10 +1,13 @@
-"""Check a manifest's nodes against their declared shape, collecting everything that is wrong."""
+"""Read nodes by their declared shape: their value, and everything that is wrong with them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.manifest.types import (
@@ -21,6 +24,7 @@ from patchkit.manifest.types import (
     Text,
     without_secret,
 )
+from patchkit.manifest.values import Location
 from patchkit.manifest.yaml_nodes import Items, Node, Reading, Scalar, Table, decode, parse
 from patchkit.model.text import with_article
 
@@ -38,28 +42,40 @@ _HOW_TO_WRITE = {
 }
 
 
-def check_shape(
-    node: Node, shape: Shape, *, partial: bool = False, root: str = "the manifest"
-) -> list[Problem]:
-    """What is wrong with `node`; `partial`: a shared part, in which required keys may be absent.
+class Whole(Struct, frozen=True):
+    """The file that is read: `name` for messages, and `root`, the folder that its URLs start from.
 
-    `root` is what messages call the whole.
+    `partial`: a shared part, in which required keys may be absent. `given` are the attributes of
+    its value that are no keys.
     """
-    checker = _Checker(partial, root)
-    checker.check(node, shape, "")
-    return checker.problems
+
+    name: str = "the manifest"
+    root: Path = Path()
+    partial: bool = False
+    given: Mapping[str, object] = {}
 
 
-def read_table(data: bytes, file: Path, shape: Shape, root: str) -> Table:
-    """The table that a file's bytes say; BadInputError unless it is of the shape.
+def read_shape(node: Node, shape: Shape, whole: Whole) -> tuple[Any, list[Problem]]:
+    """The value of `node`, and what is wrong with it: the value is good if that is nothing.
 
-    `file` and `root`, what the whole is, are for messages.
+    Of a part there is no value.
+    """
+    reader = _Reader(whole)
+    value = reader.read(node, shape, "")
+    return value, reader.problems
+
+
+def read_file(data: bytes, file: Path, shape: Shape, name: str) -> tuple[Table, Any]:
+    """What a file's bytes say, as nodes and as a value; BadInputError unless it is of the shape.
+
+    `file` and `name`, what the whole is, are for messages.
     """
     table = parse(decode(data, file), file)
-    if problems := check_shape(table, shape, root=root):
+    value, problems = read_shape(table, shape, Whole(name))
+    if problems:
         raise BadInputError(*first_problems(problems))
     assert isinstance(table, Table)
-    return table
+    return table, value
 
 
 def choose(node: Node | None, choice: Choice) -> Record | None:
@@ -78,75 +94,63 @@ def shown(text: str) -> str:
     return text if len(text) <= 72 else text[:69] + "..."
 
 
-class _Checker:
-    """Walks nodes and shapes together; `name` is the dotted path for messages."""
+class _Reader:
+    """Walks nodes and shapes together; `name` is the dotted path for messages.
 
-    def __init__(self, partial: bool, root: str) -> None:
+    What it gives for a node is its value only while there is no problem.
+    """
+
+    def __init__(self, whole: Whole) -> None:
         self.problems: list[Problem] = []
         self._suggestions = Suggestions()
-        self._root = root
-        self._partial = partial
+        self._whole = whole
+        self._kinds: Mapping[type, Callable[[Any, Any, str], Any]] = {
+            Text: self._text,
+            Number: self._number,
+            ListOf: self._list,
+            MapOf: self._map,
+            Record: self._record,
+            Choice: self._choice,
+            ByForm: self._by_form,
+            Later: lambda node, later, name: self.read(node, later.of(), name),
+        }
 
-    def check(self, node: Node, shape: Shape, name: str) -> None:
-        match shape:
-            case Text():
-                self._text(node, shape, name)
-            case Number():
-                self._number(node, shape, name)
-            case ListOf():
-                self._list(node, shape, name)
-            case MapOf():
-                self._map(node, shape, name)
-            case Record():
-                self._record(node, shape, name)
-            case Choice():
-                self._choice(node, shape, name)
-            case ByForm():
-                self._by_form(node, shape, name)
-            case Later():
-                self.check(node, shape.of(), name)
-            case DependentShape():
-                pass  # checked by the record, which knows what stands beside
+    def read(self, node: Node, shape: Shape, name: str) -> Any:
+        return self._kinds[type(shape)](node, shape, name)
 
-    def _text(self, node: Node, shape: Text, name: str) -> None:
+    def _by_form(self, node: Node, shape: ByForm, name: str) -> Any:
+        form = {Scalar: shape.scalar, Items: shape.items, Table: shape.table}[type(node)]
+        if form is None:
+            return self._wrong_kind(node, shape.name, name)
+        return self.read(node, form, name)
+
+    def _text(self, node: Node, shape: Text, name: str) -> Any:
         if not isinstance(node, Scalar):
-            self._wrong_kind(node, shape.what, name)
-        elif node.reading is Reading.NULL:
-            self._empty(node, name)
-        elif node.reading is not Reading.TEXT and not _is_meant(node, shape):
-            self._mangled(node, shape, name)
-        else:
-            self._words(node, shape, name)
+            return self._wrong_kind(node, shape.what, name)
+        if node.reading is Reading.NULL:
+            return self._empty(node, name)
+        if node.reading is not Reading.TEXT and not _is_meant(node, shape):
+            return self._mangled(node, shape, name)
+        return self._words(node, shape, name)
 
-    def _by_form(self, node: Node, shape: ByForm, name: str) -> None:
-        forms = {Scalar: shape.scalar, Items: shape.items, Table: shape.table}
-        chosen = forms[type(node)]
-        if chosen is None:
-            self._wrong_kind(node, shape.name, name)
-        else:
-            self.check(node, chosen, name)
-
-    def _words(self, node: Scalar, shape: Text, name: str) -> None:
+    def _words(self, node: Scalar, shape: Text, name: str) -> Any:
         text = node.text
         if text == "":
             if not shape.empty:
                 self._add(f"{name} is empty", node, f"write {shape.what}, or delete the key")
-            return
-        if not shape.lines and ("\n" in text or "\r" in text):
+        elif not shape.lines and ("\n" in text or "\r" in text):
             self._add(f"{name} has more than one line", node, f"write {shape.what} on one line")
         elif _CONTROL.search(text):
             self._add(f"{name} has a control character: {shown(text)}", node, "delete it")
         elif text != text.strip() and not shape.lines and shape.what != "text":
             self._add(f"{name} begins or ends with a blank", node, "delete the blank")
-        else:
-            self._complain(node, shape, name)
-
-    def _complain(self, node: Scalar, shape: Text, name: str) -> None:
-        complaint = shape.check(node.text) if shape.check is not None else None
-        if complaint is not None:
-            self._add(f"{name}: {shown(node.text)} {complaint.what}", node, complaint.hint)
-        elif shape.pattern and not re.fullmatch(shape.pattern, node.text):
-            self._add(f"{name}: {shown(node.text)} is not {shape.what}", node, _example(shape))
+        elif shape.check is not None and (complaint := shape.check(text)) is not None:
+            self._add(f"{name}: {shown(text)} {complaint.what}", node, complaint.hint)
+        elif shape.pattern and not re.fullmatch(shape.pattern, text):
+            self._add(f"{name}: {shown(text)} is not {shape.what}", node, _example(shape))
+        elif shape.meant is not None and not self.problems:
+            return shape.meant(text, self._whole.root)
+        return text
 
     def _mangled(self, node: Scalar, shape: Text, name: str) -> None:
         complaint = shape.check(node.text) if shape.check is not None else None
@@ -156,7 +160,7 @@ class _Checker:
             hint = f"quote it, and {complaint.hint}"
         self._add(f"{name}: {shown(node.text)} is {node.reading.value} to YAML", node, hint)
 
-    def _number(self, node: Node, shape: Number, name: str) -> None:
+    def _number(self, node: Node, shape: Number, name: str) -> int:
         if not isinstance(node, Scalar):
             self._wrong_kind(node, "a number", name)
         elif node.reading is Reading.NULL:
@@ -164,84 +168,106 @@ class _Checker:
         elif node.style and node.text.isdecimal():
             self._add(f'{name}: "{shown(node.text)}" is quoted', node, "a number: no quotes")
         elif node.reading is not Reading.INTEGER or not node.text.isdecimal():
-            self._add(
-                f"{name}: {shown(node.text)} is not a plain whole number",
-                node,
-                f"decimal digits only, {_range(shape)}",
-            )
+            what = f"{name}: {shown(node.text)} is not a plain whole number"
+            self._add(what, node, f"decimal digits only, {_range(shape)}")
         elif len(node.text) > 18 or not shape.minimum <= int(node.text) <= shape.maximum:
             self._add(f"{name}: {shown(node.text)} is out of range", node, _range(shape))
+        else:
+            return int(node.text)
+        return 0
 
-    def _list(self, node: Node, shape: ListOf, name: str) -> None:
+    def _list(self, node: Node, shape: ListOf, name: str) -> Any:
         if not isinstance(node, Items):
-            self._wrong_kind(node, "a list", name)
-            return
-        for number, item in enumerate(node.items, 1):
-            self.check(item, shape.of, f"{name}[{number}]")
+            return self._wrong_kind(node, "a list", name)
+        return tuple(
+            [self.read(item, shape.of, f"{name}[{n}]") for n, item in enumerate(node.items, 1)]
+        )
 
-    def _map(self, node: Node, shape: MapOf, name: str) -> None:
+    def _map(self, node: Node, shape: MapOf, name: str) -> Any:
         if not isinstance(node, Table):
-            self._wrong_kind(node, "a mapping", name)
-            return
+            return self._wrong_kind(node, "a mapping", name)
         self._keys(node, name)
-        if len(node.entries) < shape.minimum and not self._partial:
+        if len(node.entries) < shape.minimum and not self._whole.partial:
             self._add(f"{name} is empty", node, "there must be at least one")
+        values: dict[Any, Any] = {}
         for key, value in node.entries:
-            if key.reading is Reading.TEXT:
-                self._words(key, shape.key, name)
-            self.check(value, shape.of, _join(name, shown(key.text)))
-
-    def _record(self, node: Node, shape: Record, name: str) -> None:
-        if not isinstance(node, Table):
-            self._wrong_kind(node, "a mapping", name)
-            return
-        self._keys(node, name)
-        for key, value in node.entries:
-            field = shape.field(key.text)
-            if field is None:
-                self._unknown(key, shape.fields, name)
-            elif isinstance(field.shape, DependentShape):
-                self._matching(node, value, shape, field.shape, _join(name, key.text))
+            word = self._words(key, shape.key, name) if key.reading is Reading.TEXT else ""
+            inner = _join(name, shown(key.text))
+            if shape.named and isinstance(shape.of, Record):
+                values[word] = self._record(value, shape.of, inner, key)
             else:
-                self.check(value, field.shape, _join(name, key.text))
-        if not self._partial:
-            self._missing(node, shape, name)
+                values[word] = self.read(value, shape.of, inner)
+        return tuple(values.values()) if shape.named else values
 
-    def _choice(self, node: Node, shape: Choice, name: str) -> None:
+    def _record(self, node: Node, shape: Record, name: str, key: Scalar | None = None) -> Any:
+        """The value of a table; `key` is its own where it stands in a mapping by names."""
         if not isinstance(node, Table):
-            self._wrong_kind(node, "a mapping", name)
-            return
+            return self._wrong_kind(node, "a mapping", name)
+        self._keys(node, name)
+        own: dict[str, Any] = {}
+        more: dict[str, Any] = {}
+        for word, item in node.entries:
+            field, inner = shape.field(word.text), _join(name, word.text)
+            if field is None:
+                self._unknown(word, shape.fields, name)
+                continue
+            if isinstance(field.shape, DependentShape):
+                value = self._matching(node, item, shape, field.shape, inner)
+            else:
+                value = self.read(item, field.shape, inner)
+            (own if field.attribute else more)[field.attribute or field.key] = value
+        if not self._whole.partial:
+            self._missing(node, shape, name)
+        if self._whole.partial or self.problems or shape.of is None:
+            return more
+        if more:
+            own["more"] = more
+        return shape.of(**own, **self._places(node, shape, name, key))
+
+    def _choice(self, node: Node, shape: Choice, name: str) -> Any:
+        if not isinstance(node, Table):
+            return self._wrong_kind(node, "a mapping", name)
         keys = [option.first for option in shape.options]
         taken = [option for option in shape.options if node.get(option.first) is not None]
         if len(taken) == 1:
-            self._record(node, taken[0], name)
-        elif taken:
+            return self._record(node, taken[0], name)
+        if taken:
             both = " and ".join(option.first for option in taken)
-            self._add(f"{name} has {both}", node, f"a {shape.name} has exactly one of them")
-        else:
-            words = [key.text for key, _ in node.entries]
-            hint = self._suggestions.hint(words, keys, f"write one of {', '.join(keys)}")
-            self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
+            return self._add(f"{name} has {both}", node, f"a {shape.name} has exactly one of them")
+        words = [key.text for key, _ in node.entries]
+        hint = self._suggestions.hint(words, keys, f"write one of {', '.join(keys)}")
+        return self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
 
     def _matching(
         self, table: Table, value: Node, record: Record, shape: DependentShape, name: str
-    ) -> None:
+    ) -> Any:
         other = record.field(shape.other)
         assert other is not None
         assert isinstance(other.shape, Choice)
         option = choose(table.get(shape.other), other.shape)
         if option is None:
-            return  # told already, or in another part
+            return None  # told already, or in another part
         wanted = shape.shapes[option.first]
         if isinstance(wanted, Record) and isinstance(value, Scalar):
             keys = " and ".join(field.key for field in wanted.fields)
-            self._add(
+            return self._add(
                 f"{name}: {shown(value.text)} is not a mapping",
                 value,
                 f"the pin of {with_article(option.first)} source has {keys}",
             )
-        else:
-            self.check(value, wanted, name)
+        return self.read(value, wanted, name)
+
+    def _places(
+        self, node: Table, shape: Record, name: str, key: Scalar | None
+    ) -> Mapping[str, Any]:
+        """What a value has beside its keys: where it stands, and its name."""
+        if not name:
+            return self._whole.given
+        at = node.where if key is None else key.where
+        places = {
+            attribute: _beginning(node, of) if of else at for attribute, of in shape.places.items()
+        }
+        return places if key is None else {**places, "name": key.text}
 
     def _keys(self, node: Table, name: str) -> None:
         first: dict[str, Scalar] = {}
@@ -271,7 +297,7 @@ class _Checker:
         self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
 
     def _wrong_kind(self, node: Node, wanted: str, name: str) -> None:
-        name = name or self._root
+        name = name or self._whole.name
         if isinstance(node, Scalar):
             if node.reading is Reading.NULL:
                 self._empty(node, name)
@@ -282,10 +308,18 @@ class _Checker:
         self._add(what, node, _HOW_TO_WRITE.get(wanted, "write one value, without brackets"))
 
     def _empty(self, node: Scalar, name: str) -> None:
-        self._add(f"{name or self._root} has no value", node, "write one, or delete the key")
+        self._add(f"{name or self._whole.name} has no value", node, "write one, or delete the key")
 
     def _add(self, what: str, node: Node, hint: str) -> None:
         self.problems.append(Problem(what, str(node.where), hint))
+
+
+def _beginning(table: Table, key: str) -> Location:
+    """Where the value of a key begins: in a mapping, its first value."""
+    node = table.get(key)
+    while isinstance(node, Table):
+        node = node.entries[0][1]
+    return (node or table).where
 
 
 # Line breaks are looked at apart; the rest never has a meaning in a name, a URL or a command.

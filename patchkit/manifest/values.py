@@ -1,20 +1,74 @@
-"""What a manifest says, as frozen values.
+"""What a manifest says, as frozen values; and with that what it may say.
+
+Each key is declared here, once, by the annotation of a field (types.py says how to read it): the
+reader and its messages, the writer, the JSON Schema and the reference are made of that.
+Annotations are values here, not texts: all of them are needed when a manifest is read.
 
 Local paths are POSIX paths relative to `Manifest.root`, already checked not to leave it.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.objects import CommitId
+from patchkit.manifest.types import (
+    ARGUMENT_PATTERN,
+    FILE_PATTERN,
+    FOLDER_NAME_PATTERN,
+    FOLDER_PATTERN,
+    GROUP_PATTERN,
+    IMAGE_PATTERN,
+    PACKAGE_PATTERN,
+    PATCH_PATTERN,
+    SERIES_PATTERN,
+    SPECIFIER_PATTERN,
+    SYSTEM_PACKAGE_PATTERN,
+    VALUE_PATTERN,
+    VERSION_PATTERN,
+    ArchiveUrl,
+    ByName,
+    Commit,
+    ComponentName,
+    Follows,
+    GitUrl,
+    Glob,
+    InnerFile,
+    InnerFolder,
+    Key,
+    Line,
+    Number,
+    OneOf,
+    PackageName,
+    Prose,
+    Reason,
+    Sha256,
+    Strip,
+    Text,
+    Variable,
+    Word,
+    Written,
+    also,
+    check_component_name,
+    check_file_path,
+    check_folder_name,
+    check_inner_path,
+    check_manifest_path,
+    check_patch_name,
+    check_patch_path,
+    check_series_path,
+    check_specifier,
+    check_track,
+    check_value_name,
+    check_version,
+    plain_path,
+)
+from patchkit.model.names import COMPONENT_NAME, PATCH_NAME
 
 
 class Location(Struct, frozen=True):
@@ -37,62 +91,100 @@ def path_below(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-class GitSource(Struct, frozen=True):
-    """A git upstream; `mirrors` are tried in order after `url`."""
+# Where a component comes from, and exactly what is taken.
 
-    url: str
-    mirrors: tuple[str, ...] = ()
+
+class GitSource(Struct, frozen=True):
+    """A git repository."""
+
+    url: Annotated[
+        GitUrl,
+        Key("git"),
+        "URL of the upstream repository. The user's git configuration (insteadOf, proxies, "
+        "credentials) holds.",
+    ]
+    mirrors: Annotated[
+        tuple[GitUrl, ...],
+        "Other URLs of the same upstream, tried in order when the first does not answer or does "
+        "not have the pin.",
+    ] = ()
 
 
 class IndexSource(Struct, frozen=True):
-    """A project on the user's package index."""
+    """A source distribution from the package index."""
 
-    project: str
+    project: Annotated[
+        PackageName,
+        Key("index"),
+        "Name of a project whose source distribution is taken from the package index that pip or "
+        "uv is configured for.",
+    ]
 
 
 class ArchiveSource(Struct, frozen=True):
-    """A .tar.gz, .tar.xz, .tar.bz2 or .zip by URL; `mirrors` are tried in order after `url`."""
+    """An archive by URL."""
 
-    url: str
-    mirrors: tuple[str, ...] = ()
+    url: Annotated[ArchiveUrl, Key("archive"), "URL of a .tar.gz, .tar.xz, .tar.bz2 or .zip file."]
+    mirrors: Annotated[tuple[ArchiveUrl, ...], "Other URLs of the same file, in order."] = ()
 
 
 class GitPin(Struct, frozen=True):
     """A full commit id."""
 
-    commit: CommitId
+    commit: Annotated[Commit, Key(""), "The commit."]
 
     def __str__(self) -> str:
         return self.commit
 
 
 class IndexPin(Struct, frozen=True):
-    """An exact version whose source distribution has this SHA-256."""
+    """Version and hash of a source distribution."""
 
-    version: str
-    sha256: str  # 64 hex digits
+    version: Annotated[
+        str,
+        Text("an exact version", VERSION_PATTERN, check_version, example="0.16.0"),
+        "The exact version, in quotes.",
+    ]
+    sha256: Annotated[Sha256, "SHA-256 of the source distribution's file."]
 
     def __str__(self) -> str:
         return self.version
 
 
 class ArchivePin(Struct, frozen=True):
-    """The archive's SHA-256."""
+    """Hash of an archive."""
 
-    sha256: str  # 64 hex digits
+    sha256: Annotated[Sha256, "SHA-256 of the archive's file."]
 
     def __str__(self) -> str:
         return f"sha256:{self.sha256}"
 
 
-Source: TypeAlias = GitSource | IndexSource | ArchiveSource
-Pin: TypeAlias = GitPin | IndexPin | ArchivePin
+Source: TypeAlias = Annotated[GitSource | IndexSource | ArchiveSource, OneOf("source")]
+Pin: TypeAlias = Annotated[
+    GitPin | IndexPin | ArchivePin,
+    OneOf("pin"),
+    Follows("source", ("git", "index", "archive")),
+]
+
+
+# The patches of a component.
 
 
 class LocalPatch(Struct, frozen=True):
-    """One .patch file of the project."""
+    """One patch file."""
 
-    path: str  # from the project's root
+    path: Annotated[
+        str,
+        Text(
+            "a patch file",
+            PATCH_PATTERN,
+            check_patch_path,
+            meant=plain_path,
+        ),
+        Key("patch"),
+        "One patch file of this project.",
+    ]
     where: Location  # the entry in the manifest
 
     @property
@@ -102,17 +194,23 @@ class LocalPatch(Struct, frozen=True):
 
 
 class LocalSeries(Struct, frozen=True):
-    """A series file of the project: all its patches, in its order."""
+    """All patches of a series file."""
 
-    path: str  # from the project's root
+    path: Annotated[
+        str,
+        Text("a series file", SERIES_PATTERN, check_series_path, meant=plain_path),
+        Key("series"),
+        "A series file of this project (quilt's format): all its patches, in its order. At most "
+        "one per component; this is where `refresh` writes.",
+    ]
     where: Location  # the entry in the manifest
 
 
 class ReviewedFile(Struct, frozen=True):
-    """A file that was another one when a patch was made, and why the patch is right still."""
+    """A file that was another one when the patch was made."""
 
-    path: str  # in the component's tree
-    reason: str  # why the patch is right on the other file, too
+    path: Annotated[InnerFile, Key("file"), "The file's path in the upstream."]
+    reason: Annotated[Reason, "Why the patch is right for the file at the pin."]
     where: Location  # the entry in the manifest
 
 
@@ -120,20 +218,31 @@ class PinnedPatch(Struct, frozen=True):
     """A file in another pinned repository, fetched and verified, never copied in.
 
     Either `component` (of the same manifest, at its pin) or `git` and `commit` say where.
-    `strip` is None where the component's applies. `name` is given where the file's own name is no
-    patch name, or is taken by another patch of the component.
+    `strip` is None where the component's applies.
     """
 
-    path: str  # in the other repository
-    sha256: str  # of the patch file, 64 hex digits
-    where: Location
+    path: Annotated[InnerFile, "Path of the patch file in that repository."]
+    sha256: Annotated[Sha256, "SHA-256 of the patch file."]
+    where: Location  # the entry in the manifest
+    name: Annotated[
+        Annotated[str, Text("a patch name", PATCH_NAME.pattern, check_patch_name)] | None,
+        Key(default="the file's name"),
+        "What the patch is called in its stack; needed where the file's own name is taken by "
+        "another patch of the component, or is not a valid patch name.",
+    ] = None
+    strip: Annotated[
+        Strip | None,
+        Key(default="the component's"),
+        "Leading folders to take off the paths in this patch.",
+    ] = None
+    other_base: Annotated[
+        tuple[ReviewedFile, ...],
+        "Files that were others when the patch was made, each with the reason why it is right for "
+        "the pin all the same. `check` warns of every such file that is not named here.",
+    ] = ()
     component: str | None = None
     git: str | None = None
-    commit: CommitId | None = None
-    strip: int | None = None
-    name: str | None = None
-    #: Files that are others than those the patch was made against.
-    other_base: tuple[ReviewedFile, ...] = ()
+    commit: Commit | None = None
 
     @property
     def patch_name(self) -> str:
@@ -141,184 +250,85 @@ class PinnedPatch(Struct, frozen=True):
         return self.name or self.path.rpartition("/")[2]
 
 
-PatchEntry: TypeAlias = LocalPatch | LocalSeries | PinnedPatch
+class ComponentPatch(PinnedPatch, frozen=True, kw_only=True):
+    """A file in another component, at its pin; fetched and verified, never copied."""
+
+    component: Annotated[
+        ComponentName,
+        "Another component of this manifest with a git source; the file is taken from there, at "
+        "its pin.",
+    ]
+
+
+class RepositoryPatch(PinnedPatch, frozen=True, kw_only=True):
+    """A file in another repository, at a commit; fetched and verified, never copied."""
+
+    git: Annotated[GitUrl, "URL of the repository that has the patch."]
+    commit: Annotated[Commit, "The full commit id to take it from."]
+
+
+PatchEntry: TypeAlias = Annotated[
+    LocalPatch | LocalSeries | PinnedPatch,
+    OneOf("patch entry", (LocalSeries, LocalPatch, ComponentPatch, RepositoryPatch)),
+]
+
+
+# Commands.
+
+
+Directory = Annotated[
+    InnerFolder,
+    Key(default="the checkout's root"),
+    "Folder of the checkout to run in.",
+    also("cwd", "dir", "folder", "workdir"),
+]
+_Command = also("command", "shell", "cmd")
+_Variables = Mapping[Variable, Annotated[str, Text("text", r"[^\n\r]*", empty=True)]]
 
 
 class InstallStep(Struct, frozen=True):
-    """One shell command of the installation, run in `directory` of the checkout."""
+    """One step of the installation, or of what is run before a launch."""
 
-    run: str  # a shell command
-    name: str = ""  # for messages; "" for none
-    directory: str = ""
-
-
-class AbsentTarget(Struct, frozen=True):
-    """Targets that need not be there: `name` is one's name or a glob over names."""
-
-    name: str
-    reason: str  # why it need not be there
-    where: Location  # the entry in the manifest
-
-
-class Overrides(Struct, frozen=True):
-    """What a component replaces in another one, `target`, while it runs.
-
-    `rule` is the rule file that finds the calls; `packages` are the target's, below `root` of its
-    tree.
-    """
-
-    target: str
-    rule: str
-    packages: tuple[str, ...]
-    where: Location  # the entry in the manifest
-    root: str = ""
-    absent: tuple[AbsentTarget, ...] = ()  # targets that may be gone
-
-
-class DeclaredCall(Struct, frozen=True):
-    """Calls written as `call` in `files` lead to `to`, a dotted name, which the source hides."""
-
-    call: str
-    files: tuple[str, ...]
-    to: str
-    where: Location  # the entry in the manifest
-
-
-class Contracts(Struct, frozen=True):
-    """What a component gives to others, and where its own calls into them are looked at.
-
-    Its `packages` are below `root`. `entries` are globs of the modules that are started, () for
-    all; names of `holds` are true on the machine, those of `fails` false; `outside` are packages
-    that come from elsewhere.
-    """
-
-    packages: tuple[str, ...]
-    where: Location
-    root: str = ""
-    entries: tuple[str, ...] = ()
-    holds: tuple[str, ...] = ()
-    fails: tuple[str, ...] = ()
-    calls: tuple[DeclaredCall, ...] = ()
-    outside: tuple[str, ...] = ()
-    absent: tuple[AbsentTarget, ...] = ()  # calls into what may be gone
-
-
-class TextStep(Struct, frozen=True):
-    """A text that must be in one of the files, or (`wanted` False) in none."""
-
-    text: str
-    wanted: bool
-    files: tuple[str, ...]
-    where: Location  # the entry in the manifest
-    name: str = ""  # for messages; "": made of the text
-    after: str = ""  # the patch after which it is looked at, "" for the last
-    optional: str = ""  # why none of the files need be there; "": one must
-
-
-class RuleStep(Struct, frozen=True):
-    """A rule file whose expectations must hold."""
-
-    rules: str
-    where: Location  # the entry in the manifest
-    name: str = ""  # for messages; "": the rule file
-    after: str = ""  # the patch after which it is looked at, "" for the last
-
-
-class RunStep(Struct, frozen=True):
-    """Shell commands that must pass in `directory` of a scratch checkout."""
-
-    run: str  # a shell command
-    where: Location  # the entry in the manifest
-    name: str = ""  # for messages; "": the command's first line
-    after: str = ""  # the patch after which it is looked at, "" for the last
-    directory: str = ""
-
-
-#: What must hold of the tree after the patch `after`, "" for the last.
-VerifyStep: TypeAlias = TextStep | RuleStep | RunStep
-
-
-class Residual(Struct, frozen=True):
-    """Rule files to look for in the patched tree, and the file of reviewed sites ("": default)."""
-
-    rules: tuple[str, ...] = ()
-    baseline: str = ""  # from the project's root
-
-
-class Environment(Struct, frozen=True):
-    """What a stack runs in.
-
-    `versions` maps a name (python, cann, hdk, ... or a package) to a version specifier,
-    `unsupported` a package known not to work to the reason. `scripts` are sourced before
-    `variables` are set; the folders of `paths` go before what a variable has already. These three
-    may refer to site values.
-    """
-
-    versions: Mapping[str, str] = field(default_factory=dict)
-    scripts: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
-    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unsupported: Mapping[str, str] = field(default_factory=dict)
-
-
-class SiteValue(Struct, frozen=True):
-    """What each site decides; without a `default` (None) it must be given."""
-
-    name: str  # as ${NAME} refers to it
-    description: str  # for whoever has to give it
-    default: str | None
-    where: Location  # the entry in the manifest
-
-
-class Image(Struct, frozen=True):
-    """What a Dockerfile starts from, and the system's packages; `base` may refer to site values."""
-
-    base: str
-    packages: tuple[str, ...] = ()
-
-
-ArgumentValue: TypeAlias = "str | tuple[str, ...]"
-
-
-class Launch(Struct, frozen=True):
-    """One way to start the stack, in `directory` of the checkout of `component` (None: workspace).
-
-    `command` is shell words; `arguments` maps groups to names to values, all in order. Variables
-    and the values of arguments may refer to site values.
-    """
-
-    name: str
-    command: str
-    where: Location  # the entry in the manifest
-    description: str = ""  # for people
-    component: str | None = None
-    directory: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    before: tuple[InstallStep, ...] = ()  # commands that run first, in order
-    arguments: Mapping[str, Mapping[str, ArgumentValue]] = field(default_factory=dict)
+    run: Annotated[Prose, "Shell commands.", _Command]
+    name: Annotated[Line, Key(default="the command"), "What the step does, for the output."] = ""
+    directory: Directory = ""
 
 
 class UpstreamTests(Struct, frozen=True):
-    """A shell command that runs upstream's tests in `directory`, and what it is told."""
+    """How to run tests of upstream's own."""
 
-    run: str  # a shell command
+    run: Annotated[
+        Prose,
+        "A shell command that runs the tests and writes JUnit XML to $PATCHKIT_JUNIT: "
+        '`python -m pytest --junitxml="$PATCHKIT_JUNIT" tests/unit`.',
+        _Command,
+    ]
     where: Location  # the entry in the manifest
-    directory: str = ""
-    #: Of its environment, beside those that are there.
-    variables: Mapping[str, str] = field(default_factory=dict)
+    directory: Directory = ""
+    variables: Annotated[
+        _Variables,
+        "Environment variables to set for it. Paths are as the command sees them.",
+        also("env", "environment"),
+    ] = {}
 
 
 class ExternalMerger(Struct, frozen=True):
-    """A command that is asked for files in conflict that one of the globs `files` names.
+    """A command that is asked for files in conflict; run only with `--run`."""
 
-    `seconds` after which it is ended, 0 for the default.
-    """
-
-    files: tuple[str, ...]
-    run: str  # a shell command
+    files: Annotated[
+        tuple[Glob, ...], "The files that it can merge, as globs.", also("file", "paths", "in")
+    ]
+    run: Annotated[
+        Prose,
+        "A shell command that reads the files named by $PATCHKIT_BASE, $PATCHKIT_UPSTREAM and "
+        "$PATCHKIT_PATCHED, and writes $PATCHKIT_RESULT.",
+        also("command", "cmd", "shell", "driver"),
+    ]
     where: Location  # the entry in the manifest
-    name: str = ""
-    seconds: int = 0
+    name: Annotated[
+        Line, Key(default="the command's first word"), "What results are flagged with."
+    ] = ""
+    seconds: Annotated[int, Number(1, 3600), Key(default="60"), "It is ended after as many."] = 0
 
     @property
     def title(self) -> str:
@@ -327,43 +337,465 @@ class ExternalMerger(Struct, frozen=True):
         return self.name or (words[0].rpartition("/")[2] if words else "merger")
 
 
-class DifferingFiles(Struct, frozen=True):
-    """Files, by globs over the upstream's paths, that a wheel has in another form than the pin."""
+# By which patchkit sees that patches still do what they are for.
 
-    files: tuple[str, ...]
-    reason: str  # why they may differ
+
+_NAME_PART = r"[A-Za-z_*?\[\]][\w*?\[\]]*"
+_NAMES = rf"{_NAME_PART}(?:\.{_NAME_PART})*"
+_PythonName = Annotated[str, Text("a Python name", r"[A-Za-z_]\w*", example="is_npu", written=True)]
+_Module = Annotated[
+    str,
+    Text(
+        "a module's dotted name",
+        r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*",
+        example="megatron.core",
+        written=True,
+    ),
+]
+Root = Annotated[
+    InnerFolder,
+    Key(default="the root"),
+    "Folder of the tree that the packages are in.",
+    also("directory", "folder"),
+]
+
+
+class AbsentTarget(Struct, frozen=True):
+    """Targets that are not in the target's tree, on purpose."""
+
+    name: Annotated[
+        str,
+        Text("a dotted name", _NAMES, example="megatron.core.utils.log"),
+        "The target, or a glob over targets.",
+    ]
+    reason: Annotated[Reason, "Why it is not there, and needs not be."]
     where: Location  # the entry in the manifest
 
 
-class Component(Struct, frozen=True):
-    """An upstream in a manifest."""
+_RuleFile = Annotated[str, Text("a rule file", FILE_PATTERN, check_file_path, meant=plain_path)]
+
+
+class Overrides(Struct, frozen=True):
+    """Functions of another component that this one replaces while it runs."""
+
+    target: Annotated[
+        ComponentName,
+        "The component whose functions are replaced.",
+        also("component", "of"),
+    ]
+    rule: Annotated[
+        _RuleFile,
+        "A rule file (a recipe without `fix`) that finds the calls which replace something; "
+        "`$TARGET` in its pattern stands for the argument that names what.",
+        also("rules", "calls"),
+    ]
+    packages: Annotated[
+        tuple[
+            Annotated[str, Text("a Python package's name", r"[A-Za-z_]\w*", example="megatron")],
+            ...,
+        ],
+        "The target's Python packages: names in others are not looked at.",
+        also("package", "modules"),
+    ]
+    where: Location  # the entry in the manifest
+    root: Root = ""
+    absent: Annotated[
+        tuple[AbsentTarget, ...],
+        "Targets that need not be there, each with the reason.",
+        also("additions", "missing", "allow"),
+    ] = ()
+
+
+class DeclaredCall(Struct, frozen=True):
+    """Calls of something whose class the source does not show."""
+
+    call: Annotated[Line, "What is called, as it is written: `model`, `self.bridge.load`."]
+    files: Annotated[tuple[Glob, ...], "The files that have such calls, as globs."]
+    to: Annotated[
+        _Module,
+        "The function, class or method that they lead to, by its dotted name.",
+        also("target", "is"),
+    ]
+    where: Location  # the entry in the manifest
+
+
+class Contracts(Struct, frozen=True):
+    """What a component offers to the others, and how its calls into them are looked at."""
+
+    packages: Annotated[
+        tuple[_Module, ...],
+        "The Python packages that the component gives. Calls in them, into packages of other "
+        "components with `contracts`, are held to the signatures there.",
+        also("package", "modules"),
+    ]
+    where: Location  # the entry in the manifest
+    root: Root = ""
+    entries: Annotated[
+        tuple[
+            Annotated[
+                str,
+                Text(
+                    "a module's dotted name, or a glob", _NAMES, example="sglang.srt.models.qwen3*"
+                ),
+            ],
+            ...,
+        ],
+        Key(default="all modules"),
+        "Modules that the stack starts. If a component has some, only modules that these load are "
+        "looked at, in all components, and imports of packages that nothing brings are reported.",
+        also("entry", "start", "roots"),
+    ] = ()
+    holds: Annotated[
+        tuple[_PythonName, ...],
+        "Names of variables, attributes and functions that are true (or give true) on the "
+        "machine: code behind `if not` of them is not looked at.",
+        also("true", "assume"),
+    ] = ()
+    fails: Annotated[
+        tuple[_PythonName, ...],
+        "Names that are false (or give false) on the machine.",
+        also("false"),
+    ] = ()
+    calls: Annotated[
+        tuple[DeclaredCall, ...],
+        "Where calls lead of which the source does not show it.",
+        also("receivers"),
+    ] = ()
+    outside: Annotated[
+        tuple[Annotated[str, Text("a package's name, or a glob", _NAMES, example="torch_*")], ...],
+        "Python packages, or globs, that come from elsewhere: with another package, or with the "
+        "machine. What the metadata and `environment.versions` name need not be listed.",
+        also("requires", "given", "provided"),
+    ] = ()
+    absent: Annotated[
+        tuple[AbsentTarget, ...],
+        "Modules, packages and functions that need not be there or fit, each with the reason.",
+        also("missing", "allow", "except"),
+    ] = ()
+
+
+class _Step(Struct, frozen=True, kw_only=True):
+    where: Location  # the entry in the manifest
+    name: Annotated[Line, "What the step makes sure of, for messages."] = ""
+    after: Annotated[
+        str,
+        Text("a patch's name", r"[^/]+\.patch"),
+        Key(default="the last patch"),
+        "Look at the tree as it stands after this patch.",
+        also("patch"),
+    ] = ""
+
+
+_Code = Annotated[str, Text("text", lines=True, meant=lambda text, _: text.removesuffix("\n"))]
+
+
+class TextStep(_Step, frozen=True, kw_only=True):
+    """A text that must be in one of the files, or (`wanted` False) in none."""
+
+    text: str
+    wanted: bool
+    files: Annotated[
+        tuple[Glob, ...], "The files to look at, as globs.", also("file", "paths", "in")
+    ]
+    optional: Annotated[Reason, "Why none of its files need be there."] = ""
+
+
+class PresentText(TextStep, frozen=True, kw_only=True):
+    """A text that at least one of the files must have."""
+
+    text: Annotated[_Code, Key("present"), "A text that at least one of the files must have."]
+    wanted: bool = True
+
+
+class AbsentText(TextStep, frozen=True, kw_only=True):
+    """A text that none of the files may have."""
+
+    text: Annotated[_Code, Key("absent"), "A text that none of the files may have."]
+    wanted: bool = False
+
+
+class RuleStep(_Step, frozen=True, kw_only=True):
+    """Rules on syntax, by a file of their own."""
+
+    rules: Annotated[_RuleFile, "A rule file: what each rule finds must be as its `expect` says."]
+
+
+class RunStep(_Step, frozen=True, kw_only=True):
+    """A command that must pass."""
+
+    run: Annotated[
+        Prose,
+        "Shell commands that must pass in a scratch checkout; only with `patchkit check --run`.",
+        _Command,
+    ]
+    directory: Directory = ""
+
+
+#: What must hold of the tree after the patch `after`, "" for the last.
+VerifyStep: TypeAlias = Annotated[
+    TextStep | RuleStep | RunStep,
+    OneOf("verify step", (PresentText, AbsentText, RuleStep, RunStep)),
+]
+
+
+class Residual(Struct, frozen=True):
+    """Sites that a rule names and no patch covers."""
+
+    rules: Annotated[
+        tuple[_RuleFile, ...],
+        "Rule files (recipes without `fix`) whose sites are looked for, besides those of the "
+        "recipes in the series.",
+        also("rule", "lint"),
+    ] = ()
+    baseline: Annotated[
+        InnerFile, Key(default="residual.yml beside the series"), "The file of reviewed sites."
+    ] = ""
+
+
+# What the files for a machine are made of. A text that "may have site values" has them as
+# `${name}` (model/names.py).
+
+
+class Environment(Struct, frozen=True):
+    """What a stack runs in."""
+
+    versions: Annotated[
+        Mapping[
+            Annotated[str, Text("a name", PACKAGE_PATTERN, example="torch-npu")],
+            Annotated[
+                str,
+                Text("a version specifier", SPECIFIER_PATTERN, check_specifier, example="==2.8.0"),
+            ],
+        ],
+        "What must be there, as version specifiers: python, cann, hdk or a package's name.",
+    ] = {}
+    scripts: Annotated[
+        tuple[Word, ...],
+        "Shell scripts that set up more, such as CANN's set_env.sh: env.sh sources them, in order, "
+        "before it sets the variables. May have site values.",
+        also("source", "setup"),
+    ] = ()
+    variables: Annotated[_Variables, "Environment variables to set. May have site values."] = {}
+    paths: Annotated[
+        Mapping[Variable, tuple[Word, ...]],
+        "Folders to put before what a variable like PYTHONPATH has already. May have site values.",
+        also("path", "prepend"),
+    ] = {}
+    unsupported: Annotated[
+        Mapping[PackageName, Prose],
+        "Packages known not to work here, each with the reason.",
+    ] = {}
+
+
+class SiteValue(Struct, frozen=True):
+    """What a site decides: given by `patchkit render --values FILE` or `--set NAME=VALUE`, used as
+    `${NAME}`. `${workspace}`, the folder of the checkouts, is always there.
+
+    Without a `default` (None) it must be given.
+    """
+
+    name: str  # as ${NAME} refers to it
+    description: Annotated[Line, "What it is, for whoever has to give it."]
+    where: Location  # its name in the manifest
+    default: Annotated[
+        Written | None,
+        "What it is where nothing else is said. Without one, it must be given.",
+    ] = None
+
+
+class Image(Struct, frozen=True):
+    """What the Dockerfile starts from."""
+
+    base: Annotated[
+        str,
+        Text("an image", IMAGE_PATTERN, example="ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11"),
+        "The image to build on, with its tag. May have site values.",
+        also("from", "name"),
+    ]
+    packages: Annotated[
+        tuple[Annotated[str, Text("a system package", SYSTEM_PACKAGE_PATTERN, example="git")], ...],
+        "System packages to install, as apt names them.",
+        also("apt"),
+    ] = ()
+
+
+ArgumentValue: TypeAlias = Annotated[
+    Written | tuple[Written, ...], OneOf("text, or a list of texts")
+]
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """One way to start the stack: a script of its own.
+
+    It runs in `directory` of the checkout of `component` (None: in the workspace).
+    """
 
     name: str  # unique in the manifest
-    source: Source
-    pin: Pin
-    #: Its name in the manifest, and the characters of its pin.
-    where: Location
-    pin_where: Location  # what a bump edits
-    #: The branch or pattern of tags that bumps and drift look at.
-    track: str | None = None
-    #: Its folder in the workspace, "" for one of its name.
-    checkout: str = ""
-    #: How many leading folders go from a patch's paths,
-    strip: int = 1
-    #: and the folder that is put before them then, "" for the root.
-    subdirectory: str = ""
-    #: Folders of the upstream -> those that they are installed as; {} for what is found.
-    layout: Mapping[str, str] = field(default_factory=dict)
-    differing: tuple[DifferingFiles, ...] = ()  # what of a wheel need not be the pin's
-    patches: tuple[PatchEntry, ...] = ()  # entries in the order of application
-    install: tuple[InstallStep, ...] = ()  # commands, in order
-    environment: Environment = field(default_factory=Environment)
-    description: str = ""  # one line, for the table of components
-    overrides: tuple[Overrides, ...] = ()
-    verify: tuple[VerifyStep, ...] = ()  # what the patched tree must hold, in order
-    residual: Residual = field(default_factory=Residual)
-    contracts: Contracts | None = None
-    upstream_tests: UpstreamTests | None = None
+    where: Location  # its name in the manifest
+    description: Annotated[Prose, "What is run, for the head of the script."] = ""
+    component: Annotated[
+        ComponentName | None,
+        Key(default="none: it runs in the workspace"),
+        "The component in whose checkout it runs.",
+    ] = None
+    directory: Annotated[
+        InnerFolder,
+        Key(default="the checkout's root"),
+        "Folder in there to run in.",
+        also("cwd", "dir", "folder", "workdir"),
+    ] = ""
+    variables: Annotated[
+        _Variables,
+        "Environment variables of this launch alone. May have site values.",
+        also("env", "environment"),
+    ] = {}
+    before: Annotated[
+        tuple[InstallStep, ...],
+        "What is run first, such as starting Ray: where the command runs, unless a step names its "
+        "`directory`.",
+    ] = ()
+    command: Annotated[
+        Word,
+        "The command, as shell words; the arguments follow it.",
+        also("run", "program", "cmd"),
+    ]
+    arguments: Annotated[
+        Mapping[
+            Annotated[str, Text("a group's name", GROUP_PATTERN, example="optimizer")],
+            Mapping[
+                Annotated[str, Text("an argument's name", ARGUMENT_PATTERN, example="--lr")],
+                ArgumentValue,
+            ],
+        ],
+        "The arguments, in groups. A name that begins with - is followed by its value, or by each "
+        "of a list, or stands alone if it is empty; any other becomes NAME=VALUE. May have site "
+        "values.",
+        also("args", "parameters", "params"),
+    ] = {}
+
+
+# The whole.
+
+
+#: The version of the format that this program reads.
+FORMAT_VERSION = 1
+
+
+class DifferingFiles(Struct, frozen=True):
+    """Files that a wheel has in another form than the pin, on purpose."""
+
+    files: Annotated[tuple[Glob, ...], "The files, as globs over the upstream's paths."]
+    reason: Annotated[Reason, "Why the wheel's are not the pin's, and may be."]
+    where: Location  # the entry in the manifest
+
+
+class Component(Struct, frozen=True, kw_only=True):
+    """One upstream."""
+
+    name: str  # unique in the manifest
+    where: Location  # its name in the manifest
+    pin_where: Annotated[Location, Key("pin")]  # what a bump edits
+    more: Mapping[str, object] = {}  # the values of keys that extensions added
+    description: Annotated[Prose, "What this upstream is here for."] = ""
+    source: Annotated[
+        Source,
+        "Where the upstream comes from.",
+        also("git", "url", "repo", "repository", "upstream", "index", "archive"),
+    ]
+    pin: Annotated[
+        Pin,
+        "Exactly what is taken: a full commit id (git), version and sha256 (index), or sha256 "
+        "(archive). Never a branch or a range.",
+        also("commit", "rev", "revision", "ref", "sha", "version", "tag"),
+    ]
+    track: Annotated[
+        Annotated[str, Text("a branch, tag or pattern", r"[^\s~^:\\/-][^\s~^:\\]*", check_track)]
+        | None,
+        "Branch, tag or pattern of tags that `bump` and `drift` look at; not used by `apply`.",
+        also("branch", "follow"),
+    ] = None
+    checkout: Annotated[
+        str,
+        Text("a folder name", FOLDER_NAME_PATTERN, check_folder_name),
+        Key(default="the component's name"),
+        "Folder of the checkout in the workspace.",
+        also("path", "folder", "directory", "dir", "dest"),
+    ] = ""
+    strip: Annotated[
+        Strip,
+        Key(default="1", always=True),
+        "Leading folders to take off the paths in patches, as `patch -p`.",
+        also("p", "level", "strip-level"),
+    ] = 1
+    subdirectory: Annotated[
+        InnerFolder,
+        Key(default="the root"),
+        "Folder of the upstream that patches' paths start from (after `strip`).",
+    ] = ""
+    layout: Annotated[
+        Mapping[
+            Annotated[
+                str,
+                Text(
+                    "a folder",
+                    FOLDER_PATTERN,
+                    check_inner_path,
+                    example="python/sglang",
+                    meant=plain_path,
+                ),
+            ],
+            InnerFolder,
+        ],
+        Key(default="found: the root, `src`, `python` or `lib`"),
+        "Folders of the upstream, and what each is called where the package is installed: for "
+        "`apply --into` and `attest`. `.` is the root.",
+        also("installed", "package-dir", "package_dir", "mapping"),
+    ] = {}
+    differing: Annotated[
+        tuple[DifferingFiles, ...],
+        "Files that are made when the wheel is built, and so are not the pin's: `apply --into` "
+        "patches the wheel's own, by RECORD, where the patch fits exactly.",
+        also("accept-differing", "accept_differing", "generated", "accepted"),
+    ] = ()
+    patches: Annotated[
+        tuple[PatchEntry, ...],
+        "The stack, in order: what is listed first is applied first.",
+        also("series", "patch", "stack"),
+    ] = ()
+    install: Annotated[tuple[InstallStep, ...], "How to install the patched checkout."] = ()
+    upstream_tests: Annotated[
+        UpstreamTests | None,
+        "Tests of upstream's own that the patched component is to pass; run by `patchkit test` "
+        "only.",
+        also("test", "unit_tests", "pytest"),
+    ] = None
+    environment: Annotated[
+        Environment, "What this component needs beyond the manifest's.", also("env")
+    ] = Environment()
+    contracts: Annotated[
+        Contracts | None,
+        "Take part in contracts: `check` reports calls into other components that do not fit.",
+        also("interfaces", "calls", "api"),
+    ] = None
+    overrides: Annotated[
+        tuple[Overrides, ...],
+        "Other components whose functions this one replaces while it runs: `check` tells when they "
+        "are gone, or are not what was reviewed.",
+        also("monkey-patches", "replaces"),
+    ] = ()
+    verify: Annotated[
+        tuple[VerifyStep, ...],
+        "What must hold once the patches are applied. That files which parsed still do is always "
+        "looked at.",
+        also("tests", "assert", "guard"),
+    ] = ()
+    residual: Annotated[
+        Residual, "What to look for in the whole patched tree.", also("lint", "scan")
+    ] = Residual()
+
+    def __post_init__(self) -> None:
+        if not self.checkout:
+            force_setattr(self, "checkout", self.name)
 
     @property
     def series(self) -> LocalSeries | None:
@@ -376,23 +808,65 @@ class Component(Struct, frozen=True):
         return tuple(each for each in self.patches if isinstance(each, PinnedPatch))
 
 
-class Manifest(Struct, frozen=True):
+class Manifest(Struct, frozen=True, kw_only=True):
     """A whole manifest, `extends` resolved."""
 
     path: Path
     #: The project: the parent of `manifests/` if the file is in such a folder, else its own folder.
     root: Path
-    #: The file's name without its ending.
-    name: str
-    #: In the order written.
-    components: tuple[Component, ...]
-    environment: Environment = field(default_factory=Environment)
-    description: str = ""  # for people
-    values: tuple[SiteValue, ...] = ()  # what sites decide, in the manifest's order
-    image: Image | None = None
-    launches: tuple[Launch, ...] = ()  # ways to start the stack, in the manifest's order
-    mergers: tuple[ExternalMerger, ...] = ()  # in the order in which they are asked
-    upon: tuple[str, ...] = ()  # manifests whose stacks lie beneath, by name, the lowest first
+    name: str  # the file's without its ending
+    more: Mapping[str, object] = {}  # the values of keys that extensions added
+    version: Annotated[int, Number(FORMAT_VERSION, FORMAT_VERSION), "The format: 1."]
+    description: Annotated[Prose, "What this stack is."] = ""
+    extends: Annotated[
+        tuple[
+            Annotated[
+                str,
+                Text("a manifest's path", r"(?![/~])[^\\]+\.ya?ml", check_manifest_path),
+            ],
+            ...,
+        ],
+        "Shared parts, by paths from this file's folder; what this file says wins.",
+        also("include", "import", "inherits", "base", "parts"),
+    ] = ()
+    upon: Annotated[
+        tuple[Annotated[str, Text("a manifest's name", r"[^/\\\s]+", example="vendor")], ...],
+        "Manifests beside this one whose stacks lie beneath it in one workspace or folder of "
+        "installed packages, the lowest first: `check` says what both change, and which wins.",
+        also("on", "above", "layers", "on_top_of"),
+    ] = ()
+    environment: Annotated[
+        Environment,
+        "What the whole stack runs in.",
+        also("env", "versions", "variables", "unsupported"),
+    ] = Environment()
+    values: Annotated[
+        tuple[SiteValue, ...],
+        ByName(Text("a value's name", VALUE_PATTERN, check_value_name, example="model_path")),
+        "What each site decides, by name.",
+        also("site", "settings"),
+    ] = ()
+    image: Annotated[Image | None, "What the Dockerfile starts from.", also("docker")] = None
+    launches: Annotated[
+        tuple[Launch, ...],
+        ByName(Text("a launch's name", COMPONENT_NAME.pattern, example="grpo-8b")),
+        Key("launch"),
+        "Ways to start the stack, by name: each becomes a script.",
+        also("launches", "run", "start"),
+    ] = ()
+    mergers: Annotated[
+        tuple[ExternalMerger, ...],
+        "Commands that `bump --run` and `refresh --run` ask for files in conflict; of several for "
+        "a file the first.",
+        also("merger", "merge", "merge-drivers", "resolvers"),
+    ] = ()
+    components: Annotated[
+        tuple[Component, ...],
+        ByName(Text("a component name", COMPONENT_NAME.pattern, check_component_name), 1),
+        Key(always=True),
+        "The upstreams by name, in the order in which they are shown and installed.",
+        also("upstreams", "projects", "repos", "repositories"),
+    ]
 
     def component(self, name: str) -> Component | None:
         """The component of that name."""

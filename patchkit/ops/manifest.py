@@ -15,8 +15,8 @@ from msgspec import Struct
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.manifest.find import FOLDER
-from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.json_schema import schema_text
+from patchkit.manifest.keys import record_of, struct_data
 from patchkit.manifest.load import inspect_manifest
 from patchkit.manifest.types import (
     Complaint,
@@ -29,7 +29,7 @@ from patchkit.manifest.types import (
     check_version,
     resolve_url,
 )
-from patchkit.manifest.validate import check_shape, shown
+from patchkit.manifest.validate import Whole, read_shape, shown
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
@@ -45,7 +45,7 @@ from patchkit.manifest.values import (
     Pin,
     Source,
 )
-from patchkit.manifest.write import component_data, manifest_data, yaml_text
+from patchkit.manifest.write import yaml_text
 from patchkit.manifest.yaml_nodes import parse
 from patchkit.model.names import is_component_name
 from patchkit.model.objects import CommitId
@@ -109,7 +109,7 @@ def show_manifest(path: Path) -> ShownManifest:
     inspection = inspect_manifest(path)
     if inspection.manifest is None:
         raise BadInputError(*inspection.problems)
-    data = manifest_data(inspection.manifest)
+    data = struct_data(inspection.manifest)
     return ShownManifest(str(path), tuple(map(str, inspection.files)), data, yaml_text(data))
 
 
@@ -344,16 +344,15 @@ def manifest_text(new: NewProject, *, modeline: str) -> str:
 
     where = Location(Path(), 1)
     component = Component(
-        new.component,
-        new.upstream.source,
-        new.upstream.pin,
-        where,
-        where,
+        name=new.component,
+        source=new.upstream.source,
+        pin=new.upstream.pin,
+        where=where,
+        pin_where=where,
         track=new.upstream.track,
-        checkout=new.component,
         patches=(LocalSeries(f"patches/{new.component}/series", where),),
     )
-    data = component_data(component)
+    data = struct_data(component)
     return render_template(
         "manifest.yaml.j2",
         modeline=modeline,
@@ -381,6 +380,7 @@ def _manifest_name(name: str) -> str:
 
 
 def _require_valid(text: str, path: Path) -> None:
-    problems = check_shape(parse(text, path), MANIFEST)
+    whole = Whole(given={"path": path, "root": path.parent, "name": path.stem})
+    _, problems = read_shape(parse(text, path), record_of(Manifest), whole)
     if problems:
         raise BadInputError(*problems)

@@ -29,7 +29,7 @@ from patchkit.manifest.types import (
     Shape,
     Text,
 )
-from patchkit.manifest.validate import read_table
+from patchkit.manifest.validate import read_file
 from patchkit.manifest.values import Location
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 from patchkit.recipes.regex import matches
@@ -93,7 +93,7 @@ def _rule() -> Shape:
 
 
 _INNER = Later("rule", _rule)
-_RULES = ListOf(_INNER, "rule")
+_RULES = ListOf(_INNER)
 
 _PATTERN = ByForm(
     "a pattern",
@@ -197,7 +197,7 @@ def _shared() -> tuple[Field, ...]:
         Field("description", _PROSE, "What the rule is for."),
         Field(
             "files",
-            ListOf(_GLOB, "glob"),
+            ListOf(_GLOB),
             "The files to look at. A rule on code passes over those whose names do not end as its "
             "language's do, unless they are named in full.",
             required=True,
@@ -205,7 +205,7 @@ def _shared() -> tuple[Field, ...]:
         ),
         Field(
             "ignores",
-            ListOf(_GLOB, "glob"),
+            ListOf(_GLOB),
             "Files among them to leave out.",
             synonyms=("ignore", "exclude"),
         ),
@@ -217,10 +217,10 @@ def _shared() -> tuple[Field, ...]:
             synonyms=("count",),
         ),
         Field("optional", _PROSE, "Why none of its files need be there."),
-        Field("allow", ListOf(_ALLOW, "allowance"), "Sites to leave alone; they do not count."),
+        Field("allow", ListOf(_ALLOW), "Sites to leave alone; they do not count."),
         Field(
             "examples",
-            ListOf(_EXAMPLE, "example"),
+            ListOf(_EXAMPLE),
             "What the rule does, to be tested.",
             synonyms=("tests", "example"),
         ),
@@ -321,10 +321,10 @@ RECIPE = Record(
             required=True,
             synonyms=("message", "subject"),
         ),
-        Field("rules", ListOf(_CODE_RULE, "rule"), "Rules on code, by its syntax."),
+        Field("rules", ListOf(_CODE_RULE), "Rules on code, by its syntax."),
         Field(
             "text",
-            ListOf(_TEXT_RULE, "rule"),
+            ListOf(_TEXT_RULE),
             "Rules on files that are no code, or none of these languages.",
             synonyms=("texts", "replacements"),
         ),
@@ -360,7 +360,7 @@ def load_recipe(path: Path, name: str = "", *, root: Path | None = None) -> Reci
 def parse_recipe(data: bytes, path: Path, name: str = "") -> Recipe:
     """The recipe that the file's contents say."""
     shown = Path(name) if name else path
-    table = read_table(data, shown, RECIPE, "the recipe")
+    table, _ = read_file(data, shown, RECIPE, "the recipe")
     if problems := list(_problems(table)):
         raise BadInputError(*first_problems(problems))
     return Recipe(

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
+from patchkit.manifest.keys import struct_data
 from patchkit.manifest.load import (
     MAXIMUM_EXTENDS,
     Inspection,
@@ -20,7 +21,7 @@ from patchkit.manifest.load import (
     load_manifest,
 )
 from patchkit.manifest.values import GitPin, GitSource, IndexSource, LocalSeries, Manifest
-from patchkit.manifest.write import manifest_data, yaml_text
+from patchkit.manifest.write import yaml_text
 from patchkit.manifest.yaml_nodes import MAXIMUM_BYTES, Items, Node, Scalar, decode, parse
 from patchkit.model.objects import CommitId
 from tests.support.laws import share
@@ -77,12 +78,12 @@ def test_what_is_shown_loads_to_the_same_values(
 ) -> None:
     manifest = inspect(path, monkeypatch).manifest
     assert manifest is not None
-    data = manifest_data(manifest)
+    data = struct_data(manifest)
     text = yaml_text(data)
     assert yaml.safe_load(text) == data
     shown = tmp_path / path.name
     shown.write_text(text)
-    assert manifest_data(load_manifest(shown)) == data
+    assert struct_data(load_manifest(shown)) == data
 
 
 def test_every_problem_of_every_file_is_in_the_exception() -> None:

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from patchkit.manifest.json_schema import json_schema
+from patchkit.manifest.keys import struct_data
 from patchkit.manifest.load import load_manifest
-from patchkit.manifest.write import manifest_data
 from tests.support.golden import Golden
 from tests.support.projects import Project
 
@@ -133,7 +133,7 @@ def test_show_prints_a_manifest_that_means_the_same(good: Project) -> None:
     assert "extends" not in shown.out
     good.write({"manifests/again.yaml": shown.out})
     again = load_manifest(good.root / "manifests" / "again.yaml")
-    assert manifest_data(again) == manifest_data(load_manifest(good.root / "manifests/good.yaml"))
+    assert struct_data(again) == struct_data(load_manifest(good.root / "manifests/good.yaml"))
     assert again.environment.versions == {"python": ">=3.10"}
 
 

@@ -88,7 +88,9 @@ def _made(upstream: Upstream, tmp_path: Path, seed: int, *, clean: bool) -> Carr
         patches.append(_loaded(tmp_path, f"{number}.patch", patch))
     repository = Repository(upstream.path)
     source = GitSource(str(upstream.path), ())
-    component = Component("demo", source, GitPin(CommitId(old)), _HERE, _HERE)
+    component = Component(
+        name="demo", source=source, pin=GitPin(CommitId(old)), where=_HERE, pin_where=_HERE
+    )
     home = SeriesFolder(tmp_path, _SERIES, component)
     bases = read_base(repository, old), read_base(repository, new)
     return Carrying(repository, bases, patches, home, tmp_path / "cache")

@@ -48,7 +48,8 @@ def archive_component(
 
 
 def manifest_of(*components: Component, root: Path = Path("/project")) -> Manifest:
-    return Manifest(root / "manifests" / "demo.yaml", root, "demo", components)
+    path = root / "manifests" / "demo.yaml"
+    return Manifest(path=path, root=root, name="demo", version=1, components=components)
 
 
 def _component(
@@ -59,4 +60,12 @@ def _component(
     track: str | None = None,
     patches: tuple[PatchEntry, ...] = (),
 ) -> Component:
-    return Component(name, source, pin, WHERE, WHERE, track=track, checkout=name, patches=patches)
+    return Component(
+        name=name,
+        source=source,
+        pin=pin,
+        where=WHERE,
+        pin_where=WHERE,
+        track=track,
+        patches=patches,
+    )

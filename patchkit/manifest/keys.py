@@ -1,0 +1,172 @@
+"""What the annotations of Structs say about a format: shapes to read, merge and describe it by, and
+the way back from values to data.
+
+An extension declares keys of its own as fields of a Struct, and adds them to those of a manifest or
+a component (`ADDED`), which keeps their values by name in `more`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeAlias, Union, get_args, get_origin
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import replace
+
+from patchkit.manifest.types import (
+    ADDED,
+    ByForm,
+    ByName,
+    Choice,
+    DependentShape,
+    Field,
+    Follows,
+    Key,
+    Later,
+    ListOf,
+    MapOf,
+    Number,
+    OneOf,
+    Record,
+    Shape,
+    Text,
+    plain_path,
+)
+from patchkit.manifest.values import Location
+
+Data: TypeAlias = "str | int | list[Data] | dict[str, Data]"
+
+_SHAPES = (Text, Number, ListOf, MapOf, Record, Choice, DependentShape, ByForm, Later)
+
+
+def shape_of(hint: Any) -> Shape:
+    """The shape that a type, with what is noted beside it, stands for."""
+    notes = {type(note): note for note in reversed(getattr(hint, "__metadata__", ()))}
+    if shape := next((note for kind, note in notes.items() if kind in _SHAPES), None):
+        return shape  # type: ignore[no-any-return]
+    kind = hint.__origin__ if notes else hint
+    parts = [part for part in get_args(kind) if part not in (NoneType, Ellipsis)]
+    match get_origin(kind):
+        case _ if isinstance(kind, type) and issubclass(kind, Struct):
+            return _struct_shape(kind)
+        case origin if origin in (Union, UnionType):
+            parts = notes[OneOf].types or parts if OneOf in notes else parts
+            return _one_of([shape_of(part) for part in parts], notes)
+        case origin if origin is tuple and ByName in notes:
+            names = notes[ByName]
+            return MapOf(names.key, shape_of(parts[0]), names.minimum, named=True)
+        case origin if origin is tuple:
+            return ListOf(shape_of(parts[0]))
+    key, value = map(shape_of, parts)
+    assert isinstance(key, Text)
+    return MapOf(key, value)
+
+
+def _one_of(shapes: list[Shape], notes: Mapping[type, Any]) -> Shape:
+    """What is one of several: told by another key, by its first key, or by how it is written."""
+    if len(shapes) == 1:
+        return shapes[0]
+    name = notes[OneOf].name
+    if Follows in notes:
+        follows = notes[Follows]
+        return DependentShape(name, follows.other, dict(zip(follows.options, shapes, strict=True)))
+    records = tuple(shape for shape in shapes if isinstance(shape, Record))
+    if len(records) == len(shapes):
+        return Choice(name, records)
+    forms: dict[str, Shape] = {}
+    for shape in shapes:
+        form = {ListOf: "items", Text: "scalar"}.get(type(shape), "table")
+        forms[form] = shape
+    return ByForm(name, **forms)
+
+
+def _struct_shape(kind: type[Struct]) -> Shape:
+    record = record_of(kind)
+    only = record.fields[0].shape
+    if record.first or not isinstance(only, Text):
+        return record
+    return replace(only, meant=lambda text, _: kind(text))
+
+
+@cache
+def record_of(kind: type[Struct]) -> Record:
+    """The keys of a Struct: its own first, then those of what it is made from, then added ones."""
+    hints: dict[str, Any] = {}
+    for base in kind.__mro__:
+        for name, hint in vars(base).get("__annotations__", {}).items():
+            hints.setdefault(name, hint)
+    defaults = kind.__struct_defaults__
+    given = dict(zip(reversed(kind.__struct_fields__), reversed(defaults), strict=False))
+    fields = [_field(name, hint, given.get(name, NODEFAULT)) for name, hint in hints.items()]
+    for keys in ADDED.get(kind, ()):
+        fields += [replace(field, attribute="") for field in record_of(keys).fields]
+    return Record(
+        re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower(),
+        tuple(field for field in fields if field is not None),
+        " ".join((kind.__doc__ or "").partition("\n\n")[0].split()),
+        kind,
+        {name: key for name, hint in hints.items() if (key := _place(hint)) is not None},
+    )
+
+
+def _field(name: str, hint: Any, default: Any) -> Field | None:
+    notes = {type(note): note for note in getattr(hint, "__metadata__", ())}
+    if str not in notes:
+        return None
+    key = notes.get(Key, Key())
+    return Field(
+        key=name if key.name is None else key.name,
+        shape=shape_of(hint),
+        description=notes[str],
+        required=default is NODEFAULT,
+        default=key.default,
+        synonyms=notes.get(tuple, ()),
+        attribute=name,
+        initial=default.factory() if hasattr(default, "factory") else default,
+        always=key.always or default is NODEFAULT,
+    )
+
+
+def _place(hint: Any) -> str | None:
+    """The key whose place a field has, "" for that of the whole; None if it is no place."""
+    notes = getattr(hint, "__metadata__", ())
+    if (hint.__origin__ if notes else hint) is not Location:
+        return None
+    return str(notes[0].name) if notes else ""
+
+
+def as_data(value: Any, shape: Shape | None = None) -> Data:
+    """A value as a file says it, less what is as it is by default; `shape` is what it was read by.
+
+    A Struct knows its own.
+    """
+    match value, shape:
+        case Struct(), _:
+            data = struct_data(value)
+            return data.get("", data)
+        case tuple(), MapOf(of=of):
+            return {item.name: as_data(item, of) for item in value}
+        case tuple(), _:
+            return [
+                as_data(item, shape.of if isinstance(shape, ListOf) else shape) for item in value
+            ]
+        case Mapping(), MapOf(key=key, of=of):
+            return {str(as_data(name, key)): as_data(item, of) for name, item in value.items()}
+        case "", Text(meant=meant) if meant is plain_path:
+            return "."
+    return value  # type: ignore[no-any-return]  # a text or a number
+
+
+def struct_data(value: Struct) -> dict[str, Data]:
+    """A value with keys of its own, in their order."""
+    data: dict[str, Data] = {}
+    for field in record_of(type(value)).fields:
+        if not field.attribute:
+            continue
+        item = getattr(value, field.attribute)
+        if field.always or item != field.initial:
+            data[field.key] = as_data(item, field.shape)
+    return data
