@@ -21,7 +21,8 @@ from patchkit.manifest.types import (
     Text,
 )
 from patchkit.manifest.values import Manifest
-from patchkit.recipes.recipe_file import RECIPE, recipe_schema
+from patchkit.recipes.recipe_file import recipe_schema
+from patchkit.recipes.rule import Recipe
 
 BEGIN = "<!-- generated: the tables; `python -m tools.reference` writes them -->"
 END = "<!-- end of what is generated -->"
@@ -35,7 +36,7 @@ def format_files(docs: Path) -> dict[Path, str]:
         docs / "manifest-part.schema.json": schema_text(part=True),
         manifest: with_tables(manifest.read_text(encoding="utf-8"), record_of(Manifest)),
         docs / "recipe.schema.json": json.dumps(recipe_schema(), indent=2) + "\n",
-        recipes: with_tables(recipes.read_text(encoding="utf-8"), RECIPE),
+        recipes: with_tables(recipes.read_text(encoding="utf-8"), record_of(Recipe)),
     }
 
 

@@ -25,7 +25,7 @@ from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
-from patchkit.manifest.validate import read_file
+from patchkit.manifest.validate import Whole, read_file
 from patchkit.manifest.values import Location
 from patchkit.manifest.write import flow_mapping
 from patchkit.manifest.yaml_nodes import Table
@@ -124,11 +124,11 @@ def _everywhere(rule: Rule) -> Rule:
     rule = replace(rule, optional=rule.optional or "looked for everywhere")
     if isinstance(rule, CodeRule):
         kinds = tuple(f"**/*{ending}" for ending in LANGUAGES[rule.language])
-        return replace(rule, scope=Scope(kinds), fix=None, whole_lines=False)
+        return replace(rule, files=kinds, ignores=(), fix=None, remove="")
     names = {glob.rpartition("/")[2] for glob in rule.scope.files}
     if names & {"*", "**"}:
         return rule
-    return replace(rule, scope=Scope(tuple(sorted(f"**/{name}" for name in names))))
+    return replace(rule, files=tuple(sorted(f"**/{name}" for name in names)), ignores=())
 
 
 #: So many files are in memory together.
@@ -317,7 +317,7 @@ def load_baseline(root: Path, name: str) -> Baseline:
         return Baseline()
     except OSError as error:
         raise BadInputError(Problem(str(error.strerror), name)) from error
-    table, _ = read_file(data, Path(name), _BASELINE, "the baseline")
+    table, _ = read_file(data, Path(name), _BASELINE, Whole("the baseline"))
     return Baseline(
         tuple(_site(each) for key in ("sites", "known") for each in table.tables(key)),
         tuple(_area(each) for each in table.tables("areas")),

@@ -49,17 +49,15 @@ def shape_of(hint: Any) -> Shape:
         return shape  # type: ignore[no-any-return]
     kind = hint.__origin__ if notes else hint
     parts = [part for part in get_args(kind) if part not in (NoneType, Ellipsis)]
-    match get_origin(kind):
-        case _ if isinstance(kind, type) and issubclass(kind, Struct):
-            return _struct_shape(kind)
-        case origin if origin in (Union, UnionType):
-            parts = notes[OneOf].types or parts if OneOf in notes else parts
-            return _one_of([shape_of(part) for part in parts], notes)
-        case origin if origin is tuple and ByName in notes:
-            names = notes[ByName]
-            return MapOf(names.key, shape_of(parts[0]), names.minimum, named=True)
-        case origin if origin is tuple:
-            return ListOf(shape_of(parts[0]))
+    if OneOf in notes:
+        return _one_of([shape_of(part) for part in notes[OneOf].types or parts], notes)
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return _struct_shape(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return shape_of(*parts)  # or None, where the key is not there
+    if get_origin(kind) is tuple:
+        of, names = shape_of(*parts), notes.get(ByName)
+        return MapOf(names.key, of, names.minimum, named=True) if names else ListOf(of)
     key, value = map(shape_of, parts)
     assert isinstance(key, Text)
     return MapOf(key, value)
@@ -67,8 +65,6 @@ def shape_of(hint: Any) -> Shape:
 
 def _one_of(shapes: list[Shape], notes: Mapping[type, Any]) -> Shape:
     """What is one of several: told by another key, by its first key, or by how it is written."""
-    if len(shapes) == 1:
-        return shapes[0]
     name = notes[OneOf].name
     if Follows in notes:
         follows = notes[Follows]

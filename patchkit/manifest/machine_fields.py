@@ -17,7 +17,7 @@ from patchkit.disk.files import read_plain
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest.keys import shape_of
 from patchkit.manifest.types import Text, Written
-from patchkit.manifest.validate import Suggestions, read_file, shown
+from patchkit.manifest.validate import Suggestions, Whole, read_file, shown
 from patchkit.manifest.values import Manifest
 from patchkit.manifest.yaml_nodes import Scalar
 from patchkit.model.names import ALWAYS_THERE
@@ -76,7 +76,7 @@ def read_values(path: Path) -> tuple[GivenValue, ...]:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not re.search(rb"^[^#\s]", data, re.MULTILINE):
         return ()  # nothing but comments
-    table, _ = read_file(data, path, _FILE, "the values file")
+    table, _ = read_file(data, path, _FILE, Whole("the values file"))
     return tuple(
         GivenValue(key.text, value.text, str(key.where))
         for key, value in table.entries

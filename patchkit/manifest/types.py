@@ -42,7 +42,8 @@ class Text(Struct, frozen=True):
     `check` says what is wrong with a text, better than "is not WHAT"; `pattern`, which JSON Schema
     can express too, must match the whole text. `pattern` holds for every text that `check` passes.
     With `number`, whole numbers need no quotes; with `written`, no number and no true or false
-    does: all are taken as they are written. `meant` makes the value of the text and the project's
+    does: all are taken as they are written. The newline that a block of `code` ends with is no part
+    of it. `meant` makes the value of the text and the project's
     folder.
     """
 
@@ -54,6 +55,7 @@ class Text(Struct, frozen=True):
     example: str = ""  # for the reference; "" for none
     number: bool = False
     written: bool = False
+    code: bool = False
     meant: Callable[[str, Path], object] | None = None
 
 

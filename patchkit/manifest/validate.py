@@ -65,13 +65,13 @@ def read_shape(node: Node, shape: Shape, whole: Whole) -> tuple[Any, list[Proble
     return value, reader.problems
 
 
-def read_file(data: bytes, file: Path, shape: Shape, name: str) -> tuple[Table, Any]:
+def read_file(data: bytes, file: Path, shape: Shape, whole: Whole) -> tuple[Table, Any]:
     """What a file's bytes say, as nodes and as a value; BadInputError unless it is of the shape.
 
-    `file` and `name`, what the whole is, are for messages.
+    `file` is for messages.
     """
     table = parse(decode(data, file), file)
-    value, problems = read_shape(table, shape, Whole(name))
+    value, problems = read_shape(table, shape, whole)
     if problems:
         raise BadInputError(*first_problems(problems))
     assert isinstance(table, Table)
@@ -148,8 +148,8 @@ class _Reader:
             self._add(f"{name}: {shown(text)} {complaint.what}", node, complaint.hint)
         elif shape.pattern and not re.fullmatch(shape.pattern, text):
             self._add(f"{name}: {shown(text)} is not {shape.what}", node, _example(shape))
-        elif shape.meant is not None and not self.problems:
-            return shape.meant(text, self._whole.root)
+        elif not self.problems:
+            return _meaning(node, shape, self._whole.root)
         return text
 
     def _mangled(self, node: Scalar, shape: Text, name: str) -> None:
@@ -335,6 +335,12 @@ def _is_meant(node: Scalar, shape: Text) -> bool:
     if shape.written and node.reading in _PLAIN:
         return True
     return shape.number and node.reading is Reading.INTEGER and node.text.isdecimal()
+
+
+def _meaning(node: Scalar, shape: Text, root: Path) -> object:
+    is_block = shape.code and node.style in ("|", ">")
+    text = node.text.removesuffix("\n") if is_block else node.text
+    return text if shape.meant is None else shape.meant(text, root)
 
 
 def _join(name: str, key: str) -> str:

@@ -486,7 +486,7 @@ class _Step(Struct, frozen=True, kw_only=True):
     ] = ""
 
 
-_Code = Annotated[str, Text("text", lines=True, meant=lambda text, _: text.removesuffix("\n"))]
+_Code = Annotated[str, Text("text", lines=True, code=True)]
 
 
 class TextStep(_Step, frozen=True, kw_only=True):

@@ -1,20 +1,180 @@
-"""What a recipe says, as values."""
-
-from __future__ import annotations
+"""What a recipe says, as values, and with that what it may say: its keys are declared as those of
+manifests are (manifest/types.py).
+"""
 
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.globs import Scope
+from patchkit.manifest.globs import Scope, check_glob
+from patchkit.manifest.types import (
+    ByForm,
+    Complaint,
+    Field,
+    Key,
+    Later,
+    ListOf,
+    Number,
+    OneOf,
+    Prose,
+    Reason,
+    Record,
+    Text,
+    also,
+)
 from patchkit.manifest.values import Location
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
+
+
+# The languages that rules can be written for, and how their files end.
+
+
+#: ast-grep's name -> endings of files. Others that ast-grep knows are left out: nobody tried them.
+LANGUAGES: dict[str, tuple[str, ...]] = {
+    "python": (".py", ".pyi"),
+    "bash": (".sh", ".bash"),
+    "c": (".c", ".h"),
+    "cpp": (".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".cu", ".cuh"),
+    "go": (".go",),
+    "java": (".java",),
+    "javascript": (".js", ".mjs", ".cjs"),
+    "json": (".json",),
+    "rust": (".rs",),
+    "typescript": (".ts",),
+    "yaml": (".yml", ".yaml"),
+}
+
+#: Where the rest of a line after # is a comment.
+HASH_COMMENTS = frozenset({"python", "bash", "yaml"})
+
+
+# What a rule on code finds: ast-grep's own rules, as plain data.
+
+
+def _one_of(what: str, *words: str) -> Text:
+    return Text(what, "|".join(words), example=words[0])
+
+
+_KIND = Text("a kind of node", r"[A-Za-z_][A-Za-z0-9_]*", example="decorator")
+_RULE_NAME = Text("a rule's name", r"[A-Za-z0-9_-]+")
+_SNIPPET = Text("code", lines=True, code=True)
+_POSITION = Text(
+    "a position",
+    r"[0-9]*n?(?: *[-+] *[0-9]+)?|odd|even",
+    number=True,
+    meant=lambda text, _: int(text) if re.fullmatch(r"[0-9]{1,9}", text) else text,
+)
+_INNER = Later("rule", lambda: RULE)
+_RELATED = Later("relation", lambda: RELATION)
+
+_PATTERN = ByForm(
+    "a pattern",
+    scalar=_SNIPPET,
+    table=Record(
+        "pattern with context",
+        (
+            Field(
+                "context", _SNIPPET, "Code around the pattern that makes it parse.", required=True
+            ),
+            Field("selector", _KIND, "The kind of node within it that is the pattern."),
+            Field(
+                "strictness",
+                _one_of("a strictness", "cst", "smart", "ast", "relaxed", "signature"),
+                "How exactly code must be like the pattern.",
+                default="smart",
+            ),
+        ),
+        "A pattern that needs code around it to be understood.",
+    ),
+)
+_NTH = ByForm(
+    "a position among siblings",
+    scalar=_POSITION,
+    table=Record(
+        "position",
+        (
+            Field("position", _POSITION, "A number, or An+B.", required=True),
+            Field("ofRule", _INNER, "Count only siblings that the rule matches."),
+        ),
+        "A position among siblings.",
+    ),
+)
+
+RULE: Record = Record(
+    "rule",
+    (
+        Field("pattern", _PATTERN, "Code with variables: $NAME is one node, $$$NAME any number."),
+        Field("kind", _KIND, "The kind of node, as the language's tree-sitter grammar names it."),
+        Field(
+            "regex",
+            Text("text", lines=True),
+            "A regular expression (Rust's) that the node's text has.",
+        ),
+        Field("nthChild", _NTH, "Its position among its siblings."),
+        Field("inside", _RELATED, "It stands within such a node."),
+        Field("has", _RELATED, "Such a node stands within it."),
+        Field("follows", _RELATED, "It stands behind such a node."),
+        Field("precedes", _RELATED, "It stands before such a node."),
+        Field("all", ListOf(_INNER), "All of these rules hold."),
+        Field("any", ListOf(_INNER), "One of these rules holds."),
+        Field("not", _INNER, "This rule does not hold."),
+        Field("matches", _RULE_NAME, "The rule of `utils` holds."),
+    ),
+    "Every key that is given must hold; ast-grep's own keys.",
+)
+RELATION: Record = Record(
+    "relation",
+    (
+        *RULE.fields,
+        Field(
+            "stopBy",
+            ByForm(
+                "neighbor, end or a rule",
+                scalar=_one_of("neighbor or end", "neighbor", "end"),
+                table=_INNER,
+            ),
+            "How far to look: at the next node only, to the end, or up to a node that a rule "
+            "matches.",
+            default="neighbor",
+        ),
+        Field("field", _KIND, "The field of the outer node that the inner one is."),
+    ),
+    "A rule on another node, and where to look for it.",
+)
+
+
+# What stands in a recipe's file.
+
+
+def check_expect(text: str) -> Complaint | None:
+    """What is wrong with an expectation."""
+    if re.fullmatch(r"(?:>= ?)?[0-9]{1,9}", text):
+        return None
+    return Complaint("is no count", 'write a number, or ">= 1" in quotes')
+
+
+def check_language(text: str) -> Complaint | None:
+    """What is wrong with a language's name."""
+    if text in LANGUAGES:
+        return None
+    return Complaint("is not among the languages", f"one of {', '.join(LANGUAGES)}")
+
+
+def _check_regex(text: str) -> Complaint | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(text, re.MULTILINE)
+    except (re.error, OverflowError, RecursionError) as error:
+        return Complaint(f"is not a valid regular expression: {error}", "Python's syntax")
+    return None
 
 
 class Expect(Struct, frozen=True):
@@ -31,75 +191,162 @@ class Expect(Struct, frozen=True):
         return f"{self.minimum}" if self.exact else f">= {self.minimum}"
 
 
+_Glob = Annotated[str, Text("a glob", check=check_glob, example="megatron/core/**/*.py")]
+_Code = Annotated[str, Text("code", lines=True)]
+_Remainder = Annotated[str, Text("code", lines=True, empty=True)]
+_Id = Annotated[
+    str,
+    Text("a rule's id", r"[a-z0-9]+(?:-[a-z0-9]+)*", example="drop-jit-fuser"),
+    "What messages call the rule.",
+    also("name"),
+]
+_Matcher = Annotated[Mapping[str, Any], _INNER]
+
+
 class Allowance(Struct, frozen=True):
-    """Sites that a rule leaves alone, with the reason.
+    """Sites that a rule leaves alone."""
 
-    `files` are the paths; `within` the qualified name of what the site stands in and `text` a part
-    of its text, where they must be met, too.
-    """
-
-    files: Scope
-    within: str
-    text: str
-    reason: str
-    where: Location
+    files: Annotated[
+        Scope,
+        Text(
+            "a glob",
+            check=check_glob,
+            example="megatron/core/**/*.py",
+            meant=lambda text, _: Scope((text,)),
+        ),
+        Key("path"),
+        "The file, or a glob.",
+        also("file", "files"),
+    ]
+    reason: Annotated[Reason, "Why these sites stay as they are."]
+    where: Location  # the entry in the recipe's file
+    within: Annotated[
+        str, Text("a qualified name"), "The function or class, as in `Outer.method`."
+    ] = ""
+    text: Annotated[
+        str,
+        Text("code", lines=True, meant=lambda text, _: text.strip("\n")),
+        "A part of the site's text.",
+    ] = ""
 
 
 class Example(Struct, frozen=True):
-    """A piece of code and what the rule makes of it; `sites`: how many it finds, None: any number.
+    """What `patchkit recipe test` runs."""
 
-    `after` is None where only `sites` is said.
-    """
-
-    before: str  # the code
-    after: str | None
-    sites: int | None
-    where: Location
-
-
-class CodeRule(Struct, frozen=True):
-    """A rule on syntax; `rule`, `constraints` and `utils` are ast-grep's own, as plain data.
-
-    `fix` is the template that takes the place of a match; None: only looked for, never changed.
-    With `whole_lines` the match and the lines that it leaves blank are removed.
-    """
-
-    id: str  # unique in the recipe
-    language: str  # as ast-grep calls it
-    rule: Mapping[str, Any]
-    constraints: Mapping[str, Any]
-    utils: Mapping[str, Any]
-    scope: Scope
-    fix: str | None
-    whole_lines: bool
-    expect: Expect
-    allow: tuple[Allowance, ...]  # sites that may stay as they are
-    examples: tuple[Example, ...]
+    before: Annotated[_Code, "A piece of code."]
     where: Location  # the entry in the recipe's file
-    optional: str = ""  # why none of its files need be there; "": one must
+    after: Annotated[_Remainder | None, Key(default="the same"), "What the rule makes of it."] = (
+        None
+    )
+    sites: Annotated[
+        Annotated[int, Number(0, 10_000)] | None, "How many sites the rule finds in it."
+    ] = None
+
+
+class _Rule(Struct, frozen=True, kw_only=True):
+    where: Annotated[Location, Key("id")]
+    description: Annotated[Prose, "What the rule is for."] = ""
+    files: Annotated[
+        tuple[_Glob, ...],
+        "The files to look at. A rule on code passes over those whose names do not end as its "
+        "language's do, unless they are named in full.",
+        also("file", "paths", "include"),
+    ]
+    ignores: Annotated[
+        tuple[_Glob, ...], "Files among them to leave out.", also("ignore", "exclude")
+    ] = ()
+    expect: Annotated[
+        Expect,
+        Text(
+            "a count",
+            r"(?:>= ?)?[0-9]+",
+            check_expect,
+            number=True,
+            meant=lambda text, _: Expect(int(text.removeprefix(">=")), not text.startswith(">")),
+        ),
+        Key(default=">= 1"),
+        'How many sites: a number, or ">= 1".',
+        also("count"),
+    ] = Expect(1, exact=False)
+    optional: Annotated[Reason, "Why none of its files need be there."] = ""
+    allow: Annotated[tuple[Allowance, ...], "Sites to leave alone; they do not count."] = ()
+    examples: Annotated[
+        tuple[Example, ...], "What the rule does, to be tested.", also("tests", "example")
+    ] = ()
+
+    @property
+    def scope(self) -> Scope:
+        """The files that it looks at."""
+        return Scope(self.files, self.ignores, self._endings)
+
+    @property
+    def _endings(self) -> tuple[str, ...]:
+        return ()
+
+
+class CodeRule(_Rule, frozen=True, kw_only=True):
+    """A rule on code, by its syntax.
+
+    Without `fix` and `remove` it only looks.
+    """
+
+    id: _Id
+    language: Annotated[
+        str,
+        Text("a language", "|".join(LANGUAGES), check_language, example="python"),
+        f"One of {', '.join(LANGUAGES)}.",
+        also("lang"),
+    ]
+    rule: Annotated[_Matcher, "What to find: ast-grep's own rule."]
+    constraints: Annotated[
+        Mapping[
+            Annotated[
+                str, Text("a variable's name, without $", r"[A-Z_][A-Z0-9_]*", example="NAME")
+            ],
+            _Matcher,
+        ],
+        "Rules that hold for what a variable of the pattern stands for.",
+    ] = {}
+    utils: Annotated[
+        Mapping[Annotated[str, _RULE_NAME], _Matcher], "Rules by name, for `matches`."
+    ] = {}
+    fix: Annotated[
+        Annotated[str, Text("code", lines=True, empty=True, code=True)] | None,
+        'What takes its place, with the variables of the pattern; "" deletes it. Further lines '
+        "are set in like the line that the match starts in. A rule without `fix` and `remove` "
+        "only looks.",
+        also("replace", "replacement", "rewrite"),
+    ] = None
+    remove: Annotated[
+        str,
+        _one_of("lines", "lines"),
+        "Instead of `fix`: remove the whole lines that the match stands in.",
+        also("delete"),
+    ] = ""
 
     @property
     def edits(self) -> bool:
         """Whether it changes what it finds."""
-        return self.fix is not None or self.whole_lines
+        return self.fix is not None or self.remove != ""
+
+    @property
+    def _endings(self) -> tuple[str, ...]:
+        return LANGUAGES[self.language]
 
 
-class TextRule(Struct, frozen=True):
+_REPLACED = also("fix", "with")
+
+
+class TextRule(_Rule, frozen=True, kw_only=True):
     """A rule on text: `find` as it is, or a regular expression if `is_regex`.
 
     In a regular expression `^` and `$` match at every line, and `replace` may name groups.
     """
 
-    id: str  # unique in the recipe
+    id: str
     find: str
-    is_regex: bool
     replace: str
-    scope: Scope
-    expect: Expect
-    allow: tuple[Allowance, ...]  # sites that may stay as they are
-    examples: tuple[Example, ...]
-    where: Location  # the entry in the recipe's file
-    optional: str = ""  # why none of its files need be there; "": one must
+    is_regex: bool = False
 
     @property
     def edits(self) -> bool:
@@ -107,16 +354,55 @@ class TextRule(Struct, frozen=True):
         return True
 
 
+class FindRule(TextRule, frozen=True, kw_only=True):
+    """A rule on text that stands as it is written."""
+
+    find: Annotated[_Code, "The text to find, as it is."]
+    replace: Annotated[_Remainder, "What takes its place.", _REPLACED]
+    id: _Id
+
+
+class RegexRule(TextRule, frozen=True, kw_only=True):
+    """A rule on text by a regular expression."""
+
+    find: Annotated[
+        str,
+        Text("a regular expression", lines=True, check=_check_regex),
+        Key("regex"),
+        "A regular expression, as Python's re has them; ^ and $ match at every line.",
+    ]
+    replace: Annotated[
+        _Remainder, r"What takes its place; \1 and \g<name> are its groups.", _REPLACED
+    ]
+    id: _Id
+    is_regex: bool = True
+
+
 Rule = CodeRule | TextRule
 
+#: The version of the format that this program reads.
+FORMAT_VERSION = 1
 
-class Recipe(Struct, frozen=True):
-    """A recipe's file, understood; `description` is the message of the patch that it makes."""
+
+class Recipe(Struct, frozen=True, kw_only=True):
+    """A recipe: rules from which a patch is generated."""
 
     path: Path
-    description: str
-    rules: tuple[CodeRule, ...]  # on syntax, in the order of the file
-    texts: tuple[TextRule, ...]  # on text, in the order of the file
+    version: Annotated[int, Number(FORMAT_VERSION, FORMAT_VERSION), "The format: 1."]
+    description: Annotated[
+        str,
+        Text("text", lines=True, meant=lambda text, _: text.strip("\n")),
+        "The message of a patch that is generated for the first time: a subject line, an empty "
+        "line, the reason. Afterwards the text above the diff is yours.",
+        also("message", "subject"),
+    ]
+    rules: Annotated[tuple[CodeRule, ...], "Rules on code, by its syntax."] = ()
+    texts: Annotated[
+        tuple[Annotated[TextRule, OneOf("text rule", (FindRule, RegexRule))], ...],
+        Key("text"),
+        "Rules on files that are no code, or none of these languages.",
+        also("texts", "replacements"),
+    ] = ()
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:
@@ -175,7 +461,7 @@ def require_shallow(
 _LEVELS = 4
 
 
-def nests_deeper(root: SgNode, size: int, most: int) -> bool:
+def nests_deeper(root: "SgNode", size: int, most: int) -> bool:
     """Whether a tree of so many characters has more than `most` levels."""
     # Invariant: `level` has all nodes at `depth` under which there may be a level beyond `most`:
     # those with too few characters for that are left out, which are nearly all.
@@ -288,25 +574,3 @@ def _is_named(rule: Mapping[str, Any], utils: Mapping[str, Any], seen: frozenset
     return (bool(several) and all(several)) or any(
         _is_named(each, utils, seen) for each in rule.get("all", ())
     )
-
-
-# The languages that rules can be written for, and how their files end.
-
-
-#: ast-grep's name -> endings of files. Others that ast-grep knows are left out: nobody tried them.
-LANGUAGES: dict[str, tuple[str, ...]] = {
-    "python": (".py", ".pyi"),
-    "bash": (".sh", ".bash"),
-    "c": (".c", ".h"),
-    "cpp": (".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".cu", ".cuh"),
-    "go": (".go",),
-    "java": (".java",),
-    "javascript": (".js", ".mjs", ".cjs"),
-    "json": (".json",),
-    "rust": (".rs",),
-    "typescript": (".ts",),
-    "yaml": (".yml", ".yaml"),
-}
-
-#: Where the rest of a line after # is a comment.
-HASH_COMMENTS = frozenset({"python", "bash", "yaml"})

@@ -19,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.globs import Scope
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.syntax import pieces_of, syntax_problem
 from patchkit.model.text import counted
@@ -555,7 +554,7 @@ def run_examples(recipe: Recipe) -> Iterator[ExampleResult]:
 def _run_example(recipe: Recipe, rule: Rule, example: Example) -> ExampleResult:
     result = ExampleResult(rule.id, str(example.where))
     path = "example" + (LANGUAGES[rule.language][0] if isinstance(rule, CodeRule) else "")
-    alone = replace(rule, scope=Scope((path,)), expect=_ANY, allow=())
+    alone = replace(rule, files=(path,), ignores=(), expect=_ANY, allow=())
     rules = (alone,) if isinstance(alone, CodeRule) else ()
     texts = () if isinstance(alone, CodeRule) else (alone,)
     before = example.before.encode()

@@ -411,7 +411,7 @@ def _site(
     if allowed is not None:
         new = None
     elif isinstance(rule, CodeRule):
-        if rule.whole_lines:
+        if rule.remove:
             new, cut = "", _whole_lines(source.text, span, rule.language)
         elif rule.fix is not None:
             assert node is not None

@@ -11,7 +11,7 @@ from patchkit.errors import BadInputError, UsageError
 from patchkit.manifest.load import load_manifest
 from patchkit.model.diff_parse import BadPayloadError, parse_diff, read_binary_hunk
 from patchkit.model.mailinfo import parse_date
-from patchkit.recipes.recipe_file import check_expect
+from patchkit.recipes.rule import check_expect
 from patchkit.stack.importing import read_source
 from patchkit.stack.lockfile import load_lock
 from patchkit.upstream.git import version_order
