@@ -29,7 +29,7 @@ from patchkit.machine.compatibility import (
     diagnose_software,
     diagnose_variables,
 )
-from patchkit.manifest.machine_fields import GivenValue, resolve_site
+from patchkit.manifest.site_values import GivenValue, resolve_site
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,
     Component,

@@ -12,7 +12,7 @@ from patchkit.disk.files import files_in, is_inside
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
 from patchkit.manifest.find import absolute
-from patchkit.manifest.machine_fields import GivenValue, read_values, resolve_site
+from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
 from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.rendering.documents import (
     Condition,

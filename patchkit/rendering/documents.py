@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from patchkit import __version__
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest.find import absolute
-from patchkit.manifest.machine_fields import SiteValues
+from patchkit.manifest.site_values import SiteValues
 from patchkit.manifest.values import (
     Component,
     Environment,

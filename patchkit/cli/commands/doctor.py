@@ -81,7 +81,7 @@ def doctor(
     import shutil
 
     from patchkit.machine.ascend import DEFAULT_HOME
-    from patchkit.manifest.machine_fields import read_values, typed_values
+    from patchkit.manifest.site_values import read_values, typed_values
     from patchkit.ops.doctor import MachineView, examine
 
     program = shutil.which(python or "python3")

@@ -13,7 +13,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from patchkit.manifest.machine_fields import GivenValue
+    from patchkit.manifest.site_values import GivenValue
     from patchkit.ops.render import RenderedFile, RenderReport
     from patchkit.rendering.documents import DocumentKind
 
@@ -126,7 +126,7 @@ def _kinds(words: list[str]) -> list[DocumentKind]:
 
 
 def _given(values: Path | None, folder: Path, settings: list[str]) -> list[GivenValue]:
-    from patchkit.manifest.machine_fields import read_values, typed_values
+    from patchkit.manifest.site_values import read_values, typed_values
     from patchkit.ops.render import values_at
 
     from_file = values_at(folder) if values is None else read_values(values)
