@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
-from patchkit.manifest.keys import Data
 from patchkit.manifest.yaml_nodes import Reading, reading_of
 
 # Plain words: no character or beginning with a meaning in YAML, whatever stands around them.
 _PLAIN = re.compile(r"[A-Za-z0-9/_.][A-Za-z0-9/_.+-]*")
-# On a line of its own a value may have more: words, URLs.
-_PLAIN_LINE = re.compile(r"(?:(?:^| )[A-Za-z0-9/_.(][A-Za-z0-9/_.+@:%~?&=,;()'-]*(?<!:))+")
-
-
-def yaml_text(data: Mapping[str, Data]) -> str:
-    """Data as YAML: blocks, one value a line, with a final newline."""
-    return "".join(f"{line}\n" for line in _lines(data, 0))
 
 
 def flow_mapping(entry: Mapping[str, str | int]) -> str:
     """A mapping of plain values on one line, in braces."""
-    return "{" + ", ".join(f"{quoted(key)}: {_scalar(value)}" for key, value in entry.items()) + "}"
+    pairs = (f"{quoted(key)}: {_scalar(value)}" for key, value in entry.items())
+    return "{" + ", ".join(pairs) + "}"
 
 
 def quoted(text: str) -> str:
@@ -35,45 +28,8 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _lines(data: Mapping[str, Data], indent: int) -> Iterable[str]:
-    for key, value in data.items():
-        head = " " * indent + quoted(key) + ":"
-        if isinstance(value, dict) and value:
-            yield head
-            yield from _lines(value, indent + 2)
-        elif isinstance(value, list) and value:
-            yield head
-            yield from _item_lines(value, indent + 2)
-        else:
-            yield f"{head} {_inline(value)}"
-
-
-def _item_lines(items: list[Data], indent: int) -> Iterable[str]:
-    for item in items:
-        dash = " " * indent + "- "
-        if isinstance(item, dict):
-            first, *rest = _lines(item, indent + 2)
-            yield dash + first.lstrip(" ")
-            yield from rest
-        else:
-            yield dash + _inline(item)
-
-
-def _inline(value: Data) -> str:
-    if isinstance(value, dict):
-        return "{}"
-    if isinstance(value, list):
-        return "[]"
-    if isinstance(value, str) and _PLAIN_LINE.fullmatch(value):
-        return value if reading_of(value) is Reading.TEXT else json.dumps(value)
-    return _scalar(value)
-
-
 def _scalar(value: str | int) -> str:
     return str(value) if isinstance(value, int) else quoted(value)
-
-
-# Plain data as YAML in which texts of several lines stand as blocks: for files that hold code.
 
 
 class _Dumper(yaml.SafeDumper):
@@ -89,16 +45,17 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # PyYAML writes quotes where a block cannot say the text
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, "|" if "\n" in text else None)
+    # PyYAML writes quotes where a block or a plain word cannot say the text; what any other YAML
+    # takes for a number or the like is quoted, too
+    style = "|" if "\n" in text else None if reading_of(text) is Reading.TEXT else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
 
 
 _Dumper.add_representer(str, _text)
 
 
-def block_yaml(data: Mapping[str, Any]) -> bytes:
-    """The file's bytes; the keys keep their order."""
-    text = yaml.dump(
-        dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000
+def yaml_text(data: Mapping[str, Any]) -> str:
+    """Data as YAML: one value a line, a text of several lines as a block; keys keep their order."""
+    return str(
+        yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
     )
-    return str(text).encode()

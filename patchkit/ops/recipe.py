@@ -19,7 +19,7 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay
 from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest
-from patchkit.manifest.write import block_yaml
+from patchkit.manifest.write import yaml_text
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import RECIPE_ENDING, broken_name_rule, is_patch_name, recipe_name, slug
 from patchkit.model.progress import Progress
@@ -322,14 +322,14 @@ def _text(start: RecipeStart, expect: str | int) -> bytes:
     data: dict[str, Any] = {"version": 1, "description": _message(start, stem)}
     if start.find is not None:
         text = {"find": start.find, "replace": start.fix or "", "id": slug(stem)}
-        return block_yaml({**data, "text": [{**text, **scope}]})
+        return yaml_text({**data, "text": [{**text, **scope}]}).encode()
     deed = {"remove": "lines"} if start.fix is None else {"fix": start.fix}
     head = {
         "id": slug(stem),
         "language": start.language,
         "rule": _pattern_rule(start.language, start.pattern or ""),
     }
-    return block_yaml({**data, "rules": [{**head, **deed, **scope}]})
+    return yaml_text({**data, "rules": [{**head, **deed, **scope}]}).encode()
 
 
 def _pattern_rule(language: str, text: str) -> dict[str, Any]:
