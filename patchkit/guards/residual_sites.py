@@ -319,8 +319,8 @@ def load_baseline(root: Path, name: str) -> Baseline:
         raise BadInputError(Problem(str(error.strerror), name)) from error
     table, _ = read_file(data, Path(name), _BASELINE, Whole("the baseline"))
     return Baseline(
-        tuple(_site(each) for key in ("sites", "known") for each in table.tables(key)),
-        tuple(_area(each) for each in table.tables("areas")),
+        tuple(_site(each) for key in ("sites", "known") for each in table.tables(f"{key}.*")),
+        tuple(_area(each) for each in table.tables("areas.*")),
     )
 
 

@@ -9,14 +9,15 @@ Apart from `load`, its only user: that reads one value after the other, here the
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from patchkit.disk.files import is_inside
 from patchkit.errors import Problem
 from patchkit.manifest.types import check_inner_path, holds_secret, is_local
 from patchkit.manifest.validate import Suggestions, shown
+from patchkit.manifest.values import normal_name
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 from patchkit.model.names import ALWAYS_THERE, VALUE_NAME, is_patch_name, referred
 from patchkit.model.text import listed
@@ -24,87 +25,75 @@ from patchkit.model.text import listed
 #: A hint names so many components.
 _NAMED = 50
 
-# What must hold between the keys by which patchkit guards patches.
+_Components: TypeAlias = Sequence[tuple[Scalar, Table]]
+_Thing = TypeVar("_Thing")
 
 
-def check_guards(manifest: Table) -> Iterator[Problem]:
-    """What is wrong with overrides, as a target that is none, and with what contracts say."""
-    names, suggestions = dict.fromkeys(manifest.names("components")), Suggestions()
-    tables = manifest.named_tables("components")
+def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
+    """What is wrong between values; `root` is the project's folder."""
+    pairs = manifest.pairs("components")
+    tables = [(key, table) for key, table in pairs if isinstance(table, Table)]
+    suggestions = Suggestions()
+    yield from _references(manifest)
+    yield from _guard_packages(tables)
+    yield from _folders(tables)
+    for owner in (manifest, *(table for _, table in tables)):
+        yield from _environment(owner)
+    names = {key.text: table for key, table in tables}
+    for launch in manifest.tables("launch.*"):
+        for node in launch.scalars("component"):
+            yield from _strangers(node, names, suggestions)
+        yield from _lists(launch)
     for key, table in tables:
         yield from _targets(key.text, table, names, suggestions)
-    yield from _guard_packages([(key.text, table.get("contracts")) for key, table in tables])
+        yield from _patches(key.text, table, names, suggestions)
+        yield from _places(table, root)
 
 
-def _guard_packages(declared: list[tuple[str, Node | None]]) -> Iterator[Problem]:
-    """Packages that two components give, and names that are both true and false."""
-    givers: dict[str, str] = {}
-    for name, node in declared:
-        if not isinstance(node, Table):
-            continue
-        for package in _scalars(node.get("packages")):
-            if package.text in givers:
-                other = givers[package.text]
-                hint = "name what lies in each: megatron.core, megatron.bridge"
-                what = f"{package.text} is given by {other}, too"
-                yield Problem(what, str(package.where), hint)
-            givers.setdefault(package.text, name)
-        holding = set(node.texts("holds"))
-        for each in _scalars(node.get("fails")):
-            if each.text in holding:
-                hint = "leave out what is not certainly one of them"
-                yield Problem(f"{each.text} is under `holds`, too", str(each.where), hint)
+def find_warnings(manifest: Table) -> Iterator[Problem]:
+    """What is allowed and unwise."""
+    for scalar in manifest.scalars():
+        where = str(scalar.where)
+        if holds_secret(scalar.text):
+            hint = "whoever reads the manifest has it: use git's credential helper, or ~/.netrc"
+            yield Problem("a URL has a user name or password in it", where, hint)
+        elif scalar.text.startswith("file:") and is_local(scalar.text):
+            hint = "others do not have it: use a URL, or a relative path"
+            yield Problem(f"{scalar.text} is a place on this machine", where, hint)
 
 
-def _targets(
-    name: str, component: Table, names: Mapping[str, None], suggestions: Suggestions
+def _strangers(
+    node: Scalar, names: Mapping[str, object], suggestions: Suggestions
 ) -> Iterator[Problem]:
-    seen: set[str] = set()
-    for table in component.tables("overrides"):
-        target = table.get("target")
-        if not isinstance(target, Scalar):
-            continue
-        where = str(target.where)
-        if target.text == name:
-            yield Problem(f"{name} overrides itself", where, "name another component")
-        elif target.text not in names:
-            others = f"components here: {listed([*names], _NAMED)}"
-            hint = suggestions.hint([target.text], names, others)
-            yield Problem(f"{target.text} is not a component of this manifest", where, hint)
-        elif target.text in seen:
-            hint = "put the rules into one file"
-            yield Problem(f"{name} overrides {target.text} twice", where, hint)
-        seen.add(target.text)
+    """The name of a component that is none."""
+    if node.text not in names:
+        others = f"components here: {listed([*names], _NAMED)}"
+        hint = suggestions.hint([node.text], names, others)
+        what = f"{shown(node.text)} is not a component of this manifest"
+        yield Problem(what, str(node.where), hint)
 
 
-# What must hold between the keys from which the files for a machine are made.
-#
-# On nodes, for the lines; what is malformed in itself has been told already.
+def _repeated(things: Iterable[tuple[str, _Thing]]) -> Iterator[tuple[_Thing, _Thing]]:
+    """Each thing whose word another had before, and the first of that word."""
+    first: dict[str, _Thing] = {}
+    for word, thing in things:
+        if first.setdefault(word, thing) is not thing:
+            yield thing, first[word]
 
 
-def check_machine(manifest: Table) -> Iterator[Problem]:
-    """What is wrong between environment, values, image, launches and components."""
-    yield from _references(manifest)
-    components = manifest.named_tables("components")
-    for owner in (manifest, *(table for _, table in components)):
-        yield from _set_twice(owner)
-    names = {key.text: None for key, _ in components}
-    for _, launch in manifest.named_tables("launch"):
-        yield from _place(launch, names)
-        yield from _lists(launch)
+# The environment, and what refers to site values.
 
 
 def _references(manifest: Table) -> Iterator[Problem]:
     """`${name}` that is the name of no value."""
     suggestions = Suggestions()
-    known = dict.fromkeys((*manifest.names("values"), *ALWAYS_THERE))
+    known = dict.fromkeys((*(key.text for key, _ in manifest.pairs("values")), *ALWAYS_THERE))
     for scalar in _texts_with_values(manifest):
         for name in referred(scalar.text):
             if name in known:
                 continue
             if VALUE_NAME.fullmatch(name):
-                others = f"declare it: `values: {{{name}: ...`"
-                hint = suggestions.hint([name], known, others)
+                hint = suggestions.hint([name], known, f"declare it: `values: {{{name}: ...`")
                 yield Problem(f"${{{name}}} is not a site value", str(scalar.where), hint)
             else:
                 hint = "site values are lower-case words in braces; `$${` is a plain `${`"
@@ -113,244 +102,168 @@ def _references(manifest: Table) -> Iterator[Problem]:
 
 
 def _texts_with_values(manifest: Table) -> Iterator[Scalar]:
-    for owner in (manifest, *(table for _, table in manifest.named_tables("components"))):
-        environment = owner.get("environment")
-        if isinstance(environment, Table):
-            for key in ("scripts", "variables", "paths"):
-                yield from _scalars(environment.get(key))
-    image = manifest.get("image")
-    if isinstance(image, Table):
-        yield from _scalars(image.get("base"))
-    for _, launch in manifest.named_tables("launch"):
-        yield from _scalars(launch.get("variables"))
-        yield from _scalars(launch.get("arguments"))
+    for owner in (manifest, *manifest.tables("components.*")):
+        for key in ("scripts", "variables", "paths"):
+            yield from owner.scalars(f"environment.{key}")
+    for path in ("image.base", "launch.*.variables", "launch.*.arguments"):
+        yield from manifest.scalars(path)
 
 
-def _set_twice(owner: Table) -> Iterator[Problem]:
-    environment = owner.get("environment")
-    if not isinstance(environment, Table):
-        return
-    variables = set(environment.names("variables"))
-    for key, _ in environment.pairs("paths"):
-        if key.text in variables:
-            yield Problem(
-                f"{key.text} is in variables and in paths",
-                str(key.where),
-                "variables replace what is there, paths go before it: keep one",
-            )
+def _environment(owner: Table) -> Iterator[Problem]:
+    for environment in owner.tables("environment"):
+        variables = {key.text for key, _ in environment.pairs("variables")}
+        for key, _ in environment.pairs("paths"):
+            if key.text in variables:
+                hint = "variables replace what is there, paths go before it: keep one"
+                yield Problem(f"{key.text} is in variables and in paths", str(key.where), hint)
+        wanted, unwanted = (_packages(environment, key) for key in ("versions", "unsupported"))
+        for packages in (wanted, unwanted):
+            for key, first in _repeated(packages):
+                if first.text != key.text:
+                    what = f"{key.text} is the same package as {first.text} in"
+                    what = f"{what} {_seen_from(key, first)}"
+                    yield Problem(what, str(key.where), "keep one of them")
+        asked_for = dict(wanted)
+        for normal, key in unwanted:
+            if normal in asked_for:
+                place = _seen_from(key, asked_for[normal])
+                what = f"{key.text} does not work, and is asked for in {place}"
+                yield Problem(what, str(key.where), "delete one of them")
 
 
-def _place(launch: Table, components: Mapping[str, None]) -> Iterator[Problem]:
-    node = launch.get("component")
-    if isinstance(node, Scalar) and node.text not in components:
-        hint = f"components here: {listed([*components], _NAMED)}"
-        what = f"{shown(node.text)} is not a component of this manifest"
-        yield Problem(what, str(node.where), hint)
+def _packages(environment: Table, key: str) -> list[tuple[str, Scalar]]:
+    return [(normal_name(name.text), name) for name, _ in environment.pairs(key)]
 
 
 def _lists(launch: Table) -> Iterator[Problem]:
-    for _, group in launch.named_tables("arguments"):
+    for group in launch.tables("arguments.*"):
         for key, value in group.entries:
             if isinstance(value, Items) and not key.text.startswith("-"):
-                yield Problem(
-                    f"{shown(key.text)} has a list of values",
-                    str(value.where),
-                    "only a name that begins with - can; write the whole text after the =",
-                )
+                hint = "only a name that begins with - can; write the whole text after the ="
+                yield Problem(f"{shown(key.text)} has a list of values", str(value.where), hint)
 
 
-def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
-    """What is wrong between values; `root` is the project's folder."""
-    components = manifest.named_tables("components")
-    by_name = {key.text: table for key, table in components}
-    yield from _environments(manifest)
-    yield from check_machine(manifest)
-    yield from check_guards(manifest)
-    yield from _checkouts(components)
-    yield from _series_files(components)
-    for key, table in components:
-        yield from _environments(table)
-        yield from _patches(key.text, table, by_name)
-        yield from _places(table, root)
+# The keys by which patchkit guards patches.
 
 
-def find_warnings(manifest: Table) -> Iterator[Problem]:
-    """What is allowed and unwise."""
-    for scalar in _scalars(manifest):
-        if holds_secret(scalar.text):
-            yield Problem(
-                "a URL has a user name or password in it",
-                str(scalar.where),
-                "whoever reads the manifest has it: use git's credential helper, or ~/.netrc",
-            )
-        elif scalar.text.startswith("file:") and is_local(scalar.text):
-            yield Problem(
-                f"{scalar.text} is a place on this machine",
-                str(scalar.where),
-                "others do not have it: use a URL, or a relative path",
-            )
+def _guard_packages(components: _Components) -> Iterator[Problem]:
+    """Packages that two components give, and names that are both true and false."""
+    packages = [
+        (package.text, (package, key.text))
+        for key, table in components
+        for package in table.scalars("contracts.packages")
+    ]
+    for (package, _), (_, other) in _repeated(packages):
+        hint = "name what lies in each: megatron.core, megatron.bridge"
+        yield Problem(f"{package.text} is given by {other}, too", str(package.where), hint)
+    for _, table in components:
+        holding = {name.text for name in table.scalars("contracts.holds")}
+        for name in table.scalars("contracts.fails"):
+            if name.text in holding:
+                hint = "leave out what is not certainly one of them"
+                yield Problem(f"{name.text} is under `holds`, too", str(name.where), hint)
 
 
-def _environments(table: Table) -> Iterator[Problem]:
-    environment = table.get("environment")
-    if isinstance(environment, Table):
-        wanted, unwanted = (environment.get(key) for key in ("versions", "unsupported"))
-        yield from _spellings(wanted)
-        yield from _spellings(unwanted)
-        yield from _contradictions(wanted, unwanted)
+def _targets(
+    name: str, component: Table, names: Mapping[str, object], suggestions: Suggestions
+) -> Iterator[Problem]:
+    targets = [(t.text, t) for t in component.scalars("overrides.*.target")]
+    for word, target in targets:
+        if word == name:
+            where = str(target.where)
+            yield Problem(f"{name} overrides itself", where, "name another component")
+        yield from _strangers(target, names, suggestions)
+    for target, _ in _repeated(targets):
+        if target.text != name and target.text in names:
+            what = f"{name} overrides {target.text} twice"
+            yield Problem(what, str(target.where), "put the rules into one file")
 
 
-def _contradictions(wanted: Node | None, unwanted: Node | None) -> Iterator[Problem]:
-    asked_for = dict(_packages(wanted))
-    for normal, key in _packages(unwanted):
-        if normal in asked_for:
-            place = _seen_from(key, asked_for[normal])
-            yield Problem(
-                f"{key.text} does not work, and is asked for in {place}",
-                str(key.where),
-                "delete one of them",
-            )
+# Folders and patches.
 
 
-def _packages(node: Node | None) -> Iterator[tuple[str, Scalar]]:
-    """(normal name, key): `torch_npu` is `torch-npu` (PEP 503)."""
-    for key, _ in node.entries if isinstance(node, Table) else ():
-        yield re.sub(r"[-_.]+", "-", key.text).lower(), key
-
-
-def _spellings(node: Node | None) -> Iterator[Problem]:
-    """One package under two spellings."""
-    seen: dict[str, Scalar] = {}
-    for normal, key in _packages(node):
-        first = seen.setdefault(normal, key)
-        if first.text != key.text:
-            yield Problem(
-                f"{key.text} is the same package as {first.text} in {_seen_from(key, first)}",
-                str(key.where),
-                "keep one of them",
-            )
-
-
-def _checkouts(components: Sequence[tuple[Scalar, Table]]) -> Iterator[Problem]:
-    seen: dict[str, str] = {}
+def _folders(components: _Components) -> Iterator[Problem]:
+    """Checkouts and series that two components have."""
+    checkouts, series = [], []
     for key, table in components:
         node = table.get("checkout")
         folder = node if isinstance(node, Scalar) else key
-        owner = seen.setdefault(folder.text.casefold(), key.text)
-        if owner != key.text:
-            yield Problem(
-                f"checkout {folder.text} of {key.text} is the folder of {owner}, too",
-                str(folder.where),
-                "two folders must differ in more than case",
-            )
+        checkouts.append((folder.text.casefold(), (folder, key.text)))
+        series += [
+            (os.path.normpath(path.text).casefold(), (path, key.text))
+            for path in table.scalars("patches.*.series")
+        ]
+    for (folder, name), (_, owner) in _repeated(checkouts):
+        if owner != name:
+            what = f"checkout {folder.text} of {name} is the folder of {owner}, too"
+            yield Problem(what, str(folder.where), "two folders must differ in more than case")
+    for (path, name), (_, owner) in _repeated(series):
+        if owner != name:
+            hint = "each component has a series of its own; `refresh` writes there"
+            what = f"series {path.text} of {name} is the series of {owner}, too"
+            yield Problem(what, str(path.where), hint)
 
 
-def _series_files(components: Sequence[tuple[Scalar, Table]]) -> Iterator[Problem]:
-    seen: dict[str, str] = {}
-    for key, table in components:
-        for entry in table.tables("patches"):
-            series = entry.get("series")
-            if not isinstance(series, Scalar):
-                continue
-            owner = seen.setdefault(_plain(series.text), key.text)
-            if owner != key.text:
-                yield Problem(
-                    f"series {series.text} of {key.text} is the series of {owner}, too",
-                    str(series.where),
-                    "each component has a series of its own; `refresh` writes there",
-                )
-
-
-def _patches(name: str, table: Table, components: dict[str, Table]) -> Iterator[Problem]:
-    series: list[Table] = []
-    names: dict[str, Table] = {}
-    for entry in table.tables("patches"):
-        if entry.get("series") is not None:
-            series.append(entry)
-            continue
-        yield from _patch_name(entry, names)
-        yield from _origin(name, entry, components)
+def _patches(
+    name: str, table: Table, components: Mapping[str, Table], suggestions: Suggestions
+) -> Iterator[Problem]:
+    entries = list(table.tables("patches.*"))
+    series = [entry for entry in entries if entry.get("series") is not None]
     for entry in series[1:]:
-        yield Problem(
-            f"{name} has a second series, the first is in {_seen_from(entry, series[0])}",
-            str(entry.where),
-            "one series per component: `refresh` must know where to write",
-        )
+        place = _seen_from(entry, series[0])
+        what = f"{name} has a second series, the first is in {place}"
+        hint = "one series per component: `refresh` must know where to write"
+        yield Problem(what, str(entry.where), hint)
+    single = [entry for entry in entries if entry.get("series") is None]
+    yield from _patch_names(single)
+    for entry in single:
+        for origin in entry.scalars("component"):
+            yield from _origin(name, origin, components, suggestions)
 
 
-def _patch_name(entry: Table, names: dict[str, Table]) -> Iterator[Problem]:
-    node = entry.get("name") or entry.get("patch") or entry.get("path")
-    if not isinstance(node, Scalar):
-        return
-    name = node.text.rpartition("/")[2]
-    if not name:
-        return  # a folder, told already
-    if node is entry.get("path") and not is_patch_name(name):
-        yield Problem(
-            f"{name} cannot name a patch",
-            str(node.where),
-            "give it one beside `path`: `name: something.patch`",
-        )
-        return
-    first = names.setdefault(name.casefold(), entry)
-    if first is not entry:
-        yield Problem(
-            f"{name} is the name of the patch in {_seen_from(node, first)}, too",
-            str(node.where),
-            "rename one"
-            if node is entry.get("patch")
-            else "drop it if it is the same patch, else give it another `name:`",
-        )
+def _patch_names(entries: Iterable[Table]) -> Iterator[Problem]:
+    names: list[tuple[str, tuple[Table, Scalar, str]]] = []
+    for entry in entries:
+        node = entry.get("name") or entry.get("patch") or entry.get("path")
+        name = node.text.rpartition("/")[2] if isinstance(node, Scalar) else ""
+        if not isinstance(node, Scalar) or not name:
+            continue  # malformed, or a folder: told already
+        if node is entry.get("path") and not is_patch_name(name):
+            hint = "give it one beside `path`: `name: something.patch`"
+            yield Problem(f"{name} cannot name a patch", str(node.where), hint)
+        else:
+            names.append((name.casefold(), (entry, node, name)))
+    for (entry, node, name), (first, _, _) in _repeated(names):
+        what = f"{name} is the name of the patch in {_seen_from(node, first)}, too"
+        is_own = node is entry.get("patch")
+        hint = "drop it if it is the same patch, else give it another `name:`"
+        yield Problem(what, str(node.where), "rename one" if is_own else hint)
 
 
-def _origin(name: str, entry: Table, components: dict[str, Table]) -> Iterator[Problem]:
-    node = entry.get("component")
-    if not isinstance(node, Scalar):
-        return
+def _origin(
+    name: str, node: Scalar, components: Mapping[str, Table], suggestions: Suggestions
+) -> Iterator[Problem]:
     where = str(node.where)
     if node.text == name:
         hint = "a patch of the upstream's own: name it by `git:` and `commit:`"
         yield Problem(f"{name} takes a patch from itself", where, hint)
-    elif node.text not in components:
-        hint = f"components here: {listed([*components], _NAMED)}"
-        yield Problem(f"{node.text} is not a component of this manifest", where, hint)
-    else:
-        source = components[node.text].get("source")
-        if isinstance(source, Table) and source.get("git") is None:
-            hint = "a patch can be taken from a component with a git source"
-            yield Problem(f"{node.text} is not a git repository", where, hint)
+    yield from _strangers(node, components, suggestions)
+    source = components[node.text].get("source") if node.text in components else None
+    if node.text != name and isinstance(source, Table) and source.get("git") is None:
+        hint = "a patch can be taken from a component with a git source"
+        yield Problem(f"{node.text} is not a git repository", where, hint)
 
 
 def _places(table: Table, root: Path) -> Iterator[Problem]:
     """Local paths that leave the project through a symbolic link."""
-    for entry in table.tables("patches"):
-        node = entry.get("series") or entry.get("patch")
-        if not isinstance(node, Scalar) or check_inner_path(node.text) is not None:
-            continue
-        if not is_inside(root / node.text, root):
-            yield Problem(
-                f"{node.text} leads out of the project",
-                str(node.where),
-                "a symbolic link on the way; patches stay below the project's folder",
-            )
-
-
-def _scalars(node: Node | None) -> Iterator[Scalar]:
-    if isinstance(node, Scalar):
-        yield node
-    elif isinstance(node, Items):
-        for item in node.items:
-            yield from _scalars(item)
-    elif isinstance(node, Table):
-        for _, value in node.entries:
-            yield from _scalars(value)
+    for key in ("series", "patch"):
+        for node in table.scalars(f"patches.*.{key}"):
+            if check_inner_path(node.text) is None and not is_inside(root / node.text, root):
+                hint = "a symbolic link on the way; patches stay below the project's folder"
+                yield Problem(f"{node.text} leads out of the project", str(node.where), hint)
 
 
 def _seen_from(here: Node, there: Node) -> str:
     """Where `there` stands, for a message about `here`: another file is named."""
     same = here.where.file == there.where.file
     return f"line {there.where.line}" if same else str(there.where)
-
-
-def _plain(path: str) -> str:
-    return os.path.normpath(path).casefold()

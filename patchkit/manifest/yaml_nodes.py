@@ -9,7 +9,7 @@ make one edit change two values, and without them no file can grow while it is r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -90,26 +90,25 @@ class Table(Struct, frozen=True):
         node = self.get(key)
         return node.text if isinstance(node, Scalar) else ""
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """The texts of the list at `key`."""
-        return tuple(item.text for item in self.items(key) if isinstance(item, Scalar))
+    def at(self, path: str) -> Iterator[Node]:
+        """The values at a path of keys, with dots between; `*` is each value or item there."""
+        nodes: list[Node] = [self]
+        for key in path.split("."):
+            nodes = [inner for node in nodes for inner in _inner(node, key)]
+        return iter(nodes)
 
-    def tables(self, key: str) -> tuple[Table, ...]:
-        """The tables of the list at `key`."""
-        return tuple(item for item in self.items(key) if isinstance(item, Table))
+    def tables(self, path: str) -> Iterator[Table]:
+        """The mappings at a path."""
+        return (node for node in self.at(path) if isinstance(node, Table))
 
-    def items(self, key: str) -> tuple[Node, ...]:
-        """The items of the list at `key`."""
-        node = self.get(key)
-        return node.items if isinstance(node, Items) else ()
-
-    def named_tables(self, key: str) -> tuple[tuple[Scalar, Table], ...]:
-        """The tables of the mapping at `key`, each with its own key."""
-        return tuple((name, e) for name, e in self.pairs(key) if isinstance(e, Table))
-
-    def names(self, key: str) -> Iterator[str]:
-        """The keys of the mapping at `key`."""
-        return (name.text for name, _ in self.pairs(key))
+    def scalars(self, path: str = "*") -> Iterator[Scalar]:
+        """The single values at a path, and those in the lists and mappings there."""
+        nodes = list(self.at(path))
+        for node in nodes:  # grows while it is walked
+            if isinstance(node, Scalar):
+                yield node
+            else:
+                nodes += _inner(node, "*")
 
     def pairs(self, key: str) -> tuple[tuple[Scalar, Node], ...]:
         """The entries of the mapping at `key`."""
@@ -122,6 +121,15 @@ class Table(Struct, frozen=True):
 
 
 Node: TypeAlias = Scalar | Items | Table
+
+
+def _inner(node: Node, key: str) -> Iterable[Node]:
+    if isinstance(node, Scalar):
+        return ()
+    if key == "*":
+        return node.items if isinstance(node, Items) else [value for _, value in node.entries]
+    value = node.get(key) if isinstance(node, Table) else None
+    return () if value is None else (value,)
 
 
 def decode(data: bytes, file: Path) -> str:

@@ -65,24 +65,24 @@ def parse_recipe(data: bytes, path: Path, name: str = "") -> Recipe:
 
 
 def _problems(table: Table) -> Iterator[Problem]:
-    rules = [*table.tables("rules"), *table.tables("text")]
+    rules = [*table.tables("rules.*"), *table.tables("text.*")]
     if not rules:
         yield Problem("no rule", str(table.where), "write `rules:` or `text:`")
     seen: dict[str, int] = {}
     for rule in rules:
-        where = rule.get("id") or rule
-        first = seen.setdefault(rule.text("id"), where.where.line)
-        if first != where.where.line:
-            what = f"{rule.text('id')} is the id of two rules, the first in line {first}"
-            yield Problem(what, str(where.where), "give one of them another id")
+        for name in rule.scalars("id"):
+            first = seen.setdefault(name.text, name.where.line)
+            if first != name.where.line:
+                what = f"{name.text} is the id of two rules, the first in line {first}"
+                yield Problem(what, str(name.where), "give one of them another id")
         files = rule.get("files")
         if isinstance(files, Items) and not files.items:
             yield Problem("files is empty", str(files.where), "name at least one glob")
-        for example in rule.tables("examples"):
+        for example in rule.tables("examples.*"):
             if example.get("after") is None and example.get("sites") is None:
                 hint = "write `after:`, or how many `sites:` there are"
                 yield Problem("an example that expects nothing", str(example.where), hint)
-    for rule in table.tables("rules"):
+    for rule in table.tables("rules.*"):
         yield from _code_problems(rule)
 
 
@@ -90,7 +90,7 @@ def _code_problems(rule: Table) -> Iterator[Problem]:
     fix, remove = rule.get("fix"), rule.key("remove")
     if fix is not None and remove is not None:
         yield Problem("a rule has fix and remove", str(remove.where), "delete one of them")
-    names = dict.fromkeys(rule.names("utils"))
+    names = {name.text: None for name, _ in rule.pairs("utils")}
     matcher = rule.get("rule")
     assert matcher is not None
     values = [value for _, value in rule.pairs("utils")]
