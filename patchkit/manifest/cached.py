@@ -42,10 +42,11 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
     kept = memory_path(cache, "manifests", [str(path), str(absolute(path)), code_digest(*_CODE)])
     manifest = _recalled(recall(kept), project_root(path))
     if manifest is None:
-        from patchkit.manifest.load import load_with_files  # noqa: PLC0415 (YAML and the format)
+        from patchkit.manifest.load import inspect_manifest  # noqa: PLC0415 (YAML and the format)
 
-        manifest, files = load_with_files(path)
-        digests = {str(file): sha256(data).hexdigest() for file, data in files.items()}
+        inspection = inspect_manifest(path)
+        manifest = inspection.require()
+        digests = {str(file): sha256(data).hexdigest() for file, data in inspection.files.items()}
         remember(kept, {"files": digests, "manifest": _packed(manifest)})
     return manifest
 

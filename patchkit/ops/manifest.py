@@ -107,9 +107,7 @@ def lint_manifests(paths: Iterable[Path], *, strict: bool = False) -> LintReport
 def show_manifest(path: Path) -> ShownManifest:
     """The manifest resolved; its text loads again to the same values from the same folder."""
     inspection = inspect_manifest(path)
-    if inspection.manifest is None:
-        raise BadInputError(*inspection.problems)
-    data = struct_data(inspection.manifest)
+    data = struct_data(inspection.require())
     return ShownManifest(str(path), tuple(map(str, inspection.files)), data, yaml_text(data))
 
 
