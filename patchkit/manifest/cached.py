@@ -10,6 +10,7 @@ ask of the disk beside these bytes (no path leads out of the project) is asked a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PosixPath
@@ -22,14 +23,9 @@ from patchkit.disk.result_cache import code_digest, memory_path, recall, remembe
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest import values
 from patchkit.manifest.find import absolute, find_manifest, project_root
+from patchkit.manifest.types import ADDED
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
 
-#: The classes that a manifest is made of, by name.
-_CLASSES: Mapping[str, type[Struct]] = {
-    name: each
-    for name, each in vars(values).items()
-    if isinstance(each, type) and issubclass(each, Struct) and each is not Struct
-}
 #: The code that decides what becomes of a text: a change of it makes another key.
 _CODE = ("manifest", "model/names", "model/text")
 
@@ -39,7 +35,9 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
 
     Read again only if a file changed since; `cache` is patchkit's cache folder.
     """
-    kept = memory_path(cache, "manifests", [str(path), str(absolute(path)), code_digest(*_CODE)])
+    added = [f"{keys.__module__}.{keys.__name__}" for keys in _added()]
+    facts = [str(path), str(absolute(path)), code_digest(*_CODE), added]
+    kept = memory_path(cache, "manifests", facts)
     manifest = _recalled(recall(kept), project_root(path))
     if manifest is None:
         from patchkit.manifest.load import inspect_manifest  # noqa: PLC0415 (YAML and the format)
@@ -98,7 +96,7 @@ def _recalled(kept: Any, root: Path) -> Manifest | None:
                 return None
             if number and not is_inside(file, root):  # the first is the manifest, wherever it is
                 return None
-        manifest = _unpacked(kept["manifest"])
+        manifest = _unpacked(kept["manifest"], _classes())
     except (TypeError, KeyError, AttributeError, OSError, ValueError):
         return None  # nothing was kept, or it is damaged, or a file is gone
     return manifest if isinstance(manifest, Manifest) and _stays_inside(manifest) else None
@@ -130,15 +128,30 @@ def _packed(value: object) -> object:
     return value
 
 
-def _unpacked(data: Any) -> Any:
+def _unpacked(data: Any, classes: Mapping[str, type[Struct]]) -> Any:
     if isinstance(data, list):
-        return tuple([_unpacked(each) for each in data])
+        return tuple([_unpacked(each, classes) for each in data])
     if not isinstance(data, dict):
         return data
     if "class" in data:
-        kind = _CLASSES[data["class"]]
-        fields = map(_unpacked, data["fields"])
+        kind = classes[data["class"]]
+        fields = [_unpacked(each, classes) for each in data["fields"]]
         return kind(**dict(zip(kind.__struct_fields__, fields, strict=True)))
     if "path" in data:
         return Path(data["path"])
-    return {key: _unpacked(each) for key, each in data["mapping"].items()}
+    return {key: _unpacked(each, classes) for key, each in data["mapping"].items()}
+
+
+def _added() -> list[type[Struct]]:
+    return [keys for several in ADDED.values() for keys in several]
+
+
+def _classes() -> dict[str, type[Struct]]:
+    """The classes that a manifest is made of, with those of added keys, by name."""
+    modules = [values, *(sys.modules[keys.__module__] for keys in _added())]
+    return {
+        name: kind
+        for module in modules
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, Struct)
+    }

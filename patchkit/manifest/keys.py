@@ -156,13 +156,16 @@ def as_data(value: Any, shape: Shape | None = None) -> Data:
     return value  # type: ignore[no-any-return]  # a text or a number
 
 
-def struct_data(value: Struct) -> dict[str, Data]:
-    """A value with keys of its own, in their order."""
+def struct_data(value: Any) -> dict[str, Data]:
+    """A Struct in the keys of its format, in their order."""
     data: dict[str, Data] = {}
-    for field in record_of(type(value)).fields:
-        if not field.attribute:
-            continue
-        item = getattr(value, field.attribute)
+    kind: type[Struct] = type(value)
+    for field in record_of(kind).fields:
+        item = getattr(value, field.attribute) if field.attribute else _added(value, field)
         if field.always or item != field.initial:
             data[field.key] = as_data(item, field.shape)
     return data
+
+
+def _added(value: Any, field: Field) -> Any:
+    return value.more.get(field.key, field.initial)
