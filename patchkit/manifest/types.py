@@ -240,6 +240,17 @@ SPECIFIER_PATTERN = (
 )
 
 
+_ABSOLUTE = "^([/~]|[A-Za-z]:)"
+
+
+def _first(text: str, *complaints: tuple[str, str, str]) -> Complaint | None:
+    """The first complaint whose pattern the text has; each is (pattern, what is wrong, hint)."""
+    for pattern, what, hint in complaints:
+        if re.search(pattern, text):
+            return Complaint(what, hint)
+    return None
+
+
 def check_commit(text: str) -> Complaint | None:
     """A full commit id in lower case."""
     lower = text.lower()
@@ -257,11 +268,15 @@ def check_commit(text: str) -> Complaint | None:
 
 def check_package(text: str) -> Complaint | None:
     """A project on the package index."""
-    if re.match(r"[A-Za-z0-9._-]+\s*[=<>!~]=", text):
-        return Complaint("has a version", "only the name; the version goes into the pin")
-    if "://" in text:
-        return Complaint("is a URL", "only the name; pip's or uv's configuration says which index")
-    return None
+    return _first(
+        text,
+        (
+            r"^[A-Za-z0-9._-]+\s*[=<>!~]=",
+            "has a version",
+            "only the name; the version goes into the pin",
+        ),
+        ("://", "is a URL", "only the name; pip's or uv's configuration says which index"),
+    )
 
 
 def check_sha256(text: str) -> Complaint | None:
@@ -288,42 +303,46 @@ def check_component_name(text: str) -> Complaint | None:
 
 def check_folder_name(text: str) -> Complaint | None:
     """One folder below the workspace."""
-    if text.startswith(("/", "~")) or re.match("[A-Za-z]:", text):
-        return Complaint("is an absolute path", "checkouts are folders in the workspace: one name")
-    if "/" in text or "\\" in text:
-        return Complaint("is more than one folder", "checkouts are side by side: use one name")
-    if text.startswith("."):
-        return Complaint("begins with a dot", "such names are git's and patchkit's own")
-    if not re.fullmatch(FOLDER_NAME_PATTERN, text):
-        return Complaint("cannot name a folder", "ASCII letters, digits and . _ - inside")
-    if not is_component_name(text.lower().strip("_-")[:64].rstrip("._-")):
+    complaint = _first(
+        text,
+        (_ABSOLUTE, "is an absolute path", "checkouts are folders in the workspace: one name"),
+        (r"[/\\]", "is more than one folder", "checkouts are side by side: use one name"),
+        (r"^\.", "begins with a dot", "such names are git's and patchkit's own"),
+        (
+            rf"^(?!{FOLDER_NAME_PATTERN}\Z)",
+            "cannot name a folder",
+            "ASCII letters, digits and . _ - inside",
+        ),
+    )
+    if complaint is None and not is_component_name(text.lower().strip("_-")[:64].rstrip("._-")):
         return Complaint("is a reserved name", "no .., no .lock at the end, no name of Windows'")
-    return None
+    return complaint
 
 
 def check_inner_path(text: str) -> Complaint | None:
     """A path that stays below where it starts."""
-    if text.startswith(("/", "~")) or re.match("[A-Za-z]:", text):
-        return Complaint(
-            "is not a relative path", "write it from the root of the project or repository"
-        )
-    if text.startswith("-"):
-        return Complaint("begins with -, which programs read as an option", f"write ./{text}")
-    if "://" in text:
-        return Complaint("is a URL", "a patch from elsewhere: git, commit, path and sha256")
-    if "\\" in text:
-        return Complaint("has a backslash", "write forward slashes")
-    parts = text.lower().split("/")
-    if ".." in parts or ".git" in parts:
-        return Complaint("has a `..` or `.git` in it", "paths lead inwards, and never into .git")
-    return None
+    return _first(
+        text,
+        (
+            _ABSOLUTE,
+            "is not a relative path",
+            "write it from the root of the project or repository",
+        ),
+        ("^-", "begins with -, which programs read as an option", f"write ./{text}"),
+        ("://", "is a URL", "a patch from elsewhere: git, commit, path and sha256"),
+        (r"\\", "has a backslash", "write forward slashes"),
+        (
+            r"(?i)(^|/)(\.\.|\.git)(/|\Z)",
+            "has a `..` or `.git` in it",
+            "paths lead inwards, and never into .git",
+        ),
+    )
 
 
 def check_file_path(text: str) -> Complaint | None:
     """A file's path below where it starts."""
-    if text.endswith("/") or text in (".", ""):
-        return Complaint("is a folder", "name the file in it")
-    return check_inner_path(text)
+    folder = _first(text, (r"/\Z|^\.?\Z", "is a folder", "name the file in it"))
+    return folder or check_inner_path(text)
 
 
 def check_patch_path(text: str) -> Complaint | None:
@@ -338,18 +357,21 @@ def check_patch_path(text: str) -> Complaint | None:
 
 def check_series_path(text: str) -> Complaint | None:
     """A series file."""
-    if text.endswith(".patch"):
-        return Complaint("ends in .patch", "a single patch goes under `patch:`")
-    return check_file_path(text)
+    patch = _first(text, (r"\.patch\Z", "ends in .patch", "a single patch goes under `patch:`"))
+    return patch or check_file_path(text)
 
 
 def check_manifest_path(text: str) -> Complaint | None:
     """A shared part, from the folder of the file that names it."""
-    if not text.endswith((".yaml", ".yml")):
-        return Complaint("does not end in .yaml", "name the file in full")
-    if text.startswith(("/", "~")) or "\\" in text or re.match("[A-Za-z]:", text):
-        return Complaint("is not a relative path", "write it from this file's folder, with /")
-    return None
+    return _first(
+        text,
+        (r"(?<!\.yaml)(?<!\.yml)\Z", "does not end in .yaml", "name the file in full"),
+        (
+            rf"{_ABSOLUTE}|\\",
+            "is not a relative path",
+            "write it from this file's folder, with /",
+        ),
+    )
 
 
 def check_patch_name(text: str) -> Complaint | None:
@@ -393,19 +415,25 @@ def check_specifier(text: str) -> Complaint | None:
 
 def check_track(text: str) -> Complaint | None:
     """A branch, tag or pattern of them."""
-    if re.search(r"[\s~^:\\]|\.\.|@\{|//", text) or text.startswith(("-", "/")):
-        return Complaint("cannot name a branch or tag", "like main, v*, or refs/tags/core_v*")
-    return None
+    what, hint = "cannot name a branch or tag", "like main, v*, or refs/tags/core_v*"
+    return _first(text, (r"[\s~^:\\]|\.\.|@\{|//|^[-/]", what, hint))
 
 
 def check_files(text: str) -> Complaint | None:
     """What is wrong with a glob of files."""
-    if text.startswith(("/", "./", "../")) or "\\" in text or text.endswith("/"):
-        hint = "globs start at the root of the upstream: megatron/**/*.py"
-        return Complaint("is not a glob from the root", hint)
-    if not re.fullmatch(r"[^\[\]{}]*(?:(?:\[[^\]/]+\]|\{[^{}]*\})[^\[\]{}]*)*", text):
-        return Complaint("is not a glob", "* ? ** [ab] {a,b}")
-    return None
+    return _first(
+        text,
+        (
+            r"^(/|\.\.?/)|\\|/\Z",
+            "is not a glob from the root",
+            "globs start at the root of the upstream: megatron/**/*.py",
+        ),
+        (
+            r"^(?![^\[\]{}]*(?:(?:\[[^\]/]+\]|\{[^{}]*\})[^\[\]{}]*)*\Z)",
+            "is not a glob",
+            "* ? ** [ab] {a,b}",
+        ),
+    )
 
 
 def _is_version(text: str) -> bool:
@@ -453,20 +481,20 @@ GIT_PATTERN = (
 )
 ARCHIVE_PATTERN = rf"https?://{_USER}{_HOST}{_REST}|{_LOCAL}"
 
-_RELATIVE = re.compile(r"\.\.?(/.*)?")
-_PASSWORD = re.compile(r"(?P<scheme>https?|git|ssh)://(?P<user>[^@/]*)@")
+_RELATIVE = r"\.\.?(/.*)?"
+_PASSWORD = r"(?P<scheme>https?|git|ssh)://(?P<user>[^@/]*)@"
 
 _FORMS = "https://host/path, ssh://host/path, user@host:path, file:///folder or ./folder"
 
 
 def is_local(url: str) -> bool:
     """Whether `url` names a place on this machine."""
-    return url.startswith("file:") or _RELATIVE.fullmatch(url) is not None
+    return url.startswith("file:") or re.fullmatch(_RELATIVE, url) is not None
 
 
 def resolve_url(url: str, root: Path) -> str:
     """`url` with a relative path made a file URL; `root` is the project's folder."""
-    if not _RELATIVE.fullmatch(url):
+    if not re.fullmatch(_RELATIVE, url):
         return url
     from urllib.parse import quote  # noqa: PLC0415 (3 ms, and rarely needed)
 
@@ -475,7 +503,7 @@ def resolve_url(url: str, root: Path) -> str:
 
 def holds_secret(url: str) -> bool:
     """Whether `url` carries a password, or a user name where only a token makes sense."""
-    match = _PASSWORD.match(url)
+    match = re.match(_PASSWORD, url)
     if match is None:
         return False
     return ":" in match["user"] or match["scheme"].startswith("http")
@@ -488,30 +516,30 @@ def without_secret(text: str) -> str:
 
 def check_url(text: str) -> Complaint | None:
     """What is wrong with the URL of a repository or an archive, beyond its pattern."""
-    if text.startswith("-"):
-        return Complaint("begins with -, which programs read as an option", _FORMS)
-    if re.match(r"[A-Za-z0-9+.-]*::", text):
-        return Complaint("names a remote helper, which runs a program", _FORMS)
-    if re.match(r"file://[^/]", text) or text in ("file:", "file://", "file:///"):
-        return Complaint("names no folder of this machine", "file:///absolute/path, or ./path")
-    if "\\" in text:
-        return Complaint("has a backslash", "write forward slashes")
-    if re.search(r"\s", text):
-        return Complaint("has a blank in it", "write %20 for a blank in a URL")
-    return _path_complaint(text)
-
-
-def _path_complaint(text: str) -> Complaint | None:
-    if text.startswith("/"):
-        return Complaint("is a path, not a URL", f"file://{text} if a local folder is meant")
-    if text.startswith("~"):
-        return Complaint("is in a home folder, which is another one for everybody", _FORMS)
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", text)
-    if scheme and scheme[1] not in ("https", "http", "ssh", "git", "file"):
-        return Complaint(f"has the scheme {scheme[1]}, which is not allowed", _FORMS)
-    if ":" not in text and not _RELATIVE.fullmatch(text):
-        return Complaint("is not a URL", f"./{text} if a local folder is meant; else {_FORMS}")
-    return None
+    return _first(
+        text,
+        ("^-", "begins with -, which programs read as an option", _FORMS),
+        ("^[A-Za-z0-9+.-]*::", "names a remote helper, which runs a program", _FORMS),
+        (
+            r"^file:(//[^/]|(///?)?\Z)",
+            "names no folder of this machine",
+            "file:///absolute/path, or ./path",
+        ),
+        (r"\\", "has a backslash", "write forward slashes"),
+        (r"\s", "has a blank in it", "write %20 for a blank in a URL"),
+        ("^/", "is a path, not a URL", f"file://{text} if a local folder is meant"),
+        ("^~", "is in a home folder, which is another one for everybody", _FORMS),
+        (
+            "^(?!(https?|ssh|git|file):)[A-Za-z][A-Za-z0-9+.-]*:/",
+            f"has the scheme {text.partition(':')[0]}, which is not allowed",
+            _FORMS,
+        ),
+        (
+            rf"^(?!{_RELATIVE}\Z)[^:]*\Z",
+            "is not a URL",
+            f"./{text} if a local folder is meant; else {_FORMS}",
+        ),
+    )
 
 
 # Kinds of values that several keys have, as types to annotate fields with.
