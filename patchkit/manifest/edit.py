@@ -14,7 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Pin
+from patchkit.manifest.keys import as_data
+from patchkit.manifest.values import Pin
 from patchkit.manifest.write import flow_mapping
 from patchkit.manifest.yaml_nodes import (
     Items,
@@ -55,12 +56,14 @@ def set_pin(data: bytes, component: str, pin: Pin, *, file: Path) -> bytes:
     `file` is for messages. Raises BadInputError where the pin does not stand in this file (it may
     be inherited: `Component.pin_where` tells where) or is of another kind.
     """
-    text = decode(data, file)
-    node = _component(parse(text, file), component, file).get("pin")
-    if node is None:
-        raise _not_here(f"the pin of {component}", file)
-    edits = [_replace(scalar, value) for scalar, value in _pin_scalars(node, pin, component)]
-    return _encode(data, apply_edits(text, edits), file)
+    parts = as_data(pin)
+    texts = parts if isinstance(parts, dict) else {"": parts}
+    places = [f"pin.{key}".removesuffix(".") for key in texts]
+    return _with_texts(data, component, places, [*map(str, texts.values())], file)
+
+
+#: Where the URLs of an archive stand.
+_URLS = ("source.archive", "source.mirrors.*")
 
 
 def archive_urls(data: bytes, component: str, *, file: Path) -> tuple[str, ...]:
@@ -68,7 +71,7 @@ def archive_urls(data: bytes, component: str, *, file: Path) -> tuple[str, ...]:
 
     Raises BadInputError where the source does not stand in this file.
     """
-    return tuple(each.text for each in _archive_scalars(decode(data, file), component, file))
+    return tuple(each.text for each in _scalars(decode(data, file), component, _URLS, file))
 
 
 def set_archive(data: bytes, component: str, urls: Sequence[str], *, file: Path) -> bytes:
@@ -76,31 +79,7 @@ def set_archive(data: bytes, component: str, urls: Sequence[str], *, file: Path)
 
     Raises BadInputError where the source does not stand in this file, or a URL needs quotes there.
     """
-    text = decode(data, file)
-    scalars = _archive_scalars(text, component, file)
-    edits = []
-    for scalar, url in zip(scalars, urls, strict=True):
-        inside = 1 if scalar.style in ("'", '"') else 0
-        edits.append(TextEdit(scalar.start + inside, scalar.end - inside, url))
-    text = apply_edits(text, edits)
-    try:
-        same = [each.text for each in _archive_scalars(text, component, file)] == [*urls]
-    except BadInputError:
-        same = False
-    if not same:
-        what = f"the URL of {component} cannot be written there as it is"
-        raise BadInputError(Problem(what, str(scalars[0].where), "put the one there into quotes"))
-    return _encode(data, text, file)
-
-
-def _archive_scalars(text: str, component: str, file: Path) -> list[Scalar]:
-    source = _component(parse(text, file), component, file).get("source")
-    url = source.get("archive") if isinstance(source, Table) else None
-    mirrors = source.get("mirrors") if isinstance(source, Table) else None
-    if not isinstance(url, Scalar):
-        raise _not_here(f"the source of {component}", file)
-    others = mirrors.items if isinstance(mirrors, Items) else ()
-    return [url, *(each for each in others if isinstance(each, Scalar))]
+    return _with_texts(data, component, _URLS, urls, file)
 
 
 def set_series(data: bytes, component: str, path: str, *, file: Path) -> bytes:
@@ -108,14 +87,43 @@ def set_series(data: bytes, component: str, path: str, *, file: Path) -> bytes:
 
     Raises BadInputError where the series does not stand in this file.
     """
+    return _with_texts(data, component, ["patches.*.series"], [path], file)
+
+
+def _with_texts(
+    data: bytes, component: str, paths: Sequence[str], texts: Sequence[str], file: Path
+) -> bytes:
+    """The manifest with other texts at paths of a component's keys."""
     text = decode(data, file)
-    patches = _component(parse(text, file), component, file).get("patches")
-    entries = patches.items if isinstance(patches, Items) else ()
-    found = [each.get("series") for each in entries if isinstance(each, Table)]
-    scalar = next((each for each in found if isinstance(each, Scalar)), None)
-    if scalar is None:
-        raise _not_here(f"the series of {component}", file)
-    return _encode(data, apply_edits(text, [_replace(scalar, path)]), file)
+    scalars = _scalars(text, component, paths, file, len(texts))
+    text = apply_edits(text, map(_replaced, scalars, texts))
+    try:
+        written = [scalar.text for scalar in _scalars(text, component, paths, file)]
+    except BadInputError:
+        written = []
+    if written != [*texts]:
+        what = f"{' '.join(texts)} cannot be written there as it is"
+        hint = "put what is there into quotes"
+        raise BadInputError(Problem(what, str(scalars[0].where), hint))
+    return _encode(data, text, file)
+
+
+def _scalars(
+    text: str, component: str, paths: Sequence[str], file: Path, least: int = 1
+) -> list[Scalar]:
+    """What stands at paths of a component's keys; BadInputError if that is not in this file."""
+    table = _component(parse(text, file), component, file)
+    scalars = [node for path in paths for node in table.at(path) if isinstance(node, Scalar)]
+    key, _, item = paths[0].partition(".*.")
+    key = key.partition(".")[0]
+    node = table.get(key)
+    if node is None or (item and not scalars):
+        raise _not_here(f"the {item or key} of {component}", file)
+    if len(scalars) < least:
+        raise BadInputError(
+            Problem(f"the {key} of {component} is of another kind", str(node.where))
+        )
+    return scalars
 
 
 def add_patch(data: bytes, component: str, entry: Mapping[str, str | int], *, file: Path) -> bytes:
@@ -163,37 +171,17 @@ def _component(root: Node, name: str, file: Path) -> Table:
     return table
 
 
-def _pin_scalars(node: Node, pin: Pin, component: str) -> list[tuple[Scalar, str]]:
-    wanted: list[tuple[Node | None, str]]
-    match pin:
-        case GitPin():
-            wanted = [(node, pin.commit)]
-        case IndexPin() if isinstance(node, Table):
-            wanted = [(node.get("version"), pin.version), (node.get("sha256"), pin.sha256)]
-        case ArchivePin() if isinstance(node, Table):
-            wanted = [(node.get("sha256"), pin.sha256)]
-        case _:
-            wanted = [(None, "")]
-    scalars = [(place, value) for place, value in wanted if isinstance(place, Scalar)]
-    if len(scalars) != len(wanted):
-        raise BadInputError(Problem(f"the pin of {component} is of another kind", str(node.where)))
-    return scalars
-
-
-def _replace(scalar: Scalar, value: str) -> TextEdit:
-    """`value` in the place of the scalar's characters, within its quotes if it has some."""
-    if not re.fullmatch(r"[A-Za-z0-9.+!_/-]+", value):
-        raise ValueError(f"not a pin or path: {value!r}")
+def _replaced(scalar: Scalar, text: str) -> TextEdit:
+    """The text in the place of the scalar's characters, within its quotes if it has some."""
     if scalar.style in ("'", '"'):
-        return TextEdit(scalar.start + 1, scalar.end - 1, value)
+        return TextEdit(scalar.start + 1, scalar.end - 1, text)
     if scalar.style:
         raise BadInputError(
             Problem("a value in a block of text", str(scalar.where), "write it on the key's line")
         )
     # digits only must be quoted, or YAML would take the id for a number
-    return TextEdit(
-        scalar.start, scalar.end, value if reading_of(value) is Reading.TEXT else f'"{value}"'
-    )
+    quoted = text if reading_of(text) is Reading.TEXT else f'"{text}"'
+    return TextEdit(scalar.start, scalar.end, quoted)
 
 
 def _appended(text: str, patches: Items, entry: str) -> TextEdit:

@@ -137,7 +137,7 @@ def test_a_pin_that_does_not_stand_in_the_file_is_refused(component: str) -> Non
 
 def test_what_is_no_pin_is_never_written() -> None:
     data = (DATA / "minimal.yaml").read_bytes()
-    with pytest.raises(ValueError, match="not a pin or path"):
+    with pytest.raises(BadInputError, match="cannot be written there as it is"):
         set_pin(data, "a", GitPin(CommitId("x}\nversion: 2")), file=FILE)
 
 
