@@ -253,16 +253,22 @@ def _first(text: str, *complaints: tuple[str, str, str]) -> Complaint | None:
 
 def check_commit(text: str) -> Complaint | None:
     """A full commit id in lower case."""
-    lower = text.lower()
-    if re.fullmatch("[0-9a-f]{40}", lower):
-        return None if text == lower else Complaint("is in upper case", f"write {lower}")
-    if re.fullmatch("[0-9a-f]{64}", lower):
-        return Complaint("is 64 digits long", "repositories with SHA-256 ids are not supported")
-    if re.fullmatch("[0-9a-f]{4,}", lower):
-        kind = "a short commit id" if len(text) < 40 else f"{len(text)} digits long"
-        return Complaint(f"is {kind}", "write all 40 digits: `git rev-parse ID` prints them")
-    return Complaint(
-        "is not a commit id", "a branch or tag can move; `git ls-remote URL NAME` prints its commit"
+    whole = "write all 40 digits: `git rev-parse ID` prints them"
+    return _first(
+        text,
+        (r"^(?=.*[A-F])[0-9a-fA-F]{40}\Z", "is in upper case", f"write {text.lower()}"),
+        (
+            r"(?i)^[0-9a-f]{64}\Z",
+            "is 64 digits long",
+            "repositories with SHA-256 ids are not supported",
+        ),
+        (r"(?i)^[0-9a-f]{4,39}\Z", "is a short commit id", whole),
+        (r"(?i)^[0-9a-f]{41,}\Z", f"is {len(text)} digits long", whole),
+        (
+            r"^(?![0-9a-f]{40}\Z)",
+            "is not a commit id",
+            "a branch or tag can move; `git ls-remote URL NAME` prints its commit",
+        ),
     )
 
 
@@ -281,12 +287,16 @@ def check_package(text: str) -> Complaint | None:
 
 def check_sha256(text: str) -> Complaint | None:
     """A SHA-256 in lower case."""
-    lower = text.lower()
-    if re.fullmatch(SHA256_PATTERN, lower):
-        return None if text == lower else Complaint("is in upper case", f"write {lower}")
-    if lower.startswith(("sha256:", "sha256=")):
-        return Complaint("has a prefix", "only the 64 digits")
-    return Complaint("is no SHA-256", "64 digits of 0-9a-f; `sha256sum FILE` prints them")
+    return _first(
+        text,
+        (r"^(?=.*[A-F])[0-9a-fA-F]{64}\Z", "is in upper case", f"write {text.lower()}"),
+        ("(?i)^sha256[:=]", "has a prefix", "only the 64 digits"),
+        (
+            rf"^(?!{SHA256_PATTERN}\Z)",
+            "is no SHA-256",
+            "64 digits of 0-9a-f; `sha256sum FILE` prints them",
+        ),
+    )
 
 
 def check_component_name(text: str) -> Complaint | None:

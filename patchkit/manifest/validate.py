@@ -104,31 +104,32 @@ class _Reader:
         self.problems: list[Problem] = []
         self._suggestions = Suggestions()
         self._whole = whole
-        self._kinds: Mapping[type, Callable[[Any, Any, str], Any]] = {
-            Text: self._text,
-            Number: self._number,
-            ListOf: self._list,
-            MapOf: self._map,
-            Record: self._record,
-            Choice: self._choice,
-            ByForm: self._by_form,
-            Later: lambda node, later, name: self.read(node, later.of(), name),
+        self._kinds: Mapping[type, tuple[type[Node], str, Callable[[Any, Any, str], Any]]] = {
+            Text: (Scalar, "", self._text),
+            Number: (Scalar, "a number", self._number),
+            ListOf: (Items, "a list", self._list),
+            MapOf: (Table, "a mapping", self._map),
+            Record: (Table, "a mapping", self._record),
+            Choice: (Table, "a mapping", self._choice),
         }
 
     def read(self, node: Node, shape: Shape, name: str) -> Any:
-        return self._kinds[type(shape)](node, shape, name)
-
-    def _by_form(self, node: Node, shape: ByForm, name: str) -> Any:
-        form = {Scalar: shape.scalar, Items: shape.items, Table: shape.table}[type(node)]
-        if form is None:
-            return self._wrong_kind(node, shape.name, name)
-        return self.read(node, form, name)
-
-    def _text(self, node: Node, shape: Text, name: str) -> Any:
-        if not isinstance(node, Scalar):
-            return self._wrong_kind(node, shape.what, name)
-        if node.reading is Reading.NULL:
+        if isinstance(shape, Later):
+            return self.read(node, shape.of(), name)
+        if isinstance(shape, ByForm):
+            form = {Scalar: shape.scalar, Items: shape.items, Table: shape.table}[type(node)]
+            if form is None:
+                return self._wrong_kind(node, shape.name, name)
+            return self.read(node, form, name)
+        kind, wanted, read = self._kinds[type(shape)]
+        if not isinstance(node, kind):
+            wanted = shape.what if isinstance(shape, Text) else wanted
+            return self._wrong_kind(node, wanted, name)
+        if isinstance(node, Scalar) and node.reading is Reading.NULL:
             return self._empty(node, name)
+        return read(node, shape, name)
+
+    def _text(self, node: Scalar, shape: Text, name: str) -> Any:
         if node.reading is not Reading.TEXT and not _is_meant(node, shape):
             return self._mangled(node, shape, name)
         return self._words(node, shape, name)
@@ -160,12 +161,8 @@ class _Reader:
             hint = f"quote it, and {complaint.hint}"
         self._add(f"{name}: {shown(node.text)} is {node.reading.value} to YAML", node, hint)
 
-    def _number(self, node: Node, shape: Number, name: str) -> int:
-        if not isinstance(node, Scalar):
-            self._wrong_kind(node, "a number", name)
-        elif node.reading is Reading.NULL:
-            self._empty(node, name)
-        elif node.style and node.text.isdecimal():
+    def _number(self, node: Scalar, shape: Number, name: str) -> int:
+        if node.style and node.text.isdecimal():
             self._add(f'{name}: "{shown(node.text)}" is quoted', node, "a number: no quotes")
         elif node.reading is not Reading.INTEGER or not node.text.isdecimal():
             what = f"{name}: {shown(node.text)} is not a plain whole number"
@@ -176,16 +173,12 @@ class _Reader:
             return int(node.text)
         return 0
 
-    def _list(self, node: Node, shape: ListOf, name: str) -> Any:
-        if not isinstance(node, Items):
-            return self._wrong_kind(node, "a list", name)
+    def _list(self, node: Items, shape: ListOf, name: str) -> Any:
         return tuple(
             [self.read(item, shape.of, f"{name}[{n}]") for n, item in enumerate(node.items, 1)]
         )
 
-    def _map(self, node: Node, shape: MapOf, name: str) -> Any:
-        if not isinstance(node, Table):
-            return self._wrong_kind(node, "a mapping", name)
+    def _map(self, node: Table, shape: MapOf, name: str) -> Any:
         self._keys(node, name)
         if len(node.entries) < shape.minimum and not self._whole.partial:
             self._add(f"{name} is empty", node, "there must be at least one")
@@ -193,16 +186,14 @@ class _Reader:
         for key, value in node.entries:
             word = self._words(key, shape.key, name) if key.reading is Reading.TEXT else ""
             inner = _join(name, shown(key.text))
-            if shape.named and isinstance(shape.of, Record):
+            if shape.named and isinstance(value, Table) and isinstance(shape.of, Record):
                 values[word] = self._record(value, shape.of, inner, key)
             else:
                 values[word] = self.read(value, shape.of, inner)
         return tuple(values.values()) if shape.named else values
 
-    def _record(self, node: Node, shape: Record, name: str, key: Scalar | None = None) -> Any:
+    def _record(self, node: Table, shape: Record, name: str, key: Scalar | None = None) -> Any:
         """The value of a table; `key` is its own where it stands in a mapping by names."""
-        if not isinstance(node, Table):
-            return self._wrong_kind(node, "a mapping", name)
         self._keys(node, name)
         own: dict[str, Any] = {}
         more: dict[str, Any] = {}
@@ -224,9 +215,7 @@ class _Reader:
             own["more"] = more
         return shape.of(**own, **self._places(node, shape, name, key))
 
-    def _choice(self, node: Node, shape: Choice, name: str) -> Any:
-        if not isinstance(node, Table):
-            return self._wrong_kind(node, "a mapping", name)
+    def _choice(self, node: Table, shape: Choice, name: str) -> Any:
         keys = [option.first for option in shape.options]
         taken = [option for option in shape.options if node.get(option.first) is not None]
         if len(taken) == 1:
