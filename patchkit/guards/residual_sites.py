@@ -5,8 +5,6 @@ a folder that nobody thought of is what is looked for. A rule of a rule file, wh
 says by `files` where to look.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +12,7 @@ from datetime import date
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -24,11 +23,11 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.globs import Scope, check_glob
-from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
+from patchkit.manifest.keys import record_of
+from patchkit.manifest.types import Complaint, Key, Number, Reason, Text
 from patchkit.manifest.validate import Whole, read_file
 from patchkit.manifest.values import Location
 from patchkit.manifest.write import flow_mapping
-from patchkit.manifest.yaml_nodes import Table
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import AtLine
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
@@ -231,13 +230,39 @@ class ReviewedSite(Struct, frozen=True):
     where: Location | None = None
 
 
+def check_date(text: str) -> Complaint | None:
+    """What is wrong with a date."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return Complaint("is no date", 'write it in quotes: "2027-06-30"')
+    return None
+
+
+_Why = Annotated[Reason, "Why it may stay."]
+_Until = Annotated[
+    Annotated[
+        date,
+        Text(
+            "a date",
+            r"\d{4}-\d{2}-\d{2}",
+            check_date,
+            example='"2027-06-30"',
+            meant=lambda text, _: date.fromisoformat(text),
+        ),
+    ]
+    | None,
+    "Until when.",
+]
+
+
 class ReviewedArea(Struct, frozen=True):
     """All sites of a rule ("*": any) in the files of a glob."""
 
-    rule: str
-    path: str  # a glob over files
-    reason: str  # why its sites may stay
-    until: date | None = None  # the last day on which it counts
+    rule: Annotated[str, Text("a rule's id, or *"), "The rule, * for all."]
+    path: Annotated[str, Text("a glob", check=check_glob), "The files."]
+    reason: _Why
+    until: _Until = None
     where: Location | None = None  # the entry in the file of reviewed sites
 
     def covers(self, site: Site) -> bool:
@@ -264,46 +289,39 @@ def fingerprint(site: Site) -> Fingerprint:
 # -- reading -----------------------------------------------------------------------------------
 
 
-def check_date(text: str) -> Complaint | None:
-    """What is wrong with a date."""
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return Complaint("is no date", 'write it in quotes: "2027-06-30"')
-    return None
+class _KnownSite(Struct, frozen=True, kw_only=True):
+    """A site that was there, and that nobody has looked at."""
+
+    where: Location  # the entry in the file
+    rule: Annotated[str, Text("a rule's id"), "The rule that names it."]
+    path: Annotated[str, Text("a path"), "The file."]
+    within: Annotated[str, Text("a qualified name"), "The function or class around it."] = ""
+    text: Annotated[str, Text("text"), "The line found there."]
+    count: Annotated[int, Number(1, 100_000), Key(default="1"), "How many alike."] = 1
+    reason: str = ""
+    until: date | None = None
+
+    @property
+    def reviewed(self) -> ReviewedSite:
+        """What it says."""
+        site = Fingerprint(self.path, self.rule, self.within, self.text)
+        return ReviewedSite(site, self.reason, self.count, self.until, self.where)
 
 
-_REASON = Field("reason", Text("text", lines=True), "Why it may stay.", required=True)
-_UNTIL = Field(
-    "until", Text("a date", r"\d{4}-\d{2}-\d{2}", check_date, example='"2027-06-30"'), "Until when."
-)
-_KNOWN_BY = (
-    Field("rule", Text("a rule's id"), "The rule that names it.", required=True),
-    Field("path", Text("a path"), "The file.", required=True),
-    Field("within", Text("a qualified name"), "The function or class around it."),
-    Field("text", Text("text"), "The line found there.", required=True),
-    Field("count", Number(1, 100_000), "How many alike.", default="1"),
-)
-_SITE = Record("site", (*_KNOWN_BY, _REASON, _UNTIL))
-_KNOWN = Record("known site", _KNOWN_BY)
-_AREA = Record(
-    "area",
-    (
-        Field("rule", Text("a rule's id, or *"), "The rule, * for all.", required=True),
-        Field("path", Text("a glob", check=check_glob), "The files.", required=True),
-        _REASON,
-        _UNTIL,
-    ),
-)
-_BASELINE = Record(
-    "baseline",
-    (
-        Field("version", Number(_VERSION, _VERSION), "The format: 1.", required=True),
-        Field("areas", ListOf(_AREA), "Files of which all sites may stay."),
-        Field("sites", ListOf(_SITE), "Sites one by one."),
-        Field("known", ListOf(_KNOWN), "Sites that were not reviewed yet."),
-    ),
-)
+class _AcceptedSite(_KnownSite, frozen=True, kw_only=True):
+    """A site that may stay."""
+
+    reason: _Why
+    until: _Until = None
+
+
+class _BaselineFile(Struct, frozen=True, kw_only=True):
+    """The file of reviewed sites."""
+
+    version: Annotated[int, Number(_VERSION, _VERSION), "The format: 1."]
+    areas: Annotated[tuple[ReviewedArea, ...], "Files of which all sites may stay."] = ()
+    sites: Annotated[tuple[_AcceptedSite, ...], "Sites one by one."] = ()
+    known: Annotated[tuple[_KnownSite, ...], "Sites that were not reviewed yet."] = ()
 
 
 def load_baseline(root: Path, name: str) -> Baseline:
@@ -317,32 +335,10 @@ def load_baseline(root: Path, name: str) -> Baseline:
         return Baseline()
     except OSError as error:
         raise BadInputError(Problem(str(error.strerror), name)) from error
-    table, _ = read_file(data, Path(name), _BASELINE, Whole("the baseline"))
-    return Baseline(
-        tuple(_site(each) for key in ("sites", "known") for each in table.tables(f"{key}.*")),
-        tuple(_area(each) for each in table.tables("areas.*")),
-    )
-
-
-def _site(table: Table) -> ReviewedSite:
-    path, rule, within, text = (table.text(key) for key in ("path", "rule", "within", "text"))
-    return ReviewedSite(
-        site=Fingerprint(path, rule, within, text),
-        reason=table.text("reason").strip(),
-        count=int(table.text("count") or 1),
-        until=_until(table),
-        where=table.where,
-    )
-
-
-def _area(table: Table) -> ReviewedArea:
-    rule, path, reason = (table.text(key) for key in ("rule", "path", "reason"))
-    return ReviewedArea(rule, path, reason.strip(), _until(table), table.where)
-
-
-def _until(table: Table) -> date | None:
-    text = table.text("until")
-    return date.fromisoformat(text) if text else None
+    _, file = read_file(data, Path(name), record_of(_BaselineFile), Whole("the baseline"))
+    assert isinstance(file, _BaselineFile)
+    sites = (*file.sites, *file.known)
+    return Baseline(tuple(entry.reviewed for entry in sites), file.areas)
 
 
 # -- writing -----------------------------------------------------------------------------------
