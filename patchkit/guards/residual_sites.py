@@ -22,7 +22,7 @@ from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.manifest.globs import Scope, check_glob
+from patchkit.manifest.globs import Glob, Scope
 from patchkit.manifest.keys import record_of
 from patchkit.manifest.types import Complaint, Key, Number, Reason, Text
 from patchkit.manifest.validate import Whole, read_file
@@ -260,7 +260,7 @@ class ReviewedArea(Struct, frozen=True):
     """All sites of a rule ("*": any) in the files of a glob."""
 
     rule: Annotated[str, Text("a rule's id, or *"), "The rule, * for all."]
-    path: Annotated[str, Text("a glob", check=check_glob), "The files."]
+    path: Annotated[Glob, "The files."]
     reason: _Why
     until: _Until = None
     where: Location | None = None  # the entry in the file of reviewed sites

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Annotated
 
 from msgspec import Struct
 
-from patchkit.manifest.types import Complaint
+from patchkit.manifest.types import Complaint, Text, first_complaint
 
-_TOKENS = re.compile(r"\*\*/|/\*\*$|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
+_TOKENS = r"(?s)\*\*/|/\*\*$|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|."
 
 
 class Scope(Struct, frozen=True):
@@ -39,17 +40,20 @@ class Scope(Struct, frozen=True):
 
 def check_glob(text: str) -> Complaint | None:
     """What is wrong with a glob."""
-    if text.startswith(("/", "./", "../")):
-        return Complaint("does not start at the root", "write the path without / or ./ before it")
-    if "\\" in text:
-        return Complaint("has a backslash", "folders are divided by /")
-    if text.endswith("/"):
-        return Complaint("is a folder", f"write {text}** for all files below it")
-    try:
-        re.compile(_regex(text))
-    except re.error:
-        return Complaint("is not a glob", "* ? ** [ab] {a,b}")
-    return None
+    return first_complaint(
+        text,
+        (r"^\.{0,2}/", "does not start at the root", "write the path without / or ./ before it"),
+        (r"\\", "has a backslash", "folders are divided by /"),
+        (r"/\Z", "is a folder", f"write {text}** for all files below it"),
+        (
+            r"^(?![^\[\]{}]*(?:(?:\[[^\]/]+\]|\{[^{}]*\})[^\[\]{}]*)*\Z)",
+            "is not a glob",
+            "* ? ** [ab] {a,b}",
+        ),
+    )
+
+
+Glob = Annotated[str, Text("a glob", check=check_glob, example="megatron/core/**/*.py")]
 
 
 @lru_cache(maxsize=256)
@@ -58,7 +62,7 @@ def _pattern(globs: Sequence[str]) -> re.Pattern[str]:
 
 
 def _regex(glob: str) -> str:
-    return "".join(_token(each) for each in _TOKENS.findall(glob))
+    return "".join(_token(each) for each in re.findall(_TOKENS, glob))
 
 
 def _token(token: str) -> str:

@@ -243,7 +243,7 @@ SPECIFIER_PATTERN = (
 _ABSOLUTE = "^([/~]|[A-Za-z]:)"
 
 
-def _first(text: str, *complaints: tuple[str, str, str]) -> Complaint | None:
+def first_complaint(text: str, *complaints: tuple[str, str, str]) -> Complaint | None:
     """The first complaint whose pattern the text has; each is (pattern, what is wrong, hint)."""
     for pattern, what, hint in complaints:
         if re.search(pattern, text):
@@ -254,7 +254,7 @@ def _first(text: str, *complaints: tuple[str, str, str]) -> Complaint | None:
 def check_commit(text: str) -> Complaint | None:
     """A full commit id in lower case."""
     whole = "write all 40 digits: `git rev-parse ID` prints them"
-    return _first(
+    return first_complaint(
         text,
         (r"^(?=.*[A-F])[0-9a-fA-F]{40}\Z", "is in upper case", f"write {text.lower()}"),
         (
@@ -274,7 +274,7 @@ def check_commit(text: str) -> Complaint | None:
 
 def check_package(text: str) -> Complaint | None:
     """A project on the package index."""
-    return _first(
+    return first_complaint(
         text,
         (
             r"^[A-Za-z0-9._-]+\s*[=<>!~]=",
@@ -287,7 +287,7 @@ def check_package(text: str) -> Complaint | None:
 
 def check_sha256(text: str) -> Complaint | None:
     """A SHA-256 in lower case."""
-    return _first(
+    return first_complaint(
         text,
         (r"^(?=.*[A-F])[0-9a-fA-F]{64}\Z", "is in upper case", f"write {text.lower()}"),
         ("(?i)^sha256[:=]", "has a prefix", "only the 64 digits"),
@@ -313,7 +313,7 @@ def check_component_name(text: str) -> Complaint | None:
 
 def check_folder_name(text: str) -> Complaint | None:
     """One folder below the workspace."""
-    complaint = _first(
+    complaint = first_complaint(
         text,
         (_ABSOLUTE, "is an absolute path", "checkouts are folders in the workspace: one name"),
         (r"[/\\]", "is more than one folder", "checkouts are side by side: use one name"),
@@ -331,7 +331,7 @@ def check_folder_name(text: str) -> Complaint | None:
 
 def check_inner_path(text: str) -> Complaint | None:
     """A path that stays below where it starts."""
-    return _first(
+    return first_complaint(
         text,
         (
             _ABSOLUTE,
@@ -351,7 +351,7 @@ def check_inner_path(text: str) -> Complaint | None:
 
 def check_file_path(text: str) -> Complaint | None:
     """A file's path below where it starts."""
-    folder = _first(text, (r"/\Z|^\.?\Z", "is a folder", "name the file in it"))
+    folder = first_complaint(text, (r"/\Z|^\.?\Z", "is a folder", "name the file in it"))
     return folder or check_inner_path(text)
 
 
@@ -367,13 +367,15 @@ def check_patch_path(text: str) -> Complaint | None:
 
 def check_series_path(text: str) -> Complaint | None:
     """A series file."""
-    patch = _first(text, (r"\.patch\Z", "ends in .patch", "a single patch goes under `patch:`"))
+    patch = first_complaint(
+        text, (r"\.patch\Z", "ends in .patch", "a single patch goes under `patch:`")
+    )
     return patch or check_file_path(text)
 
 
 def check_manifest_path(text: str) -> Complaint | None:
     """A shared part, from the folder of the file that names it."""
-    return _first(
+    return first_complaint(
         text,
         (r"(?<!\.yaml)(?<!\.yml)\Z", "does not end in .yaml", "name the file in full"),
         (
@@ -426,24 +428,7 @@ def check_specifier(text: str) -> Complaint | None:
 def check_track(text: str) -> Complaint | None:
     """A branch, tag or pattern of them."""
     what, hint = "cannot name a branch or tag", "like main, v*, or refs/tags/core_v*"
-    return _first(text, (r"[\s~^:\\]|\.\.|@\{|//|^[-/]", what, hint))
-
-
-def check_files(text: str) -> Complaint | None:
-    """What is wrong with a glob of files."""
-    return _first(
-        text,
-        (
-            r"^(/|\.\.?/)|\\|/\Z",
-            "is not a glob from the root",
-            "globs start at the root of the upstream: megatron/**/*.py",
-        ),
-        (
-            r"^(?![^\[\]{}]*(?:(?:\[[^\]/]+\]|\{[^{}]*\})[^\[\]{}]*)*\Z)",
-            "is not a glob",
-            "* ? ** [ab] {a,b}",
-        ),
-    )
+    return first_complaint(text, (r"[\s~^:\\]|\.\.|@\{|//|^[-/]", what, hint))
 
 
 def _is_version(text: str) -> bool:
@@ -526,7 +511,7 @@ def without_secret(text: str) -> str:
 
 def check_url(text: str) -> Complaint | None:
     """What is wrong with the URL of a repository or an archive, beyond its pattern."""
-    return _first(
+    return first_complaint(
         text,
         ("^-", "begins with -, which programs read as an option", _FORMS),
         ("^[A-Za-z0-9+.-]*::", "names a remote helper, which runs a program", _FORMS),
@@ -598,5 +583,4 @@ InnerFolder = Annotated[
     str, Text("a folder", FOLDER_PATTERN, check_inner_path, empty=True, meant=plain_path)
 ]
 InnerFile = Annotated[str, Text("a file's path", FILE_PATTERN, check_file_path, meant=plain_path)]
-Glob = Annotated[str, Text("a glob", check=check_files, example="megatron/**/*.py")]
 Strip = Annotated[int, Number(0, 16)]

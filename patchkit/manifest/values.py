@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.manifest.globs import Glob
 from patchkit.manifest.types import (
     ARGUMENT_PATTERN,
     FILE_PATTERN,
@@ -37,7 +38,6 @@ from patchkit.manifest.types import (
     ComponentName,
     Follows,
     GitUrl,
-    Glob,
     InnerFile,
     InnerFolder,
     Key,

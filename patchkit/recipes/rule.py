@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.globs import Scope, check_glob
+from patchkit.manifest.globs import Glob, Scope, check_glob
 from patchkit.manifest.types import (
     ByForm,
     Complaint,
@@ -191,7 +191,6 @@ class Expect(Struct, frozen=True):
         return f"{self.minimum}" if self.exact else f">= {self.minimum}"
 
 
-_Glob = Annotated[str, Text("a glob", check=check_glob, example="megatron/core/**/*.py")]
 _Code = Annotated[str, Text("code", lines=True)]
 _Remainder = Annotated[str, Text("code", lines=True, empty=True)]
 _Id = Annotated[
@@ -208,12 +207,7 @@ class Allowance(Struct, frozen=True):
 
     files: Annotated[
         Scope,
-        Text(
-            "a glob",
-            check=check_glob,
-            example="megatron/core/**/*.py",
-            meant=lambda text, _: Scope((text,)),
-        ),
+        Text("a glob", check=check_glob, meant=lambda text, _: Scope((text,))),
         Key("path"),
         "The file, or a glob.",
         also("file", "files"),
@@ -247,13 +241,13 @@ class _Rule(Struct, frozen=True, kw_only=True):
     where: Annotated[Location, Key("id")]
     description: Annotated[Prose, "What the rule is for."] = ""
     files: Annotated[
-        tuple[_Glob, ...],
+        tuple[Glob, ...],
         "The files to look at. A rule on code passes over those whose names do not end as its "
         "language's do, unless they are named in full.",
         also("file", "paths", "include"),
     ]
     ignores: Annotated[
-        tuple[_Glob, ...], "Files among them to leave out.", also("ignore", "exclude")
+        tuple[Glob, ...], "Files among them to leave out.", also("ignore", "exclude")
     ] = ()
     expect: Annotated[
         Expect,
