@@ -78,14 +78,6 @@ def read_file(data: bytes, file: Path, shape: Shape, whole: Whole) -> tuple[Tabl
     return table, value
 
 
-def choose(node: Node | None, choice: Choice) -> Record | None:
-    """The option of `choice` that a table takes, if it takes exactly one."""
-    if not isinstance(node, Table):
-        return None
-    taken = [option for option in choice.options if node.get(option.first) is not None]
-    return taken[0] if len(taken) == 1 else None
-
-
 def shown(text: str) -> str:
     """A value for a message: short, on one line, without credentials."""
     text = without_secret(text)
@@ -203,7 +195,7 @@ class _Reader:
                 self._unknown(word, shape.fields, name)
                 continue
             if isinstance(field.shape, DependentShape):
-                value = self._matching(node, item, shape, field.shape, inner)
+                value = self._matching(node, item, field.shape, inner)
             else:
                 value = self.read(item, field.shape, inner)
             (own if field.attribute else more)[field.attribute or field.key] = value
@@ -227,22 +219,19 @@ class _Reader:
         hint = self._suggestions.hint(words, keys, f"write one of {', '.join(keys)}")
         return self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
 
-    def _matching(
-        self, table: Table, value: Node, record: Record, shape: DependentShape, name: str
-    ) -> Any:
-        other = record.field(shape.other)
-        assert other is not None
-        assert isinstance(other.shape, Choice)
-        option = choose(table.get(shape.other), other.shape)
-        if option is None:
-            return None  # told already, or in another part
-        wanted = shape.shapes[option.first]
+    def _matching(self, beside: Table, value: Node, shape: DependentShape, name: str) -> Any:
+        """What depends on another key: nothing is said where that is wrong, or in another part."""
+        other = beside.get(shape.other)
+        taken = [key for key in shape.shapes if isinstance(other, Table) and other.get(key)]
+        if len(taken) != 1:
+            return None
+        wanted = shape.shapes[taken[0]]
         if isinstance(wanted, Record) and isinstance(value, Scalar):
             keys = " and ".join(field.key for field in wanted.fields)
             return self._add(
                 f"{name}: {shown(value.text)} is not a mapping",
                 value,
-                f"the pin of {with_article(option.first)} source has {keys}",
+                f"the pin of {with_article(taken[0])} source has {keys}",
             )
         return self.read(value, wanted, name)
 
