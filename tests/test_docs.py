@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli.catalog import COMMANDS, split_command
+from patchkit.cli.catalog import all_commands, split_command
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
 
@@ -184,7 +184,7 @@ def test_commands_that_are_mentioned_exist(path: Path) -> None:
     code = re.findall(r"`(patchkit [a-z][^`]*)`", path.read_text(encoding="utf-8"))
     code += re.findall(r"(?m)^\$ (patchkit [a-z].*)$", path.read_text(encoding="utf-8"))
     unknown = [line for line in code if split_command(line.split()[1:]) is None]
-    assert not unknown, f"commands: {', '.join(COMMANDS)}"
+    assert not unknown, f"commands: {', '.join(all_commands())}"
 
 
 @pytest.mark.parametrize("path", [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))])

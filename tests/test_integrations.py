@@ -16,7 +16,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from patchkit.cli.catalog import COMMANDS, split_command
+from patchkit.cli.catalog import all_commands, split_command
 from patchkit.cli.command import load_command
 from patchkit.errors import ExitCode
 from tests.drift.lines import edit, numbered
@@ -62,7 +62,7 @@ def test_commands_and_options_are_real(name: str, commands: set[str]) -> None:
     found = list(_commands((ROOT / name).read_text(encoding="utf-8")))
     assert {command for command, _ in found} == commands
     for command, arguments in found:
-        assert command in COMMANDS
+        assert command in all_commands()
         options = [word for word in arguments if re.fullmatch(r"--[a-z-]+", word)]
         known = {name for each in load_command(command).params for name in each.opts}
         assert set(options) <= known, command

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from patchkit import REPOSITORY, __version__
-from patchkit.cli.catalog import COMMANDS
+from patchkit.cli.catalog import all_commands
 from patchkit.manifest.json_schema import schema_text
 from tests.support.commands import run_process
 from tools.hatch_build import absolute_links, man_page, manual, urls
@@ -86,7 +86,7 @@ def test_a_schema_has_an_id_below_the_repository(*, part: bool) -> None:
 
 
 def test_every_command_has_a_man_page() -> None:
-    titles = ["patchkit", *(f"patchkit-{name.replace(' ', '-')}" for name in COMMANDS)]
+    titles = ["patchkit", *(f"patchkit-{name.replace(' ', '-')}" for name in all_commands())]
     assert [*manual()] == [f"share/man/man1/{title}.1" for title in titles]
 
 

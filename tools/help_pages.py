@@ -10,8 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from patchkit.cli.catalog import COMMANDS, GROUPS
-from patchkit.cli.command import About, body_of, load_command
+from patchkit.cli.application import groups
+from patchkit.cli.catalog import all_commands
+from patchkit.cli.command import About, about, body_of, load_command, summary
 from patchkit.cli.command import paragraphs as paragraphs_of
 from patchkit.errors import ExitCode
 
@@ -100,7 +101,7 @@ SHARED_EXITS = {
 
 def all_pages() -> dict[str, str]:
     """Command -> its page; "" is patchkit itself."""
-    return {"": overview(), **{name: command_page(name) for name in COMMANDS}}
+    return {"": overview(), **{name: command_page(name) for name in all_commands()}}
 
 
 def overview() -> str:
@@ -110,7 +111,7 @@ def overview() -> str:
         "",
         "Patch stacks on pinned upstreams: apply them, check them, see them drift.",
     ]
-    for title, commands in GROUPS.items():
+    for title, commands in groups().items():
         rows = [(name, summary(name)) for name in commands]
         lines += ["", f"{title}:", *_two_columns(rows, 20)]
     rows = [("COMMAND --help", "how a command works, with examples"), ("--version", "the version")]
@@ -130,16 +131,6 @@ def command_page(name: str) -> str:
             parts.append("\n".join([f"{title}:", *_two_columns(rows, 26)]))
     parts += [_examples(told), _exits(told)]
     return "\n\n".join(parts) + "\n"
-
-
-def about(name: str) -> About:
-    """What a command's declaration says."""
-    return load_command(name).about
-
-
-def summary(name: str) -> str:
-    """What a command does, in a line."""
-    return COMMANDS[name][1]
 
 
 def paragraphs(name: str) -> list[str]:

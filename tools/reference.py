@@ -11,14 +11,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from patchkit.cli.catalog import COMMANDS, GROUPS
+from patchkit.cli.application import groups
+from patchkit.cli.catalog import all_commands
+from patchkit.cli.command import about, summary
 from tools.format_tables import format_files
 from tools.help_pages import (
     SHARED_EXITS,
-    about,
     paragraphs,
     parameters,
-    summary,
 )
 from tools.json_reference import json_reference
 
@@ -49,7 +49,7 @@ def stale_files(root: Path = _ROOT) -> list[Path]:
 def command_reference() -> dict[Path, str]:
     """docs/reference/cli.md, the list of the commands, and beside it a page for each group."""
     pages = {Path("docs/reference/cli.md"): f"{_NOTE}# Commands\n\n{_overview_table()}"}
-    for title, commands in GROUPS.items():
+    for title, commands in groups().items():
         sections = [f"{_NOTE}# {title}\n", *map(_command_section, commands)]
         pages[Path("docs/reference") / group_page(title)] = "\n".join(sections)
     return pages
@@ -81,7 +81,7 @@ def exit_code_reference() -> str:
         "| command | code | meaning |",
         "|---|---|---|",
     ]
-    for name in COMMANDS:
+    for name in all_commands():
         for code, meaning in about(name).all_exits():
             lines.append(f"| `{name}` | {code} | {_cell(meaning)} |")
     return "\n".join(lines) + "\n"
@@ -109,7 +109,7 @@ def _text(path: Path) -> str:
 
 def _results() -> dict[str, str]:
     results: dict[str, str] = {}
-    for name in COMMANDS:
+    for name in all_commands():
         told = about(name)
         results |= {name: told.result, **told.variants}
     return {name: result for name, result in results.items() if result}
@@ -117,7 +117,7 @@ def _results() -> dict[str, str]:
 
 def _overview_table() -> str:
     lines = []
-    for title, commands in GROUPS.items():
+    for title, commands in groups().items():
         lines += [f"**{title}**", ""]
         for name in commands:
             anchor = f"patchkit-{name.replace(' ', '-')}"

@@ -9,9 +9,9 @@ import yaml
 
 from bench.faults.sandbox import Sandbox, Scene
 from patchkit.model.objects import CommitId
+from tests.extensions.machine.machines import VALUES, Machine, make_project
 from tests.installed.wheels import install
 from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
-from tests.rendering.machines import VALUES, Machine, make_project
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, executable, make_patch
 from tests.support.stacked import lines, small_patches

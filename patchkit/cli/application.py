@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from patchkit import __version__
-from patchkit.cli.catalog import COMMANDS, GROUPS, subcommands
-from patchkit.cli.command import load_command
+from patchkit.cli.catalog import COMMANDS, GROUPS, all_commands, place_of, subcommands
+from patchkit.cli.command import about, load_command, summary
 from patchkit.errors import UsageError
 
 #: What `patchkit` alone shows: a command line for each task of the daily round.
@@ -59,13 +59,13 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """The next word of each command, in the catalog's order."""
-        names = subcommands(self.group) if self.group else COMMANDS
+        names = subcommands(self.group) if self.group else all_commands()
         return list(dict.fromkeys(name.removeprefix(f"{self.group} ").split()[0] for name in names))
 
     def get_command(self, ctx: typer.Context, word: str) -> Any:  # type: ignore[override]
         """The command, or the group of commands; None where there is no such word."""
         name = f"{self.group} {word}".lstrip()
-        if name in COMMANDS:
+        if place_of(name):
             return load_command(name)
         known = not self.group and subcommands(word)
         return Commands(group=word, name=word, rich_markup_mode=None) if known else None
@@ -77,17 +77,25 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """A section for each group of the catalog."""
-        for title, commands in GROUPS.items():
-            names = [name for name in commands if not self.group or name in subcommands(self.group)]
-            if names:
+        """A section for each group, with the commands that extensions bring."""
+        for title, names in groups().items():
+            if shown := [n for n in names if not self.group or n in subcommands(self.group)]:
                 with formatter.section(title):
-                    formatter.write_dl([(name, commands[name][1]) for name in names])
+                    formatter.write_dl([(name, summary(name)) for name in shown])
+
+
+def groups() -> dict[str, list[str]]:
+    """The commands by the title of their group, those of extensions last; imports these."""
+    found = {title: [*commands] for title, commands in GROUPS.items()}
+    for name in all_commands():
+        if name not in COMMANDS:
+            found.setdefault(about(name).group, []).append(name)
+    return found
 
 
 def _no_such_command(word: str) -> UsageError:
     given = word.encode("ascii", "backslashreplace").decode()
-    close = get_close_matches(word, COMMANDS, n=2, cutoff=0.6)
+    close = get_close_matches(word, all_commands(), n=2, cutoff=0.6)
     meant = f"did you mean {' or '.join(close)}?" if close else "`patchkit --help` lists them"
     return UsageError(f"{given}: no such command", hint=_ELSEWHERE.get(word, meant))
 

@@ -1,9 +1,10 @@
 """Which commands there are: the one list that typer and the reference read.
 
-Imported at every start, so it holds nothing but text: a command's module is imported when the
-command is called. A row is "module:function" below `patchkit.cli.commands`, and what `--help` says
-of it, the first line of its docstring.
+A command's module is imported when the command is called. A row is "module:function" below
+`patchkit.cli.commands`, and what `--help` says of it, the first line of its docstring.
 """
+
+from patchkit import entry_points
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
@@ -69,8 +70,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "recipe new": ("recipe:new", "Start a recipe with one rule, at the end of a series"),
     },
     "From manifest to machine": {
-        "render": ("render:render", "Render the files that a machine is set up from"),
-        "doctor": ("doctor:doctor", "Compare this machine with what a manifest asks for"),
         "sbom": ("attest:sbom", "Write a stack's bill of materials (SBOM) with its patches"),
         "attest": ("attest:attest", "Check which patches are present in installed packages"),
     },
@@ -89,16 +88,31 @@ COMMANDS: dict[str, tuple[str, str]] = {
     name: row for commands in GROUPS.values() for name, row in commands.items()
 }
 
+#: The entry points by which an extension brings commands: name -> "module:function".
+ENTRY_POINTS = "patchkit.commands"
+
+
+def place_of(name: str) -> str:
+    """The "module:function" of a command; "" if there is none. Extensions come after our own."""
+    if name in COMMANDS:
+        return f"patchkit.cli.commands.{COMMANDS[name][0]}"
+    return entry_points.named(ENTRY_POINTS).get(name, "")
+
+
+def all_commands() -> list[str]:
+    """The names of all commands, those of extensions last."""
+    return [*COMMANDS, *entry_points.named(ENTRY_POINTS)]
+
 
 def split_command(words: list[str]) -> tuple[str, list[str]] | None:
     """(command, its arguments) of a command line; None if it does not start with a command."""
     for length in (2, 1):
         name = " ".join(words[:length])
-        if name in COMMANDS:
+        if place_of(name):
             return name, words[length:]
     return None
 
 
 def subcommands(word: str) -> list[str]:
     """The full names of the commands of a group ("manifest"); empty if it is no group."""
-    return [name for name in COMMANDS if name.startswith(word + " ")]
+    return [name for name in all_commands() if name.startswith(word + " ")]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +18,9 @@ from msgspec import Struct
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
-from patchkit.cli.catalog import COMMANDS
+from patchkit.cli.catalog import COMMANDS, place_of
 from patchkit.cli.completion import component_names, manifest_names, patch_names
+from patchkit.entry_points import load
 from patchkit.errors import ExitCode
 
 Body = Callable[..., ExitCode]
@@ -213,6 +213,8 @@ class About(Struct, frozen=True):
     takes: tuple[str, ...]
     #: More classes that `--json` prints, by the command with the option for it: "apply into".
     variants: Mapping[str, str]
+    #: The group of commands in `--help`, of a command that an extension brings.
+    group: str
 
     def all_exits(self) -> list[tuple[int, str]]:
         """(code, meaning) of every code that the command names, and of usage errors."""
@@ -230,6 +232,7 @@ def command(
     exits: Mapping[ExitCode, str],
     result: str = "",
     variants: Mapping[str, str] | None = None,
+    group: str = "Extensions",
 ) -> Callable[[Body], Body]:
     """Declare a function as the body of a command; see About for the arguments.
 
@@ -240,7 +243,7 @@ def command(
     def declare(body: Body) -> Body:
         words = tuple(takes.replace("store", "cache offline").split())
         more = dict(variants or {})
-        _ABOUT[body] = About(tuple(examples), dict(exits), result, words, more)
+        _ABOUT[body] = About(tuple(examples), dict(exits), result, words, more, group)
         return body
 
     return declare
@@ -264,15 +267,26 @@ class Command(TyperCommand):
 
 def body_of(name: str) -> Body:
     """The function of a command of the catalog; imports its module."""
-    module, function = COMMANDS[name][0].split(":")
-    body: Body = getattr(import_module(f"patchkit.cli.commands.{module}"), function)
+    body: Body = load(place_of(name))
     return body
+
+
+def about(name: str) -> About:
+    """What a command's declaration says; imports its module."""
+    return _ABOUT[body_of(name)]
 
 
 def paragraphs(body: Body) -> list[str]:
     """The docstring's paragraphs; indented ones are kept as they are, others are one line."""
     text = inspect.getdoc(body) or ""
     return [part if part.startswith(" ") else " ".join(part.split()) for part in text.split("\n\n")]
+
+
+def summary(name: str) -> str:
+    """What a command does, in a line; imports the module of an extension's."""
+    if name in COMMANDS:
+        return COMMANDS[name][1]
+    return paragraphs(body_of(name))[0].removesuffix(".")
 
 
 @cache
@@ -300,7 +314,7 @@ def load_command(name: str) -> Command:
     app.command(name, cls=Command, help="\n\n".join(kept), context_settings=settings)(run)
     command = typer.main.get_command(app)
     assert isinstance(command, Command)
-    command.about = _ABOUT[body]
+    command.about = about(name)
     return command
 
 

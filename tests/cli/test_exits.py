@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli.catalog import COMMANDS
-from patchkit.cli.command import load_command
+from patchkit.cli.catalog import all_commands
+from patchkit.cli.command import about
 from patchkit.errors import ExitCode
 from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden
@@ -517,13 +517,13 @@ def test_exit(  # noqa: PLR0917
 
 
 def test_every_exit_code_that_is_named_is_reached() -> None:
-    named = {(name, int(code)) for name in COMMANDS for code in load_command(name).about.exits}
-    usage = {(name, int(ExitCode.USAGE)) for name in COMMANDS}
+    named = {(name, int(code)) for name in all_commands() for code in about(name).exits}
+    usage = {(name, int(ExitCode.USAGE)) for name in all_commands()}
     reached = {(command, code) for command, code, *_ in CASES}
     assert named - usage - reached - ELSEWHERE == set()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_an_unknown_option_is_a_usage_error(name: str) -> None:
     ran = run(*name.split(), "--no-such-option")
     assert ran.code == ExitCode.USAGE
@@ -545,7 +545,7 @@ def test_the_version_needs_git(tmp_path: Path) -> None:
 
 def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]) -> None:
     """Once more with --json, where that changes nothing: the same code, and an envelope."""
-    if not load_command(command).about.result or command in _CHANGING:
+    if not about(command).result or command in _CHANGING:
         return
     ran: Ran = project.run(*argv, "--json")
     assert ran.code == code

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import patchkit
-from patchkit.cli.catalog import COMMANDS
+from patchkit.cli.catalog import all_commands
 from patchkit.cli.command import load_command
 
 _ROOT = Path(patchkit.__file__).parent
@@ -23,7 +23,7 @@ _VALUE = "\N{WHITE SQUARE}"
 _SELECTIONS = {"target": "-m one -c two", "options()": "-m one"}
 #: A command in a text: at the beginning of a line, behind a colon, or as code.
 _TYPED = re.compile(r"(?:(?:^ *|: )(patchkit .*?)(?:  .*)?$|`(patchkit [^`]*)`)", re.MULTILINE)
-_NAMED = re.compile(rf"\bpatchkit (?:{'|'.join({name.split()[0] for name in COMMANDS})})\b")
+_NAMED = re.compile(rf"\bpatchkit (?:{'|'.join({name.split()[0] for name in all_commands()})})\b")
 #: Where nothing of the user's is known yet, and where a form is shown.
 _PLACEHOLDERS = {
     "patchkit new NAME -m one -c two",  # after an edit, which only the user can name
@@ -85,7 +85,7 @@ def _all_texts() -> list[tuple[str, str]]:
 def _refusal(typed: str) -> str:
     """Why the command line's own parser refuses a command; "" where it takes it."""
     words = shlex.split(re.split(r" [|>&]+ ", typed)[0], comments=True)[1:]
-    name = next((n for n in COMMANDS if words[: len(n.split())] == n.split()), "")
+    name = next((n for n in all_commands() if words[: len(n.split())] == n.split()), "")
     if not name:
         return "no such command"
     rest = [word for word in words[len(name.split()) :] if word != "--help"]
@@ -109,7 +109,7 @@ def test_each_command_of_a_message_is_one_that_can_be_typed() -> None:
     for place, text in _all_texts():
         for at_end, as_code in _TYPED.findall(text):
             typed = at_end or as_code
-            if as_code.removeprefix("patchkit ") in COMMANDS or typed in _PLACEHOLDERS:
+            if as_code.removeprefix("patchkit ") in all_commands() or typed in _PLACEHOLDERS:
                 continue  # a command is named
             refusal = _refusal(typed)
             if re.search(r"(?<![\w./-])[A-Z]{2,}(?![\w./-])|\.\.\.", re.sub("'.*?'", "", typed)):

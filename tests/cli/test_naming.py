@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from patchkit.cli.catalog import COMMANDS
+from patchkit.cli.catalog import all_commands
 from patchkit.errors import ExitCode
 from tests.support.commands import run
 from tests.support.projects import Project
@@ -51,14 +51,14 @@ def _keywords(command: str) -> set[str]:
 
 def _taking_components() -> Iterator[tuple[str, bool]]:
     """Each command that works on components, and whether it takes them as arguments."""
-    for command in COMMANDS:
+    for command in all_commands():
         known = {each.keyword: each for each in parameters(command)}
         if "component" in known and "-c" in known["component"].names:
             yield command, "names" in known
 
 
 def _taking_patches() -> Iterator[tuple[str, CommandParameter]]:
-    for command in COMMANDS:
+    for command in all_commands():
         for each in parameters(command):
             if each.metavar.startswith("PATCH"):
                 yield command, each
@@ -116,7 +116,9 @@ def test_patches_are_named_alike(command: str, where: CommandParameter, project:
         assert (code, word in err) == (ExitCode.USAGE, True), err
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if "dry_run" in _keywords(each)])
+@pytest.mark.parametrize(
+    "command", [each for each in all_commands() if "dry_run" in _keywords(each)]
+)
 @pytest.mark.parametrize("work", ["edits", "commits"])
 def test_a_dry_run_does_not_refuse_over_edits(
     command: str, work: str, project: Project, upstream: Upstream

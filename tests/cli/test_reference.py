@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli.catalog import COMMANDS
-from tools.help_pages import about, all_pages, paragraphs, parameters, summary
+from patchkit.cli.catalog import all_commands
+from patchkit.cli.command import about, summary
+from tools.help_pages import all_pages, paragraphs, parameters
 from tools.json_reference import json_reference
 from tools.reference import stale_files
 
@@ -23,7 +24,7 @@ def test_pages_fit_80_columns() -> None:
     assert [line for line in lines if len(line) > 80] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_a_command_tells_all_about_itself(name: str) -> None:
     told = about(name)
     assert 0 in told.exits
@@ -39,7 +40,7 @@ def test_a_command_tells_all_about_itself(name: str) -> None:
         assert parameter.help.endswith("."), parameter.keyword
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_examples_name_options_that_exist(name: str) -> None:
     known = {each for parameter in parameters(name) for each in parameter.names}
     for line, _ in about(name).examples:
@@ -51,7 +52,7 @@ def test_examples_name_options_that_exist(name: str) -> None:
 def test_the_reference_names_every_command() -> None:
     pages = (Path(__file__).parents[2] / "docs/reference/commands").glob("*.md")
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    assert [name for name in COMMANDS if f"## patchkit {name}\n" not in text] == []
+    assert [name for name in all_commands() if f"## patchkit {name}\n" not in text] == []
 
 
 def test_a_field_in_the_json_reference_has_its_own_comment() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from patchkit.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, mismatches
+from patchkit.extensions.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, mismatches
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import whole_environment
 from patchkit.upstream.requirements import exact, release, satisfies

@@ -11,10 +11,7 @@ from msgspec import Struct
 from patchkit.disk.files import files_in, is_inside
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
-from patchkit.manifest.find import absolute
-from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
-from patchkit.manifest.values import Manifest, whole_environment
-from patchkit.rendering.documents import (
+from patchkit.extensions.machine.documents import (
     Condition,
     DocumentKind,
     TargetFolders,
@@ -29,6 +26,9 @@ from patchkit.rendering.documents import (
     version_table,
     with_needed,
 )
+from patchkit.manifest.find import absolute
+from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
+from patchkit.manifest.values import Manifest, whole_environment
 
 #: The site's values beside the files that are made of them.
 VALUES_FILE = "values.yaml"

@@ -13,9 +13,9 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
+    from patchkit.extensions.machine.documents import DocumentKind
+    from patchkit.extensions.machine.render import RenderedFile, RenderReport
     from patchkit.manifest.site_values import GivenValue
-    from patchkit.ops.render import RenderedFile, RenderReport
-    from patchkit.rendering.documents import DocumentKind
 
 
 @command(
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
         ExitCode.USAGE: "a site value is missing, or the manifest does not say enough",
         ExitCode.BAD_INPUT: "the manifest, a values file or a template cannot be used",
     },
-    result="patchkit.ops.render:RenderReport",
+    result="patchkit.extensions.machine.render:RenderReport",
+    group="From manifest to machine",
 )
 def render(
     session: Session,
@@ -96,7 +97,7 @@ def render(
     digest: a file that was edited by hand is not overwritten, one that is out of date is.
     """
     from patchkit.cli.session import near
-    from patchkit.ops.render import RenderRequest, render_manifest
+    from patchkit.extensions.machine.render import RenderRequest, render_manifest
 
     folder = output
     if folder is None:
@@ -115,7 +116,7 @@ def render(
 
 def _kinds(words: list[str]) -> list[DocumentKind]:
     from patchkit.errors import Problem, UsageError
-    from patchkit.rendering.documents import DocumentKind
+    from patchkit.extensions.machine.documents import DocumentKind
 
     known = [kind.value for kind in DocumentKind]
     unknown = [each for each in words if each not in known]
@@ -126,8 +127,8 @@ def _kinds(words: list[str]) -> list[DocumentKind]:
 
 
 def _given(values: Path | None, folder: Path, settings: list[str]) -> list[GivenValue]:
+    from patchkit.extensions.machine.render import values_at
     from patchkit.manifest.site_values import read_values, typed_values
-    from patchkit.ops.render import values_at
 
     from_file = values_at(folder) if values is None else read_values(values)
     return [*from_file, *typed_values(settings)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
+from patchkit.extensions.machine import notation
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
@@ -16,7 +17,6 @@ from patchkit.manifest.values import (
     Source,
 )
 from patchkit.model.objects import CommitId
-from patchkit.rendering import notation
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

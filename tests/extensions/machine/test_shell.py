@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from patchkit.extensions.machine import notation as shell
 from patchkit.model.names import filled
-from patchkit.rendering import notation as shell
 from tests.support.laws import share
 
 VALUES = {"model": "/data/a b", "workspace": "/w", "odd": "$(echo no) `echo no` \"'\\"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rendering.machines import MANIFEST, VALUES, Machine, make_project
+from tests.extensions.machine.machines import MANIFEST, VALUES, Machine, make_project
 from tests.support.commands import Ran, run
 from tests.support.golden import Golden
 

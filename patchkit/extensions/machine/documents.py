@@ -17,6 +17,8 @@ from msgspec import Struct, field
 
 from patchkit import __version__
 from patchkit.errors import BadInputError, Problem, UsageError
+from patchkit.extensions.machine import notation
+from patchkit.extensions.machine.notation import quote, used_in
 from patchkit.manifest.find import absolute
 from patchkit.manifest.site_values import SiteValues
 from patchkit.manifest.values import (
@@ -30,8 +32,6 @@ from patchkit.manifest.values import (
     whole_environment,
 )
 from patchkit.model.names import filled, referred
-from patchkit.rendering import notation
-from patchkit.rendering.notation import quote, used_in
 from patchkit.stack.series import read_series
 from patchkit.templates.environments import ProjectTemplates
 

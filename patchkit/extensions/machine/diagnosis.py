@@ -11,17 +11,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
-from patchkit.gitcmd.object_reader import reading
-from patchkit.gitcmd.process import MINIMUM_GIT, require_git
-from patchkit.gitcmd.target_python import TargetPython, ask_python
-from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.machine.ascend import DEFAULT_HOME, AscendHost
-from patchkit.machine.compatibility import (
+from patchkit.extensions.machine.ascend import DEFAULT_HOME, AscendHost
+from patchkit.extensions.machine.compatibility import (
     FINDINGS,
     AvailableVersions,
     Diagnosis,
     MachineVerdict,
-    Topic,
     diagnose_component,
     diagnose_packages,
     diagnose_profile,
@@ -29,6 +24,11 @@ from patchkit.machine.compatibility import (
     diagnose_software,
     diagnose_variables,
 )
+from patchkit.extensions.machine.topic import Topic
+from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.process import MINIMUM_GIT, require_git
+from patchkit.gitcmd.target_python import TargetPython, ask_python
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.site_values import GivenValue, resolve_site
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,

@@ -11,12 +11,12 @@ from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
-from patchkit.machine.compatibility import Topic
+from patchkit.extensions.machine.topic import Topic
 
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Line
-    from patchkit.machine.compatibility import Diagnosis
-    from patchkit.ops.doctor import DoctorReport
+    from patchkit.extensions.machine.compatibility import Diagnosis
+    from patchkit.extensions.machine.diagnosis import DoctorReport
 
 
 @command(
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
         ExitCode.FINDING: "something is wrong or missing",
         ExitCode.BAD_INPUT: "the manifest or a values file cannot be used",
     },
-    result="patchkit.ops.doctor:DoctorReport",
+    result="patchkit.extensions.machine.diagnosis:DoctorReport",
+    group="From manifest to machine",
 )
 def doctor(
     session: Session,
@@ -80,9 +81,9 @@ def doctor(
     import os
     import shutil
 
-    from patchkit.machine.ascend import DEFAULT_HOME
+    from patchkit.extensions.machine.ascend import DEFAULT_HOME
+    from patchkit.extensions.machine.diagnosis import MachineView, examine
     from patchkit.manifest.site_values import read_values, typed_values
-    from patchkit.ops.doctor import MachineView, examine
 
     program = shutil.which(python or "python3")
     view = MachineView(
@@ -108,7 +109,7 @@ def doctor(
 def _render(terminal: Terminal, report: DoctorReport) -> None:
     from patchkit.cli.status_words import word
     from patchkit.cli.terminal import columns
-    from patchkit.machine.compatibility import FINDINGS
+    from patchkit.extensions.machine.compatibility import FINDINGS
 
     for topic in Topic:
         found = [each for each in report.diagnoses if each.topic is topic]

@@ -14,10 +14,11 @@ from enum import Enum
 
 from msgspec import Struct
 
+from patchkit.extensions.machine.ascend import AscendHost, InstalledSoftware
+from patchkit.extensions.machine.notation import quote
+from patchkit.extensions.machine.topic import Topic
 from patchkit.gitcmd.target_python import TargetPython
-from patchkit.machine.ascend import AscendHost, InstalledSoftware
 from patchkit.manifest.values import SYSTEM_SOFTWARE, Environment, normal_name
-from patchkit.rendering.notation import quote
 from patchkit.upstream.requirements import (
     DeclaredRequirement,
     DeclaredRequirements,
@@ -27,15 +28,6 @@ from patchkit.upstream.requirements import (
 )
 
 # What was found out about one thing that a stack needs, and what to do about it.
-
-
-class Topic(str, Enum):
-    """What can be looked at by itself."""
-
-    SYSTEM = "system"  # Python, CANN, NNAL, driver
-    PACKAGES = "packages"  # what is installed in the Python
-    VARIABLES = "variables"  # the environment of this shell
-    METADATA = "metadata"  # what components ask for, beside the manifest
 
 
 class MachineVerdict(str, Enum):

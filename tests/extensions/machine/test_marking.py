@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from patchkit.rendering.documents import (
+from patchkit.extensions.machine.documents import (
     UNSIGNED,
     Condition,
     condition,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.machine.ascend import AscendHost, InstalledSoftware
+from patchkit.extensions.machine.ascend import AscendHost, InstalledSoftware
 
 TOOLKIT_INFO = (
     "package_name=Ascend-cann-toolkit\nversion={}\ninnerversion=V100R001C23\narch=aarch64\n"

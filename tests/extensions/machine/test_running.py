@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from patchkit import __version__
-from tests.rendering.machines import MANIFEST, VALUES, Machine, make_project
+from tests.extensions.machine.machines import MANIFEST, VALUES, Machine, make_project
 from tests.support.commands import run
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

@@ -1,1 +1,0 @@
-"""From a manifest to the files of a machine: scripts, environment, image, version table."""
