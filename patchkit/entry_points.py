@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from patchkit.errors import SurroundingsError
+
 
 @cache
 def named(group: str) -> Mapping[str, str]:
@@ -32,6 +34,10 @@ def named(group: str) -> Mapping[str, str]:
 
 
 def load(place: str) -> Any:
-    """The value of an entry point; imports its module."""
+    """The value of an entry point; imports its module. SurroundingsError where it is not there."""
     module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute.strip())
+    try:
+        return getattr(import_module(module), attribute.strip())
+    except (ImportError, AttributeError) as error:
+        hint = "install the package again that it is of, or uninstall it"
+        raise SurroundingsError(f"an extension cannot be loaded: {error}", hint=hint) from error

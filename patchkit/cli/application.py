@@ -5,6 +5,7 @@ one.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from typer.core import TyperGroup
 from patchkit import __version__
 from patchkit.cli.catalog import COMMANDS, GROUPS, all_commands, place_of, subcommands
 from patchkit.cli.command import about, load_command, summary
-from patchkit.errors import UsageError
+from patchkit.errors import SurroundingsError, UsageError
 
 #: What `patchkit` alone shows: a command line for each task of the daily round.
 _ROUND = (
@@ -85,11 +86,14 @@ class Commands(TyperGroup):
 
 
 def groups() -> dict[str, list[str]]:
-    """The commands by the title of their group, those of extensions last; imports these."""
+    """The commands by the title of their group, those of extensions last; imports these, and leaves
+    out what cannot be loaded.
+    """
     found = {title: [*commands] for title, commands in GROUPS.items()}
     for name in all_commands():
         if name not in COMMANDS:
-            found.setdefault(about(name).group, []).append(name)
+            with suppress(SurroundingsError):
+                found.setdefault(about(name).group, []).append(name)
     return found
 
 

@@ -1,0 +1,98 @@
+"""An extension can be taken away, and anybody can bring one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run_process
+from tests.support.projects import write_files
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = sorted(path.parent.name for path in (ROOT / "patchkit/extensions").glob("*/__init__.py"))
+
+#: Of the core's tests: some of each stage, whole modules.
+_CORE = (
+    *("tests/cli/test_main.py", "tests/manifest", "tests/stack", "tests/workspace"),
+    *("tests/ops/test_apply.py", "tests/ops/test_check.py", "tests/ops/test_refresh.py"),
+)
+
+_COMMAND = """\
+from patchkit.cli.command import command
+from patchkit.errors import ExitCode
+
+@command("manifest", examples=[("patchkit shout", "loudly")], exits={ExitCode.OK: "shouted"})
+def shout(session):
+    \"\"\"Say the manifest's name loudly.\"\"\"
+    session.terminal.document(session.manifest_path.stem.upper())
+    return ExitCode.OK
+"""
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> dict[str, str]:
+    """The environment in which a package with an extension is installed."""
+    write_files(
+        tmp_path,
+        {
+            "site/loud/__init__.py": _COMMAND,
+            "site/loud-1.dist-info/entry_points.txt": "[patchkit.commands]\nshout = loud:shout\n"
+            "gone = loud_gone:gone\n",
+            "manifests/hello.yaml": "version: 1\n",
+        },
+    )
+    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'site'}:{ROOT}"}
+
+
+@pytest.mark.slow
+def test_a_foreign_extension_brings_a_command(tmp_path: Path, foreign: dict[str, str]) -> None:
+    ran = run_process("shout", cwd=tmp_path, environment=foreign)
+    assert (ran.code, ran.out) == (0, "HELLO\n")
+    page = run_process("--help", cwd=tmp_path, environment=foreign).ok().out
+    assert page.endswith("Extensions:\n  shout  Say the manifest's name loudly\n")
+    assert "did you mean shout or show?" in run_process("shuot", cwd=tmp_path, environment=foreign).err
+
+
+@pytest.mark.slow
+def test_one_that_cannot_be_loaded_says_so(tmp_path: Path, foreign: dict[str, str]) -> None:
+    ran = run_process("gone", cwd=tmp_path, environment=foreign)
+    assert ran.code == 5
+    assert ran.err.startswith("error: an extension cannot be loaded: No module named 'loud_gone'\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_each_can_be_taken_away(folder: str, tmp_path: Path) -> None:
+    """The core's tests pass without it, and its commands say that they are not there."""
+    for name in ("patchkit", "tests", "bench", "tools", "docs"):
+        gone = shutil.ignore_patterns(
+            "__pycache__", "build", *([folder] if name == "patchkit" else [])
+        )
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=gone)
+    shutil.rmtree(tmp_path / "tests/extensions" / folder)
+    for name in ("pyproject.toml", "ARCHITECTURE.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = _words(folder)
+    assert words
+    for word in words:
+        ran = run_process(word, cwd=tmp_path, environment=environment)
+        assert ran.code == 5, ran
+        assert "an extension cannot be loaded" in ran.err
+    tests = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
+    done = subprocess.run(
+        [*tests, *_CORE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def _words(folder: str) -> list[str]:
+    """The commands that the project's entry points say are of an extension."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    place = f'"patchkit.extensions.{folder}.'
+    return [line.partition(" = ")[0] for line in text.split("\n") if f" = {place}" in line]
