@@ -55,7 +55,9 @@ def test_a_foreign_extension_brings_a_command(tmp_path: Path, foreign: dict[str,
     assert (ran.code, ran.out) == (0, "HELLO\n")
     page = run_process("--help", cwd=tmp_path, environment=foreign).ok().out
     assert page.endswith("Extensions:\n  shout  Say the manifest's name loudly\n")
-    assert "did you mean shout or show?" in run_process("shuot", cwd=tmp_path, environment=foreign).err
+    assert (
+        "did you mean shout or show?" in run_process("shuot", cwd=tmp_path, environment=foreign).err
+    )
 
 
 @pytest.mark.slow
