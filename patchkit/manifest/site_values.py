@@ -16,7 +16,7 @@ from msgspec import Struct
 from patchkit.disk.files import read_plain
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest.keys import shape_of
-from patchkit.manifest.types import Text, Written
+from patchkit.manifest.types import Complaint, Text, Written, first_complaint
 from patchkit.manifest.validate import Suggestions, Whole, read_file, shown
 from patchkit.manifest.values import Manifest
 from patchkit.manifest.yaml_nodes import Scalar
@@ -27,10 +27,16 @@ _FILE = shape_of(Mapping[Annotated[str, Text("a value's name")], Written])
 #: Where checkouts are, unless somebody says otherwise; relative to the project's folder.
 DEFAULT_WORKSPACE = "workspace"
 
-# What people leave in examples: <path>, /path/to/model, your-model, TODO, xxx.
-_PLACEHOLDER = re.compile(
-    r"<[^>]*>|(?:^|/)path/to(?:/|$)|\b(?:your|my)[-_ ][a-z]|\b(?:todo|fixme|changeme|xxx+)\b",
-    re.IGNORECASE,
+# What is no value, and what people leave in examples: <path>, /path/to/model, TODO, xxx.
+_COMPLAINTS = (
+    (r"^\s|\s\Z", "begins or ends with a blank", "delete the blank"),
+    ("^~", "begins with ~, which nothing expands in a script", "write the folder in full"),
+    (
+        r"(?i)<[^>]*>|(?:^|/)path/to(?:/|$)|\b(?:your|my)[-_ ][a-z]"
+        r"|\b(?:todo|fixme|changeme|xxx+)\b",
+        "is a placeholder",
+        "write its value for this site",
+    ),
 )
 
 
@@ -113,23 +119,14 @@ def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> SiteValues:
 
 def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:
     known = [*(each.name for each in manifest.values), *ALWAYS_THERE]
-    text = given.text
     if given.name not in known:
         hint = Suggestions().hint([given.name], known, f"it has {', '.join(known)}")
         what = f"{shown(given.name)} is not a site value of {manifest.path.name}"
         yield Problem(what, given.where, hint)
-    elif not text.isprintable():
-        yield Problem(
-            f"{given.name}: {shown(text)} has a control character", given.where, "delete it"
-        )
-    elif text != text.strip():
-        yield Problem(f"{given.name} begins or ends with a blank", given.where, "delete the blank")
-    elif text.startswith("~"):
-        yield Problem(
-            f"{given.name}: {shown(text)} begins with ~, which nothing expands in a script",
-            given.where,
-            "write the folder in full",
-        )
-    elif _PLACEHOLDER.search(text):
-        hint = "write its value for this site"
-        yield Problem(f"{given.name}: {shown(text)} is a placeholder", given.where, hint)
+        return
+    text = given.text
+    unprintable = Complaint("has a control character", "delete it")
+    complaint = unprintable if not text.isprintable() else first_complaint(text, *_COMPLAINTS)
+    if complaint is not None:
+        what = f"{given.name}: {shown(text)} {complaint.what}"
+        yield Problem(what, given.where, complaint.hint)

@@ -209,20 +209,14 @@ def also(*words: str) -> tuple[str, ...]:
 COMMIT_PATTERN = "[0-9a-f]{40}"
 SHA256_PATTERN = "[0-9a-f]{64}"
 PACKAGE_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-VERSION_PATTERN = "[vV]?[0-9][0-9A-Za-z.!+_-]*"
 VARIABLE_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
 GROUP_PATTERN = "[a-z][a-z0-9_]*"
 VALUE_PATTERN = rf"(?!(?:.*_args|workspace|root|auto_resume|histchars)$){GROUP_PATTERN}"
-ARGUMENT_PATTERN = r"(?:-{1,2}[A-Za-z0-9]|[+~]{0,2}[A-Za-z_])[A-Za-z0-9_./@:-]*"
-SYSTEM_PACKAGE_PATTERN = r"[a-z0-9][a-z0-9+.-]*(?:=[A-Za-z0-9.+:~-]+)?"
-# registry/name:tag@digest, any part of which may be a site value
-IMAGE_PATTERN = r"(?:[A-Za-z0-9._/:@-]|\$\{[a-z][a-z0-9_]*\})+"
 FOLDER_NAME_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?"
 # Begins with no / ~ or -, has no `..` between slashes and no backslash.
 _INWARDS = r"(?![/~-])(?!(?:.*/)?\.\.(?:/|$))"
 FOLDER_PATTERN = rf"{_INWARDS}[^\\]*"
 FILE_PATTERN = rf"{FOLDER_PATTERN}[^/\\]"
-SERIES_PATTERN = rf"(?!.*\.patch$){FILE_PATTERN}"
 PATCH_PATTERN = rf"{_INWARDS}(?:[^\\]*/)?{PATCH_NAME.pattern}"
 
 _TAKEN_NAMES = {

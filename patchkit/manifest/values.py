@@ -19,19 +19,14 @@ from msgspec.structs import force_setattr
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.globs import Glob
 from patchkit.manifest.types import (
-    ARGUMENT_PATTERN,
     FILE_PATTERN,
     FOLDER_NAME_PATTERN,
     FOLDER_PATTERN,
     GROUP_PATTERN,
-    IMAGE_PATTERN,
     PACKAGE_PATTERN,
     PATCH_PATTERN,
-    SERIES_PATTERN,
     SPECIFIER_PATTERN,
-    SYSTEM_PACKAGE_PATTERN,
     VALUE_PATTERN,
-    VERSION_PATTERN,
     ArchiveUrl,
     ByName,
     Commit,
@@ -142,7 +137,7 @@ class IndexPin(Struct, frozen=True):
 
     version: Annotated[
         str,
-        Text("an exact version", VERSION_PATTERN, check_version, example="0.16.0"),
+        Text("an exact version", "[vV]?[0-9][0-9A-Za-z.!+_-]*", check_version, example="0.16.0"),
         "The exact version, in quotes.",
     ]
     sha256: Annotated[Sha256, "SHA-256 of the source distribution's file."]
@@ -198,7 +193,9 @@ class LocalSeries(Struct, frozen=True):
 
     path: Annotated[
         str,
-        Text("a series file", SERIES_PATTERN, check_series_path, meant=plain_path),
+        Text(
+            "a series file", rf"(?!.*\.patch$){FILE_PATTERN}", check_series_path, meant=plain_path
+        ),
         Key("series"),
         "A series file of this project (quilt's format): all its patches, in its order. At most "
         "one per component; this is where `refresh` writes.",
@@ -608,12 +605,27 @@ class Image(Struct, frozen=True):
 
     base: Annotated[
         str,
-        Text("an image", IMAGE_PATTERN, example="ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11"),
+        Text(
+            "an image",
+            # registry/name:tag@digest, any part of which may be a site value
+            r"(?:[A-Za-z0-9._/:@-]|\$\{[a-z][a-z0-9_]*\})+",
+            example="ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11",
+        ),
         "The image to build on, with its tag. May have site values.",
         also("from", "name"),
     ]
     packages: Annotated[
-        tuple[Annotated[str, Text("a system package", SYSTEM_PACKAGE_PATTERN, example="git")], ...],
+        tuple[
+            Annotated[
+                str,
+                Text(
+                    "a system package",
+                    r"[a-z0-9][a-z0-9+.-]*(?:=[A-Za-z0-9.+:~-]+)?",
+                    example="git",
+                ),
+            ],
+            ...,
+        ],
         "System packages to install, as apt names them.",
         also("apt"),
     ] = ()
@@ -663,7 +675,14 @@ class Launch(Struct, frozen=True, kw_only=True):
         Mapping[
             Annotated[str, Text("a group's name", GROUP_PATTERN, example="optimizer")],
             Mapping[
-                Annotated[str, Text("an argument's name", ARGUMENT_PATTERN, example="--lr")],
+                Annotated[
+                    str,
+                    Text(
+                        "an argument's name",
+                        r"(?:-{1,2}[A-Za-z0-9]|[+~]{0,2}[A-Za-z_])[A-Za-z0-9_./@:-]*",
+                        example="--lr",
+                    ),
+                ],
                 ArgumentValue,
             ],
         ],

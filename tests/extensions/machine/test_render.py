@@ -86,7 +86,7 @@ def test_what_a_file_needs_comes_with_it(root: Path) -> None:
         ("model_path: /path/to/model\nnpu: a3\n", "/path/to/model is a placeholder"),
         ("model_path: <MODEL>\nnpu: a3\n", "<MODEL> is a placeholder"),
         ("model_path: your_model\nnpu: a3\n", "your_model is a placeholder"),
-        ("model_path: ' /x'\nnpu: a3\n", "model_path begins or ends with a blank"),
+        ("model_path: ' /x'\nnpu: a3\n", "model_path:  /x begins or ends with a blank"),
         ('model_path: "a\\nb"\nnpu: a3\n', "model_path has more than one line"),
         ("model_path: [a]\nnpu: a3\n", "model_path is a list, not text"),
         ("- a\n", "the values file is a list, not a mapping"),
