@@ -57,20 +57,19 @@ class SiteValues(Struct, frozen=True):
     def require(self, names: Iterable[str], manifest: Manifest) -> None:
         """Raise UsageError that names every value of `names` that is missing."""
         absent = [name for name in dict.fromkeys(names) if name in self.missing]
+        places = {each.name: str(each.where) for each in manifest.values}
+        options = " ".join(f"--set {name}=..." for name in absent)
+        hint = f"give {options}, or name a file that has them with --values"
         if absent:
-            places = {each.name: str(each.where) for each in manifest.values}
             raise UsageError(
                 *(
-                    Problem(f"{name} has no value: {self.missing[name]}", places[name])
-                    for name in absent[:-1]
-                ),
-                Problem(
-                    f"{absent[-1]} has no value: {self.missing[absent[-1]]}",
-                    places[absent[-1]],
-                    "give "
-                    + " ".join(f"--set {name}=..." for name in absent)
-                    + ", or name a file that has them with --values",
-                ),
+                    Problem(
+                        f"{name} has no value: {self.missing[name]}",
+                        places[name],
+                        hint if name == absent[-1] else "",
+                    )
+                    for name in absent
+                )
             )
 
 

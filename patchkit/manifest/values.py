@@ -957,16 +957,15 @@ def _versions(environments: list[Environment]) -> Mapping[str, str]:
 
 
 def _variables(manifest: Manifest, owners: list[tuple[str, Environment]]) -> Mapping[str, str]:
-    variables: dict[str, str] = {}
-    setters: dict[str, str] = {}
+    setters: dict[str, tuple[str, str]] = {}
     problems: list[Problem] = []
     for owner, environment in owners:
         for name, text in environment.variables.items():
-            if variables.setdefault(name, text) != text:
-                what = f"{name} is {variables[name]!r} to {setters[name]} and {text!r} to {owner}"
+            first, setter = setters.setdefault(name, (text, owner))
+            if first != text:
+                what = f"{name} is {first!r} to {setter} and {text!r} to {owner}"
                 hint = "all run in one environment: let them agree, or set it in a launch"
                 problems.append(Problem(what, manifest.path.name, hint))
-            setters.setdefault(name, owner)
     if problems:
         raise BadInputError(*problems)
-    return variables
+    return {name: text for name, (text, _) in setters.items()}
