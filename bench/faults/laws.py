@@ -242,8 +242,8 @@ def _files(root: Path) -> Iterator[tuple[str, bytes]]:
 def _saved(checkout: Path, path: str, data: bytes) -> bool:
     if not (checkout / ".git").is_dir():
         return False
-    refs = _git(checkout, "for-each-ref", "--format=%(refname)", _SAVED).decode().split()
-    return any(_git(checkout, "cat-file", "blob", f"{ref}:{path}") == data for ref in refs)
+    kept = _git(checkout, "rev-list", f"--glob={_SAVED}").decode().split()  # a stack, or edits
+    return any(_git(checkout, "cat-file", "blob", f"{oid}:{path}") == data for oid in kept)
 
 
 def _git(folder: Path, *args: str) -> bytes:
