@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PosixPath
+from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
@@ -35,7 +36,7 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
 
     Read again only if a file changed since; `cache` is patchkit's cache folder.
     """
-    added = [f"{keys.__module__}.{keys.__name__}" for keys in _added()]
+    added = {kind.__name__: [*keys] for kind, keys in ADDED.items()}
     facts = [str(path), str(absolute(path)), code_digest(*_CODE), added]
     kept = memory_path(cache, "manifests", facts)
     manifest = _recalled(recall(kept), project_root(path))
@@ -96,7 +97,7 @@ def _recalled(kept: Any, root: Path) -> Manifest | None:
                 return None
             if number and not is_inside(file, root):  # the first is the manifest, wherever it is
                 return None
-        manifest = _unpacked(kept["manifest"], _classes())
+        manifest = _unpacked(kept["manifest"])
     except (TypeError, KeyError, AttributeError, OSError, ValueError):
         return None  # nothing was kept, or it is damaged, or a file is gone
     return manifest if isinstance(manifest, Manifest) and _stays_inside(manifest) else None
@@ -128,30 +129,32 @@ def _packed(value: object) -> object:
     return value
 
 
-def _unpacked(data: Any, classes: Mapping[str, type[Struct]]) -> Any:
+def _unpacked(data: Any) -> Any:
     if isinstance(data, list):
-        return tuple([_unpacked(each, classes) for each in data])
+        return tuple([_unpacked(each) for each in data])
     if not isinstance(data, dict):
         return data
     if "class" in data:
-        kind = classes[data["class"]]
-        fields = [_unpacked(each, classes) for each in data["fields"]]
+        kind = _CLASSES.get(data["class"]) or _added_classes()[data["class"]]
+        fields = map(_unpacked, data["fields"])
         return kind(**dict(zip(kind.__struct_fields__, fields, strict=True)))
     if "path" in data:
         return Path(data["path"])
-    return {key: _unpacked(each, classes) for key, each in data["mapping"].items()}
+    return {key: _unpacked(each) for key, each in data["mapping"].items()}
 
 
-def _added() -> list[type[Struct]]:
-    return [keys for several in ADDED.values() for keys in several]
+def _classes(module: ModuleType) -> dict[str, type[Struct]]:
+    """The classes of a module that values are made of, by name."""
+    kinds = {name: kind for name, kind in vars(module).items() if isinstance(kind, type)}
+    return {name: kind for name, kind in kinds.items() if issubclass(kind, Struct)}
 
 
-def _classes() -> dict[str, type[Struct]]:
-    """The classes that a manifest is made of, with those of added keys, by name."""
-    modules = [values, *(sys.modules[keys.__module__] for keys in _added())]
-    return {
-        name: kind
-        for module in modules
-        for name, kind in vars(module).items()
-        if isinstance(kind, type) and issubclass(kind, Struct)
-    }
+def _added_classes() -> dict[str, type[Struct]]:
+    """Those of the modules of extensions that add keys."""
+    added = [keys() for several in ADDED.values() for keys in several.values()]
+    modules = [sys.modules[keys.__module__] for keys in added]
+    return {name: kind for module in modules for name, kind in _classes(module).items()}
+
+
+#: The classes that a manifest is made of, by name.
+_CLASSES = _classes(values)

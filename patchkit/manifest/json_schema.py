@@ -136,7 +136,7 @@ def _record(record: Record) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "required": [key for key in _required(record) if key not in _INHERITABLE],
-        "properties": {each.key: _field(each) for each in record.fields},
+        "properties": {each.key: _field(each) for each in record.all_fields},
     }
     agreements = [
         _agreement(each) for each in record.fields if isinstance(each.shape, DependentShape)

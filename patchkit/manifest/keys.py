@@ -2,14 +2,15 @@
 the way back from values to data.
 
 An extension declares keys of its own as fields of a Struct, and adds them to those of a manifest or
-a component (`ADDED`), which keeps their values by name in `more`.
+a component (`ADDED`), which keeps their values by name in `more`. It is asked only where such a key
+is met.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin
 
@@ -89,7 +90,7 @@ def _struct_shape(kind: type[Struct]) -> Shape:
 
 @cache
 def record_of(kind: type[Struct]) -> Record:
-    """The keys of a Struct: its own first, then those of what it is made from, then added ones."""
+    """The keys of a Struct: its own first, then those of what it is made from."""
     hints: dict[str, Any] = {}
     for base in kind.__mro__:
         for name, hint in vars(base).get("__annotations__", {}).items():
@@ -97,15 +98,20 @@ def record_of(kind: type[Struct]) -> Record:
     defaults = kind.__struct_defaults__
     given = dict(zip(reversed(kind.__struct_fields__), reversed(defaults), strict=False))
     fields = [_field(name, hint, given.get(name, NODEFAULT)) for name, hint in hints.items()]
-    for keys in ADDED.get(kind, ()):
-        fields += [replace(field, attribute="") for field in record_of(keys).fields]
     return Record(
         re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower(),
         tuple(field for field in fields if field is not None),
         " ".join((kind.__doc__ or "").partition("\n\n")[0].split()),
         kind,
         {name: key for name, hint in hints.items() if (key := _place(hint)) is not None},
+        {key: partial(_added_field, key, keys) for key, keys in ADDED.get(kind, {}).items()},
     )
+
+
+def _added_field(key: str, keys: Callable[[], type[Struct]]) -> Field:
+    field = record_of(keys()).field(key)
+    assert field is not None
+    return replace(field, attribute="")
 
 
 def _field(name: str, hint: Any, default: Any) -> Field | None:
@@ -160,12 +166,12 @@ def struct_data(value: Any) -> dict[str, Data]:
     """A Struct in the keys of its format, in their order."""
     data: dict[str, Data] = {}
     kind: type[Struct] = type(value)
-    for field in record_of(kind).fields:
-        item = getattr(value, field.attribute) if field.attribute else _added(value, field)
+    record = record_of(kind)
+    for field in record.fields:
+        item = getattr(value, field.attribute)
         if field.always or item != field.initial:
             data[field.key] = as_data(item, field.shape)
+    for key, added in record.added.items():
+        if key in value.more:
+            data[key] = as_data(value.more[key], added().shape)
     return data
-
-
-def _added(value: Any, field: Field) -> Any:
-    return value.more.get(field.key, field.initial)

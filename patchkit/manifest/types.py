@@ -103,6 +103,7 @@ class Record(Struct, frozen=True):
     description: str = ""  # one sentence, for the reference and the schema
     of: type[Struct] | None = None  # what it is read as; None: a dict
     places: Mapping[str, str] = {}  # attribute -> the key whose place it is, "" for the whole
+    added: Mapping[str, Callable[[], Field]] = {}  # keys of extensions
 
     @property
     def first(self) -> str:
@@ -110,8 +111,15 @@ class Record(Struct, frozen=True):
         return self.fields[0].key
 
     def field(self, key: str) -> Field | None:
-        """The field of that key."""
+        """The field of that key, which an extension may have added."""
+        if key in self.added:
+            return self.added[key]()
         return next((field for field in self.fields if field.key == key), None)
+
+    @property
+    def all_fields(self) -> tuple[Field, ...]:
+        """Those of extensions, too."""
+        return (*self.fields, *(field() for field in self.added.values()))
 
 
 class Choice(Struct, frozen=True):
@@ -192,8 +200,9 @@ class ByName(Struct, frozen=True):
     minimum: int = 0
 
 
-#: Structs whose keys an extension adds to those of another one, which has `more` for them.
-ADDED: dict[type[Struct], list[type[Struct]]] = {}
+#: Keys that extensions add to those of a Struct, which has `more` for them, by name: each with what
+#: gives the Struct that declares it, and is called when the key is met.
+ADDED: dict[type[Struct], dict[str, Callable[[], type[Struct]]]] = {}
 
 
 def also(*words: str) -> tuple[str, ...]:

@@ -192,7 +192,7 @@ class _Reader:
         for word, item in node.entries:
             field, inner = shape.field(word.text), _join(name, word.text)
             if field is None:
-                self._unknown(word, shape.fields, name)
+                self._unknown(word, shape.all_fields, name)
                 continue
             if isinstance(field.shape, DependentShape):
                 value = self._matching(node, item, field.shape, inner)

@@ -32,7 +32,7 @@ components:
 @contextmanager
 def extended() -> Iterator[None]:
     """An extension's key is one of a component's."""
-    ADDED[Component] = [AuditKeys]
+    ADDED[Component] = {"audit": lambda: AuditKeys}
     record_of.cache_clear()
     try:
         yield
@@ -102,3 +102,17 @@ def test_a_manifest_has_keys_of_its_own_and_of_no_extension() -> None:
     assert all(
         field.attribute for kind in (Manifest, Component) for field in record_of(kind).fields
     )
+
+
+def test_an_extension_is_asked_where_its_key_is_met() -> None:
+    def gone() -> type[AuditKeys]:
+        raise AssertionError("nobody needs it")
+
+    Path("m.yaml").write_text(_TEXT.partition("    audit:")[0])
+    with extended():
+        ADDED[Component]["audit"] = gone
+        record_of.cache_clear()
+        assert load_manifest(Path("m.yaml")).components[0].more == {}
+        path = _written(3)
+        with pytest.raises(AssertionError):
+            load_manifest(path)
