@@ -6,7 +6,7 @@ carrying and for the commits that are named beside a conflict.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -23,19 +23,9 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, ExternalMerger, GitPin
 from patchkit.model.names import short_id
-from patchkit.model.objects import (
-    EMPTY_TREE,
-    Base,
-    CommitId,
-    GitObject,
-    TreeId,
-    make_commit,
-    make_object,
-    make_tree,
-)
-from patchkit.model.patch import Hunk, Identity
+from patchkit.model.objects import Base, CommitId, TreeId
+from patchkit.model.patch import Hunk
 from patchkit.model.progress import Progress
-from patchkit.model.tree import Tree, TreeChange
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_input import (
     PinEdit,
@@ -55,7 +45,6 @@ from patchkit.ops.refresh_input import (
 from patchkit.ops.refresh_report import NamedPin, PatchHead, RefreshedComponent, RefreshResult
 from patchkit.ops.resume import (
     CannotGoOnError,
-    Evidence,
     NewConflict,
     Resumed,
     Waiting,
@@ -83,8 +72,6 @@ from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
-from patchkit.workspace.changes import tree_changes
-from patchkit.workspace.checkout import NEW_PIN, OLD_PIN, REMOTES
 from patchkit.workspace.waiting import read_halt
 
 # Upstream's history between two pins. The upstream's repository in the store has the two pins and
@@ -196,76 +183,6 @@ def with_upstream(conflict: Conflict, upstream: UpstreamPast) -> Conflict:
     named = ((each, upstream.touches(each.path, each.lines)[:_SHOWN]) for each in conflict.files)
     files = tuple(replace(each, upstream=tuple(t.told for t in touches)) for each, touches in named)
     return replace(conflict, files=files, unknown=upstream.unknown)
-
-
-# What git can show of upstream in a checkout that waits. The checkout is shallow, and must need
-# nothing of the cache; a commit in between is given to it with the files alone that it changed, so
-# that all of it is complete: git shows its very diff, fsck and gc find nothing amiss. Its own id is
-# said in its message. The pins are whole.
-
-
-_MOST_CHANGED = 200  # files of a commit; beyond that it is not brought
-_LEFT_OUT = (b"gpgsig", b"mergetag", b"gpgsig-sha256")
-
-
-def evidence_of(conflict: Conflict, upstream: UpstreamPast, pins: tuple[str, str]) -> Evidence:
-    """The commits that a conflict names, as far as they can be had, and both pins."""
-    refs = dict(zip((OLD_PIN, NEW_PIN), pins, strict=True))
-    written: dict[str, GitObject] = {}
-    history = upstream.history()
-    names = {each.split(" ", 1)[0] for file in conflict.files for each in file.upstream}
-    if history is None:
-        return Evidence(refs, ())
-    repository = history.repository
-    for name in sorted(names):
-        commit = repository.commit(name)
-        changes = _changes_of(repository, commit) if commit is not None else []
-        if commit is None or len(changes) > _MOST_CHANGED:
-            continue
-        entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]
-        blobs = {each.oid for each in entries}
-        if not upstream.bring(blobs):
-            continue
-        with reading(repository) as reader:
-            objects = [GitObject("blob", oid, reader.blob(oid)) for oid in sorted(blobs)]
-            payload = reader.commit(commit)
-            objects += _small_commit(reader, commit, payload, changes)
-        written |= {each.oid: each for each in objects}
-        refs[REMOTES + name] = objects[-1].oid
-    return Evidence(refs, tuple(written.values()))
-
-
-def _changes_of(repository: Repository, commit: CommitId) -> list[TreeChange]:
-    parent = repository.tree(f"{commit}^1")
-    return tree_changes(repository, parent or EMPTY_TREE, commit)
-
-
-def _small_commit(
-    reader: ObjectReader, commit: str, payload: bytes, changes: Sequence[TreeChange]
-) -> Iterator[GitObject]:
-    """The objects of a commit with the files alone that it changed, the commit last."""
-    written = [make_tree({})]
-    trees = []
-    for side in (0, 1):
-        tree = Tree(reader, EMPTY_TREE)
-        for each in changes:
-            entry = (each.old, each.new)[side]
-            tree = tree.put(each.path, entry) if entry is not None else tree
-        trees.append(tree.write(written))
-    yield from written
-    who = Identity("patchkit", "patchkit@localhost", date="0 +0000")
-    message = f"Upstream before {commit}: the files that it changes"
-    before = make_commit(tree=trees[0], parents=(), author=who, committer=who, message=message)
-    yield before
-    head, _, text = payload.partition(b"\n\n")
-    lines = [b"tree " + trees[1].encode(), b"parent " + before.oid.encode()]
-    kept = True
-    for line in head.split(b"\n"):
-        word = line.split(b" ", 1)[0]
-        kept = kept if line.startswith(b" ") else word not in (b"tree", b"parent", *_LEFT_OUT)
-        lines += [line] if kept else []
-    note = b"\n\nUpstream-Commit: " + commit.encode() + b"\n"
-    yield make_object("commit", b"\n".join(lines) + b"\n\n" + text.rstrip(b"\n") + note)
 
 
 class Carried(Struct, frozen=True):
@@ -500,8 +417,7 @@ def _stopped(
         return Carried(halted(blank, _way_out(carry), pin))
     conflict = with_upstream(conflict, tried.upstream)
     waiting = _waiting(carry, conflict, tried.decisions)
-    evidence = evidence_of(conflict, tried.upstream, (carry.old, found.base.commit))
-    stop = NewConflict(found, carry.cache, conflict, waiting, resumed, evidence)
+    stop = NewConflict(found, carry.cache, conflict, waiting, resumed)
     blank = replace(blank, notes=())  # the conflict tells
     return Carried(stopped(blank, found, halted_report(stop)), stop=stop, resumed=resumed)
 

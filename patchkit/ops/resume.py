@@ -16,7 +16,6 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import (
     ArchivePin,
@@ -29,7 +28,7 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.decoding import from_builtins
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, GitObject, TreeId
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import FileResult
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns, ways_on
@@ -55,7 +54,6 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
-from patchkit.workspace.changes import absent_objects
 from patchkit.workspace.checkout import BRANCH
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.operations import Operation, Place, readable_operations, record
@@ -123,13 +121,6 @@ class Resumed(Struct, frozen=True):
     work: Work  # what was found in it
 
 
-class Evidence(Struct, frozen=True):
-    """Upstream's commits to look at beside a conflict: ref -> commit, and what these need."""
-
-    refs: Mapping[str, str]
-    objects: tuple[GitObject, ...]  # of these commits, as small as they can be
-
-
 class NewConflict(Struct, frozen=True):
     """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
 
@@ -138,7 +129,6 @@ class NewConflict(Struct, frozen=True):
     conflict: Conflict  # what stopped the carry
     waiting: Waiting
     resumed: Resumed | None = None
-    evidence: Evidence | None = None
 
 
 def waiting_of(halt: Halt) -> Waiting:
@@ -242,20 +232,14 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
     bring_objects(stop.source, checkout.repository, conflict.objects)
     place = CheckoutSnapshot(found.base.commit, conflict.tip, conflict.worktree, conflict.index)
     text = to_builtins(stop.waiting)
-    refs: dict[str, str] = {}
-    if stop.evidence is not None:
-        write_objects(checkout.repository, stop.evidence.objects)
-        wanted = stop.evidence.refs
-        absent = absent_objects(checkout.repository, wanted.values())
-        refs = {name: oid for name, oid in wanted.items() if oid not in absent}
     if resumed is None:
         assert snapshot.base is not None
         assert snapshot.head is not None
-        halt = Halt(place, (snapshot.base, snapshot.head), text, refs=refs)
+        halt = Halt(place, (snapshot.base, snapshot.head), text)
         held = Held(snapshot.head)
     else:
         earlier, work = resumed.halt, resumed.work
-        halt = Halt(place, earlier.before, text, earlier.commit, work.place, refs=refs)
+        halt = Halt(place, earlier.before, text, earlier.commit, work.place)
         held = work.held
     return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
 

@@ -68,12 +68,6 @@ APPLIED_REF = "refs/patchkit/applied"
 HALT_REF = "refs/patchkit/halt"
 #: Work of the user's that --force moved out of the way: one ref for each time.
 SAVED_REFS = "refs/patchkit/saved/"
-#: Commits of upstream to look at while a checkout waits: `<ten digits of the id>` directly below,
-#: so that git knows them by that, and both pins in a folder. What it waits for says which it made:
-#: one that a user made or moved stays.
-REMOTES = "refs/remotes/"
-#: The pins before and after, as `git diff patchkit/old-pin patchkit/new-pin` names them.
-OLD_PIN, NEW_PIN = "refs/remotes/patchkit/old-pin", "refs/remotes/patchkit/new-pin"
 #: The folder for what patchkit itself keeps: in a workspace (locks, half-built checkouts).
 OWN_FOLDER = ".patchkit"
 

@@ -61,7 +61,6 @@ class Journal(Struct, frozen=True):
     dropped: tuple[str, ...] = ()
     halt: str | None = None
     halt_before: str | None = None
-    refs: tuple[tuple[str, str], ...] = ()  # further ones to make: name, object
 
 
 def move_folder(own_folder: Path) -> Path:
@@ -109,8 +108,7 @@ def _parse(path: Path, data: dict[str, Any]) -> Journal:
         for each in data.pop("steps")
     )
     folders, dropped = tuple(data.pop("folders")), tuple(data.pop("dropped"))
-    refs = tuple((name, oid) for name, oid in data.pop("refs", ()))
-    return Journal(**data, steps=steps, folders=folders, dropped=dropped, refs=refs)
+    return Journal(**data, steps=steps, folders=folders, dropped=dropped)
 
 
 def _contents(data: dict[str, str] | None) -> Contents | None:

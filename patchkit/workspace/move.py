@@ -82,7 +82,6 @@ class MoveTarget(Struct, frozen=True):
     halt: str | None = None
     worktree: TreeId | None = None
     index: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    refs: Mapping[str, str] = field(default_factory=dict)  # further ones to make: name -> object
 
 
 class Moved(Struct, frozen=True):
@@ -272,7 +271,7 @@ def _undo(
         if refs_untouched(checkout, journal):
             put_back(checkout.path, folder, journal.steps)
             put_folders_back(checkout, journal)
-            free_refs(checkout, journal)
+            free_refs(checkout)
             saved = save_late(checkout, journal, when)
             put_index_back(checkout, journal)  # last: without its index no move can be finished
             clean_up(checkout)
@@ -442,7 +441,6 @@ def _journal(
         tip=target.tip,
         halt=target.halt,
         halt_before=snapshot.halt,
-        refs=tuple(target.refs.items()),
         steps=tuple(steps),
         folders=tuple(c.path for c in changes if c.new is not None and c.new_file is None),
         dropped=tuple(c.path for c in changes if c.old is not None and c.old_file is None),

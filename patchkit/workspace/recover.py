@@ -7,24 +7,20 @@ neither as the move found it nor as it puts it was changed by somebody else, and
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from patchkit.errors import Problem, SurroundingsError
-from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.process import GitFailureError, NoAnswerError
-from patchkit.gitcmd.repository import ZERO, RefChange, Repository
-from patchkit.model.objects import CommitId
+from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.workspace.changes import refresh_index
 from patchkit.workspace.checkout import (
     APPLIED_REF,
     BASE_REF,
     BRANCH,
     HALT_REF,
-    REMOTES,
     Checkout,
 )
 from patchkit.workspace.contents import blocking_parent, contents_at, contents_of, free_name
@@ -208,14 +204,12 @@ def refs_untouched(checkout: Checkout, journal: Journal) -> bool:
     return all(_named(checkout, c) != c.new for c in changes)
 
 
-def free_refs(checkout: Checkout, journal: Journal) -> None:
+def free_refs(checkout: Checkout) -> None:
     """Remove the locks of a move's refs that a killed git left.
 
     Only while the index is locked: whoever commits needs both, so none of them is in use.
     """
-    names = ["HEAD", BRANCH, BASE_REF, APPLIED_REF, HALT_REF, "packed-refs"]
-    names += [each.name for each in _evidence_changes(checkout, journal)]
-    checkout.repository.free_refs(names)
+    checkout.repository.free_refs(["HEAD", BRANCH, BASE_REF, APPLIED_REF, HALT_REF, "packed-refs"])
 
 
 def _replace_index(checkout: Checkout, journal: Journal, plain: PlainStage | None) -> None:
@@ -242,48 +236,15 @@ def _copy(index: Path, before: Path) -> None:
 
 def _move_refs(checkout: Checkout, journal: Journal) -> None:
     changes = [each for each in ref_changes(journal) if each.old != each.new]
-    changes += _evidence_changes(checkout, journal)
     try:
         _update_refs(checkout, changes)
     except (GitFailureError, NoAnswerError):
         if not refs_known(checkout, journal):
             raise changed_meanwhile("the branch") from None
-        free_refs(checkout, journal)
+        free_refs(checkout)
         # a move that was killed may have changed them already
         left = [each for each in changes if _named(checkout, each) != (each.new or ZERO)]
         _update_refs(checkout, left)
-
-
-def _evidence_changes(checkout: Checkout, journal: Journal) -> list[RefChange]:
-    """The refs of upstream's commits that a move makes, and those that go with it."""
-    made, ours = dict(journal.refs), {}
-    if journal.halt_before not in (None, journal.halt):
-        ours = _halt_refs(checkout.repository, CommitId(str(journal.halt_before)))
-    if not made and not ours:
-        return []
-    now = checkout.repository.refs(REMOTES)
-    changes = [
-        RefChange(name, oid)
-        for name, oid in made.items()
-        if now.get(name) in (None, oid, ours.get(name))  # no other one is ours
-    ]
-    changes += [
-        RefChange(name, None, oid)
-        for name, oid in ours.items()
-        if name not in made and now.get(name) == oid
-    ]
-    return changes
-
-
-def _halt_refs(repository: Repository, halt: CommitId) -> dict[str, str]:
-    """The refs that were made for a halt, by its commit: name -> object."""
-    with reading(repository) as reader:
-        try:
-            tree = reader.tree(reader.root(halt))
-        except MissingObjectError:
-            return {}
-        text = json.loads(reader.blob(tree["state.json"].oid))
-    return dict(text.get("refs", {}))
 
 
 def _update_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
@@ -323,7 +284,7 @@ def recover(checkout: Checkout) -> list[str] | None:
     if _moved_elsewhere(checkout, journal):
         return []
     hold_index(checkout)
-    free_refs(checkout, journal)
+    free_refs(checkout)
     put_in_place(checkout.path, folder, journal.steps, again=True)
     record(checkout, journal)
     save_late(checkout, journal, int(time.time()))

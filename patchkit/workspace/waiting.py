@@ -77,7 +77,6 @@ class Halt(Struct, frozen=True):
     previous: CommitId | None = None
     left: CheckoutSnapshot | None = None
     commit: CommitId = CommitId("")  # in which this is recorded; "" before it is
-    refs: Mapping[str, str] = field(default_factory=dict)  # upstream's commits to look at
 
 
 def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None:
@@ -117,7 +116,6 @@ def halt_objects(halt: Halt) -> list[GitObject]:
                 entries[f"side-{oid}"] = TreeEntry(_FILE, oid)
     tree = make_tree(entries)
     parents = [halt.place.tip, halt.before[1], *([halt.previous] if halt.previous else [])]
-    parents += [CommitId(oid) for _, oid in sorted(halt.refs.items())]
     what = with_article(IMPORT if halt.data.get("imported") else BUMP)
     commit = make_commit(
         tree=TreeId(tree.oid),
@@ -204,17 +202,16 @@ def go_to(
 ) -> Moved:
     """Bring the checkout to a place, and let it wait for `halt`, or for nothing.
 
-    The refs of a halt are made with it, and go when it waits for that no more.
     All objects of the place are in the checkout. All or nothing, unless the process is killed.
     Raises SurroundingsError if an untracked file is in the way, or a file is not as `held` says.
     """
-    commit, refs = None, halt.refs if halt is not None else {}
+    commit = None
     if halt is not None:
         objects = halt_objects(halt)
         write_objects(checkout.repository, objects)
         commit = objects[-1].oid
     changes = require_free(checkout, place, held)
-    target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index, refs)
+    target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index)
     return move_checkout(checkout, snapshot, target, held, when=when, changes=changes)
 
 

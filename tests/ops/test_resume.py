@@ -186,7 +186,9 @@ def test_a_commit_with_markers_is_not_taken(stack: Bumping) -> None:
 
 
 @pytest.mark.parametrize("how", ["amend", "other branch", "dropped"])
-def test_commits_that_are_no_resolution_are_refused(stack: Bumping, how: str) -> None:
+def test_commits_that_are_no_resolution_are_refused(
+    stack: Bumping, upstream: Upstream, how: str
+) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
     stack.git("add", "-A")
@@ -196,7 +198,7 @@ def test_commits_that_are_no_resolution_are_refused(stack: Bumping, how: str) ->
         stack.git("checkout", "-q", "-b", "mine")
         stack.git("commit", "-qm", "Elsewhere")
     else:
-        stack.git("update-ref", "refs/heads/patchkit", "patchkit/old-pin")
+        stack.git("update-ref", "refs/heads/patchkit", str(upstream.resolve("main~3")))
     before = stack.state
     ran = stack.run("continue")
     assert (ran.code, "the commits in the checkout have changed" in ran.err) == (1, True), ran.err

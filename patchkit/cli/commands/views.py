@@ -194,10 +194,8 @@ def show(
 ) -> ExitCode:
     """Print a patch, or a commit of upstream.
 
-    While a bump waits, a patch that it has carried already is shown as it was carried. In such a
-    checkout `git show` knows the commits that the conflict names, too. `patchkit/old-pin` and
-    `patchkit/new-pin` have all files and no commit before them: they are for `git diff` and for
-    `git show patchkit/old-pin:FILE`.
+    While a bump waits, a patch that it has carried already is shown as it was carried. The checkout
+    has upstream's commits of the two pins alone, for `git diff` and `git show COMMIT:FILE`.
     """
     from patchkit.ops.views import show_change
 
