@@ -9,8 +9,8 @@ import yaml
 
 from bench.faults.sandbox import Sandbox, Scene
 from patchkit.model.objects import CommitId
+from tests.extensions.installed.wheels import install
 from tests.extensions.machine.machines import VALUES, Machine, make_project
-from tests.installed.wheels import install
 from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, executable, make_patch
@@ -152,7 +152,7 @@ def _another_series(box: Sandbox) -> None:
 
 
 def _scripts_into(box: Sandbox) -> None:
-    _scripts(box).run("apply", "--into", "site").ok()
+    _scripts(box).run("install", "site").ok()
 
 
 def _tested(box: Sandbox) -> None:
@@ -175,7 +175,7 @@ def _tested_bump(box: Sandbox) -> None:
 
 
 def _applied_into(box: Sandbox) -> None:
-    _installed(box).run("apply", "--into", "site").ok()
+    _installed(box).run("install", "site").ok()
 
 
 def _reports(box: Sandbox) -> None:
@@ -210,16 +210,16 @@ PROJECT_SCENES = (
     Scene("report issues", ("report", "issues", "results/demo.json", "results/other.json",
                             "--into", "issues"), _reports),
     Scene("sbom", ("sbom", "--output", "demo.cdx.json"), _locked),
-    Scene("apply --into", ("apply", "--into", "site"), _installed),
-    Scene("apply --into --reverse", ("apply", "--into", "site", "--reverse"), _applied_into,
+    Scene("install", ("install", "site"), _installed),
+    Scene("install --reverse", ("install", "site", "--reverse"), _applied_into,
           done=frozenset({2})),
-    Scene("apply --into, modes", ("apply", "--into", "site"), _scripts),
-    Scene("apply --into --reverse, modes", ("apply", "--into", "site", "--reverse"), _scripts_into,
+    Scene("install, modes", ("install", "site"), _scripts),
+    Scene("install --reverse, modes", ("install", "site", "--reverse"), _scripts_into,
           done=frozenset({2})),
-    Scene("apply --into, another series", ("apply", "--into", "site"), _another_series),
-    Scene("apply --into --accept-differing", ("apply", "--into", "site", "--accept-differing",
+    Scene("install, another series", ("install", "site"), _another_series),
+    Scene("install --accept-differing", ("install", "site", "--accept-differing",
                                               "demo/a.txt"), _differing),
-    Scene("apply --into, files that may differ", ("apply", "--into", "site"), _may_differ),
+    Scene("install, files that may differ", ("install", "site"), _may_differ),
     Scene("test --junit", ("test", "--junit", "out.xml"), _tested, done=frozenset({0})),
     Scene("test --learn", ("test", "--learn"), _tested),
     Scene("bump --test", ("bump", "--to", "next", "--test"), _tested_bump),

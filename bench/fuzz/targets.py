@@ -21,7 +21,7 @@ from patchkit.carry.carried import CarryOptions, MergeRequest
 from patchkit.carry.external import refused
 from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import BadInputError, PatchkitError
-from patchkit.installed.layer import (
+from patchkit.extensions.installed.layer import (
     Layer,
     LayerFile,
     Receipt,
@@ -30,7 +30,8 @@ from patchkit.installed.layer import (
     packed,
     receipt_bytes,
 )
-from patchkit.installed.wheel_record import edited
+from patchkit.extensions.installed.stacks_in_packages import attest, reverse_into
+from patchkit.extensions.installed.wheel_record import edited
 from patchkit.manifest.load import load_manifest
 from patchkit.model.header import clean_message, format_header
 from patchkit.model.lint import lint_patch
@@ -43,7 +44,6 @@ from patchkit.model.series_file import parse_series
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import DriftReport
-from patchkit.ops.installed import attest, reverse_into
 from patchkit.ops.upstream_tests import read_junit, read_record
 from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.report.markdown import plan_issues
@@ -53,10 +53,10 @@ from patchkit.stack.lockfile import load_lock
 from patchkit.stack.package_lists import read_recipe, read_spec
 from patchkit.stack.series import ImportedPatch
 from patchkit.upstream.archive import Limits, unpack
+from tests.extensions.installed.wheels import install
 from tests.guards.contracts.test_agreement import CALLS, LIB
 from tests.guards.contracts.trees import agreed
 from tests.guards.contracts.trees import contracts as declare
-from tests.installed.wheels import install
 from tests.model.oracle import Objects, git_diff, mailinfo, our_verdict
 from tests.model.test_like_git import OPTIONS, Files, hold_to_git, some_edits, some_files
 from tests.recipes.kitchen import DROP, recipe_text

@@ -69,10 +69,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "recipe try": ("recipe:try_", "Show what a recipe would do to a component"),
         "recipe new": ("recipe:new", "Start a recipe with one rule, at the end of a series"),
     },
-    "From manifest to machine": {
-        "sbom": ("attest:sbom", "Write a stack's bill of materials (SBOM) with its patches"),
-        "attest": ("attest:attest", "Check which patches are present in installed packages"),
-    },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),
         "matrix": ("ci:matrix", "Print the jobs of a CI matrix: manifests by components"),

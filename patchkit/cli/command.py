@@ -211,7 +211,7 @@ class About(Struct, frozen=True):
     result: str
     #: What the command has in common with others: words of `_SHARED`.
     takes: tuple[str, ...]
-    #: More classes that `--json` prints, by the command with the option for it: "apply into".
+    #: More classes that `--json` prints, by the command with the option for it: "drift bisect".
     variants: Mapping[str, str]
     #: The group of commands in `--help`, of a command that an extension brings.
     group: str

@@ -75,7 +75,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "among": ("?", Paint.NOTICE),
     "always": ("✗", Paint.BAD),
     "never": ("✓", Paint.GOOD),
-    # an installed package (installed.layer.PatchPresence, ops.installed.IntoResult)
+    # an installed package
     "live": ("✓", Paint.GOOD),
     "not live": ("✗", Paint.BAD),
     "partly live": ("✗", Paint.BAD),

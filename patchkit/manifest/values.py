@@ -767,12 +767,12 @@ class Component(Struct, frozen=True, kw_only=True):
         ],
         Key(default="found: the root, `src`, `python` or `lib`"),
         "Folders of the upstream, and what each is called where the package is installed: for "
-        "`apply --into` and `attest`. `.` is the root.",
+        "`install` and `attest`. `.` is the root.",
         also("installed", "package-dir", "package_dir", "mapping"),
     ] = {}
     differing: Annotated[
         tuple[DifferingFiles, ...],
-        "Files that are made when the wheel is built, and so are not the pin's: `apply --into` "
+        "Files that are made when the wheel is built, and so are not the pin's: `install` "
         "patches the wheel's own, by RECORD, where the patch fits exactly.",
         also("accept-differing", "accept_differing", "generated", "accepted"),
     ] = ()

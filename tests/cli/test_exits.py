@@ -138,7 +138,7 @@ class Scene:
     def installed(self) -> None:
         """The files of the upstream are in a folder, patched."""
         self.project.write({"site/hello.py": _HELLO, "site/other.txt": _OTHER})
-        self.project.prepare("apply", "--into", "site").ok()
+        self.project.prepare("install", "site").ok()
 
     def installed_with_damage(self) -> None:
         """The same, and the receipt was damaged."""
@@ -331,6 +331,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("apply", 1, Scene.edited, ("apply",)),
     ("apply", 4, Scene.corrupt, ("apply",)),
     ("apply", 5, Scene.gone, ("apply",)),
+    ("install", 0, Scene.installed, ("install", "site")),
+    ("install", 1, _untouched, ("install", "patches")),
+    ("install", 4, Scene.installed_with_damage, ("install", "site")),
+    ("install", 5, Scene.gone, ("install", "patches")),
     ("attest", 0, Scene.installed, ("attest", "-m", "demo", "--into", "site")),
     ("attest", 1, _untouched, ("attest", "--into", "patches")),
     ("attest", 4, Scene.installed_with_damage, ("attest", "--into", "site")),

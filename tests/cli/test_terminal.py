@@ -21,12 +21,12 @@ from msgspec import Struct
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Answers, Terminal, colour_wanted, showing_progress
 from patchkit.errors import ExitCode, Problem
+from patchkit.extensions.installed.layer import PatchPresence
+from patchkit.extensions.installed.stacks_in_packages import IntoResult
 from patchkit.extensions.machine.documents import Condition
 from patchkit.guards.overrides import TargetVerdict
-from patchkit.installed.layer import PatchPresence
 from patchkit.model.outcome import Status
 from patchkit.ops.apply import ApplyResult
-from patchkit.ops.installed import IntoResult
 from patchkit.planning.plan_report import Grade
 from patchkit.workspace.state import CheckoutState
 from tests.support.commands import run_process

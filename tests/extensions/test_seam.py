@@ -54,7 +54,7 @@ def test_a_foreign_extension_brings_a_command(tmp_path: Path, foreign: dict[str,
     ran = run_process("shout", cwd=tmp_path, environment=foreign)
     assert (ran.code, ran.out) == (0, "HELLO\n")
     page = run_process("--help", cwd=tmp_path, environment=foreign).ok().out
-    assert page.endswith("Extensions:\n  shout  Say the manifest's name loudly\n")
+    assert "\nExtensions:\n  shout  Say the manifest's name loudly\n" in page
     assert (
         "did you mean shout or show?" in run_process("shuot", cwd=tmp_path, environment=foreign).err
     )

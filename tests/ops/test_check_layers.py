@@ -83,8 +83,8 @@ def test_two_that_do_not_go_together(project: Project, core: Upstream, golden: G
     assert (only["code"], only["severity"]) == ("layers-conflict", "error")
     installed = project.root / "site"
     write_files(installed, {name: str(text) for name, text in CORE.items()})
-    project.run("apply", "--into", "site", "-m", "vendor").ok()
-    ran = project.run("apply", "--into", "site", "-m", "demo", "--json")
+    project.run("install", "site", "-m", "vendor").ok()
+    ran = project.run("install", "site", "-m", "demo", "--json")
     assert [each["result"] for each in ran.json["components"]] == ["conflicted"]
     assert only["what"] == "demo: above.patch does not apply on top of vendor: below.patch"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +13,7 @@ from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, co
 from patchkit.cli.session import Session, in_ci, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
-from patchkit.errors import ExitCode, UsageError
+from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.text import counted, listed
 
@@ -24,28 +23,6 @@ if TYPE_CHECKING:
     from patchkit.ops.fetch import FetchedComponent, FetchReport
 
 
-IntoOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--into",
-        metavar="DIR",
-        help="Put the stacks into installed packages: a site-packages folder, one in an image, or "
-        "a source tree without .git.",
-    ),
-]
-ReverseOption = Annotated[
-    bool,
-    typer.Option("--reverse", help="With --into: restore the files, from its receipts."),
-]
-AcceptOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--accept-differing",
-        metavar="FILE",
-        help="With --into: patch this file of a wheel's own (its path in DIR) though it is not the "
-        "pin's, as one that is made when the wheel is built; repeatable.",
-    ),
-]
 UpdateLockOption = Annotated[
     bool,
     typer.Option(
@@ -71,21 +48,15 @@ LockedOption = Annotated[
         ("patchkit apply -m qwen3-vl-npu -c megatron-lm", "only this one"),
         ("patchkit apply -m qwen3-vl-npu --dry-run", "say what would be done"),
         ("patchkit apply -m qwen3-vl-npu --force", "save local work under a ref, then apply"),
-        (
-            "patchkit apply -m verl-npu-index -c sglang --into site-packages",
-            "patch an installed package",
-        ),
-        ("patchkit apply --into site-packages --reverse", "and reverse it"),
     ],
     exits={
-        ExitCode.OK: "every checkout, or the folder of --into, is at its stack",
+        ExitCode.OK: "every checkout is at its stack",
         ExitCode.FINDING: "a patch does not apply, a stack is not the one in the lock, or work in "
-        "a checkout is in the way; with --into a file is not what the stack is for",
+        "a checkout is in the way",
         ExitCode.BAD_INPUT: "the manifest, a series, a patch or the lock cannot be read",
         ExitCode.ENVIRONMENT: "a fetch failed, a checkout is locked, the disk is full",
     },
     result="patchkit.ops.apply:ApplyReport",
-    variants={"apply into": "patchkit.ops.installed:IntoReport"},
 )
 def apply(
     session: Session,
@@ -94,9 +65,6 @@ def apply(
     dry_run: DryRunOption = False,
     locked: LockedOption = False,
     update_lock: UpdateLockOption = False,
-    into: IntoOption = None,
-    reverse: ReverseOption = False,
-    accept_differing: AcceptOption = None,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:
     """Build each component's stack and move its checkout there.
@@ -109,21 +77,7 @@ def apply(
     The first apply writes the lock beside the manifest; every later one compares with it. Edits of
     patch files and of the series are accepted and reported; a changed pin, or a changed patch of
     another repository, is refused.
-
-    With --into the stacks go into a folder of installed packages instead, all of them or nothing.
-    Only files that match the pin are patched; mode changes of a patch are applied, too. A receipt
-    is left there: --reverse restores the files from it, byte for byte, and `patchkit attest` reads
-    it.
     """
-    if into is not None or reverse:
-        if into is None:
-            raise UsageError("--reverse is about installed packages: it needs --into DIR")
-        if force or update_lock:
-            raise UsageError("--into goes without --force and --update-lock")
-        accepted = [Path(each).as_posix() for each in accept_differing or ()]
-        return _into(session, into, accepted, reverse=reverse, dry_run=dry_run)
-    if accept_differing:
-        raise UsageError("--accept-differing is about installed packages: it needs --into DIR")
     from patchkit.ops.apply import ApplyOptions, apply_components
 
     locked = locked or (in_ci() and not update_lock)
@@ -146,30 +100,6 @@ def apply(
             known=known,
         )
     return session.report("apply", report, partial(_render, shown=known.shown))
-
-
-def _into(
-    session: Session, folder: Path, accepted: list[str], *, reverse: bool, dry_run: bool
-) -> ExitCode:
-    from patchkit.cli.commands.attest import render_into
-    from patchkit.ops.installed import apply_into, reverse_into
-
-    if reverse:
-        manifest, names = session.asked
-        report = reverse_into(folder, manifest=manifest, components=names, dry_run=dry_run)
-    else:
-        with session.progress() as progress:
-            report = apply_into(
-                session.manifest,
-                session.components,
-                folder,
-                store=session.store,
-                dry_run=dry_run,
-                progress=progress,
-                accepted=accepted,
-                locked=in_ci(),
-            )
-    return session.report("apply into", report, render_into)
 
 
 def _render(terminal: Terminal, report: ApplyReport, *, shown: bool = False) -> None:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from patchkit.disk.files import LARGEST_PATCH, FileAttributes, attributes_of, files_in, read_plain
 from patchkit.disk.transaction import runs, write_set
 from patchkit.errors import BadInputError, Problem
-from patchkit.installed.layer import (
+from patchkit.extensions.installed.layer import (
     EXECUTABLE,
     Before,
     Layer,
@@ -39,7 +39,7 @@ from patchkit.installed.layer import (
     state_of,
     unpacked,
 )
-from patchkit.installed.wheel_record import Distribution, distributions, edited, restored
+from patchkit.extensions.installed.wheel_record import Distribution, distributions, edited, restored
 from patchkit.manifest.values import Component
 from patchkit.model.objects import EXECUTABLE_MODE, make_object
 from patchkit.model.tree import ObjectSource
@@ -495,7 +495,7 @@ def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
     return Problem(what, "", "reinstall the package, without the edit")
 
 
-_BY_CHECKOUT = "use a checkout: `patchkit apply`, without --into"
+_BY_CHECKOUT = "use a checkout: `patchkit apply`"
 
 
 def _inside(root: Path, folder: Path) -> bool:

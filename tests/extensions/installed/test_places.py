@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.installed.test_apply_into import BASE, PATCHES, WHEEL
-from tests.installed.wheels import contents, install, require_true
+from tests.extensions.installed.test_install import BASE, PATCHES, WHEEL
+from tests.extensions.installed.wheels import contents, install, require_true
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, make_patch
 
@@ -43,13 +43,13 @@ def test_several_places_are_a_refusal_that_names_them(
     install(site, {"tests/__init__.py": ""}, name="other")
     _parts(project, upstream, ["src/demo/a.py", "tests/__init__.py"])
     before = contents(site)
-    ran = project.run("apply", "--into", str(site))
+    ran = project.run("install", str(site))
     assert ran.code == 1
     for place in ("demo/a.py demo 1.0", "tests/__init__.py other 1.0", "layout"):
         assert place in ran.err
     assert contents(site) == before
     _parts(project, upstream, [*TWO_PARTS][:2], layout={"src/demo": "demo"})
-    ran = project.run("apply", "--into", str(site)).ok()
+    ran = project.run("install", str(site)).ok()
     assert "tests/__init__.py is not installed, left out" in ran.out
     assert contents(site)["demo/a.py"] == b"a = 2\n"
 
@@ -61,7 +61,7 @@ def test_two_folders_without_wheels_are_a_tie(
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("a = 1\n" * name.endswith("a.py"))
     _parts(project, upstream, ["src/demo/a.py", "tests/__init__.py"])
-    ran = project.run("apply", "--into", str(tmp_path / "site"))
+    ran = project.run("install", str(tmp_path / "site"))
     assert (ran.code, "in several places: " in ran.err) == (1, True)
 
 
@@ -72,11 +72,11 @@ def test_an_installed_file_without_a_place_is_a_refusal(
     install(site, {"demo/a.py": "a = 1\n"})
     install(site, {"inner/k.py": "k = 1\n"}, name="kernels")
     _parts(project, upstream, ["src/demo/a.py", "kern/inner/k.py"])
-    ran = project.run("apply", "--into", str(site))
+    ran = project.run("install", str(site))
     assert (ran.code, "inner/k.py is kern/inner/k.py" in ran.err) == (1, True)
     layout = {"src/demo": "demo", "kern/inner": "inner"}
     _parts(project, upstream, ["src/demo/a.py", "kern/inner/k.py"], layout=layout)
-    assert "demo 1.0, kernels 1.0" in project.run("apply", "--into", str(site)).ok().out
+    assert "demo 1.0, kernels 1.0" in project.run("install", str(site)).ok().out
     for record in site.glob("*/RECORD"):
         require_true(record)
 
@@ -90,7 +90,7 @@ def test_a_file_of_no_wheel_gets_no_row(
     before = {"demo/a.py": "a = 1\n", "demo/k.py": "k = 1\n"}
     patch = make_patch({**before}, {"demo/a.py": "a = 2\n", "demo/k.py": "k = 2\n"})
     project.component("demo", upstream, upstream.commit({**before}), {"one.patch": patch})
-    project.run("apply", "--into", str(site)).ok()
+    project.run("install", str(site)).ok()
     assert (site / "demo/k.py").read_text() == "k = 2\n"
     assert "demo/k.py" not in (site / "demo-1.0.dist-info/RECORD").read_text()
 
@@ -103,13 +103,13 @@ def test_reverse_says_that_the_package_was_installed_again(
     project.component("demo", upstream, upstream.commit(BASE), PATCHES)
     for version, text in (("1.0", WHEEL["demo/core.py"]), ("2.0", "another\n"), ("", "")):
         install(site, WHEEL)
-        project.run("apply", "--into", str(site)).ok()
+        project.run("install", str(site)).ok()
         for each in ("demo", "demo-1.0.dist-info"):
             shutil.rmtree(site / each)
         if version:
             install(site, {**WHEEL, "demo/core.py": text}, version=version)
         before = contents(site)
-        ran = project.run("apply", "--into", str(site), "--reverse").ok()
+        ran = project.run("install", str(site), "--reverse").ok()
         assert "reinstalled  demo/demo  installed again or removed since" in ran.out
         assert contents(site) == {p: d for p, d in before.items() if ".patchkit" not in p}
         shutil.rmtree(site, ignore_errors=True)
@@ -121,9 +121,9 @@ def test_an_edit_of_the_only_file_is_no_new_installation(
     site = tmp_path / "site"
     install(site, {"demo/a.py": "a = 1\n"})
     _parts(project, upstream, ["src/demo/a.py"])
-    project.run("apply", "--into", str(site)).ok()
+    project.run("install", str(site)).ok()
     (site / "demo/a.py").write_text("mine\n")
-    ran = project.run("apply", "--into", str(site), "--reverse")
+    ran = project.run("install", str(site), "--reverse")
     assert (ran.code, "is not as patchkit left it" in ran.err) == (1, True)
     assert list(site.glob(".patchkit/*"))
 
@@ -136,7 +136,7 @@ def test_a_damaged_receipt_takes_no_time(
     site = tmp_path / "site"
     install(site, {"demo/a.py": "a = 1\n"})
     _parts(project, upstream, ["src/demo/a.py"])
-    project.run("apply", "--into", str(site)).ok()
+    project.run("install", str(site)).ok()
     (receipt,) = site.glob(".patchkit/*")
     good = json.loads(receipt.read_text())
     bomb = base64.b64encode(zlib.compress(bytes(90 << 20), 9)).decode()

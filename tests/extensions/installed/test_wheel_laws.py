@@ -1,4 +1,4 @@
-"""Laws of `apply --into` over generated wheels: one component as one to three of them, in folders
+"""Laws of `install` over generated wheels: one component as one to three of them, in folders
 of their own and in shared ones.
 """
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.installed.wheels import contents, install, require_true
+from tests.extensions.installed.wheels import contents, install, require_true
 from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, make_patch
@@ -89,7 +89,7 @@ def _holds(place: Path, wheels: list[tuple[str, list[str]]]) -> None:
             os.chown(path, 1000 + number % 3 * path.is_file(), 2000)
     was, looked = contents(site), _looks(site)
     listed = [_listed(record) for record in records]
-    project.run("apply", "--into", str(site)).ok()
+    project.run("install", str(site)).ok()
     for number, record in enumerate(records):
         require_true(record)
         now, part = _listed(record), f"part{number}/"
@@ -103,7 +103,7 @@ def _holds(place: Path, wheels: list[tuple[str, list[str]]]) -> None:
     assert {p for p in contents(site) if not p.startswith(".patchkit/")} == set(every)
     _uninstalled_leaves_the_others(place, site, records)
     project.run("attest", "--into", str(site), "-m", "demo").ok()
-    project.run("apply", "--into", str(site), "--reverse").ok()
+    project.run("install", str(site), "--reverse").ok()
     assert (contents(site), _looks(site)) == (was, looked)
 
 

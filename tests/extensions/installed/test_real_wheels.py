@@ -1,4 +1,4 @@
-"""`apply --into` on wheels from the package index: patched, attested, taken back, compared."""
+"""`install` on wheels from the package index: patched, attested, taken back, compared."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.installed.wheels import contents, require_true
+from tests.extensions.installed.wheels import contents, require_true
 from tests.support.commands import run
 from tests.support.projects import Project
 from tests.support.repos import make_patch
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 pytestmark = [pytest.mark.index, pytest.mark.slow]
 
@@ -50,7 +50,7 @@ def test_a_shipped_stack(tmp_path: Path, requirement: str, component: str, patch
     record = _install(requirement, site)
     before = contents(site)
     options = ("-m", str(ROOT / "manifests/verl-npu-index.yaml"), "-c", component)
-    ran = run("apply", *options, "--into", str(site))
+    ran = run("install", *options, str(site))
     if ran.code == 5:
         pytest.skip(f"no package index: {ran.err}")
     ran.ok()
@@ -60,7 +60,7 @@ def test_a_shipped_stack(tmp_path: Path, requirement: str, component: str, patch
         assert seen["verdict"] == ("live" if more else "as its receipt says")
         live = [each for each in seen["patches"] if each["presence"] == "live"]
         assert (len(live), seen["package"].split()[0]) == (patches, component)
-    run("apply", "--into", str(site), "--reverse").ok()
+    run("install", str(site), "--reverse").ok()
     assert contents(site) == before
     seen = run("attest", "--into", str(site), *options, "--json")
     assert (seen.code, seen.json["components"][0]["receipt"]) == (1, False)
@@ -71,7 +71,7 @@ def test_another_release_is_refused(tmp_path: Path) -> None:
     _install("sglang==0.5.8", site)
     before = contents(site)
     manifest = str(ROOT / "manifests/verl-npu-index.yaml")
-    ran = run("apply", "-m", manifest, "-c", "sglang", "--into", str(site))
+    ran = run("install", "-m", manifest, "-c", "sglang", str(site))
     if ran.code == 5:
         pytest.skip(f"no package index: {ran.err}")
     assert (ran.code, "of sglang 0.5.8 is not the file of the pin" in ran.err) == (1, True)
@@ -117,11 +117,11 @@ def test_a_patch_of_ones_own(
             f"    patches: [{{series: patches/{name}/series}}]\n"
         }
     )
-    ran = project.run("apply", "--into", str(site))
+    ran = project.run("install", str(site))
     if ran.code == 5:
         pytest.skip(f"no package index: {ran.err}")
     ran.ok()
     require_true(record)
     project.run("attest", "--into", str(site), "-m", "demo").ok()
-    project.run("apply", "--into", str(site), "--reverse").ok()
+    project.run("install", str(site), "--reverse").ok()
     assert contents(site) == before

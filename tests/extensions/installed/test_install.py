@@ -1,4 +1,4 @@
-"""`patchkit apply --into` and `attest`: wheels patched where they are installed, and back."""
+"""`patchkit install` and `attest`: wheels patched where they are installed, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.disk.transaction import JOURNAL
-from tests.installed.wheels import contents, digest, install, require_true
+from tests.extensions.installed.wheels import contents, digest, install, require_true
 from tests.support.damage import nest_too_deep
 from tests.support.golden import Golden
 from tests.support.projects import Project, write_files
@@ -76,7 +76,7 @@ def test_a_wheel_is_patched_attested_and_taken_back_byte_for_byte(
     demo: Project, site: Path, golden: Golden
 ) -> None:
     before = contents(site)
-    golden("apply-into", demo.run("apply", "--into", str(site)))
+    golden("install", demo.run("install", str(site)))
     after = contents(site)
     assert after["demo/core.py"].decode() == TWO["python/demo/core.py"]
     assert (after["demo/deep/new.py"], "demo/gone.py" in after) == (b"new = 1\n", False)
@@ -85,7 +85,7 @@ def test_a_wheel_is_patched_attested_and_taken_back_byte_for_byte(
     require_true(_record(site))
     golden("attest-live", demo.run("attest", "--into", str(site), "-m", "demo"))
     golden("attest-receipt", demo.run("attest", "--into", str(site)))
-    golden("apply-into-reverse", demo.run("apply", "--into", str(site), "--reverse"))
+    golden("install-reverse", demo.run("install", str(site), "--reverse"))
     assert contents(site) == before
     assert not (site / ".patchkit").exists()
     golden("attest-nothing", demo.run("attest", "--into", str(site)))
@@ -94,10 +94,10 @@ def test_a_wheel_is_patched_attested_and_taken_back_byte_for_byte(
 def test_twice_touches_nothing_though_the_files_were_compiled_since(
     demo: Project, site: Path
 ) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(site)], check=True)
     before = contents(site)
-    ran = demo.run("apply", "--into", str(site)).ok()
+    ran = demo.run("install", str(site)).ok()
     assert "✓ unchanged  demo/demo  every patch is live already" in ran.out
     assert contents(site) == before
 
@@ -107,32 +107,32 @@ def test_record_keeps_its_form(demo: Project, tmp_path: Path, end: str) -> None:
     record = install(tmp_path / "site", WHEEL, end=end)
     record.write_bytes(record.read_bytes().removesuffix(end.encode()))
     before = contents(tmp_path / "site")
-    demo.run("apply", "--into", str(tmp_path / "site")).ok()
+    demo.run("install", str(tmp_path / "site")).ok()
     require_true(record)
     assert record.read_bytes().count(end.encode()) == len(before) - 1
-    demo.run("apply", "--into", str(tmp_path / "site"), "--reverse").ok()
+    demo.run("install", str(tmp_path / "site"), "--reverse").ok()
     assert contents(tmp_path / "site") == before
 
 
 def test_a_dry_run_and_a_refusal_write_nothing(demo: Project, site: Path, golden: Golden) -> None:
     before = contents(site)
-    ran = demo.run("apply", "--into", str(site), "--dry-run").ok()
+    ran = demo.run("install", str(site), "--dry-run").ok()
     assert "✓ applied  demo/demo  7 files changed, demo 1.0" in ran.out
     assert contents(site) == before
     (site / "demo/core.py").write_text("edited\n")
-    golden("apply-into-edited", demo.run("apply", "--into", str(site)))
+    golden("install-edited", demo.run("install", str(site)))
     assert contents(site) == {**before, "demo/core.py": b"edited\n"}
 
 
 def test_another_version_of_the_wheel_is_refused(demo: Project, tmp_path: Path) -> None:
     install(tmp_path / "site", {**WHEEL, "demo/core.py": "another\n"}, version="2.0")
-    ran = demo.run("apply", "--into", str(tmp_path / "site"))
+    ran = demo.run("install", str(tmp_path / "site"))
     assert (ran.code, "demo/core.py of demo 2.0 is not the file of the pin" in ran.err) == (1, True)
 
 
 def test_what_a_patch_adds_is_in_the_way(demo: Project, site: Path) -> None:
     write_files(site, {"demo/deep/new.py": "mine\n"})
-    ran = demo.run("apply", "--into", str(site))
+    ran = demo.run("install", str(site))
     assert (ran.code, "demo/deep/new.py is there already" in ran.err) == (1, True)
     assert (site / "demo/deep/new.py").read_text() == "mine\n"
 
@@ -140,10 +140,10 @@ def test_what_a_patch_adds_is_in_the_way(demo: Project, site: Path) -> None:
 def test_a_file_that_is_missing_is_refused(demo: Project, site: Path) -> None:
     (site / "demo/gone.py").unlink()
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
-    demo.run("apply", "--into", str(site)).ok()
-    demo.run("apply", "--into", str(site), "--reverse").ok()
+    demo.run("install", str(site)).ok()
+    demo.run("install", str(site), "--reverse").ok()
     (site / "demo/core.py").unlink()
-    ran = demo.run("apply", "--into", str(site))
+    ran = demo.run("install", str(site))
     assert (ran.code, "demo/core.py is not there" in ran.err) == (1, True)
 
 
@@ -154,9 +154,9 @@ def test_a_wheel_that_has_a_patch_already(demo: Project, tmp_path: Path) -> None
     seen = demo.run("attest", "--into", str(folder), "-m", "demo")
     assert (seen.code, "1 of 2 patches" in seen.out, "no receipt" in seen.out) == (1, True, True)
     assert "✗ not live  two.patch  demo/core.py, demo/deep/new.py, demo/gone.py" in seen.out
-    demo.run("apply", "--into", str(folder)).ok()
+    demo.run("install", str(folder)).ok()
     demo.run("attest", "--into", str(folder), "-m", "demo").ok()
-    demo.run("apply", "--into", str(folder), "--reverse").ok()
+    demo.run("install", str(folder), "--reverse").ok()
     assert contents(folder) == before
 
 
@@ -167,49 +167,49 @@ def test_all_of_several_components_or_nothing(
     patch = make_patch({"src/second/a.py": lines()}, {"src/second/a.py": lines({3: "3\n"})})
     demo.component("second", upstream, pin, {"s.patch": patch})
     before = contents(site)
-    ran = demo.run("apply", "--into", str(site))
+    ran = demo.run("install", str(site))
     assert ran.code == 1
     assert "· held  demo/demo  could be done; another component cannot" in ran.out
     assert "· absent  demo/second  not installed there" in ran.out
     assert contents(site) == before
     install(site, {"second/a.py": lines()}, name="second")
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     assert (site / "second/a.py").read_text() == lines({3: "3\n"})
 
 
 def test_a_changed_series_is_put_in_the_place_of_the_old_one(demo: Project, site: Path) -> None:
     before = contents(site)
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     found = contents(site)
     assert (found["demo/core.py"].decode(), "demo/gone.py" in found) == (
         ONE["python/demo/core.py"],
         True,
     )
     require_true(_record(site))
-    demo.run("apply", "--into", str(site), "--reverse").ok()
+    demo.run("install", str(site), "--reverse").ok()
     assert contents(site) == before
 
 
 def test_a_reinstalled_package_is_patched_again(demo: Project, site: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     shutil.rmtree(site / "demo")
     install(site, WHEEL)
     seen = demo.run("attest", "--into", str(site))
     assert (seen.code, "not live  demo/demo  0 of 2 patches" in seen.out) == (1, True)
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     demo.run("attest", "--into", str(site), "-m", "demo").ok()
     require_true(_record(site))
 
 
 def test_an_edit_since_is_not_overwritten(demo: Project, site: Path, golden: Golden) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     (site / "demo/core.py").write_text("edited since\n")
     before = contents(site)
     golden("attest-edited", demo.run("attest", "--into", str(site)))
     for argv in (("--reverse",), ()):
-        ran = demo.run("apply", "--into", str(site), *argv)
+        ran = demo.run("install", str(site), *argv)
         assert (ran.code, "demo/core.py is not as patchkit left it" in ran.err) == (1, True)
     assert contents(site) == before
 
@@ -227,8 +227,8 @@ def _second_layer(demo: Project, upstream: Upstream) -> None:
 def test_two_layers_of_one_package(demo: Project, site: Path, upstream: Upstream) -> None:
     _second_layer(demo, upstream)
     before = contents(site)
-    demo.run("apply", "-m", "demo", "--into", str(site)).ok()
-    ran = demo.run("apply", "-m", "upper", "--into", str(site)).ok()
+    demo.run("install", "-m", "demo", str(site)).ok()
+    ran = demo.run("install", "-m", "upper", str(site)).ok()
     assert "together with demo/demo" in ran.out
     both = lines({5: "five\n", 15: "fifteen\n", 25: "twenty-five\n"})
     assert (site / "demo/core.py").read_text() == both
@@ -236,11 +236,11 @@ def test_two_layers_of_one_package(demo: Project, site: Path, upstream: Upstream
     for name in ("demo", "upper"):
         seen = demo.run("attest", "--into", str(site), "-m", name)
         assert (seen.code, "as its receipt says" in seen.out) == (1, True), (name, seen.out)
-    lower = demo.run("apply", "-m", "demo", "--into", str(site), "--reverse")
+    lower = demo.run("install", "-m", "demo", str(site), "--reverse")
     assert (lower.code, "demo/core.py was changed by upper/demo" in lower.err) == (1, True)
-    demo.run("apply", "-m", "upper", "--into", str(site), "--reverse").ok()
-    demo.run("apply", "-m", "upper", "--into", str(site)).ok()
-    demo.run("apply", "--into", str(site), "--reverse").ok()
+    demo.run("install", "-m", "upper", str(site), "--reverse").ok()
+    demo.run("install", "-m", "upper", str(site)).ok()
+    demo.run("install", str(site), "--reverse").ok()
     assert contents(site) == before
 
 
@@ -250,9 +250,9 @@ def test_a_layer_that_does_not_fit_on_another(
     _second_layer(demo, upstream)
     change = {"python/demo/core.py": lines({5: "FIVE\n"})}
     demo.write({"patches/upper/upper.patch": make_patch(BASE, _after(change))})
-    demo.run("apply", "-m", "demo", "--into", str(site)).ok()
+    demo.run("install", "-m", "demo", str(site)).ok()
     before = contents(site)
-    ran = demo.run("apply", "-m", "upper", "--into", str(site))
+    ran = demo.run("install", "-m", "upper", str(site))
     assert (ran.code, "upper.patch does not apply on top of demo/demo" in ran.err) == (1, True)
     assert contents(site) == before
 
@@ -261,15 +261,15 @@ def test_an_editable_install_is_patched_where_it_runs(demo: Project, tmp_path: P
     source, folder = tmp_path / "source", tmp_path / "site"
     write_files(source, BASE)
     install(folder, {"demo.pth": f"{source}/python\n"}, editable=source / "python")
-    ran = demo.run("apply", "--into", str(folder))
+    ran = demo.run("install", str(folder))
     assert (ran.code, f"patch it there: --into {source}/python" in ran.err) == (1, True)
     before = contents(source)
-    demo.run("apply", "--into", str(source / "python")).ok()
+    demo.run("install", str(source / "python")).ok()
     assert b"demo-npu" in (source / "python/pyproject.toml").read_bytes()
-    demo.run("apply", "--into", str(source / "python"), "--reverse").ok()
-    demo.run("apply", "--into", str(source)).ok()
+    demo.run("install", str(source / "python"), "--reverse").ok()
+    demo.run("install", str(source)).ok()
     assert (source / "python/demo/core.py").read_text() == TWO["python/demo/core.py"]
-    demo.run("apply", "--into", str(source), "--reverse").ok()
+    demo.run("install", str(source), "--reverse").ok()
     assert contents(source) == before
 
 
@@ -302,17 +302,17 @@ def test_modes_are_given_and_taken_back(
     for name in ("gone", "stays", "tamed") * installer_keeps:
         (site / f"demo/{name}.sh").chmod(0o755)
     before, modes = contents(site), _modes(site)
-    project.run("apply", "--into", str(site)).ok()
+    project.run("install", str(site)).ok()
     running = {"become.sh", "changed.sh", "added.sh", *(["stays.sh"] * installer_keeps)}
     assert {name for name, runs in _modes(site).items() if runs} == running
-    assert "unchanged" in project.run("apply", "--into", str(site)).ok().out
+    assert "unchanged" in project.run("install", str(site)).ok().out
     (site / "demo/changed.sh").chmod(0o644)
     seen = project.run("attest", "--into", str(site))
     assert (seen.code, "partly live  run.patch  demo/changed.sh" in seen.out) == (1, True)
-    project.run("apply", "--into", str(site)).ok()
+    project.run("install", str(site)).ok()
     assert {name for name, runs in _modes(site).items() if runs} == running
     project.run("attest", "--into", str(site), "-m", "demo").ok()
-    project.run("apply", "--into", str(site), "--reverse").ok()
+    project.run("install", str(site), "--reverse").ok()
     assert (contents(site), _modes(site)) == (before, modes)
 
 
@@ -323,12 +323,12 @@ def test_a_patch_that_only_changes_modes(
     patch = make_patch({**base}, {"demo/run.sh": executable("echo\n")})
     project.component("demo", upstream, upstream.commit({**base}), {"run.patch": patch})
     install(site, base)
-    project.run("apply", "--into", str(site)).ok()
+    project.run("install", str(site)).ok()
     assert _modes(site) == {"run.sh": True}
     assert (
         project.run("attest", "--into", str(site), "-m", "demo").ok().out.count("1 of 1 patch") == 1
     )
-    project.run("apply", "--into", str(site), "--reverse").ok()
+    project.run("install", str(site), "--reverse").ok()
     assert _modes(site) == {"run.sh": False}
     seen = project.run("attest", "--into", str(site), "-m", "demo")
     assert (seen.code, "0 of 1 patch" in seen.out) == (1, True)
@@ -341,13 +341,13 @@ def test_a_file_that_the_wheel_made_is_accepted_by_name(
     text = lines({29: "made = when the wheel was built\n"})
     record = install(site, {**WHEEL, own: text})
     before = contents(site)
-    ran = demo.run("apply", "--into", str(site))
+    ran = demo.run("install", str(site))
     assert (ran.code, f"--accept-differing {own}" in ran.err) == (1, True)
-    accepting = ("apply", "--into", str(site), "--accept-differing")
+    accepting = ("install", str(site), "--accept-differing")
     ran = demo.run(*accepting, own, "--accept-differing", "demo/other.py")
     assert (ran.code, "demo/other.py: no patch changes such a file" in ran.err) == (2, True)
     assert contents(site) == before
-    golden("apply-into-accepted", demo.run(*accepting, own))
+    golden("install-accepted", demo.run(*accepting, own))
     patched = lines({5: "five\n", 15: "fifteen\n", 29: "made = when the wheel was built\n"})
     assert (site / own).read_text() == patched
     require_true(record)
@@ -355,9 +355,9 @@ def test_a_file_that_the_wheel_made_is_accepted_by_name(
     assert (seen.code, "? as its receipt says" in seen.out) == (1, True)
     assert f"{own}: the wheel's own, not the pin's; accepted" in seen.out
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
-    demo.run("apply", "--into", str(site)).ok()  # the receipt says that it was accepted
+    demo.run("install", str(site)).ok()  # the receipt says that it was accepted
     assert "five" in (site / own).read_text()
-    demo.run("apply", "--into", str(site), "--reverse").ok()
+    demo.run("install", str(site), "--reverse").ok()
     assert contents(site) == before
     (site / own).write_text(text + "edited = 1\n")
     ran = demo.run(*accepting, own)
@@ -380,24 +380,24 @@ def test_files_that_the_manifest_lets_differ(
     ):
         differing = [{"files": globs, "reason": reason}]
         demo.component("demo", upstream, pin, PATCHES, differing=differing)
-        assert demo.run("apply", "--into", str(site), "--dry-run").code == code
+        assert demo.run("install", str(site), "--dry-run").code == code
     demo.run("apply").ok()
     seen = demo.run("attest", "--into", str(site), "-m", "demo", "--json")
     (found,) = seen.json["components"]
     assert (found["receipt"], found["neither"], found["reasons"]) == (False, [], {own: reason})
     assert {each["presence"] for each in found["patches"]} <= {"not live", "left out"}
-    said = demo.run("apply", "--into", str(site)).ok().out
+    said = demo.run("install", str(site)).ok().out
     assert f"{own}: the wheel's own, not the pin's; accepted: {reason}" in said
     require_true(record)
     assert f"accepted: {reason}" in demo.run("attest", "--into", str(site), "-m", "demo").ok().out
-    assert "every patch is live" in demo.run("apply", "--into", str(site)).ok().out
+    assert "every patch is live" in demo.run("install", str(site)).ok().out
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
     demo.run("apply").ok()
-    assert f"accepted: {reason}" in demo.run("apply", "--into", str(site)).ok().out
-    demo.run("apply", "--into", str(site), "--reverse").ok()
+    assert f"accepted: {reason}" in demo.run("install", str(site)).ok().out
+    demo.run("install", str(site), "--reverse").ok()
     assert contents(site) == before
     (site / own).write_text(text + "edited = 1\n")
-    ran = demo.run("apply", "--into", str(site))
+    ran = demo.run("install", str(site))
     assert (ran.code, "was edited since demo 1.0 was installed" in ran.err) == (1, True)
 
 
@@ -407,17 +407,15 @@ def test_a_wheel_whose_file_is_the_pins_needs_no_reason(
     pin = str(upstream.resolve("refs/heads/main"))
     differing = [{"files": ["**"], "reason": "might be"}]
     demo.component("demo", upstream, pin, PATCHES, differing=differing)
-    assert "accepted" not in demo.run("apply", "--into", str(site)).ok().out
+    assert "accepted" not in demo.run("install", str(site)).ok().out
 
 
 def test_an_accepted_file_that_the_patch_does_not_fit(demo: Project, tmp_path: Path) -> None:
     install(tmp_path / "site", {**WHEEL, "demo/core.py": lines({5: "5 = 5\n"})})
     before = contents(tmp_path / "site")
-    options = ("--into", str(tmp_path / "site"), "--accept-differing", "demo/core.py")
-    ran = demo.run("apply", *options)
+    ran = demo.run("install", str(tmp_path / "site"), "--accept-differing", "demo/core.py")
     assert (ran.code, "one.patch does not apply" in ran.err) == (1, True)
     assert contents(tmp_path / "site") == before
-    assert demo.run("apply", "--accept-differing", "demo/core.py").code == 2
 
 
 def test_layout_of_the_manifest(project: Project, upstream: Upstream, tmp_path: Path) -> None:
@@ -427,7 +425,7 @@ def test_layout_of_the_manifest(project: Project, upstream: Upstream, tmp_path: 
     layout = {"code/inner": "vendor/outer"}
     project.component("demo", upstream, upstream.commit(base), patches, layout=layout)
     write_files(tmp_path / "site", {"vendor/outer/a.py": lines()})
-    ran = project.run("apply", "--into", str(tmp_path / "site")).ok()
+    ran = project.run("install", str(tmp_path / "site")).ok()
     assert "one.patch: docs/a.md is not installed, left out" in ran.out
     assert (tmp_path / "site/vendor/outer/a.py").read_text() == lines({5: "five\n"})
     shown = project.run("manifest", "show", "--json").ok().json
@@ -439,19 +437,19 @@ def test_links_are_refused(demo: Project, site: Path, tmp_path: Path) -> None:
     write_files(tmp_path, {"cache/core.py": lines()})
     (site / "demo/core.py").unlink()
     (site / "demo/core.py").symlink_to(cached)
-    ran = demo.run("apply", "--into", str(site))
+    ran = demo.run("install", str(site))
     assert (ran.code, "demo/core.py is a link" in ran.err) == (1, True)
     assert cached.read_text() == lines()
     (site / "demo").rename(tmp_path / "moved")
     (site / "demo").symlink_to(tmp_path / "moved")
-    assert demo.run("apply", "--into", str(site)).code == 1
+    assert demo.run("install", str(site)).code == 1
 
 
 def test_a_hard_link_of_an_installer_keeps_its_bytes(
     demo: Project, site: Path, tmp_path: Path
 ) -> None:
     os.link(site / "demo/core.py", tmp_path / "in-the-cache.py")
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     assert (tmp_path / "in-the-cache.py").read_text() == lines()
 
 
@@ -463,21 +461,21 @@ def test_what_is_no_folder_of_packages(demo: Project, site: Path, tmp_path: Path
         ("checkout", "is a git checkout", 2),
         ("empty", "no file of demo is in", 1),
     ):
-        ran = demo.run("apply", "--into", str(tmp_path / name))
+        ran = demo.run("install", str(tmp_path / name))
         assert (ran.code, said in ran.err) == (code, True), ran.err
-    assert demo.run("apply", "--reverse").code == 2
-    assert demo.run("apply", "--into", str(site), "--reverse").code == 2
-    outer = demo.run("apply", "--into", str(tmp_path))
+    assert demo.run("install", "--reverse").code == 2
+    assert demo.run("install", str(site), "--reverse").code == 2
+    outer = demo.run("install", str(tmp_path))
     assert f"is it in {site}?" in outer.err
 
 
 def test_a_lock_that_says_otherwise(demo: Project, site: Path) -> None:
     demo.run("apply").ok()
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
-    ran = demo.run("apply", "--into", str(site))
+    ran = demo.run("install", str(site))
     assert (ran.code, "✗ differs  demo/demo  not the stack in the lock" in ran.out) == (1, True)
     demo.run("apply", "--update-lock").ok()
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     demo.run("attest", "--into", str(site), "-m", "demo").ok()
     demo.series("demo", PATCHES)
     demo.run("apply", "--update-lock").ok()
@@ -487,7 +485,7 @@ def test_a_lock_that_says_otherwise(demo: Project, site: Path) -> None:
 
 @pytest.mark.slow
 def test_attest_finds_a_python_and_an_image(demo: Project, site: Path, tmp_path: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
@@ -516,12 +514,12 @@ def test_attest_finds_a_python_and_an_image(demo: Project, site: Path, tmp_path:
     ],
 )
 def test_a_damaged_receipt_is_not_believed(demo: Project, site: Path, old: str, new: str) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     (receipt,) = (site / ".patchkit").iterdir()
     receipt.write_text(receipt.read_text().replace(old, new))
     before = contents(site)
-    for argv in (("apply", "--reverse"), ("apply",), ("attest",)):
-        ran = demo.run(*argv, "--into", str(site))
+    for argv in (("install", "--reverse"), ("install",), ("attest", "--into")):
+        ran = demo.run(*argv, str(site))
         assert (ran.code, str(receipt) in ran.err) == (4, True)
     assert contents(site) == before
 
@@ -529,14 +527,14 @@ def test_a_damaged_receipt_is_not_believed(demo: Project, site: Path, old: str, 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
 def test_a_read_only_tree(demo: Project, site: Path) -> None:
     (site / "demo").chmod(0o555)
-    assert demo.run("apply", "--into", str(site)).code == 5
+    assert demo.run("install", str(site)).code == 5
 
 
 def test_a_killed_one_is_told_and_finished(demo: Project, site: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     (site / JOURNAL).write_text('{"version": 2, "steps": []}')
     assert "killed in" in demo.run("attest", "--into", str(site)).out
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     demo.run("attest", "--into", str(site), "-m", "demo").ok()
 
 

@@ -1,4 +1,4 @@
-"""`patchkit sbom` and `patchkit attest`, and what `patchkit apply --into` prints."""
+"""`patchkit install`, `attest` and `sbom`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
-from patchkit.cli.session import Session, near
+from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.session import Session, in_ci, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, UsageError
@@ -17,8 +17,83 @@ from patchkit.model.names import short_id
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.installed.layer import AttestedPatch
-    from patchkit.ops.installed import AttestedComponent, AttestReport, IntoComponent, IntoReport
+    from patchkit.extensions.installed.layer import AttestedPatch
+    from patchkit.extensions.installed.stacks_in_packages import (
+        AttestedComponent,
+        AttestReport,
+        IntoComponent,
+        IntoReport,
+    )
+
+
+@command(
+    "manifest components store json quiet",
+    examples=[
+        (
+            "patchkit install site-packages -m verl-npu-index -c sglang",
+            "patch an installed package",
+        ),
+        ("patchkit install site-packages --reverse", "and reverse it"),
+    ],
+    exits={
+        ExitCode.OK: "the folder is at its stacks",
+        ExitCode.FINDING: "a patch does not apply, a stack is not the one in the lock, or a file "
+        "is not what the stack is for",
+        ExitCode.BAD_INPUT: "the manifest, a series, a patch, the lock or a receipt cannot be read",
+        ExitCode.ENVIRONMENT: "a fetch failed, the folder is locked, the disk is full",
+    },
+    result="patchkit.extensions.installed.stacks_in_packages:IntoReport",
+    group="From manifest to machine",
+)
+def install(
+    session: Session,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="A site-packages folder, one in an image, or a source tree without .git.",
+        ),
+    ],
+    *,
+    reverse: Annotated[
+        bool,
+        typer.Option("--reverse", help="Restore the files, from the receipts of the folder."),
+    ] = False,
+    accept_differing: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-differing",
+            metavar="FILE",
+            help="Patch this file of a wheel's own (its path in DIR) though it is not the pin's, "
+            "as one that is made when the wheel is built; repeatable.",
+        ),
+    ] = None,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Put the stacks into installed packages.
+
+    All of them are put there, or nothing. Only files that match the pin are patched; mode changes
+    of a patch are applied, too. A receipt is left there: --reverse restores the files from it, byte
+    for byte, and `patchkit attest` reads it.
+    """
+    from patchkit.extensions.installed.stacks_in_packages import apply_into, reverse_into
+
+    if reverse:
+        manifest, names = session.asked
+        report = reverse_into(folder, manifest=manifest, components=names, dry_run=dry_run)
+    else:
+        with session.progress() as progress:
+            report = apply_into(
+                session.manifest,
+                session.components,
+                folder,
+                store=session.store,
+                dry_run=dry_run,
+                progress=progress,
+                accepted=[Path(each).as_posix() for each in accept_differing or ()],
+                locked=in_ci(),
+            )
+    return session.report("install", report, _render_into)
 
 
 @command(
@@ -36,7 +111,8 @@ if TYPE_CHECKING:
         "read",
         ExitCode.ENVIRONMENT: "the Python does not answer, or a fetch failed",
     },
-    result="patchkit.ops.installed:AttestReport",
+    result="patchkit.extensions.installed.stacks_in_packages:AttestReport",
+    group="From manifest to machine",
 )
 def attest(
     session: Session,
@@ -58,12 +134,16 @@ def attest(
 
     With a manifest the files are compared with those of its stacks, by the blob ids in the lock:
     neither the cache nor git is needed. Where the lock is of an older patchkit, or of other
-    patches, the stacks are built. Without a manifest there are only the receipts of `apply --into`,
+    patches, the stacks are built. Without a manifest there are only the receipts of `install`,
     which anybody may have written: the verdict is "as its receipt says", and the exit code is 1.
     One line for each component, for a log; below it what is missing.
     """
-    from patchkit.ops.installed import Expected, folders_of_image, folders_of_python
-    from patchkit.ops.installed import attest as judge
+    from patchkit.extensions.installed.stacks_in_packages import (
+        Expected,
+        folders_of_image,
+        folders_of_python,
+    )
+    from patchkit.extensions.installed.stacks_in_packages import attest as judge
 
     if sum(each is not None for each in (into, python, image_root)) != 1:
         raise UsageError(
@@ -91,7 +171,7 @@ def _render(terminal: Terminal, report: AttestReport) -> None:
         terminal.product([word("absent"), f"  {name}  none of its files is installed"])
     for folder in report.interrupted:
         hint = "run it again: it finishes or undoes what it began"
-        terminal.product([word("interrupted"), f"  an apply --into was killed in {folder}; {hint}"])
+        terminal.product([word("interrupted"), f"  an install was killed in {folder}; {hint}"])
     if not report.components and not report.absent:
         where = counted(len(report.folders), "folder")
         terminal.product([word("absent"), f"  no patchkit receipt in {where}"])
@@ -141,8 +221,7 @@ def print_patches(terminal: Terminal, patches: Iterable[AttestedPatch]) -> None:
     terminal.table([row if row[2] else row[:2] for row in rows], indent=2)
 
 
-def render_into(terminal: Terminal, report: IntoReport) -> None:
-    """What `apply --into` did."""
+def _render_into(terminal: Terminal, report: IntoReport) -> None:
     for each in report.components:
         name = Painted(f"{each.manifest}/{each.component}", Paint.STRONG)
         terminal.product([word(each.result), "  ", name, f"  {_into_words(each)}"])
@@ -200,6 +279,7 @@ DiffsOption = Annotated[
         ExitCode.BAD_INPUT: "a manifest, series, lock or patch cannot be read",
         ExitCode.ENVIRONMENT: "a patch of another repository cannot be fetched",
     },
+    group="From manifest to machine",
 )
 def sbom(
     session: Session, *, output: SbomFileOption = None, diffs: DiffsOption = False

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from patchkit.disk.files import LARGEST_PATCH, FileAttributes, files_in, read_plain
 from patchkit.errors import BadInputError, Problem
-from patchkit.installed.wheel_record import RowEdit
+from patchkit.extensions.installed.wheel_record import RowEdit
 from patchkit.model.decoding import from_json
 from patchkit.model.names import can_be_a_file
 

@@ -1,4 +1,4 @@
-"""Stacks in installed packages: put into a folder of them and taken back (`apply --into`), and told
+"""Stacks in installed packages: put into a folder of them and taken back (`install`), and told
 from the bytes that are there (`attest`).
 
 One folder, one transaction: all components that were asked for, or nothing.
@@ -25,8 +25,7 @@ from patchkit.errors import (
     UsageError,
     worst,
 )
-from patchkit.gitcmd.target_python import ask_python
-from patchkit.installed.layer import (
+from patchkit.extensions.installed.layer import (
     EXECUTABLE,
     RECEIPTS,
     AttestedLayer,
@@ -41,7 +40,7 @@ from patchkit.installed.layer import (
     receipts_in,
     unpacked,
 )
-from patchkit.installed.placement import (
+from patchkit.extensions.installed.placement import (
     FolderView,
     Whereabouts,
     accepted_files,
@@ -54,7 +53,8 @@ from patchkit.installed.placement import (
     put_layer,
     take_back,
 )
-from patchkit.installed.wheel_record import Distribution
+from patchkit.extensions.installed.wheel_record import Distribution
+from patchkit.gitcmd.target_python import ask_python
 from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.objects import EXECUTABLE_MODE
 from patchkit.model.outcome import Status
@@ -404,7 +404,7 @@ def _require_folder(folder: Path, *, dry_run: bool) -> None:
         hint = "python -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))' prints one"
         raise UsageError(f"{folder} is not a folder", hint=hint)
     if (folder / ".git").exists():
-        hint = "`patchkit apply` without --into works on checkouts and keeps their history"
+        hint = "`patchkit apply` works on checkouts and keeps their history"
         raise UsageError(f"{folder} is a git checkout", hint=hint)
     if not dry_run:
         recover(folder)
@@ -459,7 +459,7 @@ class AttestedComponent(Struct, frozen=True):
 
 class AttestReport(Struct, frozen=True):
     """What is in the folders. `absent` are components of the manifest that are in none of them;
-    `interrupted` folders in which an `apply --into` was killed: it is to be run again.
+    `interrupted` folders in which an `install` was killed: it is to be run again.
     """
 
     folders: tuple[str, ...]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from patchkit.disk.transaction import DRAFT
-from tests.installed.test_apply_into import BASE, PATCHES, WHEEL, _after
-from tests.installed.wheels import install
+from tests.extensions.installed.test_install import BASE, PATCHES, WHEEL, _after
+from tests.extensions.installed.wheels import install
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
@@ -52,7 +52,7 @@ def _elsewhere(project: Project, upstream: Upstream, monkeypatch: pytest.MonkeyP
 def test_the_lock_is_enough(
     demo: Project, site: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     _elsewhere(demo, upstream, monkeypatch)
     asked = ("attest", "-m", "demo", "--into", str(site))
     assert "✓ live  demo/demo  2 of 2 patches" in demo.run(*asked).ok().out
@@ -74,7 +74,7 @@ def test_an_older_lock_is_built_or_nothing_can_be_said(
     old = _lock(demo).read_bytes()
     monkeypatch.setenv("CI", "1")
     demo.run("apply").ok()
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     assert _lock(demo).read_bytes() == old  # nothing differs, so that CI changes no file
     demo.run("attest", "-m", "demo", "--into", str(site)).ok()
     _elsewhere(demo, upstream, monkeypatch)
@@ -83,18 +83,16 @@ def test_an_older_lock_is_built_or_nothing_can_be_said(
     assert "error: demo: " in seen.err
 
 
-@pytest.mark.parametrize("argv", [(), ("--into",)])
-def test_apply_adds_what_an_older_lock_lacks(
-    demo: Project, site: Path, argv: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("word", ["apply", "install"])
+def test_apply_adds_what_an_older_lock_lacks(demo: Project, site: Path, word: str) -> None:
     new = _lock(demo).read_bytes()
     _without_files(demo)
-    demo.run("apply", *argv, *([str(site)] if argv else [])).ok()
+    demo.run(word, *([str(site)] if word == "install" else [])).ok()
     assert _lock(demo).read_bytes() == new
 
 
 def test_patches_that_are_not_the_locks_are_built(demo: Project, site: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     asked = ("attest", "-m", "demo", "--into", str(site))
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
     assert demo.run(*asked).code == 1
@@ -106,10 +104,10 @@ def test_patches_that_are_not_the_locks_are_built(demo: Project, site: Path) -> 
 
 
 def test_no_forged_receipt_makes_it_live(demo: Project, site: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     (path,) = (site / ".patchkit").iterdir()
     good = json.loads(path.read_text())
-    demo.run("apply", "--into", str(site), "--reverse").ok()
+    demo.run("install", str(site), "--reverse").ok()
     path.parent.mkdir()
     empty = {**good["layer"], "files": [], "left_out": []}
     swapped = [{**f, "states": f["states"][:1] * len(f["states"])} for f in good["layer"]["files"]]
@@ -123,7 +121,7 @@ def test_no_forged_receipt_makes_it_live(demo: Project, site: Path) -> None:
 
 
 def test_an_edited_file_is_not_vouched_for_by_a_forged_receipt(demo: Project, site: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     core = site / "demo/core.py"
     core.write_text(core.read_text() + "evil = 1\n")
     (path,) = (site / ".patchkit").iterdir()
@@ -135,7 +133,7 @@ def test_an_edited_file_is_not_vouched_for_by_a_forged_receipt(demo: Project, si
 
 
 def test_an_image_is_not_left_through_links(demo: Project, site: Path, tmp_path: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     image = tmp_path / "image/usr/lib/python3/site-packages"
     shutil.copytree(site, image)
     asked = ("attest", "-m", "demo", "--image-root", str(tmp_path / "image"))
@@ -152,7 +150,7 @@ def test_an_image_is_not_left_through_links(demo: Project, site: Path, tmp_path:
 
 
 def test_what_is_left_out_is_named(demo: Project, site: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     seen = demo.run("attest", "-m", "demo", "--into", str(site)).ok()
     assert "two.patch: python/pyproject.toml is not installed, left out" in seen.out
     (site / "demo/deep/new.py").unlink()  # the receipt says that it was installed
@@ -160,14 +158,14 @@ def test_what_is_left_out_is_named(demo: Project, site: Path) -> None:
 
 
 def test_a_draft_of_a_killed_one_is_said(demo: Project, site: Path) -> None:
-    demo.run("apply", "--into", str(site)).ok()
+    demo.run("install", str(site)).ok()
     beside = "demo/.core.py.0123456789ab.patchkit-tmp"
     (site / beside).write_text("half")
     row = {"path": "demo/core.py", "beside": beside, "old": None, "new": "0" * 64}
     (site / DRAFT).write_text(json.dumps({"version": 2, "steps": [row]}))
     seen = demo.run("attest", "-m", "demo", "--into", str(site))
     assert (seen.code, "killed in" in seen.out) == (1, True)
-    demo.run("apply", "--into", str(site), "--reverse").ok()
+    demo.run("install", str(site), "--reverse").ok()
     assert not [name for _, _, names in os.walk(site) for name in names if "patchkit" in name]
 
 
