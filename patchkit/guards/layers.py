@@ -33,8 +33,9 @@ from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import TreeId
 from patchkit.model.outcome import PatchResult
 from patchkit.model.syntax import parse_python
+from patchkit.model.text import listed
 from patchkit.model.tree import ObjectSource
-from patchkit.python.bodies import FunctionNode
+from patchkit.python.bodies import FunctionNode, blocks_of, first_line
 from patchkit.python.modules import Imported, Modules, read_namespace
 from patchkit.python.resolve import Code, Resolver
 from patchkit.stack.build import Stack
@@ -104,7 +105,7 @@ def layered_targets(
 def _why_it_stays(
     target: OverrideTarget, source: TreeView, replacing: Resolver, resolvers: Sequence[Resolver]
 ) -> str:
-    if all(_wraps(source, site) for site in target.calls):
+    if all(_WRAPS.search(_call(source, site)) for site in target.calls):
         return "wrapped"
     changed = _changed_members(target, resolvers[0], resolvers[-1])
     kept = (_leaves(source, replacing, site, target.name, changed) for site in target.calls)
@@ -150,12 +151,9 @@ def _inherits(resolver: Resolver, name: str, target: str, changed: Collection[st
         return False
     foreign: list[str] = []
     line = [found, *resolver.bases(found, foreign)]
-    own = {n for c in line if isinstance(c.node, ast.ClassDef) for n in _members(c.node)}
+    nodes = [each.node for each in line if isinstance(each.node, ast.ClassDef)]
+    own = {name for node in nodes for name in read_namespace(node.body).names}
     return target in foreign and own.isdisjoint(changed)
-
-
-def _members(node: ast.ClassDef) -> Collection[str]:
-    return read_namespace(node.body).names.keys()
 
 
 def _changing(
@@ -171,12 +169,6 @@ def _changing(
                 found.append(outcome.name)
             last = now
     return tuple(found)
-
-
-def _wraps(source: TreeView, site: CallSite) -> bool:
-    """Whether what a call puts in the place is called as what wraps is."""
-    call = _call(source, site)
-    return _WRAPS.search(call) is not None
 
 
 def _call(source: TreeView, site: CallSite) -> str:
@@ -232,11 +224,7 @@ def twice_replaced(
     for other, theirs in others:
         both = sorted(mine.keys() & theirs.targets.keys())
         if both:
-            more = f" and {len(both) - NAMED} more" if len(both) > NAMED else ""
-            what = (
-                f"replaced by {other}, too: {', '.join(both[:NAMED])}{more}; "
-                "what is loaded last wins"
-            )
+            what = f"replaced by {other}, too: {listed(both, NAMED)}; what is loaded last wins"
             places = f"{mine[both[0]][0].place} and {theirs.targets[both[0]][0].place}"
             hint = f"the first one: {places}"
             pair = f"{name} -> {declared.target}"
@@ -323,14 +311,11 @@ def _functions(body: Iterable[ast.stmt], within: str) -> Iterator[tuple[str, int
     """(name, first line, last line) of functions and methods; what is in one belongs to it."""
     for node in body:
         if isinstance(node, FunctionNode):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            yield within + node.name, first, node.end_lineno or first
-        elif isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{within}{node.name}.")
-        elif isinstance(node, ast.If | ast.Try):
-            others = [each for h in getattr(node, "handlers", ()) for each in h.body]
-            inner = [*node.body, *others, *node.orelse, *getattr(node, "finalbody", ())]
-            yield from _functions(inner, within)
+            yield within + node.name, first_line(node), node.end_lineno or node.lineno
+        else:
+            inner = f"{within}{node.name}." if isinstance(node, ast.ClassDef) else within
+            for block in blocks_of(node):
+                yield from _functions(block, inner)
 
 
 def shared_findings(found: Iterable[SharedPlace], component: str) -> Iterator[Finding]:
@@ -350,7 +335,7 @@ def no_layer_finding(
     `twin` is the patch beneath with the same bytes, "" for none.
     """
     paths = {each.path for each in outcome.files if each.clashes}
-    others = _named([each.title for each in below if each.paths & paths])
+    others = listed([each.title for each in below if each.paths & paths], NAMED)
     what = f"{title} does not apply on top of {others or 'the manifests beneath'}"
     hint = "remove from this patch what the lower one does; drop it if nothing is left"
     if twin:
@@ -358,9 +343,4 @@ def no_layer_finding(
         hint = (
             "one manifest is enough for it: take it off this series, or take the other off `upon`"
         )
-    return Finding(Severity.ERROR, "layers-conflict", what, _named(sorted(paths)), hint)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return Finding(Severity.ERROR, "layers-conflict", what, listed(sorted(paths), NAMED), hint)

@@ -31,7 +31,7 @@ from patchkit.manifest.write import flow_mapping
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import AtLine
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule
@@ -526,7 +526,8 @@ def residual_findings(review: Review, name: str, command: str) -> Iterator[Findi
             found = [s for s in review.sites if s.rule == rule and s.state is state]
             if found:
                 many = f"{counted(len(found), 'site')} that {what}"
-                text = f"{rule}: {many}: {_places(found)}"
+                places = [f"{s.place} in {s.within}" if s.within else s.place for s in found]
+                text = f"{rule}: {many}: {listed(places, _NAMED)}"
                 hint = f"`{command}` lists them; `--accept --reason ...` allows them"
                 yield Finding(Severity.WARNING, f"residual-{code}", text, name, hint)
     if review.unmatched:
@@ -534,11 +535,3 @@ def residual_findings(review: Review, name: str, command: str) -> Iterator[Findi
         text = f"{count} entr{'y matches' if count == 1 else 'ies match'} no site any more"
         hint = f"`{command} --prune` takes them out"
         yield Finding(Severity.WARNING, "residual-unmatched", text, name, hint)
-
-
-def _places(sites: list[ResidualSite]) -> str:
-    shown = ", ".join(
-        f"{site.place} in {site.within}" if site.within else site.place for site in sites[:_NAMED]
-    )
-    more = len(sites) - _NAMED
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -23,7 +23,7 @@ from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, TreeId
 from patchkit.model.progress import Stop
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
 
@@ -167,7 +167,7 @@ def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
         what = f"{title}: none of {counted(len(files), 'file')} has it"
         yield Finding(Severity.ERROR, "verify-present", what, where)
     elif places and not step.wanted:
-        what = f"{title}: is at {_listed(places)}"
+        what = f"{title}: is at {listed(places, _NAMED)}"
         yield Finding(Severity.ERROR, "verify-absent", what, where)
 
 
@@ -195,7 +195,7 @@ def _rules(step: RuleStep, verifying: Verifying, tree: TreeId) -> Iterator[Findi
         return
     for finding in run.findings:
         rule = finding.what.partition(":")[0]
-        places = _listed([site.place for site in _counted(run, rule)])
+        places = listed([site.place for site in _counted(run, rule)], _NAMED)
         what = f"{finding.what}: {places}" if places else finding.what
         name = f"{step.name}: " if step.name else ""
         code = finding.code.replace("recipe-", "verify-rules-")
@@ -205,12 +205,6 @@ def _rules(step: RuleStep, verifying: Verifying, tree: TreeId) -> Iterator[Findi
 
 def _counted(run: RecipeRun, rule: str) -> list[Site]:
     return [site for site in run.sites if site.rule == rule and site.allowed is None]
-
-
-def _listed(places: Sequence[str]) -> str:
-    more = len(places) - _NAMED
-    shown = ", ".join(places[:_NAMED])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 # Commands of `verify` steps, run in a scratch copy of the patched tree.

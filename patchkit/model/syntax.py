@@ -376,5 +376,9 @@ def constant_text(value: object) -> str:
 
 def called_name(call: ast.Call) -> str:
     """What a call calls, without what stands before the last dot."""
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    return last_name(call.func)
+
+
+def last_name(node: ast.expr) -> str:
+    """A name, or what stands after the last dot of a dotted one; "" for any other expression."""
+    return getattr(node, "attr", getattr(node, "id", ""))

@@ -36,7 +36,7 @@ from patchkit.guards.overrides.override_review import (
     standings,
     survey,
 )
-from patchkit.guards.overrides.replacements import CallSite, source_lines, source_of
+from patchkit.guards.overrides.replacements import LINE_END, CallSite, source_of
 from patchkit.guards.residual_sites import (
     Baseline,
     ResidualSite,
@@ -280,8 +280,7 @@ def _text(resolver: Resolver, name: str) -> list[str]:
         data = resolver.modules.text(code.module)
         decorators = getattr(code.node, "decorator_list", [])
         first = min([code.node.lineno, *(each.lineno for each in decorators)])
-        found = source_lines(data)[first - 1 : code.node.end_lineno]
-        lines += [line.rstrip("\r\n") for line in found]
+        lines += LINE_END.split(data)[first - 1 : code.node.end_lineno]
     return lines
 
 

@@ -15,8 +15,10 @@ from enum import Enum
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.model.syntax import last_name
 from patchkit.model.text import counted
 from patchkit.python.bodies import FunctionNode, blocks_of, walk
+from patchkit.python.evaluate import walk_scope
 from patchkit.python.inference import Bound, Instance, NameScope, Unknown, Value, Values
 from patchkit.python.resolve import (
     Code,
@@ -341,7 +343,7 @@ def _decorated(
     """A signature as a decorator leaves it."""
     with_arguments = isinstance(decorator, ast.Call)
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
-    if _last(name) in _KEEPING:
+    if last_name(name) in _KEEPING:
         return signature
     results = [
         _by(values, each, signature, with_arguments=with_arguments)
@@ -380,32 +382,16 @@ def _by(
 
 def _returned_names(node: FunctionNode) -> list[str]:
     """The names that a function returns; "" for what is no name."""
-    found = [each for each in _statements(node.body) if isinstance(each, ast.Return)]
+    found = [each for each in walk_scope(node) if isinstance(each, ast.Return)]
     return [each.value.id if isinstance(each.value, ast.Name) else "" for each in found]
 
 
 def _returned_function(node: FunctionNode) -> FunctionNode | None:
     """The function in it that a function returns, if it is the only thing."""
     names = set(_returned_names(node))
-    inner = [each for each in _statements(node.body) if isinstance(each, FunctionNode)]
+    inner = [each for each in walk_scope(node) if isinstance(each, FunctionNode)]
     found = [each for each in inner if {each.name} == names]
     return found[0] if len(found) == 1 else None
-
-
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a function, without those of functions in it."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, FunctionNode | ast.ClassDef):
-            for child in ast.iter_child_nodes(statement):
-                if isinstance(child, ast.stmt):
-                    yield from _statements([child])
-                elif isinstance(child, ast.ExceptHandler | ast.match_case):
-                    yield from _statements(child.body)
-
-
-def _last(name: ast.expr) -> str:
-    return getattr(name, "attr", getattr(name, "id", ""))
 
 
 # -- classes and objects ---------------------------------------------------------------------------
@@ -418,11 +404,11 @@ def _of_class(values: Values, owner: Code) -> Called | Opaque:  # noqa: PLR0911
     for each in family:
         assert isinstance(each.node, ast.ClassDef)
         meta = next((k.value for k in each.node.keywords if k.arg == "metaclass"), None)
-        if meta is not None and _last(meta) != "ABCMeta":
+        if meta is not None and last_name(meta) != "ABCMeta":
             return Opaque(f"{each.name} has a metaclass")
-        if any(_last(base) in ("NamedTuple", "TypedDict") for base in each.node.bases):
+        if any(last_name(base) in ("NamedTuple", "TypedDict") for base in each.node.bases):
             return Opaque(f"{each.name} is made from its fields")
-        changing = decorator_names(each.node) - _KEEPING - {"dataclass"}
+        changing = {*decorator_names(each.node)} - _KEEPING - {"dataclass"}
         if each is owner and changing and not _keeps_classes(values, owner):
             return Opaque(f"{owner.name} is decorated by {', '.join(sorted(changing))}")
     made = list(values.resolver.of_class(owner, "__init__"))
@@ -445,7 +431,7 @@ def _keeps_classes(values: Values, owner: Code) -> bool:
     assert isinstance(owner.node, ast.ClassDef)
     for decorator in owner.node.decorator_list:
         name = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if _last(name) in _KEEPING or _last(name) == "dataclass":
+        if last_name(name) in _KEEPING or last_name(name) == "dataclass":
             continue
         probe = Signature((Parameter("itself"),))
         for each in values.of(NameScope(owner.module), name):
@@ -502,7 +488,7 @@ def _fields(owner: Code) -> Iterator[tuple[str, Parameter | None]]:
 
 
 def _field(name: str, value: ast.expr | None, *, late: bool) -> Parameter | None:
-    if isinstance(value, ast.Call) and _last(value.func) == "field":
+    if isinstance(value, ast.Call) and last_name(value.func) == "field":
         if _flag(value, "init") is False:
             return None
         named = _flag(value, "kw_only")
@@ -514,7 +500,7 @@ def _field(name: str, value: ast.expr | None, *, late: bool) -> Parameter | None
 
 def _dataclass_call(node: ast.ClassDef) -> ast.Call | None:
     calls = (each for each in node.decorator_list if isinstance(each, ast.Call))
-    return next((each for each in calls if _last(each.func) == "dataclass"), None)
+    return next((each for each in calls if last_name(each.func) == "dataclass"), None)
 
 
 def _flag(call: ast.Call | None, name: str) -> bool | None:
@@ -547,7 +533,7 @@ def arguments_of(call: ast.Call, scope: NameScope) -> Arguments:
         elif open_rest:
             after += 1
         else:
-            positions.append(_called_like(each))
+            positions.append(last_name(each))
     keywords: list[str] = []
     perhaps: list[str] = []
     for keyword in call.keywords:
@@ -559,14 +545,6 @@ def arguments_of(call: ast.Call, scope: NameScope) -> Arguments:
         perhaps += passed.perhaps
         open_more = open_more or not passed.whole
     return Arguments(tuple(positions), after, tuple(keywords), tuple(perhaps), open_rest, open_more)
-
-
-def _called_like(node: ast.expr) -> str:
-    """The name that an argument has where it comes from."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 # -- dicts that are passed as keywords -------------------------------------------------------------

@@ -15,6 +15,7 @@ from itertools import islice, product
 
 from msgspec import Struct, field
 
+from patchkit.model.syntax import called_name
 from patchkit.python.bodies import FunctionNode, walk
 from patchkit.python.modules import Module
 from patchkit.python.resolve import Code, Resolver
@@ -37,17 +38,17 @@ def definitions_around(
         yield from definitions_around(child, inner)
 
 
-def _walk(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module without those of functions and classes in it."""
+def walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module, without what is in functions and classes in it."""
     for child in ast.iter_child_nodes(scope):
+        yield child
         if not isinstance(child, FunctionNode | ast.ClassDef):
-            yield child
-            yield from _walk(child)
+            yield from walk_scope(child)
 
 
 def sources(scope: ast.AST, name: str) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
     """The expressions that a scope binds a name to, and the steps into each."""
-    for node in _walk(scope):
+    for node in walk_scope(scope):
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -76,7 +77,7 @@ def _steps(target: ast.expr, name: str) -> Iterator[tuple[int, ...]]:
 
 def additions(scope: ast.AST, name: str) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
     """What a scope puts into a container: expressions, and the steps to the elements."""
-    for node in _walk(scope):
+    for node in walk_scope(scope):
         match node:
             case ast.AugAssign(target=ast.Name(id=found), value=value) if found == name:
                 yield value, (EACH,)
@@ -93,7 +94,7 @@ def additions(scope: ast.AST, name: str) -> Iterator[tuple[ast.expr, tuple[int, 
 
 def items_set(scope: ast.AST, name: str) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The (key, value) pairs that a scope sets in a dict."""
-    for node in _walk(scope):
+    for node in walk_scope(scope):
         match node:
             case ast.Assign(
                 targets=[ast.Subscript(value=ast.Name(id=found), slice=key)], value=value
@@ -117,7 +118,7 @@ class Attributes(Struct):
 def attributes_of(owner: ast.ClassDef) -> Attributes:
     """The attributes of a class; those of its bases are not among them."""
     found = Attributes()
-    for node in _walk(ast.Module(owner.body, [])):
+    for node in walk_scope(ast.Module(owner.body, [])):
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -165,14 +166,6 @@ def default_of(function: FunctionNode, name: str) -> ast.expr | None:
     pairs = [*zip(late, arguments.defaults, strict=True)]
     keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     return next((d for a, d in (*pairs, *keywords) if a.arg == name and d is not None), None)
-
-
-def callee(call: ast.Call) -> str:
-    """The last part of the name that is called, "" if it is called by none."""
-    match call.func:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 def given(call: ast.Call, function: FunctionNode, name: str) -> ast.expr | None:
@@ -384,7 +377,7 @@ class Evaluator(Struct):
             yield from self._literals(ScopedExpression(default, spot.module, ()))
         called = False
         for call in walk(spot.module.syntax):
-            if isinstance(call, ast.Call) and callee(call) == function.name:
+            if isinstance(call, ast.Call) and called_name(call) == function.name:
                 called = True
                 argument = given(call, function, name)
                 if argument is not None:

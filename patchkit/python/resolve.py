@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
+from patchkit.model.syntax import last_name
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.modules import (
     Binding,
@@ -306,10 +307,10 @@ def is_dataclass(owner: Code) -> bool:
     return "dataclass" in decorator_names(owner.node)
 
 
-def decorator_names(node: FunctionNode | ast.ClassDef) -> frozenset[str]:
-    """The last parts of the names of a definition's decorators."""
+def decorator_names(node: FunctionNode | ast.ClassDef) -> list[str]:
+    """The last parts of the names of a definition's decorators, the outermost first."""
     inner = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
-    return frozenset(getattr(each, "attr", getattr(each, "id", "")) for each in inner)
+    return [last_name(name) for name in inner]
 
 
 def _own_fields(owner: Code) -> Iterator[tuple[str, ast.expr | None]]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -27,6 +28,7 @@ from patchkit.python.resolve import (
     Resolver,
     Thing,
     Unclear,
+    decorator_names,
 )
 from patchkit.recipes.rule import CodeRule, Recipe
 from patchkit.recipes.run import decode_file, expectations, may_match, needed_in
@@ -50,9 +52,9 @@ def signature_of(node: FunctionNode) -> str:
 
     `@staticmethod (a, *, b=1)`: decorators that matter to a caller and `async` come first.
     """
-    words = [f"@{name}" for name in _decorators(node) if name in _CALLED_OTHERWISE]
+    words = [f"@{name}" for name in decorator_names(node) if name in _CALLED_OTHERWISE]
     words += ["async"] if isinstance(node, ast.AsyncFunctionDef) else []
-    return " ".join([*words, f"({', '.join(_parameters(node.args))})"])
+    return " ".join([*words, f"({ast.unparse(_bare(node.args))})"])
 
 
 def fields_signature(fields: dict[str, str]) -> str:
@@ -87,37 +89,21 @@ def joined_hash(hashes: list[str]) -> str:
     return sha256("\n".join(hashes).encode()).hexdigest()[:_DIGITS]
 
 
-def text_of(node: ast.AST) -> str:
-    """An expression as text, on one line."""
-    return ast.unparse(node)
+def _bare(arguments: ast.arguments) -> ast.arguments:
+    """Parameters without their annotations."""
 
+    def plain(several: Iterable[ast.arg | None]) -> list[ast.arg]:
+        return [ast.arg(each.arg) for each in several if each is not None]
 
-def _decorators(node: FunctionNode) -> Iterator[str]:
-    for decorator in node.decorator_list:
-        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-        yield inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
-
-
-def _parameters(arguments: ast.arguments) -> Iterator[str]:
-    plain = [*arguments.posonlyargs, *arguments.args]
-    without = len(plain) - len(arguments.defaults)
-    defaults = [None] * without + list(arguments.defaults)
-    for number, (argument, default) in enumerate(zip(plain, defaults, strict=True), 1):
-        yield _parameter(argument, default)
-        if number == len(arguments.posonlyargs):
-            yield "/"
-    if arguments.vararg is not None:
-        yield f"*{arguments.vararg.arg}"
-    elif arguments.kwonlyargs:
-        yield "*"
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield _parameter(argument, default)
-    if arguments.kwarg is not None:
-        yield f"**{arguments.kwarg.arg}"
-
-
-def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
-    return argument.arg if default is None else f"{argument.arg}={text_of(default)}"
+    return ast.arguments(
+        posonlyargs=plain(arguments.posonlyargs),
+        args=plain(arguments.args),
+        vararg=next(iter(plain([arguments.vararg])), None),
+        kwonlyargs=plain(arguments.kwonlyargs),
+        kw_defaults=arguments.kw_defaults,
+        kwarg=next(iter(plain([arguments.kwarg])), None),
+        defaults=arguments.defaults,
+    )
 
 
 def _write(node: object, words: list[str]) -> None:
@@ -258,7 +244,7 @@ def _signature(resolver: Resolver, thing: Thing) -> str:
             return name
         case Inherited(owner=owner, name="__init__"):
             fields = resolver.dataclass_fields(owner)
-            shown = {name: text_of(value) if value else "" for name, value in fields.items()}
+            shown = {name: ast.unparse(value) if value else "" for name, value in fields.items()}
             return fields_signature(shown) if shown else ""
         case Code(node=ast.ClassDef()):
             made = resolver.of_class(thing, "__init__")
@@ -367,7 +353,7 @@ def _captures(rule: CodeRule, source: Source, data: bytes) -> Iterator[Capture]:
 def _read(
     captures: Iterable[Capture], source: Source, modules: Modules, reader: Evaluator
 ) -> Iterator[tuple[CallSite, Collection[str], bool]]:
-    nodes: Mapping[tuple[int, int], ast.expr] = {}
+    nodes: Mapping[tuple[_Position, _Position], ast.expr] = {}
     module: Module | None = None
     brought: Mapping[str, Sequence[str]] = {}
     for capture in captures:
@@ -378,8 +364,10 @@ def _read(
             yield site, [literal], True
             continue
         module = module or modules.at(source.path)
-        nodes = nodes or ({} if module is None else _by_place(module, source.text))
-        node = nodes.get((capture.start, capture.end))
+        nodes = nodes or ({} if module is None else _by_place(module))
+        node = nodes.get(
+            (_position(source.text, capture.start), _position(source.text, capture.end))
+        )
         if module is not None and isinstance(getattr(node, "ctx", None), ast.Store):
             # `package.module.name = ours`; of anything else it is no replacement
             brought = brought or _brought(module, reader.resolver)
@@ -428,27 +416,25 @@ def _literal(text: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def source_lines(text: str) -> list[str]:
-    """The lines of Python source, with their ends, as its parser counts them."""
-    return [match[0] for match in re.finditer(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)]
+#: A line from 1, and how many bytes of it stand before.
+_Position: TypeAlias = tuple[int, int]
+
+#: The ends of lines as Python's parser counts them.
+LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def _by_place(module: Module, text: str) -> Mapping[tuple[int, int], ast.expr]:
-    """Every expression of a module by its range in characters."""
-    starts, position = [0], 0
-    lines = source_lines(text)
-    for line in lines:
-        position += len(line)
-        starts.append(position)
+def _position(text: str, at: int) -> _Position:
+    """Where a character of a source stands."""
+    *above, line = LINE_END.split(text[:at])
+    return len(above) + 1, len(line.encode())
 
-    def place(line: int, column: int) -> int:
-        inner = lines[line - 1].encode()[:column].decode(errors="ignore")
-        return starts[line - 1] + len(inner)
 
-    found: dict[tuple[int, int], ast.expr] = {}
+def _by_place(module: Module) -> Mapping[tuple[_Position, _Position], ast.expr]:
+    """Every expression of a module by where it begins and ends."""
+    found: dict[tuple[_Position, _Position], ast.expr] = {}
     for node in ast.walk(module.syntax):
         if isinstance(node, ast.expr):
-            start = place(node.lineno, node.col_offset)
-            end = place(node.end_lineno or 0, node.end_col_offset or 0)
-            found.setdefault((start, end), node)  # parts of an f-string have its range, too
+            end = (node.end_lineno or 0, node.end_col_offset or 0)
+            # parts of an f-string have its range, too
+            found.setdefault(((node.lineno, node.col_offset), end), node)
     return found
