@@ -115,7 +115,7 @@ def _go_to(folders: list[Path] | None) -> list[Path] | None:
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"patchkit {__version__}")
+        print(f"patchkit {__version__}")
         raise typer.Exit
 
 
@@ -145,7 +145,7 @@ def patchkit(
 ) -> None:
     """Patch stacks on pinned upstreams: apply them, check them, see them drift."""
     if ctx.invoked_subcommand is None:
-        typer.echo("Carry patches on pinned upstreams.\n")
+        print("Carry patches on pinned upstreams.\n")
         for line, meaning in _ROUND:
-            typer.echo(f"  patchkit {line:<30} {meaning}")
-        typer.echo("\n`--help` lists all commands, `COMMAND --help` explains one.")
+            print(f"  patchkit {line:<30} {meaning}")
+        print("\n`--help` lists all commands, `COMMAND --help` explains one.")

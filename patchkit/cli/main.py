@@ -54,23 +54,35 @@ def _open_streams() -> None:
 
 def run(argv: list[str]) -> int:
     """Run a command line; returns the exit code, never raises."""
+    from patchkit.cli.failure import report_failed_checks, report_failure
+
     try:
-        _end_on_signals()
-        code = _run_command(argv)
-        _report_failed_checks(argv)
+        try:
+            _end_on_signals()
+            code = _run_command(argv)
+            if FAILED_CHECKS:
+                report_failed_checks(argv)
+        except BrokenPipeError:
+            raise
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            code = report_failure(_unwritten() or error, argv)
+        unwritten = _unwritten()
+        return report_failure(unwritten, []) if unwritten else code
     except BrokenPipeError:
-        return _broken_pipe()
-    except (Exception, KeyboardInterrupt, SystemExit) as error:
-        code = _report(error, argv)
+        _drop_output()
+        return _BROKEN_PIPE
+
+
+def _unwritten() -> SurroundingsError | None:
+    """Why stdout does not take what was written, on a full disk below it, which is dropped then."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        return _broken_pipe()
-    except OSError as error:  # a full disk below a file that stdout goes to
+        raise
+    except OSError as error:
         _drop_output()
-        what = f"the output cannot be written: {error.strerror}"
-        return _report(SurroundingsError(what), [])
-    return code
+        return SurroundingsError(f"the output cannot be written: {error.strerror}")
+    return None
 
 
 def _run_command(argv: list[str]) -> int:
@@ -116,27 +128,6 @@ def _end_on_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
-
-
-def _report(error: BaseException, argv: list[str]) -> int:
-    from patchkit.cli.failure import report_failure
-
-    try:
-        return report_failure(error, argv)
-    except BrokenPipeError:
-        return _broken_pipe()
-
-
-def _report_failed_checks(argv: list[str]) -> None:
-    if FAILED_CHECKS:
-        from patchkit.cli.failure import report_failed_checks
-
-        report_failed_checks(argv)
-
-
-def _broken_pipe() -> int:
-    _drop_output()
-    return _BROKEN_PIPE
 
 
 def _drop_output() -> None:

@@ -485,7 +485,7 @@ def _size(
     rule: object, utils: Mapping[str, Any], known: dict[str, tuple[int, int]], seen: frozenset[str]
 ) -> tuple[int, int]:
     """(parts, looks inside each other) of a rule or a part of one."""
-    if isinstance(rule, list):
+    if isinstance(rule, tuple | list):
         sizes = [_size(each, utils, known, seen) for each in rule]
         return 1 + sum(parts for parts, _ in sizes), max((looks for _, looks in sizes), default=0)
     if not isinstance(rule, dict):

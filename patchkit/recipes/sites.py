@@ -507,5 +507,5 @@ def _patterns(rules: Sequence[Any]) -> Iterator[str]:
                 yield value
             elif isinstance(value, dict):
                 yield from _patterns([value])
-            elif isinstance(value, list):
+            elif isinstance(value, tuple | list):
                 yield from _patterns(value)

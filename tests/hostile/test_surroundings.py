@@ -108,6 +108,7 @@ def test_links_in_the_place_of_our_own_files(
         ("status 2>/dev/full", 0, b"demo"),
         ("status --json >/dev/full", 5, b"error: the output cannot be written: No space"),
         ("--version >/dev/full", 5, b"error: the output cannot be written: No space"),
+        ("apply --help >/dev/full", 5, b"error: the output cannot be written: No space"),
     ],
 )
 def test_streams_that_are_closed_or_full(

@@ -62,8 +62,11 @@ def test_rules_without_examples_are_named(demo: Project) -> None:
     assert f"warning: {RECIPE}: no examples of drop-fuser" in ran.err
 
 
-def test_what_is_no_code_is_told(demo: Project) -> None:
-    rule = {"id": "half", "rule": {"pattern": "@fuser"}, "remove": "lines"}
+@pytest.mark.parametrize(
+    "rule", [{"pattern": "@fuser"}, {"any": [{"kind": "call"}, {"pattern": "@fuser"}]}]
+)
+def test_what_is_no_code_is_told(demo: Project, rule: dict[str, object]) -> None:
+    rule = {"id": "half", "rule": rule, "remove": "lines"}
     demo.write({RECIPE: recipe_text(rule)})
     ran = demo.run("recipe", "test")
     assert (ran.code, "the pattern is no Python: @fuser" in ran.err) == (4, True)
