@@ -50,7 +50,7 @@ golden: $(VENV)/.develops  ## write tests/golden; read the difference
 	$(BIN)/python -m pytest --update-golden tests
 	git diff --stat tests/golden
 
-reference: $(VENV)/.develops  ## write docs/reference, help, schemas and tables of formats
+reference: $(VENV)/.develops  ## write schemas and tables of formats
 	$(BIN)/python -m tools.reference
 
 bench: $(VENV)/.develops  ## ratios to git, quilt and others, some minutes; writes docs/benchmarks.md

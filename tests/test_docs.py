@@ -19,6 +19,7 @@ import pytest
 from patchkit.cli.catalog import all_commands, split_command
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
+from tools.reference import reference_pages
 
 pytestmark = pytest.mark.slow
 
@@ -179,7 +180,15 @@ def test_the_tour_prints_what_is_shown(
     )
 
 
-@pytest.mark.parametrize("path", [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))])
+#: Pages that are committed; what is generated is no file but in an sdist.
+PAGES = [
+    page
+    for page in [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))]
+    if page.relative_to(ROOT) not in reference_pages()
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_commands_that_are_mentioned_exist(path: Path) -> None:
     code = re.findall(r"`(patchkit [a-z][^`]*)`", path.read_text(encoding="utf-8"))
     code += re.findall(r"(?m)^\$ (patchkit [a-z].*)$", path.read_text(encoding="utf-8"))
@@ -187,11 +196,33 @@ def test_commands_that_are_mentioned_exist(path: Path) -> None:
     assert not unknown, f"commands: {', '.join(all_commands())}"
 
 
-@pytest.mark.parametrize("path", [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))])
+def _local_links(text: str) -> list[str]:
+    links = re.findall(r"\]\(([^)#\s]+)", text)
+    return [link for link in links if "://" not in link]
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_links_lead_somewhere(path: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
-    local = [link for link in links if "://" not in link]
-    assert [link for link in local if not (path.parent / link).exists()] == []
+    """To a file of the repository: where it is read, generated pages are not there."""
+    links = _local_links(path.read_text(encoding="utf-8"))
+    targets = {link: Path(os.path.normpath(path.parent / link)) for link in links}
+    lost = [link for link, target in targets.items() if not target.exists()]
+    made = [
+        link for link, target in targets.items() if target.relative_to(ROOT) in reference_pages()
+    ]
+    assert (lost, made) == ([], [])
+
+
+def test_links_of_generated_pages_lead_somewhere() -> None:
+    pages = reference_pages()
+    lost = [
+        (page, link)
+        for page, text in pages.items()
+        for link in _local_links(text)
+        if (target := Path(os.path.normpath(page.parent / link))) not in pages
+        and not (ROOT / target).exists()
+    ]
+    assert lost == []
 
 
 def test_every_example_is_of_a_page() -> None:
@@ -206,16 +237,9 @@ def test_every_example_is_of_a_page() -> None:
 
 def test_the_index_has_every_page() -> None:
     text = (DOCS / "README.md").read_text(encoding="utf-8")
-    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"README.md"}
-    listed = set(re.findall(r"\]\(([a-z][^)#]*)\)", text))
-    assert (
-        sorted(
-            page
-            for page in pages
-            if page not in listed and not page.startswith(("stacks/", "reference/commands/"))
-        )
-        == []
-    )
+    pages = {path.relative_to(DOCS).as_posix() for path in PAGES if DOCS in path.parents}
+    listed = set(re.findall(r"\]\(([a-z][^)#]*)\)", text)) | {"README.md"}
+    assert sorted(p for p in pages if p not in listed and not p.startswith("stacks/")) == []
 
 
 def test_architecture_names_what_is_there() -> None:

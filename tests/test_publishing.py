@@ -17,6 +17,7 @@ from patchkit.cli.catalog import all_commands
 from patchkit.manifest.json_schema import schema_text
 from tests.support.commands import run_process
 from tools.hatch_build import absolute_links, man_page, manual, urls
+from tools.reference import reference_pages
 from tools.release import changes, in_the_way
 
 ROOT = Path(__file__).parent.parent
@@ -238,9 +239,10 @@ def _menu(entries: Any) -> list[str]:
 
 
 def test_every_page_is_in_the_menu_of_the_site() -> None:
-    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    pages = {path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md")}
+    pages |= reference_pages().keys()
     menu = _menu(_yaml("mkdocs.yml")["nav"])
-    assert sorted(menu) == sorted(pages)
+    assert sorted(menu) == sorted(path.relative_to("docs").as_posix() for path in pages)
 
 
 # -- systems -----------------------------------------------------------------------------------

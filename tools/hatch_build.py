@@ -1,7 +1,7 @@
-"""For hatchling while it builds: links that hold outside the repository, man pages, completion.
+"""For hatchling while it builds: links that hold outside the repository, and generated pages.
 
 Loaded by its path, also where nothing but hatchling is installed: man pages and completion are in
-the wheels that are built where patchkit runs (`make dist`).
+the wheels, and docs/reference/ in the sdists, that are built where patchkit runs (`make dist`).
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ class ReadmeAndUrls(MetadataHookInterface):
 
 
 class ManualPages(BuildHookInterface):  # type: ignore[type-arg]
-    """Man pages and completion scripts at the places where an installation has them."""
+    """In a wheel man pages and completion at their places, in an sdist the reference's pages."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add them to a wheel; other builds have no places for them."""
+        """Add them to a wheel or an sdist; other builds have no places for them."""
         self._folder = ""
-        if self.target_name != "wheel" or version != "standard":
+        if version != "standard":
             return
+        wheel = self.target_name == "wheel"
         try:
-            files = {**manual(Path(self.root)), **completions()}
+            files = {**manual(Path(self.root)), **completions()} if wheel else reference()
         except ImportError as error:
-            self.app.display_warning(f"no man pages, no completion: {error}")
+            self.app.display_warning(f"no generated pages, no completion: {error}")
             return
         self._folder = tempfile.mkdtemp(prefix="patchkit-man-")
         for number, (place, text) in enumerate(files.items()):
             path = Path(self._folder) / str(number)
             path.write_text(text, encoding="utf-8")
-            build_data["shared_data"][str(path)] = place
+            build_data["shared_data" if wheel else "force_include"][str(path)] = place
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what the build needed."""
@@ -130,6 +131,13 @@ def manual(root: Path = _ROOT) -> dict[str, str]:
         )
         for name, page in all_pages().items()
     }
+
+
+def reference() -> dict[str, str]:
+    """Place -> text of each page of docs/reference/ that is not committed."""
+    from tools.reference import reference_pages  # noqa: PLC0415
+
+    return {path.as_posix(): text for path, text in reference_pages().items()}
 
 
 def completions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""For mkdocs while it makes the site: pages without what only tests read, links that hold.
+"""For mkdocs while it makes the site: generated pages, links that hold, no text for tests only.
 
 Loaded by its path (`hooks` in mkdocs.yml).
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from patchkit import REPOSITORY, __version__
+from tools.reference import reference_pages
 
 _ROOT = Path(__file__).parent.parent
 _SETUP = re.compile(r"(?ms)^<!-- setup\n.*?^-->\n+")
@@ -28,6 +29,19 @@ def on_config(config: Any) -> Any:
         config["repo_url"] = REPOSITORY
         config["repo_name"] = "/".join(REPOSITORY.rsplit("/", 2)[1:])
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """The pages of docs/, and the generated ones of docs/reference/."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 - tests import this without mkdocs
+
+    for path, text in reference_pages().items():
+        name = path.relative_to("docs").as_posix()
+        left = files.get_file_from_path(name)
+        if left is not None:  # an sdist has them as files
+            files.remove(left)
+        files.append(File.generated(config, name, content=text))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

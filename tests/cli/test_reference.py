@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from patchkit.cli.catalog import all_commands
 from patchkit.cli.command import about, summary
 from tools.help_pages import all_pages, paragraphs, parameters
 from tools.json_reference import json_reference
-from tools.reference import stale_files
+from tools.reference import command_reference, stale_files
 
 
 @pytest.mark.slow
@@ -50,8 +49,7 @@ def test_examples_name_options_that_exist(name: str) -> None:
 
 
 def test_the_reference_names_every_command() -> None:
-    pages = (Path(__file__).parents[2] / "docs/reference/commands").glob("*.md")
-    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    text = "".join(command_reference().values())
     assert [name for name in all_commands() if f"## patchkit {name}\n" not in text] == []
 
 
