@@ -323,11 +323,10 @@ def finish_draft(
     *,
     canonical: bool = False,
     left: Sequence[LoadedPatch] | None = None,
-    renamed: Mapping[str, str] | None = None,
 ) -> Draft:
     """The draft with these slots as the new stack; `changes` are what the patches do now.
 
-    `left` are the patches less those that were taken off the series, `renamed` new names by old.
+    `left` are the patches less those that were taken off the series.
     """
     listed = start.patches if left is None else left
     full = [slot for slot in slots if slot.change.before != slot.change.after]
@@ -343,7 +342,7 @@ def finish_draft(
         canonical=canonical,
     )
     plan = plan_patches(with_empty_patches(listed, full), context)
-    return Draft((), plan, series, emptied, renamed=renamed or {})
+    return Draft((), plan, series, emptied)
 
 
 def with_empty_patches(

@@ -206,13 +206,13 @@ def _patch(slot: StackSlot, data: bytes | None, home: SeriesFolder) -> LoadedPat
         return slot.loaded
     assert data is not None
     if slot.loaded is not None:
-        file = _parsed(data, slot.loaded.where, slot.loaded.file.strip, slot.change)
+        file = parse_written(data, slot.loaded.where, slot.loaded.file.strip, slot.change)
         return replace(slot.loaded, data=data, file=file)
     where = home.path(slot.name)
     return LoadedPatch(
         name=slot.name,
         data=data,
-        file=_parsed(data, where, home.component.strip, slot.change),
+        file=parse_written(data, where, home.component.strip, slot.change),
         origin=home.entry,
         path=home.root / where,
         where=where,
@@ -221,7 +221,8 @@ def _patch(slot: StackSlot, data: bytes | None, home: SeriesFolder) -> LoadedPat
     )
 
 
-def _parsed(data: bytes, where: str, strip: int, change: CommitChange) -> PatchFile:
+def parse_written(data: bytes, where: str, strip: int, change: CommitChange) -> PatchFile:
+    """A patch file that was just made; NotReproducedError if its message would not come back."""
     file = parse_patch(data, name=where, strip=strip)
     if file.header is not None and not says(split_lines(file.preamble), change.message):
         raise NotReproducedError(

@@ -25,7 +25,14 @@ from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
 from patchkit.model.text import counted
 from patchkit.refresh.draft import Draft, RefreshStart, arrange, finish_draft, free_name
-from patchkit.refresh.patch_plan import Plan, SeriesFolder, StackSlot, commit_changes, revisions
+from patchkit.refresh.patch_plan import (
+    Plan,
+    SeriesFolder,
+    StackSlot,
+    commit_changes,
+    parse_written,
+    revisions,
+)
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
 from patchkit.stack.patch_files import (
     CommitChange,
@@ -120,10 +127,9 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
     `start` has the stack as it is, without edits of a checkout. UsageError or BadInputError where
     the wish cannot be met, CannotEditSeriesError where the patches do not allow it.
     """
-    return (_stack_edited if start.stack.clean else _files_edited)(start, folder, edit)
-
-
-def _stack_edited(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -> Draft:
+    if not start.stack.clean and isinstance(edit, FoldPatches | SplitPatch):
+        hint = "drop, move or rename the patch in the way"
+        raise CannotEditSeriesError(Problem("the series does not apply at its pin", hint=hint))
     match edit:
         case EditMessage():
             return _reworded(start, folder, edit)
@@ -140,40 +146,29 @@ def _stack_edited(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -
 
 
 def _reworded(start: RefreshStart, folder: SeriesFolder, edit: EditMessage) -> Draft:
-    patch, message = _new_message(start, edit)
-    changes = commit_changes(start.stack, start.patches)
-    _require_change(patch, changes)
-    slots = [
-        replace(slot, change=replace(slot.change, message=message))
-        if slot.name == patch.name
-        else slot
-        for slot in _slots(start.patches, changes)
-    ]
-    draft = finish_draft(start, folder, changes, slots)
-    return replace(draft, detail=f"{patch.name} has another message")
-
-
-def _new_message(start: RefreshStart, edit: EditMessage) -> tuple[LoadedPatch, str]:
     patch, message = _own(start, edit.patch), edit.message.strip()
     if not message:
         raise UsageError(f"{patch.name}: the message is empty", hint="nothing was changed")
-    return patch, message
+    # without a commit only its words can be compared
+    unknown = CommitChange("", "", patch.file.message, Identity("", ""))
+    old = commit_changes(start.stack, start.patches).get(patch.name, unknown)
+    new = replace(old, message=message)
+    (data,) = export_patches(start.repository, [PatchToWrite(new, OriginalFile(patch.file, old))])
+    file = parse_written(data, patch.where, patch.strip, new)
+    listed = _with(start.patches, patch, replace(patch, data=data, file=file))
+    return _files_edited(start, folder, listed, f"{patch.name} has another message")
 
 
 def _renamed(start: RefreshStart, folder: SeriesFolder, edit: RenamePatch) -> Draft:
     patch = _own(start, edit.patch, listed=True, plain=True)
     name = free_name(start, edit.name, old=patch.name)
-    changes = commit_changes(start.stack, start.patches)
-    _require_change(patch, changes)
-    there = _at(folder, patch, name)
-    slots = [
-        StackSlot(name, slot.change, there) if slot.name == patch.name else slot
-        for slot in _slots(start.patches, changes)
-    ]
-    changes = {name if key == patch.name else key: each for key, each in changes.items()}
-    renamed = {patch.name: name}
-    draft = finish_draft(start, folder, changes, slots, renamed=renamed)
-    return replace(draft, detail=f"{patch.name} is called {name}")
+    listed = _with(start.patches, patch, _at(folder, patch, name))
+    detail = f"{patch.name} is called {name}"
+    return _files_edited(start, folder, listed, detail, renamed={patch.name: name})
+
+
+def _with(patches: Sequence[LoadedPatch], old: LoadedPatch, new: LoadedPatch) -> list[LoadedPatch]:
+    return [new if each is old else each for each in patches]
 
 
 def _at(folder: SeriesFolder, patch: LoadedPatch, name: str) -> LoadedPatch:
@@ -184,6 +179,9 @@ def _at(folder: SeriesFolder, patch: LoadedPatch, name: str) -> LoadedPatch:
 def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Draft:
     gone = [_own(start, each, listed=True).name for each in edit.patches]
     left = [each for each in start.patches if each.name not in gone]
+    detail = f"{', '.join(gone)} {_is(gone)} off the series"
+    if not start.stack.clean:
+        return _files_edited(start, folder, left, detail, dropped=tuple(gone))
     before, merging = commit_changes(start.stack, start.patches), _Merging(start)
     stack = merging.exact(start.base, [each.series_patch for each in left])
     if stack is not None:
@@ -193,21 +191,10 @@ def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Dr
         for name in reversed([each.name for each in slots if each.name in gone]):
             slots = merging.without(slots, name)
     draft = finish_draft(start, folder, before, slots, left=left)
-    names, notes = ", ".join(gone), tuple(merging.notes)
-    detail = f"{names} {_is(gone)} off the series"
-    return replace(draft, dropped=tuple(gone), detail=detail, notes=notes)
+    return replace(draft, dropped=tuple(gone), detail=detail, notes=tuple(merging.notes))
 
 
 def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
-    order, detail = _moved_order(start, edit)
-    slots, notes = _reordered(start, order)
-    changes = commit_changes(start.stack, start.patches)
-    draft = finish_draft(start, folder, changes, slots)
-    return replace(draft, detail=detail, notes=notes)
-
-
-def _moved_order(start: RefreshStart, edit: MovePatch) -> tuple[list[LoadedPatch], str]:
-    """The patches in their new order, and what that is, for a person."""
     patch = _own(start, edit.patch, listed=True)
     others = [each for each in start.patches if each.name != patch.name]
     if edit.before or edit.after:
@@ -221,7 +208,13 @@ def _moved_order(start: RefreshStart, edit: MovePatch) -> tuple[list[LoadedPatch
             raise UsageError(f"there is no position {edit.place}", hint=hint)
         place = edit.place - 1
     order = [*others[:place], patch, *others[place:]]
-    return order, f"{patch.name} is number {place + 1} of {len(order)}"
+    detail = f"{patch.name} is number {place + 1} of {len(order)}"
+    if not start.stack.clean:
+        return _files_edited(start, folder, order, detail)
+    slots, notes = _reordered(start, order)
+    changes = commit_changes(start.stack, start.patches)
+    draft = finish_draft(start, folder, changes, slots)
+    return replace(draft, detail=detail, notes=notes)
 
 
 def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Draft:
@@ -370,57 +363,35 @@ def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...
     return tuple(kept)
 
 
-# A series that does not apply: its files are changed, and no patch is merged.
+# What only changes files and their list: words and names, and all of a series that does not apply.
 
 
-def _files_edited(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -> Draft:
-    """Plan a verb on a series that does not apply: only the files change.
+def _files_edited(
+    start: RefreshStart,
+    folder: SeriesFolder,
+    listed: Sequence[LoadedPatch],
+    detail: str,
+    *,
+    dropped: tuple[str, ...] = (),
+    renamed: Mapping[str, str] | None = None,
+) -> Draft:
+    """The draft with these patches, none of which is merged.
 
     CannotEditSeriesError where a patch that applies would not apply any more.
     """
-    listed, renamed = list(start.patches), dict[str, str]()
-    gone: tuple[str, ...] = ()
-    match edit:
-        case EditMessage():
-            patch, message = _new_message(start, edit)
-            listed[listed.index(patch)] = _with_message(start, patch, message)
-            detail = f"{patch.name} has another message"
-        case RenamePatch():
-            patch = _own(start, edit.patch, listed=True, plain=True)
-            name = free_name(start, edit.name, old=patch.name)
-            listed[listed.index(patch)] = _at(folder, patch, name)
-            renamed, detail = {patch.name: name}, f"{patch.name} is called {name}"
-        case DropPatches():
-            gone = tuple(_own(start, each, listed=True).name for each in edit.patches)
-            listed = [each for each in listed if each.name not in gone]
-            detail = f"{', '.join(gone)} {_is(gone)} off the series"
-        case MovePatch():
-            listed, detail = _moved_order(start, edit)
-        case FoldPatches() | SplitPatch():
-            hint = "drop, move or rename the patch in the way"
-            raise CannotEditSeriesError(Problem("the series does not apply at its pin", hint=hint))
-    applied = {renamed.get(name, name) for name in _applying(start, start.patches)[1]}
-    stack, applying = _applying(start, listed)
-    if lost := sorted(applied - applying - {*gone}):
+    renamed = renamed or {}
+    stack = build_stack(start.reader, start.base, [each.series_patch for each in listed])
+    applying, before = (
+        {each.name for each in made.outcomes if each.status.applies}
+        for made in (stack, start.stack)
+    )
+    applied = {renamed.get(name, name) for name in before}
+    if lost := sorted(applied - applying - {*dropped}):
         what = f"{', '.join(lost)} would not apply any more"
         raise CannotEditSeriesError(Problem(what, hint="take them together"))
     plan = Plan(tuple(listed), revisions(start.patches, listed), stack)
     series = arrange(folder.component, listed, [each.name for each in listed])
-    return Draft((), plan, series, dropped=gone, renamed=renamed, detail=detail)
-
-
-def _applying(start: RefreshStart, patches: Sequence[LoadedPatch]) -> tuple[Stack, set[str]]:
-    """The stack of the patches that apply, each without those that do not; and their names."""
-    series = [each.series_patch for each in patches]
-    stack = build_stack(start.reader, start.base, series)
-    return stack, {each.name for each in stack.outcomes if each.status.applies}
-
-
-def _with_message(start: RefreshStart, patch: LoadedPatch, message: str) -> LoadedPatch:
-    old = CommitChange("", "", patch.file.message, Identity("", ""))
-    wanted = PatchToWrite(replace(old, message=message), OriginalFile(patch.file, old))
-    (data,) = export_patches(start.repository, [wanted])
-    return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
+    return Draft((), plan, series, dropped=dropped, renamed=renamed, detail=detail)
 
 
 # Patches in another order, or without one of them. Where they apply there as they are, that is all.
