@@ -30,6 +30,7 @@ from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.revision import interdiff
 from patchkit.ops.refresh_input import (
+    NotRefreshedError,
     PinEdit,
     RefreshInput,
     RefreshOptions,
@@ -40,9 +41,8 @@ from patchkit.ops.refresh_input import (
     in_the_way,
     is_bare,
     no_series_edit,
-    not_yet_carried,
     refusal_of,
-    refused,
+    refuse,
     stale,
     unknown_base,
 )
@@ -55,7 +55,7 @@ from patchkit.ops.refresh_report import (
     bumped,
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
-from patchkit.ops.resume import CannotGoOnError, Resumed, still_waits, waiting_of
+from patchkit.ops.resume import CannotGoOnError, NewConflict, Resumed, still_waits, waiting_of
 from patchkit.ops.undo import finish_killed, report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
@@ -160,29 +160,26 @@ class _Refreshing(Struct):
         """One component; never raises what concerns it alone."""
         checkout = checkout_of(self._workspace, self._manifest, component)
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
-        blank = RefreshedComponent(component.name, checkout.path, RefreshResult.FAILED)
+        report = RefreshedComponent(component.name, checkout.path, RefreshResult.FAILED)
         try:
-            return self._plan(self._find(component, checkout), lock, blank)
-        except CannotGoOnError as error:
-            waiting = replace(blank, result=RefreshResult.WAITING, exit_code=error.exit_code)
-            return PlannedRefresh(replace(waiting, problems=error.problems))
+            return self._plan(self._find(component, checkout, report), lock)
+        except NotRefreshedError as error:
+            return PlannedRefresh(error.report)
         except (PatchkitError, OSError) as error:
             failed = expected(error, component.name)
+            if isinstance(error, CannotGoOnError):
+                report = replace(report, result=RefreshResult.WAITING)
             return PlannedRefresh(
-                replace(blank, exit_code=failed.exit_code, problems=failed.problems)
+                replace(report, exit_code=failed.exit_code, problems=failed.problems)
             )
 
-    def _plan(
-        self, found: RefreshInput, lock: Lock | None, blank: RefreshedComponent
-    ) -> PlannedRefresh:
+    def _plan(self, found: RefreshInput, lock: Lock | None) -> PlannedRefresh:
         if found.snapshot.halt and (halt := read_halt(found.checkout)):
+            if self._options.step is None:
+                refuse(found.report, still_waits(found))
             # what it waits for says from where, whatever pin and lock are by now
-            return (
-                self._carried(found, waiting_of(halt).old_base, blank)
-                if self._options.step
-                else PlannedRefresh(refused(blank, still_waits(found)))
-            )
-        recorded = recorded_in(lock, blank.name)
+            return self._carried(found, waiting_of(halt).old_base)
+        recorded = recorded_in(lock, found.report.name)
         edit, pin, imported = self._options.series_edit, self._pin, self._options.imported
         at = found.base.commit
         if pin is not None:
@@ -191,44 +188,49 @@ class _Refreshing(Struct):
             at = recorded.commit
         moved = None
         if recorded is not None and recorded.commit != at:
-            moved = not_yet_carried(found, recorded)
+            moved = Problem(
+                f"the patches are still those for {short_id(recorded.commit)},"
+                " the pin is another one already",
+                found.report.name,
+                f"patchkit refresh {found.target}  first, or put the old pin back",
+            )
         if edit is not None:
-            return self._series_edited(found, edit, moved, recorded, blank)
+            return self._series_edited(found, edit, moved, recorded)
         ready = (patch for patch in found.series.patches if not patch.has_recipe)
         problems = emptied_patches(recorded, ready, found.target) if moved is None else (moved,)
         if problems:
-            return PlannedRefresh(refused(blank, *problems))
+            refuse(found.report, *problems)
         if imported is not None or pin is not None:
-            return self._carried(found, imported.base if imported is not None else at, blank)
+            return self._carried(found, imported.base if imported is not None else at)
         if at != found.base.commit:
-            return self._onto_pin(found, at, blank)
-        made = None
+            return self._onto_pin(found, at)
         if found.generator is not None:
             from patchkit.ops.refresh_carry import regenerate_patches  # noqa: PLC0415
 
-            made = regenerate_patches(found, blank, self._store)
-        return self._made(found, made) if made is not None else self._refresh(found, blank)
+            if (made := regenerate_patches(found, self._store)) is not None:
+                return self._made(found, made, "refresh: recipes were run again")
+        return self._refresh(found)
 
-    def _onto_pin(
-        self, found: RefreshInput, old: CommitId, blank: RefreshedComponent
-    ) -> PlannedRefresh:
+    def _onto_pin(self, found: RefreshInput, old: CommitId) -> PlannedRefresh:
         """A refresh where the pin was changed: edits are for the patches on the old one, first."""
         if found.snapshot.state.movable or self._options.dry_run:
-            return self._carried(found, old, blank)
+            return self._carried(found, old)
         cache = self._store.repository(found.project.component)
         if cache.commit(old) is None:
             raise SurroundingsError(unknown_base(found, old))
         with reading(cache) as reader:
             base = read_base(cache, old, reader)
-        planned = self._refresh(replace(found, base=base), blank)
+        planned = self._refresh(replace(found, base=base))
         if planned.report.problems:
             return planned
         hint = f"patchkit refresh {found.target}  carries them there"
-        note = Problem("the patches are not at the new pin yet", blank.name, hint)
+        note = Problem("the patches are not at the new pin yet", found.report.name, hint)
         report = replace(planned.report, notes=(*planned.report.notes, note))
         return replace(planned, report=report)
 
-    def _find(self, component: Component, checkout: Checkout) -> RefreshInput:
+    def _find(
+        self, component: Component, checkout: Checkout, report: RefreshedComponent
+    ) -> RefreshInput:
         snapshot = inspect(checkout)
         if snapshot.state is CheckoutState.INTERRUPTED and not self._options.dry_run:
             recover(checkout)
@@ -249,7 +251,9 @@ class _Refreshing(Struct):
         if self._options.imported is not None:
             series = with_imported(project, series, self._options.imported.patches)
         series, generator = self._with_recipes(series)
-        return RefreshInput(project, checkout, snapshot, base, series, generator, seen, arrived)
+        return RefreshInput(
+            project, checkout, snapshot, base, series, generator, seen, report, arrived
+        )
 
     def _with_recipes(self, series: LoadedSeries) -> tuple[LoadedSeries, Generator | None]:
         """The series, with a header for what is still to be made, and what makes it."""
@@ -263,48 +267,41 @@ class _Refreshing(Struct):
         generator = load_generator(series.patches)
         return series, generator if generator.recipes else None
 
-    def _carried(
-        self, found: RefreshInput, old: CommitId, blank: RefreshedComponent
-    ) -> PlannedRefresh:
+    def _carried(self, found: RefreshInput, old: CommitId) -> PlannedRefresh:
         from patchkit.ops.refresh_carry import Carry, carry_patches  # noqa: PLC0415
 
-        carry = Carry(found, old, blank, self._store, self._options, self._pin, self._progress)
+        carry = Carry(found, old, self._store, self._options, self._pin, self._progress)
         made = carry_patches(carry)
-        if made.stop is not None:
-            return PlannedRefresh(made.report, stop=made.stop)
-        return self._made(found, made)
+        if isinstance(made, NewConflict):
+            return PlannedRefresh(made.report, stop=made)
+        return self._made(found, made, self._onto(found))
 
-    def _made(self, found: RefreshInput, made: Carried) -> PlannedRefresh:
-        if made.draft is None:
-            return PlannedRefresh(made.report)
+    def _made(self, found: RefreshInput, made: Carried, what: str) -> PlannedRefresh:
+        """What carrying, or a recipe, made of the patches, and the checkout there; `what` it was,
+        for a person.
+        """
         assert made.draft.plan is not None
-        planned = self._planned(found, made.draft, made.report, None)
-        what = "refresh: recipes were run again"
-        if planned.report.result is RefreshResult.CARRIED:
-            what = self._onto(found)
-        elif planned.report.result is not RefreshResult.REGENERATED:
-            return planned
-        before, move = None, None
-        if found.snapshot.state is not CheckoutState.ABSENT:
-            before, move = self._arrival(found, made.draft.plan.stack, made.resumed)
-        planned = _with_files(planned, made.resolutions, self._manifest.root)
-        told = report_text(bumped(self._bump, planned.report)) if self._bump is not None else None
-        bump = made.resumed is not None
-        name = planned.report.name
-        operation = Operation(name, what, before=before, bump=bump, report=told)
-        return replace(planned, move=move, operation=(found.checkout, operation))
+        there, stack = found.snapshot.state is not CheckoutState.ABSENT, made.draft.plan.stack
+        move = self._arrival(found, stack, made.resumed) if there else None
+        operation = Operation(found.report.name, what, bump=made.resumed is not None)
+        planned = self._planned(
+            found, made.draft, made.report, move, operation, resolutions=made.resolutions
+        )
+        if self._bump is not None:
+            told = report_text(bumped(self._bump, planned.report))
+            planned = replace(planned, operation=(found.checkout, replace(operation, report=told)))
+        return planned
 
     def _arrival(
-        self, found: RefreshInput, stack: Stack, resumed: Resumed | None
-    ) -> tuple[Place, BranchMove]:
-        """Where the checkout was before, and its move to a stack."""
+        self, found: RefreshInput, stack: Stack, resumed: Resumed | None = None
+    ) -> BranchMove:
+        """The checkout's move to a stack."""
         snapshot = found.snapshot
         assert snapshot.base is not None and snapshot.head is not None
         stood = resumed.halt.before if resumed is not None else (snapshot.base, snapshot.head)
         held = resumed.work.held if resumed is not None else Held(snapshot.head)
         source = self._store.repository(found.project.component)
-        move = BranchMove(found.checkout, snapshot, stack, source=source, held=held)
-        return Place(*stood), move
+        return BranchMove(found.checkout, snapshot, Place(*stood), stack, source=source, held=held)
 
     def _onto(self, found: RefreshInput) -> str:
         """What carried the patches to the new pin, for a person."""
@@ -314,34 +311,32 @@ class _Refreshing(Struct):
             return f"refresh onto {short_id(found.base.commit)}"
         return f"bump to {self._pin.target.new.name or short_id(self._pin.target.new.pin)}"
 
-    def _refresh(self, found: RefreshInput, blank: RefreshedComponent) -> PlannedRefresh:
-        blank = replace(blank, untracked=found.snapshot.untracked)
-        if found.snapshot.state is CheckoutState.ABSENT:
+    def _refresh(self, found: RefreshInput) -> PlannedRefresh:
+        snapshot = found.snapshot
+        report = replace(found.report, untracked=snapshot.untracked)
+        if snapshot.state is CheckoutState.ABSENT:
             return PlannedRefresh(
-                replace(blank, result=RefreshResult.ABSENT, detail="there is no checkout")
+                replace(report, result=RefreshResult.ABSENT, detail="there is no checkout")
             )
-        refusal = refusal_of(found)
-        if refusal is not None:
-            return PlannedRefresh(refused(blank, refusal))
-        if is_bare(found) or found.snapshot.base != found.base.commit:
+        if (refusal := refusal_of(found)) is not None:
+            refuse(report, refusal)
+        if is_bare(found) or snapshot.base != found.base.commit:
             with reading(self._store.repository(found.project.component)) as reader:
                 stack = build_stack(reader, found.base, found.series.series_patches)
-            return self._led_on(found, stack, blank)
+            return self._led_on(found, stack, report)
         repository = found.checkout.repository
-        head = found.snapshot.head
+        head = snapshot.head
         assert head is not None
         with overlay(repository) as trial, reading(trial) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
             tree = _edited_tree(found, trial, head, staged=self._options.request.staged)
             verdict = compared(found, stack, tree)
             rewrites = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
+            if verdict is RefreshResult.REFUSED:
+                return self._led_on(found, stack, report)
             if verdict is not None and not rewrites:
-                unchanged = PlannedRefresh(replace(blank, result=verdict))
-                if found.arrived:
-                    arrived = replace(blank, result=RefreshResult.REFRESHED, detail=_ARRIVED)
-                    unchanged = PlannedRefresh(arrived)
-                behind = verdict is RefreshResult.REFUSED
-                return self._led_on(found, stack, blank) if behind else unchanged
+                arrived = replace(report, result=RefreshResult.REFRESHED, detail=_ARRIVED)
+                return PlannedRefresh(arrived if found.arrived else replace(report, result=verdict))
             write_objects(trial, stack.objects)
             start = RefreshStart(
                 repository=trial,
@@ -354,10 +349,9 @@ class _Refreshing(Struct):
                 taken=patch_names_in(found.project.home.folder),
             )
             draft = draft_refresh(start, found.project.home, self._options.request)
-            lost = _edited_recipes(reader, found, draft)
-        if lost:
-            return PlannedRefresh(refused(blank, *edited_by_hand(lost, found)))
-        return self._drafted(found, stack, draft, blank)
+            if lost := _edited_recipes(reader, found, draft):
+                refuse(report, *edited_by_hand(lost, found))
+        return self._drafted(found, stack, draft, report)
 
     def _series_edited(
         self,
@@ -365,7 +359,6 @@ class _Refreshing(Struct):
         edit: SeriesEdit,
         moved: Problem | None,
         recorded: LockedComponent | None,
-        blank: RefreshedComponent,
     ) -> PlannedRefresh:
         """A verb on the series; uncommitted edits of the checkout stay what they are.
 
@@ -375,160 +368,159 @@ class _Refreshing(Struct):
         """
         from patchkit.refresh.series_edits import draft_series_edit  # noqa: PLC0415
 
-        absent, dry = found.snapshot.state is CheckoutState.ABSENT, self._options.dry_run
         source = self._store.repository(found.project.component)
+        absent = found.snapshot.state is CheckoutState.ABSENT
         own = () if absent else (found.checkout.repository,)
-        with (
-            overlay(*own, source) as trial,
-            reading(trial) as reader,
-        ):
+        with overlay(*own, source) as trial, reading(trial) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
+            if stack.clean and moved is not None:
+                refuse(found.report, moved)
             problem = no_series_edit(found, stack, moves_files=False) if stack.clean else None
-            if moved is not None and stack.clean:
-                problem, dry = moved, False
-            if problem and not dry:
-                return PlannedRefresh(refused(blank, problem))
+            if problem and not self._options.dry_run:
+                refuse(found.report, problem)
             write_objects(trial, stack.objects)
             start = _edit_start(found, trial, reader, stack, edit)
             draft = draft_series_edit(start, found.project.home, edit)
         assert draft.plan is not None
         if emptied := emptied_patches(recorded, draft.plan.patches, found.target):
-            return PlannedRefresh(refused(blank, *emptied))
-        if not stack.clean:
-            return self._files_edited(found, edit, draft, blank, moved=moved is not None)
-        return self._stack_edited(found, edit, stack, draft, blank)
-
-    def _stack_edited(
-        self,
-        found: RefreshInput,
-        edit: SeriesEdit,
-        stack: Stack,
-        draft: Draft,
-        blank: RefreshedComponent,
-    ) -> PlannedRefresh:
-        """A verb on a series that applies: the checkout goes to the new stack."""
-        assert draft.plan is not None
-        after = draft.plan.stack
-        snapshot = found.snapshot
-        behind = snapshot.applied not in (None, stack.commit)
-        if after.commit == stack.commit and not draft.renamed and not behind:
-            return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
-        moves = behind or after.tree != stack.tree
-        problem = no_series_edit(found, stack, moves_files=moves)
-        if problem and not self._options.dry_run:
-            return PlannedRefresh(refused(blank, problem))
-        move, before = None, None
-        if snapshot.state is not CheckoutState.ABSENT:
-            before, move = self._arrival(found, after, None)
-            move = replace(move, keep=stack if draft.dropped else None)
-            move = move if moves else replace(move, held=None)
+            refuse(found.report, *emptied)
         report = replace(
-            blank,
+            found.report,
             result=RefreshResult.REFRESHED,
             detail=draft.detail,
             emptied=draft.emptied,
             dropped=draft.dropped,
-            notes=(*draft.notes, *((problem,) if problem else ())),
+            notes=draft.notes,
         )
-        operation = Operation(blank.name, f"{edit.verb}: {draft.detail}", before=before)
+        operation = Operation(report.name, f"{edit.verb}: {draft.detail}")
+        if not stack.clean:
+            return self._files_edited(found, draft, report, operation, moved=moved is not None)
+        return self._stack_edited(found, stack, draft, report, operation)
+
+    def _stack_edited(
+        self,
+        found: RefreshInput,
+        stack: Stack,
+        draft: Draft,
+        report: RefreshedComponent,
+        operation: Operation,
+    ) -> PlannedRefresh:
+        """A verb on a series that applies: the checkout goes to the new stack."""
+        assert draft.plan is not None
+        after = draft.plan.stack
+        behind = found.snapshot.applied not in (None, stack.commit)
+        if after.commit == stack.commit and not draft.renamed and not behind:
+            return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
+        moves = behind or after.tree != stack.tree
+        if problem := no_series_edit(found, stack, moves_files=moves):
+            if not self._options.dry_run:
+                refuse(found.report, problem)
+            report = replace(report, notes=(*report.notes, problem))
+        move = None
+        if found.snapshot.state is not CheckoutState.ABSENT:
+            move = replace(self._arrival(found, after), keep=stack if draft.dropped else None)
+            move = move if moves else replace(move, held=None)
         return self._planned(found, draft, report, move, operation)
 
     def _files_edited(
         self,
         found: RefreshInput,
-        edit: SeriesEdit,
         draft: Draft,
-        blank: RefreshedComponent,
+        report: RefreshedComponent,
+        operation: Operation,
         *,
         moved: bool,
     ) -> PlannedRefresh:
         """A verb on a series that did not apply; the checkout stays. `moved`: the pin did."""
         assert draft.plan is not None
-        after, target = draft.plan.stack, found.target
-        report = replace(
-            blank, result=RefreshResult.REFRESHED, detail=draft.detail, dropped=draft.dropped
-        )
-        note = None
+        after, target, name = draft.plan.stack, found.target, report.name
+        notes = report.notes
         if not after.clean:
             still = next(each.name for each in after.outcomes if not each.status.applies)
             hint = f"patchkit check {target}  says why"
-            note = Problem(f"{still} still does not apply", blank.name, hint)
+            notes = (Problem(f"{still} still does not apply", name, hint),)
         elif moved:
             hint = f"patchkit refresh {target}  records the new pin"
-            note = Problem("all patches apply at the pin now", blank.name, hint)
+            notes = (Problem("all patches apply at the pin now", name, hint),)
         elif found.snapshot.head != after.commit:
             hint = f"patchkit apply {target}  moves the checkout"
-            note = Problem("all patches apply now", blank.name, hint)
-        report = replace(report, notes=(note,) if note else ())
-        operation = Operation(blank.name, f"{edit.verb}: {draft.detail}")
+            notes = (Problem("all patches apply now", name, hint),)
+        report = replace(report, notes=notes)
         lock = after.clean and not moved
         planned = self._planned(found, draft, report, None, operation, lock=lock)
-        if planned.report.problems or planned.writes:
+        if planned.writes:
             return planned
-        return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
+        return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
 
     def _led_on(
-        self, found: RefreshInput, stack: Stack, blank: RefreshedComponent
+        self, found: RefreshInput, stack: Stack, report: RefreshedComponent
     ) -> PlannedRefresh:
         """A refresh where the patches are not those that were applied: the checkout goes to them.
 
         Edits are merged into its files on the way, where a conflict can wait for a person.
         """
         if not stack.clean or self._options.dry_run:
-            return PlannedRefresh(refused(blank, stale(found, stack)))
-        locks = {self._manifest.lock_path: {blank.name: lock_component(stack, found.series)}}
-        report = replace(blank, result=RefreshResult.REFRESHED, detail=_ARRIVED)
+            refuse(report, stale(found, stack))
+        locks = {self._manifest.lock_path: {report.name: lock_component(stack, found.series)}}
+        led_on = replace(report, result=RefreshResult.REFRESHED, detail=_ARRIVED)
         if found.snapshot.state.movable:
-            before, move = self._arrival(found, stack, None)
-            operation = Operation(blank.name, f"refresh: {_ARRIVED}", before=before)
-            made = (found.checkout, operation)
-            return PlannedRefresh(report, locks=locks, move=move, operation=made)
+            operation = Operation(report.name, f"refresh: {_ARRIVED}")
+            return PlannedRefresh(
+                led_on,
+                locks=locks,
+                move=self._arrival(found, stack),
+                operation=(found.checkout, operation),
+            )
         from patchkit.ops.edit_merge import follow_with_edits  # noqa: PLC0415  mostly it is there
 
         what = "refresh: edits merged into what the patches are now"
-        operation = Operation(blank.name, what, when=self._began)
         if problems := follow_with_edits(
             found.checkout,
             found.snapshot,
             stack,
             self._store.repository(found.project.component),
-            operation,
+            Operation(report.name, what, when=self._began),
             locks=locks,
             root=self._manifest.root,
             when=self._options.when,
         ):
-            return PlannedRefresh(refused(blank, *problems, in_the_way(found)))
+            refuse(report, *problems, in_the_way(found))
         found = replace(found, snapshot=inspect(found.checkout))
-        if not found.snapshot.state.movable:
-            return self._refresh(found, blank)
-        return PlannedRefresh(report, locks=locks)
+        return (
+            self._refresh(found)
+            if not found.snapshot.state.movable
+            else PlannedRefresh(led_on, locks=locks)
+        )
 
     def _drafted(
-        self, found: RefreshInput, before: Stack, draft: Draft, blank: RefreshedComponent
+        self, found: RefreshInput, before: Stack, draft: Draft, report: RefreshedComponent
     ) -> PlannedRefresh:
-        report = replace(blank, edits=draft.edits, emptied=draft.emptied, dropped=draft.dropped)
-        report = replace(report, notes=draft.notes)
+        """What a refresh took up; undone, it is edits of the checkout again."""
+        report = replace(
+            report,
+            edits=draft.edits,
+            emptied=draft.emptied,
+            dropped=draft.dropped,
+            notes=draft.notes,
+        )
         if draft.plan is None:
-            return PlannedRefresh(ambiguous(report, found))
+            raise ambiguous(report, found)
         if _is_nothing(found, draft):
             return PlannedRefresh(replace(report, result=RefreshResult.UNCHANGED))
-        keep = before if draft.emptied or draft.dropped else None
-        move = BranchMove(found.checkout, found.snapshot, draft.plan.stack, keep)
-        report = replace(report, result=RefreshResult.REFRESHED)
-        return self._planned(found, draft, report, move, self._taken_up(found, report))
-
-    def _taken_up(self, found: RefreshInput, report: RefreshedComponent) -> Operation:
-        """A refresh for the history: undone, what it took up are edits of the checkout again."""
         request, snapshot = self._options.request, found.snapshot
         base, applied = CommitId(str(snapshot.base)), CommitId(str(snapshot.applied))
         index = rows_beyond(found.checkout, applied) if snapshot.edited else {}
-        return Operation(
+        keep = before if draft.emptied or draft.dropped else None
+        start, stack = Place(base, applied, index=index), draft.plan.stack
+        move = BranchMove(found.checkout, snapshot, start, stack, keep)
+        operation = Operation(
             report.name,
             f"new: {request.new}" if request.everything else "refresh",
-            before=Place(base, applied, index=index),
             edits=True,
             head=CommitId(str(snapshot.head)) if snapshot.head != applied else CommitId(""),
         )
+        report = replace(report, result=RefreshResult.REFRESHED)
+        return self._planned(found, draft, report, move, operation)
 
     def _planned(
         self,
@@ -536,9 +528,10 @@ class _Refreshing(Struct):
         draft: Draft,
         report: RefreshedComponent,
         move: BranchMove | None,
-        operation: Operation | None = None,
+        operation: Operation,
         *,
         lock: bool = True,
+        resolutions: Mapping[Path, bytes] | None = None,
     ) -> PlannedRefresh:
         """The files and locks that a draft leads to, with what it does to other manifests."""
         assert draft.plan is not None
@@ -552,17 +545,20 @@ class _Refreshing(Struct):
         elif uses:
             consequences = foresee(uses, writes, self._store, self._progress)
             if consequences.problems:
-                return PlannedRefresh(refused(report, *consequences.problems))
+                refuse(report, *consequences.problems)
             for use, locked_component in consequences.locks:
                 path = use.manifest.lock_path
                 locks.setdefault(path, {})[use.component.name] = locked_component
-        seen = found.seen
+        resolutions = resolutions or {}
+        writes = {**writes, **resolutions}
+        there = {path: path.read_bytes() for path in resolutions if path.exists()}
+        seen = {**found.seen, **there}
         if self._pin is not None:
             # where the pin stands in the manifest itself, that file may hold more by now
             writes = {self._pin.file: self._pin.after, **writes}
             seen = {**seen, self._pin.file: self._pin.before}
         if clashes := changed_by_another(found, writes, self._changes):
-            return PlannedRefresh(refused(report, *clashes))
+            refuse(report, *clashes)
         self._changes |= writes
         if lock:
             own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
@@ -572,22 +568,9 @@ class _Refreshing(Struct):
             patches=tuple(_row(each) for each in draft.plan.revised),
             files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
         )
-        made = (found.checkout, operation) if operation is not None else None
-        return PlannedRefresh(report, writes, locks, move, seen, operation=made)
-
-
-def _with_files(planned: PlannedRefresh, files: Mapping[Path, bytes], root: Path) -> PlannedRefresh:
-    """The same with further files to write."""
-    if not files:
-        return planned
-    there = {path: path.read_bytes() for path in files if path.exists()}
-    names = {*planned.report.files, *(path_below(path, root) for path in files)}
-    return replace(
-        planned,
-        writes={**planned.writes, **files},
-        seen={**planned.seen, **there},
-        report=replace(planned.report, files=tuple(sorted(names))),
-    )
+        return PlannedRefresh(
+            report, writes, locks, move, seen, operation=(found.checkout, operation)
+        )
 
 
 def _edited_tree(found: RefreshInput, trial: Repository, head: CommitId, *, staged: bool) -> TreeId:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.carry.carried import CarryOptions, CarryReport, Merger
-from patchkit.errors import PatchkitError, Problem, SurroundingsError
+from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, Touch, that_touched
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
@@ -26,18 +26,14 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.patch import Hunk
 from patchkit.model.progress import Progress
-from patchkit.ops.hints import in_columns
+from patchkit.ops.hints import conflict_ways, in_columns
 from patchkit.ops.refresh_input import (
+    NotRefreshedError,
     PinEdit,
     RefreshInput,
     RefreshOptions,
-    cannot_generate,
-    edited_before_bump,
-    edited_before_import,
-    halted,
-    not_ours,
-    refused,
-    stopped,
+    edited_before,
+    refuse,
     to_take,
     unknown_base,
     with_findings,
@@ -186,15 +182,13 @@ def with_upstream(conflict: Conflict, upstream: UpstreamPast) -> Conflict:
 
 
 class Carried(Struct, frozen=True):
-    """What became of the patches: new ones in `draft`; else the report says why not.
+    """New patches in `draft`, and the files that remember how conflicts were resolved.
 
-    `stop` is a conflict to put into the checkout, `resumed` the one from which it went on;
-    `resolutions` are files that remember how it was resolved.
+    `resumed` is the conflict from which it went on, None if there was none.
     """
 
     report: RefreshedComponent
-    draft: Draft | None = None
-    stop: NewConflict | None = None
+    draft: Draft
     resumed: Resumed | None = None
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
 
@@ -202,13 +196,11 @@ class Carried(Struct, frozen=True):
 class Carry(Struct, frozen=True):
     """Patches that are to go from the base `old`, a commit, to that of `found`.
 
-    `pin` is the edit of the manifest that goes with it, None if that is made already. `blank` is
-    the report to fill in.
+    `pin` is the edit of the manifest that goes with it, None if that is made already.
     """
 
     found: RefreshInput
     old: CommitId
-    blank: RefreshedComponent
     store: Store
     options: RefreshOptions  # of the command line
     pin: PinEdit | None
@@ -239,41 +231,56 @@ class _Tried(Struct, frozen=True):
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)  # files to write
 
 
-def carry_patches(carry: Carry) -> Carried:
-    """The patches for the new base, made from those for the old one."""
-    found, blank = carry.found, carry.blank
+def carry_patches(carry: Carry) -> Carried | NewConflict:
+    """The patches for the new base, made from those for the old one; or a conflict for the
+    checkout.
+
+    NotRefreshedError where they cannot be carried, and no conflict may go there.
+    """
+    found, dry = carry.found, carry.options.dry_run
     resumed = _resumed(carry) if carry.options.step is not None else None
-    own = resumed is None and not found.snapshot.state.movable
-    edited = edited_before_bump if carry.options.imported is None else edited_before_import
-    blocks = (edited(found),) if own else ()
-    # a dry run asks what becomes of the patches, and leaves the checkout alone in any case
-    if blocks and not carry.options.dry_run:
-        return Carried(refused(blank, *blocks))
+    notes: tuple[Problem, ...] = ()
+    if resumed is None and not found.snapshot.state.movable:
+        notes = (edited_before(found, imports=carry.options.imported is not None),)
+        # a dry run asks what becomes of the patches, and leaves the checkout alone in any case
+        if not dry:
+            refuse(found.report, *notes)
     if carry.cache.commit(carry.old) is None:
         raise SurroundingsError(unknown_base(found, carry.old))
     try:
         tried = _try(carry, resumed)
     except FixedPatchesError as error:
-        return Carried(_fixed(found, blank, error))
-    blank = replace(blank, carried=tried.report.outcomes, series=heads_of(found.series.patches))
-    blank = with_findings(blank, found.generator)
-    notes = (*tried.upstream.note(), *blocks)
-    blank = replace(_with_steps(blank, tried.decisions, resumed), notes=notes)
+        hint, fixed = (
+            to_take(found, error.rewritten),
+            replace(found.report, carried=error.report.outcomes),
+        )
+        problems = (replace(each, hint=each.hint or hint) for each in error.problems)
+        raise NotRefreshedError(fixed, *problems) from None
+    by_hand = {name: each for name, each in tried.decisions.items() if not each.by}
+    report = replace(
+        found.report,
+        carried=tried.report.outcomes,
+        series=heads_of(found.series.patches),
+        left_out=tuple(name for name, each in by_hand.items() if each.leaves_out),
+        resolved=tuple(name for name, each in by_hand.items() if not each.leaves_out),
+        saved=resumed.work.saved if resumed is not None else "",
+        notes=(*tried.upstream.note(), *notes),
+    )
+    report = with_findings(report, found.generator)
     if found.generator_problems:
-        return Carried(cannot_generate(blank, found.generator_problems))
+        raise NotRefreshedError(replace(report, carried=()), *found.generator_problems)
     if tried.draft is None:
-        return _stopped(carry, blank, tried, resumed)
+        return _stopped(carry, report, tried, resumed)
     detail = f"{short_id(carry.old)} -> {short_id(found.base.commit)}"
     there = found.snapshot.state is not CheckoutState.ABSENT
     later = "the checkout is there" if there else f"patchkit apply {found.target}  makes a checkout"
-    later = f"; {later}" if not carry.options.dry_run else ""
-    blank = replace(
-        blank,
+    report = replace(
+        report,
         result=RefreshResult.CARRIED,
         dropped=tried.draft.dropped,
-        detail=f"{detail}{later}",
+        detail=detail if dry else f"{detail}; {later}",
     )
-    return Carried(blank, tried.draft, resumed=resumed, resolutions=tried.resolutions)
+    return Carried(report, tried.draft, resumed, tried.resolutions)
 
 
 def heads_of(patches: Sequence[LoadedPatch]) -> tuple[PatchHead, ...]:
@@ -405,21 +412,37 @@ def _resumed(carry: Carry) -> Resumed:
 
 
 def _stopped(
-    carry: Carry, blank: RefreshedComponent, tried: _Tried, resumed: Resumed | None
-) -> Carried:
-    """A conflict: put into the checkout if that may be, told in any case."""
+    carry: Carry, report: RefreshedComponent, tried: _Tried, resumed: Resumed | None
+) -> NewConflict:
+    """A conflict, where it may be put into the checkout."""
     found, options, conflict = carry.found, carry.options, tried.conflict
-    may_stop = options.stop and not options.dry_run and can_stop_in(found.snapshot, resumed)
-    if conflict is None:
-        return Carried(not_ours(blank, found))
-    if not may_stop:
+    if conflict is None:  # it is in a patch by reference
+        unfit = {each.name for each in report.carried if not each.status.applies}
+        theirs = [e for e in found.series.patches if e.name in unfit and e.path is None]
+        what = "belongs to another repository, and does not fit the new pin"
+        *problems, last = (Problem(f"{each.name} {what}", each.where) for each in theirs)
+        hint = to_take(found, [each.name for each in theirs])
+        raise NotRefreshedError(report, *problems, replace(last, hint=hint))
+    if not options.stop or options.dry_run or not can_stop_in(found.snapshot, resumed):
         pin = "the new pin" if options.imported is None else "the pin"
-        return Carried(halted(blank, _way_out(carry), pin))
+        raise NotRefreshedError(
+            report, Problem(f"patches do not fit {pin}", report.name, _way_out(carry))
+        )
     conflict = with_upstream(conflict, tried.upstream)
     waiting = _waiting(carry, conflict, tried.decisions)
-    stop = NewConflict(found, carry.cache, conflict, waiting, resumed)
-    blank = replace(blank, notes=())  # the conflict tells
-    return Carried(stopped(blank, found, halted_report(stop)), stop=stop, resumed=resumed)
+    halted = halted_report(found, conflict)
+    proposed = any(each.proposed for each in halted.files)
+    ways = conflict_ways(found.target, "resolve it there, then", proposed=proposed)
+    what = f"stopped at {halted.patch}: its conflict is in {halted.checkout}"
+    report = replace(
+        report,
+        result=RefreshResult.CONFLICTED,
+        exit_code=ExitCode.HALTED,
+        halted=halted,
+        problems=(Problem(what, report.name, in_columns(ways)),),
+        notes=(),  # the conflict tells
+    )
+    return NewConflict(found, report, carry.cache, conflict, waiting, resumed)
 
 
 def _waiting(carry: Carry, conflict: Conflict, decisions: Mapping[str, Decision]) -> Waiting:
@@ -470,65 +493,25 @@ def _way_out(carry: Carry) -> str:
     return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)
 
 
-def _with_steps(
-    blank: RefreshedComponent, decisions: Mapping[str, Decision], resumed: Resumed | None
-) -> RefreshedComponent:
-    """The report with what a person decided on the way."""
-    return replace(
-        blank,
-        left_out=_decided(decisions, kept=False),
-        resolved=_decided(decisions, kept=True),
-        saved=resumed.work.saved if resumed is not None else "",
-    )
-
-
-def _decided(decisions: Mapping[str, Decision], *, kept: bool) -> tuple[str, ...]:
-    """The patches that a person resolved, or left out."""
-    by_hand = {name: each for name, each in decisions.items() if not each.by}
-    return tuple(name for name, each in by_hand.items() if each.leaves_out != kept)
-
-
-def regenerate_patches(
-    found: RefreshInput, blank: RefreshedComponent, store: Store
-) -> Carried | None:
+def regenerate_patches(found: RefreshInput, store: Store) -> Carried | None:
     """The patches that recipes give now; None if they are the ones that are there.
 
     A checkout that was edited comes first: its edits are for the patches as they are.
     """
     if found.generator is None or not found.snapshot.state.movable:
         return None
-    cache = store.repository(found.project.component)
     generator, bases = found.generator.again(), (found.base, found.base)
-    with overlay(cache) as trial, reading(trial) as reader:
-        draft, report = draft_carry(
-            reader,
-            bases,
-            found.series.patches,
-            found.project.home,
-            generator=generator,
-        )
+    patches, home = found.series.patches, found.project.home
+    with overlay(store.repository(found.project.component)) as trial, reading(trial) as reader:
+        draft, verdicts = draft_carry(reader, bases, patches, home, generator=generator)
     if generator.problems:
-        return Carried(cannot_generate(blank, generator.problems))
+        raise NotRefreshedError(found.report, *generator.problems)
     if draft is None or draft.plan is None or not draft.plan.changed:
         return None
-    blank = replace(
-        blank,
+    report = replace(
+        found.report,
         result=RefreshResult.REGENERATED,
-        carried=report.outcomes,
+        carried=verdicts.outcomes,
         dropped=draft.dropped,
     )
-    return Carried(with_findings(blank, generator), draft)
-
-
-def _fixed(
-    found: RefreshInput, blank: RefreshedComponent, error: FixedPatchesError
-) -> RefreshedComponent:
-    hint = to_take(found, error.rewritten)
-    problems = (replace(each, hint=each.hint or hint) for each in error.problems)
-    return replace(
-        blank,
-        result=RefreshResult.CONFLICTED,
-        exit_code=error.exit_code,
-        carried=error.report.outcomes,
-        problems=tuple(problems),
-    )
+    return Carried(with_findings(report, generator), draft)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, Problem
+from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.manifest.values import ArchivePin, ArchiveSource, Pin
 from patchkit.model.lint import Severity
-from patchkit.model.names import recipe_name, short_id
+from patchkit.model.names import recipe_name
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.text import counted
-from patchkit.ops.hints import conflict_ways, in_columns, ways_on
-from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent, RefreshResult
+from patchkit.ops.hints import in_columns, ways_on
+from patchkit.ops.refresh_report import NamedPin, RefreshedComponent, RefreshResult
 from patchkit.refresh.draft import Request
 from patchkit.refresh.project_files import Project
 from patchkit.stack.build import Stack
-from patchkit.stack.lockfile import LockedComponent
 from patchkit.stack.series import ImportedPatch, LoadedSeries
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, inspect
 
@@ -40,6 +39,7 @@ class RefreshInput(Struct, frozen=True):
     series: LoadedSeries  # its patches, read
     generator: Generator | None  # None where no patch is made from a recipe
     seen: Mapping[Path, bytes | None]  # the project's files that all this was read from
+    report: RefreshedComponent  # the component and its checkout; to be filled in
     arrived: bool = False  # a move that was killed has just been finished
 
     @property
@@ -160,34 +160,16 @@ def changed_by_another(
     )
 
 
-def edited_before_bump(found: RefreshInput) -> Problem:
-    """Work in the checkout that a new pin would leave behind."""
-    if found.snapshot.state not in (CheckoutState.EDITED, CheckoutState.EXTRA_COMMITS):
+def edited_before(found: RefreshInput, *, imports: bool) -> Problem:
+    """Work in the checkout that a new pin would leave behind, or a conflict would go onto."""
+    state, name, hint = found.snapshot.state, found.report.name, f"patchkit refresh {found.target}"
+    if imports:
+        what = f"the checkout is {state.value}, and a conflict would go there"
+        return Problem(what, name, f"{hint}  takes its edits up; then import again")
+    if state not in (CheckoutState.EDITED, CheckoutState.EXTRA_COMMITS):
         return in_the_way(found)
-    return Problem(
-        f"the checkout is {found.snapshot.state.value}: its edits are for the old pin",
-        found.project.component.name,
-        f"patchkit refresh {found.target}  takes them up",
-    )
-
-
-def edited_before_import(found: RefreshInput) -> Problem:
-    """Work in the checkout that is to get patches that may conflict."""
-    return Problem(
-        f"the checkout is {found.snapshot.state.value}, and a conflict would go there",
-        found.project.component.name,
-        f"patchkit refresh {found.target}  takes its edits up; then import again",
-    )
-
-
-def not_yet_carried(found: RefreshInput, recorded: LockedComponent) -> Problem:
-    """The pin was edited before, and the patches are not made for it yet."""
-    return Problem(
-        f"the patches are still those for {short_id(recorded.commit)},"
-        " the pin is another one already",
-        found.project.component.name,
-        f"patchkit refresh {found.target}  first, or put the old pin back",
-    )
+    what = f"the checkout is {state.value}: its edits are for the old pin"
+    return Problem(what, name, f"{hint}  takes them up")
 
 
 def unknown_base(found: RefreshInput, old: CommitId) -> Problem:
@@ -202,8 +184,28 @@ def unknown_base(found: RefreshInput, old: CommitId) -> Problem:
     return Problem(f"the base of the lock, {old}, is not in the cache", component.name, hint)
 
 
-def ambiguous(report: RefreshedComponent, found: RefreshInput) -> RefreshedComponent:
-    """The report of a component that waits for a decision."""
+class NotRefreshedError(PatchkitError):
+    """A component stays as it is; `report` says why."""
+
+    def __init__(
+        self,
+        report: RefreshedComponent,
+        *problems: Problem,
+        result: RefreshResult = RefreshResult.CONFLICTED,
+        exit_code: ExitCode = ExitCode.HALTED,
+    ) -> None:
+        super().__init__(*problems)
+        self.report = replace(report, result=result, exit_code=exit_code, problems=problems)
+
+
+def refuse(report: RefreshedComponent, *problems: Problem) -> NoReturn:
+    """Leave a component as it is: its checkout or its files are not in a state for it."""
+    result = RefreshResult.REFUSED
+    raise NotRefreshedError(report, *problems, result=result, exit_code=ExitCode.FINDING)
+
+
+def ambiguous(report: RefreshedComponent, found: RefreshInput) -> NotRefreshedError:
+    """A component that waits for a decision."""
     undecided = [each for each in report.edits if not each.patch]
     names = [*undecided[0].candidates, *(each.name for each in found.series.patches)]
     ways = [("make a patch of them", f"patchkit refresh {found.target} --new my-change")]
@@ -211,25 +213,10 @@ def ambiguous(report: RefreshedComponent, found: RefreshInput) -> RefreshedCompo
         refresh = f"patchkit refresh {found.target} --patch {names[0]}"
         ways.insert(0, ("put them into a patch, such as", refresh))
     count = len(undecided)
-    problem = Problem(
-        f"{counted(count, 'edit does', 'edits do')} not belong to exactly one patch",
-        report.name,
-        in_columns(ways),
-    )
-    return replace(
-        report, result=RefreshResult.AMBIGUOUS, exit_code=ExitCode.FINDING, problems=(problem,)
-    )
-
-
-def cannot_generate(report: RefreshedComponent, problems: Sequence[Problem]) -> RefreshedComponent:
-    """The report of a component with a recipe that gives nothing to be used."""
-    return replace(
-        report,
-        result=RefreshResult.CONFLICTED,
-        exit_code=ExitCode.HALTED,
-        problems=tuple(problems),
-        carried=(),
-    )
+    what = f"{counted(count, 'edit does', 'edits do')} not belong to exactly one patch"
+    problem = Problem(what, report.name, in_columns(ways))
+    result = RefreshResult.AMBIGUOUS
+    return NotRefreshedError(report, problem, result=result, exit_code=ExitCode.FINDING)
 
 
 def with_findings(report: RefreshedComponent, generator: Generator | None) -> RefreshedComponent:
@@ -241,70 +228,15 @@ def with_findings(report: RefreshedComponent, generator: Generator | None) -> Re
     return replace(report, findings=generator.findings, exit_code=code)
 
 
-def edited_by_hand(names: Sequence[str], found: RefreshInput) -> tuple[Problem, ...]:
+def edited_by_hand(names: Sequence[str], found: RefreshInput) -> Iterator[Problem]:
     """Edits that the next run of a recipe would take back."""
     ways = [
         ("change what makes it", recipe_name(names[0])),
         ("or make a patch of them", f"patchkit refresh {found.target} --new my-change"),
     ]
-    hint = in_columns(ways)
-    where = found.project.component.name
-    return tuple(
-        Problem(f"{name} is made from a recipe: edits in it would be lost", where, hint)
-        for name in names
-    )
-
-
-def halted(report: RefreshedComponent, way_out: str, pin: str) -> RefreshedComponent:
-    """The report of a component that does not fit its pin; `way_out` is what to do instead."""
-    problem = Problem(f"patches do not fit {pin}", report.name, way_out)
-    return replace(
-        report, result=RefreshResult.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,)
-    )
-
-
-def refused(report: RefreshedComponent, *problems: Problem) -> RefreshedComponent:
-    """The report of a component that stays as it is."""
-    return replace(
-        report, result=RefreshResult.REFUSED, exit_code=ExitCode.FINDING, problems=problems
-    )
-
-
-def stopped(
-    report: RefreshedComponent, found: RefreshInput, halted_at: Halted
-) -> RefreshedComponent:
-    """The report of a component whose checkout holds the conflict now."""
-    proposed = any(each.proposed for each in halted_at.files)
-    ways = conflict_ways(found.target, "resolve it there, then", proposed=proposed)
-    problem = Problem(
-        f"stopped at {halted_at.patch}: its conflict is in {halted_at.checkout}",
-        report.name,
-        in_columns(ways),
-    )
-    return replace(
-        report,
-        result=RefreshResult.CONFLICTED,
-        exit_code=ExitCode.HALTED,
-        halted=halted_at,
-        problems=(problem,),
-    )
-
-
-def not_ours(report: RefreshedComponent, found: RefreshInput) -> RefreshedComponent:
-    """The report of a component of which a patch by reference does not fit."""
-    unfit = {each.name for each in report.carried if not each.status.applies}
-    theirs = [each for each in found.series.patches if each.name in unfit and each.path is None]
-    names = [each.name for each in theirs]
-    problems = [
-        Problem(
-            f"{each.name} belongs to another repository, and does not fit the new pin", each.where
-        )
-        for each in theirs
-    ]
-    problems[-1] = replace(problems[-1], hint=to_take(found, names))
-    return replace(
-        report, result=RefreshResult.CONFLICTED, exit_code=ExitCode.HALTED, problems=tuple(problems)
-    )
+    for name in names:
+        what = f"{name} is made from a recipe: edits in it would be lost"
+        yield Problem(what, found.report.name, in_columns(ways))
 
 
 def to_take(found: RefreshInput, names: Sequence[str]) -> str:

@@ -32,13 +32,14 @@ from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
 
 
 class BranchMove(Struct, frozen=True):
-    """The branch of a checkout goes to a stack; `keep` is a stack that a ref must save first.
+    """The branch of a checkout goes from a place to a stack; a ref must save `keep` first.
 
     With `source`, which has the stack's base, and `held`, what its files are, these go there, too.
     """
 
     checkout: Checkout
     snapshot: Snapshot
+    before: Place
     stack: Stack
     keep: Stack | None = None
     source: Repository | None = None
@@ -124,19 +125,15 @@ def _with_changes(
     operation: Operation,
     writes: Mapping[Path, bytes | None],
 ) -> Operation:
-    before, after, move = operation.before, None, planned.move
-    if move is not None and before is not None:
-        # edits that become patches leave the files as they are
-        files = move.stack.tree if operation.edits else TreeId("")
-        before = replace(before, files=files)
-        after = Place(move.stack.base.commit, move.stack.commit, files)
-    return replace(
-        operation,
-        files=files_made(root, {path: writes[path] for path in planned.writes}),
-        locks=locks_made(root, planned.locks),
-        before=before if after else None,
-        after=after,
-    )
+    files = files_made(root, {path: writes[path] for path in planned.writes})
+    operation = replace(operation, files=files, locks=locks_made(root, planned.locks))
+    move = planned.move
+    if move is None:
+        return operation
+    # edits that become patches leave the files as they are
+    tree = move.stack.tree if operation.edits else TreeId("")
+    after = Place(move.stack.base.commit, move.stack.commit, tree)
+    return replace(operation, before=replace(move.before, files=tree), after=after)
 
 
 def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:

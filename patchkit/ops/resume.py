@@ -33,7 +33,7 @@ from patchkit.model.outcome import FileResult
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns, ways_on
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
-from patchkit.ops.refresh_report import Halted, NamedPin
+from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent
 from patchkit.ops.undo import (
     BackReport,
     CannotUndoError,
@@ -125,6 +125,7 @@ class NewConflict(Struct, frozen=True):
     """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
 
     found: RefreshInput  # what the carry started from
+    report: RefreshedComponent  # of the component that stops there
     source: Repository  # has upstream's objects
     conflict: Conflict  # what stopped the carry
     waiting: Waiting
@@ -244,16 +245,15 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
     return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
 
 
-def halted_report(stop: NewConflict) -> Halted:
+def halted_report(found: RefreshInput, conflict: Conflict) -> Halted:
     """The conflict for the user."""
-    conflict, checkout = stop.conflict, stop.found.checkout
     subject, _, reason = conflict.patch.file.message.partition("\n")
-    names = [each.name for each in stop.found.series.patches]
+    names = [each.name for each in found.series.patches]
     return Halted(
         conflict.patch.name,
         subject,
         reason.strip("\n").split("\n\n", 1)[0],
-        checkout.path,
+        found.checkout.path,
         conflict.files,
         conflict.later,
         conflict.unknown,
