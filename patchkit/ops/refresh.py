@@ -54,7 +54,7 @@ from patchkit.ops.refresh_report import (
     RefreshResult,
     bumped,
 )
-from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
+from patchkit.ops.refresh_write import BranchMove, Change, PlannedRefresh, carry_out
 from patchkit.ops.resume import CannotGoOnError, NewConflict, Resumed, still_waits, waiting_of
 from patchkit.ops.undo import finish_killed, report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
@@ -147,11 +147,11 @@ class _Refreshing(Struct):
     def run(self, components: Sequence[Component], lock: Lock | None) -> RefreshReport:
         outcomes = [self._component(each, lock) for each in components]
         new = self._options.request.everything
+        made = [each.report for each in outcomes]
         if not self._options.dry_run:
-            outcomes = carry_out(
-                self._manifest.root, outcomes, when=self._options.when, began=self._began
-            )
-        reports = tuple(_judged(each.report) if new else each.report for each in outcomes)
+            root, when = self._manifest.root, self._options.when
+            made = carry_out(root, outcomes, when=when, began=self._began)
+        reports = tuple(_judged(each) if new else each for each in made)
         for report in reports:
             self._progress.finish(report.name, report.result.value)
         return RefreshReport(self._manifest.name, self._options.dry_run, reports)
@@ -287,10 +287,11 @@ class _Refreshing(Struct):
         planned = self._planned(
             found, made.draft, made.report, move, operation, resolutions=made.resolutions
         )
-        if self._bump is not None:
-            told = report_text(bumped(self._bump, planned.report))
-            planned = replace(planned, operation=(found.checkout, replace(operation, report=told)))
-        return planned
+        if self._bump is None or planned.change is None:
+            return planned
+        told = report_text(bumped(self._bump, planned.report))
+        change = replace(planned.change, operation=replace(operation, report=told))
+        return replace(planned, change=change)
 
     def _arrival(
         self, found: RefreshInput, stack: Stack, resumed: Resumed | None = None
@@ -448,7 +449,7 @@ class _Refreshing(Struct):
         report = replace(report, notes=notes)
         lock = after.clean and not moved
         planned = self._planned(found, draft, report, None, operation, lock=lock)
-        if planned.writes:
+        if planned.change is not None and planned.change.writes:
             return planned
         return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
 
@@ -465,12 +466,8 @@ class _Refreshing(Struct):
         led_on = replace(report, result=RefreshResult.REFRESHED, detail=_ARRIVED)
         if found.snapshot.state.movable:
             operation = Operation(report.name, f"refresh: {_ARRIVED}")
-            return PlannedRefresh(
-                led_on,
-                locks=locks,
-                move=self._arrival(found, stack),
-                operation=(found.checkout, operation),
-            )
+            move = self._arrival(found, stack)
+            return PlannedRefresh(led_on, Change(found.checkout, operation, locks=locks, move=move))
         from patchkit.ops.edit_merge import follow_with_edits  # noqa: PLC0415  mostly it is there
 
         what = "refresh: edits merged into what the patches are now"
@@ -486,11 +483,9 @@ class _Refreshing(Struct):
         ):
             refuse(report, *problems, in_the_way(found))
         found = replace(found, snapshot=inspect(found.checkout))
-        return (
-            self._refresh(found)
-            if not found.snapshot.state.movable
-            else PlannedRefresh(led_on, locks=locks)
-        )
+        if not found.snapshot.state.movable:
+            return self._refresh(found)
+        return PlannedRefresh(led_on, Change(found.checkout, locks=locks))
 
     def _drafted(
         self, found: RefreshInput, before: Stack, draft: Draft, report: RefreshedComponent
@@ -546,9 +541,7 @@ class _Refreshing(Struct):
             consequences = foresee(uses, writes, self._store, self._progress)
             if consequences.problems:
                 refuse(report, *consequences.problems)
-            for use, locked_component in consequences.locks:
-                path = use.manifest.lock_path
-                locks.setdefault(path, {})[use.component.name] = locked_component
+            locks = consequences.locks
         resolutions = resolutions or {}
         writes = {**writes, **resolutions}
         there = {path: path.read_bytes() for path in resolutions if path.exists()}
@@ -568,9 +561,7 @@ class _Refreshing(Struct):
             patches=tuple(_row(each) for each in draft.plan.revised),
             files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
         )
-        return PlannedRefresh(
-            report, writes, locks, move, seen, operation=(found.checkout, operation)
-        )
+        return PlannedRefresh(report, Change(found.checkout, operation, writes, locks, seen, move))
 
 
 def _edited_tree(found: RefreshInput, trial: Repository, head: CommitId, *, staged: bool) -> TreeId:

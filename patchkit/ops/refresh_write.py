@@ -1,7 +1,5 @@
-"""Carry out what a refresh planned: all files together, then the branches of the checkouts.
-
-Apart from `ops/refresh.py`, its only user: that plans, and only what is here changes anything on
-disk.
+"""What a command is about to do to a project, and the one place that does it: the record for
+`undo`, then all files together, then the branches of the checkouts.
 """
 
 from __future__ import annotations
@@ -51,64 +49,78 @@ class BranchMove(Struct, frozen=True):
         return CheckoutSnapshot(self.stack.base.commit, self.stack.commit, self.stack.tree)
 
 
+class Change(Struct, frozen=True):
+    """What a command is about to do for a component, planned: nothing of it is on disk.
+
+    `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
+    `seen` are the files that this was planned from. `operation` is what the history gets, but for
+    its files and where the checkout goes; None where there is nothing to take back.
+    """
+
+    checkout: Checkout
+    operation: Operation | None = None
+    writes: Mapping[Path, bytes | None] = field(default_factory=dict)
+    locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
+    seen: Mapping[Path, bytes | None] = field(default_factory=dict)
+    move: BranchMove | None = None  # of the checkout's branch; None where it stays
+
+
 class PlannedRefresh(Struct, frozen=True):
     """A component's refresh, planned: its report, and what is still to be done.
 
-    `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
-    `seen` are the files that this was planned from. `stop` is a conflict for the checkout;
-    `operation` is what the history gets, but for its files, and where the checkout goes.
+    `stop` is a conflict for the checkout.
     """
 
     report: RefreshedComponent
-    writes: Mapping[Path, bytes | None] = field(default_factory=dict)
-    locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
-    move: BranchMove | None = None  # of the checkout's branch; None where it stays
-    seen: Mapping[Path, bytes | None] = field(default_factory=dict)
+    change: Change | None = None  # None: nothing
     stop: NewConflict | None = None
-    operation: tuple[Checkout, Operation] | None = None
 
 
 def carry_out(
     root: Path, planned: Sequence[PlannedRefresh], *, when: int, began: int
-) -> list[PlannedRefresh]:
+) -> list[RefreshedComponent]:
     """Write all files of a project together, then move the checkouts; `when` names saved stacks.
 
-    `began`, in nanoseconds, is the command in the history: all of it is undone together.
+    `began`: see `write_changes`. Raises SurroundingsError with nothing written. A checkout that
+    cannot be moved once they are is a problem in its report: the next refresh finds the files and
+    moves it.
+    """
+    write_changes(root, [each.change for each in planned if each.change is not None], began)
+    return [_moved(each, when) for each in planned]
 
-    Raises SurroundingsError with nothing written. A checkout that cannot be moved once they are
-    is a problem in its report: the next refresh finds the files and moves it.
+
+def write_changes(root: Path, changes: Sequence[Change], began: int = 0) -> None:
+    """Record changes, and write all their files together; the checkouts are still to be moved.
+
+    `began`, in nanoseconds, is the command in the history: all of it is undone together.
     """
     writes: dict[Path, bytes | None] = {}
     seen: dict[Path, bytes | None] = {}
     locks: dict[Path, dict[str, LockedComponent]] = {}
-    for each in planned:
-        writes.update(each.writes)
-        seen.update(each.seen)
-        for path, components in each.locks.items():
+    for change in changes:
+        writes.update(change.writes)
+        seen.update(change.seen)
+        for path, components in change.locks.items():
             locks.setdefault(path, {}).update(components)
     for path, components in locks.items():
         seen[path] = path.read_bytes() if path.exists() else None
         writes[path] = lock_bytes(merge_lock(load_lock(path), components))
     with ExitStack() as history:
-        for each in planned:
-            _require_unchanged(each)
-            if each.operation is not None:
-                checkout, operation = each.operation
-                made = replace(_with_changes(root, each, operation, writes), when=began)
-                history.enter_context(recorded(checkout, root, made))
+        for change in changes:
+            if change.move is not None:
+                _require_unchanged(change.move)
+            if change.operation is not None:
+                made = replace(_with_files(root, change, change.operation), when=began)
+                history.enter_context(recorded(change.checkout, root, made))
         if writes:
             write_set(root, writes, seen)
-    return [_moved(each, when) for each in planned]
 
 
-def _require_unchanged(planned: PlannedRefresh) -> None:
+def _require_unchanged(move: BranchMove) -> None:
     """SurroundingsError if files that are to be replaced were saved since they were looked at.
 
     The move looks once more; here nothing has been written yet but objects.
     """
-    move = planned.move
-    if move is None:
-        return
     # first, so that whoever finds the files written can move the checkout
     write_objects(move.checkout.repository, move.stack.objects)
     if move.source is not None and move.held is not None:
@@ -119,15 +131,9 @@ def _require_unchanged(planned: PlannedRefresh) -> None:
         require_free(move.checkout, move.place, move.held)
 
 
-def _with_changes(
-    root: Path,
-    planned: PlannedRefresh,
-    operation: Operation,
-    writes: Mapping[Path, bytes | None],
-) -> Operation:
-    files = files_made(root, {path: writes[path] for path in planned.writes})
-    operation = replace(operation, files=files, locks=locks_made(root, planned.locks))
-    move = planned.move
+def _with_files(root: Path, change: Change, operation: Operation) -> Operation:
+    files, locks = files_made(root, change.writes), locks_made(root, change.locks)
+    operation, move = replace(operation, files=files, locks=locks), change.move
     if move is None:
         return operation
     # edits that become patches leave the files as they are
@@ -136,12 +142,13 @@ def _with_changes(
     return replace(operation, before=replace(move.before, files=tree), after=after)
 
 
-def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
-    stop, report, move = planned.stop, planned.report, planned.move
+def _moved(planned: PlannedRefresh, when: int) -> RefreshedComponent:
+    stop, report = planned.stop, planned.report
+    move = planned.change.move if planned.change is not None else None
     try:
-        if stop is None:
-            return _settled(planned, when)
-        return replace(planned, report=replace(report, also_saved=stop_at(stop, when)))
+        if stop is not None:
+            return replace(report, also_saved=stop_at(stop, when))
+        return report if move is None else _settled(report, move, when)
     except (PatchkitError, OSError) as error:
         failed = expected(error)
     told = [replace(each, where=each.where or report.name) for each in failed.problems]
@@ -151,22 +158,17 @@ def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
         hint = f"patchkit {'continue' if waits else 'refresh'}"
         told.append(Problem(what, report.name, hint))
     problems = (*report.problems, *told)
-    report = replace(report, exit_code=failed.exit_code, halted=None, problems=problems)
-    return replace(planned, report=report)
+    return replace(report, exit_code=failed.exit_code, halted=None, problems=problems)
 
 
-def _settled(planned: PlannedRefresh, when: int) -> PlannedRefresh:
-    move, report = planned.move, planned.report
-    if move is None:
-        return planned
+def _settled(report: RefreshedComponent, move: BranchMove, when: int) -> RefreshedComponent:
     repository = move.checkout.repository
     if move.keep is not None:
         write_objects(repository, move.keep.objects)
-        ref = save_commit(move.checkout, move.keep.commit, when)
-        report = replace(report, saved=ref)
+        report = replace(report, saved=save_commit(move.checkout, move.keep.commit, when))
     if move.held is not None:
         moved = go_to(move.checkout, move.snapshot, move.place, held=move.held, when=when)
     else:
         target = MoveTarget(move.stack.base.commit, move.stack.commit)
         moved = settle(move.checkout, move.snapshot, target, when=when)
-    return replace(planned, report=replace(report, also_saved=moved.saved))
+    return replace(report, also_saved=moved.saved)

@@ -5,7 +5,7 @@ the repositories that a manifest refers to (`vendor`), and written for other too
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ from patchkit.ops.bump import find_target, moved_to
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
 from patchkit.ops.refresh_report import RefreshedComponent, RefreshResult
-from patchkit.ops.undo import write_undoable
+from patchkit.ops.refresh_write import Change, write_changes
 from patchkit.refresh.draft import Draft
 from patchkit.refresh.patch_plan import Plan, SeriesFolder, commit_changes, revisions
 from patchkit.refresh.project_files import (
@@ -49,7 +49,7 @@ from patchkit.refresh.project_files import (
     patch_names_in,
     with_imported,
 )
-from patchkit.stack.build import Stack, build_stack, patch_changes
+from patchkit.stack.build import build_stack, patch_changes
 from patchkit.stack.importing import ImportSource, with_free_names
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.stack.package_lists import recipe_lines, spec_lines
@@ -65,8 +65,9 @@ from patchkit.stack.series import (
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import open_history
 from patchkit.upstream.store import Store, home_of
-from patchkit.workspace import checkout_of
+from patchkit.workspace import checkout_of, locked
 from patchkit.workspace.enter import Stacked, enter_stack
+from patchkit.workspace.operations import Operation
 
 # Take patches that a manifest refers to into the component's own series, to be changed there.
 #
@@ -123,13 +124,14 @@ def take_patches(
     taken = {each.name: _taken(each, project) for each in chosen}
     after = LoadedSeries(tuple(taken.get(each.name, each) for each in before.patches))
     writes = _files_with_taken(project, taken, after)
-    locks: dict[Path, dict[str, LockedComponent]] = {}
-    if lock := _lock(project, before, after, store, progress):
-        locks[manifest.lock_path] = {component.name: lock}
+    lock = _lock(project, before, after, store, progress)
+    locks = {manifest.lock_path: {component.name: lock}} if lock is not None else {}
     if taken and not dry_run:
         seen |= {path: None for path in writes if path not in seen}
-        what = f"vendor: {', '.join(taken)}"
-        write_undoable(project, workspace, what, writes=writes, locks=locks, seen=seen)
+        operation = Operation(component.name, f"vendor: {', '.join(taken)}")
+        checkout = checkout_of(workspace, manifest, component)
+        with locked(checkout):
+            write_changes(manifest.root, [Change(checkout, operation, writes, locks, seen)])
     return TakeReport(
         manifest.name,
         component.name,
@@ -346,12 +348,19 @@ def adopt_patches(
     plan = Plan(series.patches, revisions(old.patches, series.patches), stack)
     draft = Draft((), plan, (*listed, *(each.name for each in new)))
     writes = changed_files(project, draft, seen[manifest.path] or b"")
-    problems, locks = _consequences(project, writes, series, stack, store=store, progress=progress)
-    fits = stack.clean and not problems
+    others = foresee(other_uses(manifest, component, writes), writes, store, progress)
+    fits = stack.clean and not others.problems
     allowed = not (found.damaged or options.dry_run) and (fits or options.force)
     if written := bool(new) and allowed:
-        what = f"import: {', '.join(each.name for each in new)}"
-        write_undoable(project, workspace, what, writes=writes, locks=locks, seen=seen)
+        if stack.clean and not series.problems:
+            lock = lock_component(stack, series)
+            others.locks.setdefault(manifest.lock_path, {})[component.name] = lock
+        operation = Operation(component.name, f"import: {', '.join(each.name for each in new)}")
+        checkout = checkout_of(workspace, manifest, component)
+        with locked(checkout):
+            # no lock is made that was not there
+            locks = {path: each for path, each in others.locks.items() if path.exists()}
+            write_changes(manifest.root, [Change(checkout, operation, writes, locks, seen)])
     status = {each.name: each.status for each in stack.outcomes}
     pairs = zip(new, named, strict=True)
     return AdoptReport(
@@ -362,7 +371,7 @@ def adopt_patches(
         written,
         BadInputError.exit_code if found.damaged else ExitCode.OK if fits else ExitCode.FINDING,
         explanations,
-        (*found.damaged, *problems),
+        (*found.damaged, *others.problems),
         (*found.notes, *old.problems),
     )
 
@@ -380,27 +389,6 @@ def _named(
 ) -> list[ImportedPatch]:
     taken = {each.name for each in old.patches} | patch_names_in(home.folder) | {*listed}
     return with_free_names(patches, taken)
-
-
-def _consequences(
-    project: Project,
-    writes: Mapping[Path, bytes | None],
-    series: LoadedSeries,
-    stack: Stack,
-    *,
-    store: Store,
-    progress: Progress,
-) -> tuple[tuple[Problem, ...], dict[Path, dict[str, LockedComponent]]]:
-    """Why other stacks do not bear the change, and what the locks say after it."""
-    manifest, component = project.manifest, project.component
-    uses = other_uses(manifest, component, writes)
-    consequences = foresee(uses, writes, store, progress)
-    locks: dict[Path, dict[str, LockedComponent]] = {}
-    for use, locked in consequences.locks:
-        locks.setdefault(use.manifest.lock_path, {})[use.component.name] = locked
-    if stack.clean and not series.problems:
-        locks.setdefault(manifest.lock_path, {})[component.name] = lock_component(stack, series)
-    return consequences.problems, locks
 
 
 # Patches that were made for another commit: merged from there, as a bump merges the stack.

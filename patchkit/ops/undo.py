@@ -28,13 +28,6 @@ from patchkit.model.objects import CommitId, GitObject, TreeEntry
 from patchkit.model.tree import Tree, TreeChange
 from patchkit.ops.hints import ways_out
 from patchkit.ops.refresh_report import BumpedComponent
-from patchkit.refresh.project_files import Project
-from patchkit.stack.lockfile import (
-    LockedComponent,
-    load_lock,
-    lock_bytes,
-    merge_lock,
-)
 from patchkit.workspace import (
     Checkout,
     CheckoutState,
@@ -51,14 +44,11 @@ from patchkit.workspace.move import MoveTarget, settle
 from patchkit.workspace.operations import (
     Operation,
     Place,
-    files_made,
     is_resolution,
     last_operation,
-    locks_made,
     mark_undone,
     operations,
     readable_operations,
-    recorded,
     settle_history,
 )
 from patchkit.workspace.recover import recover
@@ -94,27 +84,6 @@ def bump_reports(checkout: Checkout, pin: str) -> Iterator[tuple[int, BumpedComp
             row = from_builtins(operation.report, BumpedComponent)
             if row.name == operation.component and row.moved and pin.startswith(row.new.pin):
                 yield operation.when, row
-
-
-def write_undoable(
-    project: Project,
-    workspace: Path,
-    what: str,
-    *,
-    writes: Mapping[Path, bytes | None],
-    locks: Mapping[Path, Mapping[str, LockedComponent]],
-    seen: Mapping[Path, bytes | None],
-) -> None:
-    """Write a set of files, and entries of the locks that are there, which `undo` takes back."""
-    manifest, name, root = project.manifest, project.component.name, project.manifest.root
-    checkout = checkout_of(workspace, manifest, project.component)
-    there = {path: path.read_bytes() for path in locks if path.exists()}
-    with locked(checkout):
-        made = locks_made(root, {path: locks[path] for path in there})
-        operation = Operation(name, what, files_made(root, writes), made)
-        merged = {path: lock_bytes(merge_lock(load_lock(path), locks[path])) for path in there}
-        with recorded(checkout, root, operation):
-            write_set(root, {**writes, **merged}, {**seen, **there})
 
 
 # Taking back what a record says.

@@ -233,7 +233,7 @@ class Consequences(Struct, frozen=True):
     """What a change does to the others: why it must not be, or what their locks say then."""
 
     problems: tuple[Problem, ...]
-    locks: tuple[tuple[OtherUse, LockedComponent], ...]
+    locks: dict[Path, dict[str, LockedComponent]]
 
 
 def other_uses(
@@ -260,13 +260,14 @@ def foresee(
 ) -> Consequences:
     """Try the changed files in every stack that takes them, at its own pin."""
     problems: list[Problem] = []
-    locks: list[tuple[OtherUse, LockedComponent]] = []
+    locks: dict[Path, dict[str, LockedComponent]] = {}
     for use in uses:
         try:
-            locks.append((use, _tried(use, changed, store, progress)))
+            locked = _tried(use, changed, store, progress)
+            locks.setdefault(use.manifest.lock_path, {})[use.component.name] = locked
         except PatchkitError as error:
             problems += error.problems
-    return Consequences(tuple(problems), tuple(locks))
+    return Consequences(tuple(problems), locks)
 
 
 def _manifests(manifest: Manifest) -> Iterator[Manifest]:
