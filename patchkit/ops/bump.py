@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
 from patchkit.manifest.edit import archive_urls, set_archive, set_pin
-from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.types import check_sha256, check_url, check_version, resolve_url
 from patchkit.manifest.values import (
@@ -54,6 +53,7 @@ from patchkit.ops.refresh_report import (
 from patchkit.ops.resume import Waiting, arrive, find_halt, waiting_of, written_by
 from patchkit.ops.undo import bump_reports, finish_killed
 from patchkit.parallel import in_parallel
+from patchkit.refresh.project_files import other_manifests
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
@@ -221,28 +221,24 @@ def bump_components(
     named = {name: manifest.component(name) for name in names}
     untracked = [n for n, each in named.items() if several and each is not None and not each.track]
 
-    def bumping_of(name: str) -> _Bumping:
+    def move(name: str) -> BumpedComponent:
         # a pin that the one before moved stands in the same file
         now = manifest if options.dry_run else load_manifest(manifest.path)
         component = now.component(name)
         assert component is not None
-        return _Bumping(now, component, store, workspace, options, progress)
-
-    def move(name: str) -> BumpedComponent:
-        bumping = bumping_of(name)
+        bumping = _Bumping(now, component, store, workspace, options, progress)
         try:
             row = bumping.to(wanted.to, wanted.sha256)
         except PatchkitError as error:
+            if not several:
+                raise
             row = _failed(bumping, wanted.to, error)
         known(name, row)
         return row
 
     moving = [name for name in names if name not in untracked]
     rows: Sequence[BumpedComponent]
-    if len(names) == 1:
-        rows = [bumping_of(names[0]).to(wanted.to, wanted.sha256)]
-        known(names[0], rows[0])
-    elif options.dry_run:
+    if several and options.dry_run:
         rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)
     else:  # the pins that are written are in one file
         rows = [move(name) for name in moving]
@@ -278,26 +274,21 @@ def resume_bump(
         known = [] if row.imported else [r for _, r in bump_reports(checkout, str(component.pin))]
         row = replace(known[0] if known else row, arrived=True, saved=saved)
         return BumpReport(manifest.name, False, (row,))
+    bumping = _Bumping(
+        manifest, component, store, workspace, _options_of(waiting, when, step), progress
+    )
     edit, moved = None, component
     if waiting.wanted is not None:
         target = BumpTarget(waiting.wanted, waiting.old, waiting.new, waiting.archive)
         edit = _edit_of(manifest, component, target, waiting.old_base)
         moved = moved_to(manifest, component, target, store, progress)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
-    row = replace(row, bases=(waiting.old_base, _cached_base(store, moved)))
-    refreshed = refresh_components(
-        with_component(manifest, moved),
-        [moved],
-        store=store,
-        workspace=workspace,
-        options=_options_of(waiting, when, step),
-        progress=progress,
-        pin=edit,
-        bump=replace(row, arrived=True) if not row.imported else None,
-    )
-    row = _told(row, refreshed.components[0], edit, manifest)
-    row = replace(row, earlier=_before(waiting.patch, refreshed.components[0]))
-    row = replace(row, arrived=row.moved)
+    base = store.cached_base(moved)
+    row = replace(row, bases=(waiting.old_base, base.commit if base is not None else CommitId("")))
+    done, row = bumping.carry(replace(row, arrived=True), moved, edit)
+    names = [each.name for each in done.carried]
+    earlier = names[: names.index(waiting.patch)] if waiting.patch in names else ()
+    row = replace(row, earlier=tuple(earlier), arrived=row.moved)
     notes = tuple(_stale_rendering(manifest)) if row.moved else ()
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 
@@ -313,18 +304,6 @@ def _options_of(waiting: Waiting, when: int, step: ResumeStep) -> RefreshOptions
         step=step,
         imported=IncomingPatches(waiting.imported, waiting.old_base) if waiting.imported else None,
     )
-
-
-def _cached_base(store: Store, component: Component) -> str:
-    """The commit of a pin that is here; "" for none."""
-    base = store.cached_base(component)
-    return base.commit if base is not None else ""
-
-
-def _before(patch: str, done: RefreshedComponent) -> tuple[str, ...]:
-    """The patches of the series before one; none where it is not in the report."""
-    names = [each.name for each in done.carried]
-    return tuple(names[: names.index(patch)]) if patch in names else ()
 
 
 class _Bumping(Struct, frozen=True):
@@ -361,25 +340,53 @@ class _Bumping(Struct, frozen=True):
                     here, when = inspect(checkout), self.options.when
                     finish_killed(self.manifest, component, checkout, here, when)
             return row
-        after = with_component(self.manifest, moved)
-        _require_same_files(after, moved, store, self.progress)
+        self._require_same_files(moved)
         edit = _edit_of(self.manifest, component, target, old.commit)
         row = replace(row, bases=(old.commit, new.commit))
         notes = (*self._older(moved, old, new), *self._broken_calls(component, new.commit))
-        refreshed = refresh_components(
-            after,
+        done, row = self.carry(row, moved, edit)
+        arrived = row.moved and done.checkout.exists() and not self.options.dry_run
+        return replace(row, arrived=arrived, notes=(*notes, *row.notes))
+
+    def carry(
+        self, row: BumpedComponent, moved: Component, edit: PinEdit | None
+    ) -> tuple[RefreshedComponent, BumpedComponent]:
+        """Carry the patches to the new pin; what became of them, and that in the bump's report."""
+        (done,) = refresh_components(
+            with_component(self.manifest, moved),
             [moved],
-            store=store,
+            store=self.store,
             workspace=self.workspace,
             options=self.options,
             progress=self.progress,
             pin=edit,
-            bump=row,
-        )
-        done = refreshed.components[0]
-        told = _told(row, done, edit, self.manifest, partial=self.options.partial)
-        arrived = told.moved and done.checkout.exists() and not self.options.dry_run
-        return replace(told, arrived=arrived, notes=(*notes, *told.notes))
+            bump=row if not row.imported else None,
+        ).components
+        notes = _notes(edit, self.manifest) if done.files and edit is not None else ()
+        row = bumped(row, done)
+        row = replace(row, notes=(*row.notes, *notes))
+        if not (self.options.partial and done.left_out):
+            return done, row
+        # a bump that lost some did not go well
+        what = f"left out, as they do not fit the new pin: {', '.join(done.left_out)}"
+        hint = "without --skip-conflicts it stops at each, to be resolved"
+        code = worst([done.exit_code, ExitCode.FINDING])
+        problems = (*row.problems, Problem(what, done.name, hint))
+        return done, replace(row, exit_code=code, problems=problems)
+
+    def _require_same_files(self, moved: Component) -> None:
+        """Patches that others take out of the component must be the same files at its new pin."""
+        problems: list[Problem] = []
+        manifest = with_component(self.manifest, moved)
+        for component in manifest.components:
+            for entry in component.references:
+                if entry.component == moved.name:
+                    try:
+                        self.store.pinned_file(manifest, component, entry, self.progress)
+                    except BadInputError as error:
+                        problems += error.problems
+        if problems:
+            raise BadInputError(*problems)
 
     def _older(self, moved: Component, old: Base, new: Base) -> Iterator[Problem]:
         """A word where the new pin is an ancestor of the old one."""
@@ -431,37 +438,16 @@ def _edit_of(
 
 def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str]:
     """The other manifests of the project whose pin stands at the same place."""
-    for path in manifests_in(manifest.root / FOLDER):
-        if path.absolute() == manifest.path.absolute():
-            continue
-        try:
-            other = load_manifest(path).component(component.name)
-        except BadInputError:
-            continue  # `check` reports it
-        if other is not None and other.pin_where.file.samefile(component.pin_where.file):
-            yield path.name
+    for other in other_manifests(manifest):
+        same = other.component(component.name)
+        if same is not None and same.pin_where.file.samefile(component.pin_where.file):
+            yield other.path.name
 
 
 def _file_of_pin(manifest: Manifest, component: Component) -> Path:
     """The file, under the one name by which all that plan changes in it know it."""
     file = component.pin_where.file
     return manifest.path if file.samefile(manifest.path) else file.absolute()
-
-
-def _require_same_files(
-    manifest: Manifest, moved: Component, store: Store, progress: Progress
-) -> None:
-    """Patches that others take out of the component must be the same files at its new pin."""
-    problems: list[Problem] = []
-    for component in manifest.components:
-        for entry in component.references:
-            if entry.component == moved.name:
-                try:
-                    store.pinned_file(manifest, component, entry, progress)
-                except BadInputError as error:
-                    problems += error.problems
-    if problems:
-        raise BadInputError(*problems)
 
 
 def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedComponent:
@@ -479,31 +465,6 @@ def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedCompo
         code,
         problems=tuple(problems),
     )
-
-
-def _told(
-    row: BumpedComponent,
-    done: RefreshedComponent,
-    edit: PinEdit | None,
-    manifest: Manifest,
-    *,
-    partial: bool = False,
-) -> BumpedComponent:
-    given_up = tuple(_given_up(done)) if partial else ()
-    told = bumped(row, done)
-    return replace(
-        told,
-        exit_code=worst([done.exit_code, ExitCode.FINDING]) if given_up else done.exit_code,
-        notes=(*told.notes, *(_notes(edit, manifest) if done.files and edit is not None else ())),
-        problems=(*told.problems, *given_up),
-    )
-
-
-def _given_up(done: RefreshedComponent) -> Iterator[Problem]:
-    """The patches that --skip-conflicts left out: a bump that lost some is none that went well."""
-    if done.left_out:
-        what = f"left out, as they do not fit the new pin: {', '.join(done.left_out)}"
-        yield Problem(what, done.name, "without --skip-conflicts it stops at each, to be resolved")
 
 
 def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ that change does to other stacks that take the same files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -239,12 +240,9 @@ class Consequences(Struct, frozen=True):
 def other_uses(
     manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]
 ) -> tuple[OtherUse, ...]:
-    """Who else takes a file that `component` of `manifest` is about to change.
-
-    Manifests that cannot be loaded are passed over: `check` reports them.
-    """
+    """Who else takes a file that `component` of `manifest` is about to change."""
     found = []
-    for each in _manifests(manifest):
+    for each in (*other_manifests(manifest), manifest):
         for other in each.components:
             same = each.path == manifest.path and other.name == component.name
             if not same and _takes(each, other, changed):
@@ -270,16 +268,12 @@ def foresee(
     return Consequences(tuple(problems), locks)
 
 
-def _manifests(manifest: Manifest) -> Iterator[Manifest]:
-    paths = dict.fromkeys(manifests_in(manifest.root / FOLDER))
-    for path in paths:
-        if path.absolute() == manifest.path:
-            continue
-        try:
-            yield load_manifest(path)
-        except BadInputError:
-            continue
-    yield manifest
+def other_manifests(manifest: Manifest) -> Iterator[Manifest]:
+    """The other manifests of the project, as far as they can be loaded."""
+    for path in manifests_in(manifest.root / FOLDER):
+        if path.absolute() != manifest.path.absolute():
+            with suppress(BadInputError):
+                yield load_manifest(path)
 
 
 def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]) -> bool:

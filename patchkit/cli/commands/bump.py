@@ -299,21 +299,13 @@ def _reviewed(session: Session, report: BumpReport) -> BumpReport:
 def _tested(session: Session, report: BumpReport) -> TestReport | None:
     """Run the tests of a component, or of those that --all moved; None where they have none."""
     from patchkit.cli.commands.test import run_tests
+    from patchkit.cli.session import load
 
     alone = len(report.components) == 1  # asked for by name
     names = [each.name for each in report.components if each.moved or alone]
-    moved = Session(
-        manifest=str(session.manifest.path),
-        component=names,
-        workspace=session.workspace,
-        cache=session.store.cache,
-        offline=session.store.offline,
-        quiet=session.terminal.quiet,
-        json=session.terminal.json,
-    )
-    if not moved.names or all(each.upstream_tests is None for each in moved.components):
-        return None
-    return run_tests(moved)
+    manifest = load(session.manifest_path)
+    moved = [each for each in manifest.components if each.name in names and each.upstream_tests]
+    return run_tests(session, manifest, moved) if moved else None
 
 
 def _picked(session: Session, *, every: bool) -> Sequence[Component]:

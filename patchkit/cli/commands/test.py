@@ -15,6 +15,9 @@ from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.refresh_report import TestedComponent, TestReport
 
 
@@ -55,12 +58,19 @@ def test(
     beside the manifest which pass with the patches and without. Later runs say, test by test, what
     broke of what passed, and whether it fails without the patches, too.
     """
-    report = run_tests(session, learn=learn, junit=junit)
+    report = run_tests(session, session.manifest, session.components, learn=learn, junit=junit)
     return session.report("test", report, render_tests)
 
 
-def run_tests(session: Session, *, learn: bool = False, junit: Path | None = None) -> TestReport:
-    """Run the tests of the session's components."""
+def run_tests(
+    session: Session,
+    manifest: Manifest,
+    components: Sequence[Component],
+    *,
+    learn: bool = False,
+    junit: Path | None = None,
+) -> TestReport:
+    """Run the tests of components, as the session says how."""
     from patchkit.ops.upstream_tests import TestTools, run_upstream_tests
 
     with session.progress() as progress:
@@ -71,9 +81,7 @@ def run_tests(session: Session, *, learn: bool = False, junit: Path | None = Non
             session.terminal.error_descriptor,
             progress,
         )
-        return run_upstream_tests(
-            session.manifest, session.components, tools, learn=learn, junit=junit
-        )
+        return run_upstream_tests(manifest, components, tools, learn=learn, junit=junit)
 
 
 def render_tests(terminal: Terminal, report: TestReport) -> None:
