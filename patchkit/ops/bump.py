@@ -241,7 +241,7 @@ def bump_components(
     if several and options.dry_run:
         rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)
     else:  # the pins that are written are in one file
-        rows = [move(name) for name in moving]
+        rows = list(map(move, moving))
     moved = any(each.moved for each in rows) and not options.dry_run
     notes = _stale_rendering(manifest) if moved else ()
     return BumpReport(manifest.name, options.dry_run, tuple(rows), tuple(untracked), tuple(notes))

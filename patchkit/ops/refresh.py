@@ -123,7 +123,19 @@ def refresh_components(
         guard = workspace.absolute() / OWN_FOLDER / f"{lock.name}.lock"
         if not options.dry_run and guard.parent.exists():
             held.enter_context(locked_file(guard, lock))
-        return refreshing.run(components, load_lock(lock))
+        recorded = load_lock(lock)
+        planned = []
+        for component in components:
+            planned.append(refreshing.component(component, recorded))
+        reports = [each.report for each in planned]
+        if not options.dry_run:
+            began = refreshing.began
+            reports = carry_out(manifest.root, planned, when=options.when, began=began)
+    if options.request.everything:
+        reports = list(map(_judged, reports))
+    for report in reports:
+        progress.finish(report.name, report.result.value)
+    return RefreshReport(manifest.name, options.dry_run, tuple(reports))
 
 
 _ARRIVED = "the checkout is at what the patches are now"
@@ -137,26 +149,14 @@ class _Refreshing(Struct):
     _progress: Progress
     _pin: PinEdit | None
     _bump: BumpedComponent | None
-    _began: int = field(default_factory=time.time_ns)  # in the history: undone as one
+    began: int = field(default_factory=time.time_ns)  # in the history: undone as one
     _changes: dict[Path, bytes | None] = field(default_factory=dict)  # by the components so far
 
     def __post_init__(self) -> None:
         if self._pin is not None:
             self._changes[self._pin.file] = self._pin.after
 
-    def run(self, components: Sequence[Component], lock: Lock | None) -> RefreshReport:
-        outcomes = [self._component(each, lock) for each in components]
-        new = self._options.request.everything
-        made = [each.report for each in outcomes]
-        if not self._options.dry_run:
-            root, when = self._manifest.root, self._options.when
-            made = carry_out(root, outcomes, when=when, began=self._began)
-        reports = tuple(_judged(each) if new else each for each in made)
-        for report in reports:
-            self._progress.finish(report.name, report.result.value)
-        return RefreshReport(self._manifest.name, self._options.dry_run, reports)
-
-    def _component(self, component: Component, lock: Lock | None) -> PlannedRefresh:
+    def component(self, component: Component, lock: Lock | None) -> PlannedRefresh:
         """One component; never raises what concerns it alone."""
         checkout = checkout_of(self._workspace, self._manifest, component)
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
@@ -476,7 +476,7 @@ class _Refreshing(Struct):
             found.snapshot,
             stack,
             self._store.repository(found.project.component),
-            Operation(report.name, what, when=self._began),
+            Operation(report.name, what, when=self.began),
             locks=locks,
             root=self._manifest.root,
             when=self._options.when,

@@ -22,7 +22,7 @@ from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.enter import bring_objects
-from patchkit.workspace.move import MoveTarget, require_held, settle
+from patchkit.workspace.move import MoveTarget, require_held
 from patchkit.workspace.operations import Operation, Place, files_made, locks_made, recorded
 from patchkit.workspace.save import save_commit
 from patchkit.workspace.state import Held
@@ -166,9 +166,5 @@ def _settled(report: RefreshedComponent, move: BranchMove, when: int) -> Refresh
     if move.keep is not None:
         write_objects(repository, move.keep.objects)
         report = replace(report, saved=save_commit(move.checkout, move.keep.commit, when))
-    if move.held is not None:
-        moved = go_to(move.checkout, move.snapshot, move.place, held=move.held, when=when)
-    else:
-        target = MoveTarget(move.stack.base.commit, move.stack.commit)
-        moved = settle(move.checkout, move.snapshot, target, when=when)
+    moved = go_to(move.checkout, move.snapshot, move.place, held=move.held, when=when)
     return replace(report, also_saved=moved.saved)

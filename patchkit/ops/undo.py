@@ -40,7 +40,6 @@ from patchkit.workspace.changes import absent_objects, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.contents import contents_at, fits
 from patchkit.workspace.enter import Action, Entered, Refusal, RefusalCause
-from patchkit.workspace.move import MoveTarget, settle
 from patchkit.workspace.operations import (
     Operation,
     Place,
@@ -335,11 +334,7 @@ class _WayBack(Struct, frozen=True):
 
     def moved(self, move: _Move, when: int) -> tuple[str, ...]:
         """Move it; the refs of what came meanwhile."""
-        place, held = move.place, move.held
-        if held is not None:
-            return go_to(self.checkout, move.snapshot, place, held=held, when=when).saved
-        target = MoveTarget(place.base, place.tip, index=place.index)
-        return settle(self.checkout, move.snapshot, target, when=when).saved
+        return go_to(self.checkout, move.snapshot, move.place, held=move.held, when=when).saved
 
     def planned_move(self) -> _Move | None:
         """How the checkout goes back; None if it need not.

@@ -4,7 +4,7 @@ such patches, and the resolutions that the project keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -330,9 +330,5 @@ def _resolved(
 
 
 def _changed(repository: Repository, old: str, new: str) -> set[str]:
-    return set(_names(repository, old, new))
-
-
-def _names(repository: Repository, old: str, new: str) -> Iterator[str]:
     out = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new).out
-    yield from out.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    return {*out.decode("utf-8", "surrogateescape").split("\0")[:-1]}

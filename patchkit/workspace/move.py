@@ -21,7 +21,6 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError, expected
-from patchkit.gitcmd.object_reader import write_objects
 from patchkit.model.objects import CommitId, GitObject, TreeId, Treeish
 from patchkit.model.tree import TreeChange
 from patchkit.workspace.changes import (
@@ -133,16 +132,14 @@ def settle(
     checkout: Checkout,
     snapshot: Snapshot,
     target: MoveTarget,
-    objects: Sequence[GitObject] = (),
     *,
     when: int,
 ) -> Moved:
-    """Make the target what the checkout is at, without touching a file; `objects` are new with it.
+    """Make the target what the checkout is at, without touching a file.
 
     What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked. The
     caller holds `locked(checkout)`, and no merge or rebase waits there.
     """
-    write_objects(checkout.repository, objects)
     return _move(checkout, snapshot, target, Held(target.tip), changes=(), blobs={}, when=when)
 
 

@@ -34,7 +34,7 @@ from patchkit.model.tree import Tree, TreeChange
 from patchkit.workspace.changes import obstacles, rows_of, tree_changes
 from patchkit.workspace.checkout import HALT_REF, Checkout
 from patchkit.workspace.contents import contents_at
-from patchkit.workspace.move import Moved, MoveTarget, move_checkout
+from patchkit.workspace.move import Moved, MoveTarget, move_checkout, settle
 from patchkit.workspace.recover import abandon
 from patchkit.workspace.save import (
     only_staged,
@@ -197,14 +197,18 @@ def go_to(
     place: CheckoutSnapshot,
     halt: Halt | None = None,
     *,
-    held: Held,
+    held: Held | None,
     when: int,
 ) -> Moved:
     """Bring the checkout to a place, and let it wait for `halt`, or for nothing.
 
+    Where `held` is None no file changes: what it holds beyond the place's tip are edits.
     All objects of the place are in the checkout. All or nothing, unless the process is killed.
     Raises SurroundingsError if an untracked file is in the way, or a file is not as `held` says.
     """
+    if held is None:
+        target = MoveTarget(place.base, place.tip, index=place.index)
+        return settle(checkout, snapshot, target, when=when)
     commit = None
     if halt is not None:
         objects = halt_objects(halt)
