@@ -5,7 +5,7 @@ the repositories that a manifest refers to (`vendor`), and written for other too
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -128,10 +128,8 @@ def take_patches(
     locks = {manifest.lock_path: {component.name: lock}} if lock is not None else {}
     if taken and not dry_run:
         seen |= {path: None for path in writes if path not in seen}
-        operation = Operation(component.name, f"vendor: {', '.join(taken)}")
-        checkout = checkout_of(workspace, manifest, component)
-        with locked(checkout):
-            write_changes(manifest.root, [Change(checkout, operation, writes, locks, seen)])
+        what = f"vendor: {', '.join(taken)}"
+        _write(project, workspace, what, writes=writes, locks=locks, seen=seen)
     return TakeReport(
         manifest.name,
         component.name,
@@ -140,6 +138,24 @@ def take_patches(
         tuple(TakenPatch(each.name, taken[each.name].where, each.where) for each in chosen),
         tuple(sorted(path.relative_to(manifest.root).as_posix() for path in {*writes, *locks})),
     )
+
+
+def _write(
+    project: Project,
+    workspace: Path,
+    what: str,
+    *,
+    writes: Mapping[Path, bytes | None],
+    locks: Mapping[Path, Mapping[str, LockedComponent]],
+    seen: Mapping[Path, bytes | None],
+) -> None:
+    """Write files, and entries of the locks that are there; the checkout stays."""
+    checkout = checkout_of(workspace, project.manifest, project.component)
+    with locked(checkout):
+        there = {path: entries for path, entries in locks.items() if path.exists()}
+        operation = Operation(project.component.name, what)
+        change = Change(checkout, operation, writes, there, seen)
+        write_changes(project.manifest.root, [change])
 
 
 def _chosen(series: LoadedSeries, component: Component, names: Sequence[str]) -> list[LoadedPatch]:
@@ -331,8 +347,7 @@ def adopt_patches(
 
     Nothing is written if a patch of the source cannot be read; the others are judged all the same.
     A patch whose bytes the series has already is passed over; one of the series that cannot be read
-    stays, and is in the notes. On disk: the patch files, the series (with its entry in the
-    manifest) and the lock, all or none of them.
+    stays, and is in the notes. On disk: patch files, series, manifest and lock, all or none.
     """
     project = Project(manifest, component)
     home, seen = project.home, files_of(project)  # before they are read for good
@@ -340,8 +355,7 @@ def adopt_patches(
     old = load_series(manifest, component, store, progress, partly=True)
     named = _named(_fresh(found, old), home, old, listed)
     new = [imported_patch(each, home) for each in named]
-    base = store.base(component, progress)
-    series = with_imported(project, old, named)
+    base, series = store.base(component, progress), with_imported(project, old, named)
     with reading(store.repository(component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
         stack, explanations = explain_stack(reader, stack, series.series_patches)
@@ -349,18 +363,14 @@ def adopt_patches(
     draft = Draft((), plan, (*listed, *(each.name for each in new)))
     writes = changed_files(project, draft, seen[manifest.path] or b"")
     others = foresee(other_uses(manifest, component, writes), writes, store, progress)
+    if stack.clean and not series.problems:
+        lock = {component.name: lock_component(stack, series)}
+        others.locks[manifest.lock_path] = others.locks.get(manifest.lock_path, {}) | lock
     fits = stack.clean and not others.problems
     allowed = not (found.damaged or options.dry_run) and (fits or options.force)
     if written := bool(new) and allowed:
-        if stack.clean and not series.problems:
-            lock = lock_component(stack, series)
-            others.locks.setdefault(manifest.lock_path, {})[component.name] = lock
-        operation = Operation(component.name, f"import: {', '.join(each.name for each in new)}")
-        checkout = checkout_of(workspace, manifest, component)
-        with locked(checkout):
-            # no lock is made that was not there
-            locks = {path: each for path, each in others.locks.items() if path.exists()}
-            write_changes(manifest.root, [Change(checkout, operation, writes, locks, seen)])
+        what = f"import: {', '.join(each.name for each in new)}"
+        _write(project, workspace, what, writes=writes, locks=others.locks, seen=seen)
     status = {each.name: each.status for each in stack.outcomes}
     pairs = zip(new, named, strict=True)
     return AdoptReport(
