@@ -61,32 +61,32 @@ bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSI
 		$(if $(REPOSITORY),--repository $(REPOSITORY)) --write \
 		$(if $(REPOSITORY),docs/benchmarks-real,docs/benchmarks).md
 
-faults: $(VENV)/.develops  ## stop commands at 1200 points, all examples of laws, 40 minutes; writes docs/faults.md
+faults: $(VENV)/.develops  ## stop commands at 1200 points, all examples of laws, 40 minutes; writes docs/evidence.md
 	PATCHKIT_TEST_SHARE=1 $(PYTEST) -m hypothesis
-	$(BIN)/python -m bench.faults --points 1200 --editor 600 --write docs/faults.md
+	$(BIN)/python -m bench.faults --points 1200 --editor 600 --write docs/evidence.md
 
-fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader; writes docs/fuzzing.md
-	$(BIN)/python -m bench.fuzz --minutes 10 --write docs/fuzzing.md
+fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader; writes docs/evidence.md
+	$(BIN)/python -m bench.fuzz --minutes 10 --write docs/evidence.md
 
-remotes: $(VENV)/.develops  ## git servers that cut, stall and lie; writes docs/faults.md
-	$(BIN)/python -m bench.remotes --write docs/faults.md
+remotes: $(VENV)/.develops  ## git servers that cut, stall and lie; writes docs/evidence.md
+	$(BIN)/python -m bench.remotes --write docs/evidence.md
 
 corpora: $(VENV)/.develops  ## the suites of others, from clones: GIT=DIR GNU_PATCH=DIR SLIME=DIR ...
-	$(BIN)/python -m bench.corpora --write docs/corpora.md $(if $(GIT),--git $(GIT)) \
+	$(BIN)/python -m bench.corpora --write docs/evidence.md $(if $(GIT),--git $(GIT)) \
 		$(if $(GNU_PATCH),--gnu-patch $(GNU_PATCH)) $(if $(SLIME),--slime $(SLIME)) \
 		$(if $(SGLANG),--sglang $(SGLANG)) $(if $(MEGATRON),--megatron $(MEGATRON)) \
 		$(if $(MINDSPEED),--mindspeed $(MINDSPEED)) $(if $(DEBIAN),--debian $(DEBIAN))
 
-coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes docs/testing.md
+coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes docs/evidence.md
 	rm -rf build/coverage
 	mkdir -p build/coverage
 	: "the fault harness would strike what coverage.py writes"
 	$(BIN)/python -m coverage run -m pytest $(PYTEST_OPTIONS) --ignore tests/faults; status=$$?; \
 		$(BIN)/python -m coverage combine --quiet \
-		&& $(BIN)/python -m bench.coverage --write docs/testing.md && exit $$status
+		&& $(BIN)/python -m bench.coverage --write docs/evidence.md && exit $$status
 
 mutation: $(VENV)/.measures  ## small mistakes in the core: does a test notice? Half an hour; SEED=n
-	$(BIN)/python -m bench.mutation --sample 40 --seed $(SEED) --write docs/testing.md
+	$(BIN)/python -m bench.mutation --sample 40 --seed $(SEED) --write docs/evidence.md
 
 dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are built
 	rm -rf dist

@@ -1,6 +1,6 @@
-"""Branch coverage of the last `make coverage`, by package, for docs/testing.md.
+"""Branch coverage of the last `make coverage`, by package, for docs/evidence.md.
 
-`python -m bench.coverage --write docs/testing.md` reads what coverage.py recorded: the test
+`python -m bench.coverage --write docs/evidence.md` reads what coverage.py recorded: the test
 suite itself, and every patchkit that a test started.
 """
 

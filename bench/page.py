@@ -59,7 +59,7 @@ _ELSEWHERE = """\
 ## Measured elsewhere
 
 - [Stacks of real commits](benchmarks-real.md), by `make bench-full REPOSITORY=clone`.
-- [Large upstreams, long series](benchmarks-scale.md): how costs grow, by `bench/large.py`.
+- [Large upstreams, long series](evidence.md#how-costs-grow): how costs grow, by `bench/large.py`.
 - [Carrying a stack to another base](carry.md), against git, GNU patch and others: `bench/carry`.
 - [Drift over a branch](howto/watch-for-drift.md), against trying each commit: `bench/drift.py`.
 - [Recipes](recipes-figures.md), over eight months of an upstream: `bench/recipes`.

@@ -1,4 +1,4 @@
-"""The command: run what there are clones for, print what differs, write docs/corpora.md."""
+"""The command: run what there are clones for, print what differs, write docs/evidence.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of a run as Markdown, put between the marks of docs/corpora.md."""
+"""The figures of a run as Markdown, put between the marks of docs/evidence.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command: strike at many points, print what broke, and write docs/faults.md."""
+"""The command: strike at many points, print what broke, and write docs/evidence.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put the figures of a run into docs/faults.md, between its marks."""
+"""Put the figures of a run into docs/evidence.md, between its marks."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from bench.mutation.running import last_run, run_group
 
 
 def main() -> int:
-    """Run; exits with 1 if a mutant lived that docs/testing.md does not explain."""
+    """Run; exits with 1 if a mutant lived that docs/evidence.md does not explain."""
     names = [group.name for group in GROUPS]
     parser = argparse.ArgumentParser(prog="python -m bench.mutation", description=__doc__)
     parser.add_argument(

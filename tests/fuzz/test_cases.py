@@ -8,7 +8,7 @@ import pytest
 
 from bench.fuzz.targets import TARGETS
 
-#: What each was: see docs/fuzzing.md.
+#: What each was: see docs/evidence.md.
 FAILED = {
     "archive": (14129, 136556, 1206514),
     "carry": (7231, 8202, 11714, 26515, 31058, 114091),
