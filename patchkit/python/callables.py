@@ -245,8 +245,6 @@ def how_called(values: Values, value: Value) -> Called | Opaque:  # noqa: PLR091
     match value:
         case Bound(function=Code() as function):
             return _of_function(values, function, bound=True)
-        case Bound(function=Inherited() as made):
-            return _of_inherited(values, made)
         case Instance(owner=owner):
             return _of_object(values, owner)
         case Code(node=ast.FunctionDef() | ast.AsyncFunctionDef()):
@@ -256,8 +254,8 @@ def how_called(values: Values, value: Value) -> Called | Opaque:  # noqa: PLR091
         case Code(node=ast.ClassDef()):
             found = _of_class(values, value)
             return found if isinstance(found, Opaque) else replace(found, made=value)
-        case Inherited():
-            return _of_inherited(values, value)
+        case (Inherited() as made) | Bound(function=Inherited() as made):
+            return _of_inherited(values, made)
         case Unknown(why=why):
             return Opaque(why)
     return Opaque("it is not callable")
@@ -429,16 +427,12 @@ def _of_class(values: Values, owner: Code) -> Called | Opaque:  # noqa: PLR0911
 def _keeps_classes(values: Values, owner: Code) -> bool:
     """Whether all decorators of a class return it as it is."""
     assert isinstance(owner.node, ast.ClassDef)
-    for decorator in owner.node.decorator_list:
-        name = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if last_name(name) in _KEEPING or last_name(name) == "dataclass":
-            continue
-        probe = Signature((Parameter("itself"),))
-        for each in values.of(NameScope(owner.module), name):
-            with_arguments = isinstance(decorator, ast.Call)
-            if _by(values, each, probe, with_arguments=with_arguments) != probe:
-                return False
-    return True
+    probe = Signature((Parameter("itself"),))
+    named = zip(decorator_names(owner.node), owner.node.decorator_list, strict=True)
+    return all(
+        name == "dataclass" or _decorated(values, owner, decorator, probe) == probe
+        for name, decorator in named
+    )
 
 
 def _of_inherited(values: Values, made: Inherited) -> Called | Opaque:

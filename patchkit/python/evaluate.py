@@ -152,10 +152,14 @@ def _set_by(node: ast.AST, method: FunctionNode, found: Attributes) -> None:
             found.by_name = True
 
 
-def parameter_names(function: FunctionNode) -> list[str]:
+def plain_parameters(arguments: ast.arguments) -> list[ast.arg]:
     """The parameters that take one argument, in order."""
-    arguments = function.args
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def parameter_names(function: FunctionNode) -> list[str]:
+    """The names of the parameters that take one argument, in order."""
+    return [parameter.arg for parameter in plain_parameters(function.args)]
 
 
 def default_of(function: FunctionNode, name: str) -> ast.expr | None:
@@ -284,11 +288,6 @@ class Evaluator(Struct):
                 case ast.IfExp(body=one, orelse=other):
                     yield from self._literals(self._at(spot, one))
                     yield from self._literals(self._at(spot, other))
-                case ast.BoolOp(values=values):
-                    for value in values:
-                        yield from self._literals(self._at(spot, value))
-                case ast.NamedExpr(value=value):
-                    yield from self._literals(self._at(spot, value))
                 case ast.Subscript(value=value, slice=index):
                     yield from self._subscript(spot, value, index)
                 case _:
@@ -357,9 +356,6 @@ class Evaluator(Struct):
                         for k, v in pairs
                         if key is None or not isinstance(k, ast.Constant) or k.value == key
                     ]
-                case ScopedExpression(node=ast.List(elts=elements) | ast.Tuple(elts=elements)):
-                    whole = not isinstance(key, int) or not -len(elements) <= key < len(elements)
-                    wanted = elements if whole else [elements[key]]  # type: ignore[index]
                 case _:
                     yield None
                     continue
@@ -429,52 +425,32 @@ class Evaluator(Struct):
     def _elements_of(self, spot: ScopedExpression) -> Iterator[ScopedExpression | None]:
         match spot.node:
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
-                for each in elements:
-                    if isinstance(each, ast.Starred):
-                        yield from self._elements(self._at(spot, each.value))
-                    else:
-                        yield self._at(spot, each)
+                yield from (self._at(spot, each) for each in elements)
             case ast.Dict(keys=keys):
                 for key in keys:
                     yield None if key is None else self._at(spot, key)
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                yield from self._elements(self._at(spot, left))
-                yield from self._elements(self._at(spot, right))
             case ast.Call(func=ast.Name(id=name), args=[only]) if name in _SAME_ELEMENTS:
                 yield from self._elements(self._at(spot, only))
             case ast.Call(func=ast.Name(id="enumerate"), args=[only]):
                 for inner in self._elements(self._at(spot, only)):
                     yield inner and self._pair(inner, ast.Constant(0), inner.node)
-            case ast.Call(
-                func=ast.Attribute(value=value, attr="items" | "values" | "keys" as what)
-            ):
-                yield from self._of_dict(self._at(spot, value), what)
+            case ast.Call(func=ast.Attribute(value=value, attr="items")):
+                yield from self._items(self._at(spot, value))
             case _:
                 yield None
 
-    def _of_dict(self, spot: ScopedExpression, what: str) -> Iterator[ScopedExpression | None]:
+    def _items(self, spot: ScopedExpression) -> Iterator[ScopedExpression | None]:
+        """The pairs of a dict's keys and values."""
         if isinstance(spot.node, ast.Name):
             for scope in self._scopes(spot):
-                yield from (
-                    self._of_item(spot, key, value, what)
-                    for key, value in items_set(scope, spot.node.id)
-                )
+                for name, value in items_set(scope, spot.node.id):
+                    yield self._pair(spot, name, value)
         for container in self._literals(spot):
             if container is None or not isinstance(container.node, ast.Dict):
                 yield None
                 continue
             for key, value in zip(container.node.keys, container.node.values, strict=True):
-                if key is None:
-                    yield None
-                else:
-                    yield self._of_item(container, key, value, what)
-
-    def _of_item(
-        self, spot: ScopedExpression, key: ast.expr, value: ast.expr, what: str
-    ) -> ScopedExpression:
-        if what == "items":
-            return self._pair(spot, key, value)
-        return self._at(spot, key if what == "keys" else value)
+                yield None if key is None else self._pair(container, key, value)
 
     def _pair(self, spot: ScopedExpression, one: ast.expr, other: ast.expr) -> ScopedExpression:
         return self._at(spot, ast.Tuple([one, other], ast.Load()))

@@ -15,7 +15,12 @@ from msgspec import Struct, field
 
 from patchkit.model.syntax import parse_expression
 from patchkit.python.bodies import FunctionNode
-from patchkit.python.evaluate import Attributes, attributes_of, parameter_names
+from patchkit.python.evaluate import (
+    Attributes,
+    attributes_of,
+    parameter_names,
+    plain_parameters,
+)
 from patchkit.python.modules import Imported, Module, Namespace, read_namespace
 from patchkit.python.resolve import (
     Absent,
@@ -233,10 +238,10 @@ class Values(Struct):
             ):
                 yield owner if "classmethod" in decorator_names(node) else Instance(owner)
                 return
-            annotation = _annotation(node.args, name)
-            if annotation is not None:
-                yield from self.annotated(place.module, annotation)
-                return
+            for parameter in plain_parameters(node.args):
+                if parameter.arg == name and parameter.annotation is not None:
+                    yield from self.annotated(place.module, parameter.annotation)
+                    return
         yield Unknown(f"parameter {name}")
 
     def _followed(self, thing: Thing) -> Iterator[Value]:
@@ -420,12 +425,5 @@ def _owner_around(scope: NameScope) -> Code | None:
 
 def parameters_of(node: FunctionNode | ast.Lambda) -> frozenset[str]:
     """The names of all parameters, those of `*rest` and `**more`, too."""
-    arguments = node.args
-    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    several = (each for each in (arguments.vararg, arguments.kwarg) if each is not None)
-    return frozenset(each.arg for each in (*plain, *several))
-
-
-def _annotation(arguments: ast.arguments, name: str) -> ast.expr | None:
-    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return next((each.annotation for each in plain if each.arg == name), None)
+    several = filter(None, (node.args.vararg, node.args.kwarg))
+    return frozenset(parameter.arg for parameter in (*plain_parameters(node.args), *several))

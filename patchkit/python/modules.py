@@ -81,15 +81,10 @@ def _bindings(body: Iterable[ast.stmt], certain: bool) -> Iterator[tuple[str, Bi
             (name, Binding(meaning, certain, statement.lineno))
             for name, meaning in _bound_by(statement)
         )
-        inner_certain = certain and isinstance(statement, ast.With | ast.AsyncWith)
-        for inner in _blocks(statement):
-            yield from _bindings(inner, inner_certain)
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks within a statement that run where it stands."""
-    if not isinstance(statement, FunctionNode | ast.ClassDef):
-        yield from blocks_of(statement)
+        if not isinstance(statement, FunctionNode | ast.ClassDef):  # what runs where it stands
+            inner_certain = certain and isinstance(statement, ast.With | ast.AsyncWith)
+            for inner in blocks_of(statement):
+                yield from _bindings(inner, inner_certain)
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
@@ -150,8 +145,7 @@ class Module(Struct, frozen=True, eq=False):
     """A module; `path` is "" for a folder without `__init__.py`, `tree` names where it is from.
 
     `problem` says why it could not be read: then nothing is known of its names. `importing` are the
-    lines where an import may be, `rebinding` those where names may be bound where `read_namespace`
-    does not look (walrus, patterns), or by `global`.
+    lines where an import may be.
     """
 
     name: str
@@ -162,15 +156,10 @@ class Module(Struct, frozen=True, eq=False):
     problem: str = ""
     tree: str = ""
     importing: Sequence[int] = ()
-    rebinding: Sequence[int] = ()
 
     def may_import(self, statement: ast.stmt) -> bool:
         """Whether there may be an import in a statement."""
         return _is_among(self.importing, statement)
-
-    def may_rebind(self, statement: ast.stmt) -> bool:
-        """Whether a statement may bind names where `read_namespace` does not look."""
-        return _is_among(self.rebinding, statement)
 
     def absolute(self, imported: Imported) -> str:
         """The module that an import in this module names, "" if it leads out of the packages."""
@@ -401,35 +390,21 @@ def _parsed(name: str, path: str, data: bytes | None, tree: str = "") -> Module:
         syntax,
         LACKING if data is None else problem,
         tree,
-        _lines_with(_IMPORTS, text, _IMPORTING),
-        _lines_with(_REBINDS, text, _REBINDING),
+        _importing_lines(text),
     )
 
 
-_IMPORTS = (b"import",)
-_IMPORTING = re.compile(rb".*\bimport\b")
-_REBINDS = (b":=", b"match", b"case", b"global", b"nonlocal")
-_REBINDING = re.compile(
-    rb".*:=|[ \t\f]*(?:match|case|global|nonlocal)\b|.*[;:][ \t]*(?:global|nonlocal)\b"
-)
+_IMPORTING = re.compile(rb"\bimport\b")
 
 
-def _lines_with(words: Iterable[bytes], data: bytes, line: re.Pattern[bytes]) -> Sequence[int]:
-    """The lines of a kind that have one of the words; all where they are not plain to see."""
-    places = {data.rfind(b"\n", 0, place) + 1 for word in words for place in _places(word, data)}
+def _importing_lines(data: bytes) -> Sequence[int]:
+    """The lines where an import may be; all where they are not plain to see."""
     found, number, counted = list[int](), 1, 0
-    for start in sorted(each for each in places if line.match(data, each)):
-        number += data.count(b"\n", counted, start)
-        counted = start
+    for line in _IMPORTING.finditer(data):
+        number += data.count(b"\n", counted, line.end())
+        counted = line.end()
         found.append(number)
-    return found if not places or is_plain(data) else range(1, len(data) + 1)
-
-
-def _places(word: bytes, data: bytes) -> Iterator[int]:
-    place = data.find(word)
-    while place >= 0:
-        yield place
-        place = data.find(word, place + 1)
+    return found if not found or is_plain(data) else range(1, len(data) + 1)
 
 
 def _is_among(lines: Sequence[int], statement: ast.stmt) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.model.syntax import last_name
 from patchkit.python.bodies import FunctionNode, blocks_of, walk
 from patchkit.python.inference import NameScope, Values, parameters_of
 from patchkit.python.modules import Imported, Module, read_namespace
@@ -43,9 +44,10 @@ class Conditions(Struct, frozen=True):
                 found = None if held is None else not held
             case ast.BoolOp(op=op, values=parts):
                 found = self._several(scope, parts, depth, decisive=isinstance(op, ast.Or))
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                found = self._assumed(scope, name)
-            case ast.Attribute(attr=name):
+            case (
+                ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))
+                | ast.Attribute(attr=name)
+            ):
                 found = self._assumed(scope, name)
             case ast.Name(id=name):
                 found = self._assumed(scope, name)
@@ -243,8 +245,6 @@ class Traversal(Struct, frozen=True):
 
     def _hidden(self, spot: UseSpot, node: FunctionNode) -> frozenset[str]:
         """Names that the function binds where `read_namespace` does not look: walrus, patterns."""
-        if not spot.scope.module.may_rebind(node):
-            return frozenset()
         known = self.conditions.values.local_names(node).names
         names: set[str] = set()
         for each in walk(node):
@@ -341,7 +341,7 @@ def _names(caught: ast.expr | None) -> Iterator[str]:
     if caught is None:
         yield _ANYTHING
     for each in caught.elts if isinstance(caught, ast.Tuple) else filter(None, [caught]):
-        yield getattr(each, "attr", getattr(each, "id", _ANYTHING))
+        yield last_name(each) or _ANYTHING
 
 
 def _dotted(within: str, name: str) -> str:

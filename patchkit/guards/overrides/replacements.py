@@ -147,12 +147,12 @@ def _without_docstring(node: ast.AST) -> object:
 
 
 class TargetKind(str, Enum):
-    """What a target is."""
+    """What a target is; of several things the first kind counts."""
 
     FUNCTION = "function"
     CLASS = "class"
-    VALUE = "value"
     MODULE = "module"
+    VALUE = "value"
     OUTSIDE = "outside"  # imported from elsewhere: not the target's own code
     ABSENT = "absent"
     UNCLEAR = "unclear"  # syntax does not show whether it is there
@@ -202,14 +202,7 @@ def source_of(resolver: Resolver, name: str) -> tuple[Code, ...]:
 
 def _kind(things: Sequence[Thing]) -> TargetKind:
     kinds = set(map(_kind_of, things))
-    order = (
-        TargetKind.FUNCTION,
-        TargetKind.CLASS,
-        TargetKind.MODULE,
-        TargetKind.VALUE,
-        TargetKind.OUTSIDE,
-    )
-    return next(kind for kind in order if kind in kinds)
+    return next(kind for kind in TargetKind if kind in kinds)
 
 
 def _kind_of(thing: Thing) -> TargetKind:
