@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from patchkit.cli.format_options import Format, Writers
 from patchkit.cli.session import moment
+from patchkit.model.states import Level
 from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
 from patchkit.report.findings import (
     Case,
     CaseVerdict,
-    Level,
     Notice,
     check_cases,
     check_notices,

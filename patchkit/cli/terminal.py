@@ -172,8 +172,8 @@ _Result = TypeVar("_Result")
 
 _NARROW = 40  # nobody reads a report in fewer
 
-#: For outputs whose encoding has no room for the symbols of `patchkit.cli.status_words`.
-_PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "→": ">", "…": "~"})
+#: For outputs whose encoding has no room for the signs of `patchkit.model.states`.
+_PLAIN = str.maketrans({"✓": "+", "✗": "x", "≈": "+", "↻": "~", "·": ".", "→": ">", "…": "~"})
 
 
 def room() -> int:

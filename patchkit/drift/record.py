@@ -26,6 +26,7 @@ from patchkit.disk.files import replace_file
 from patchkit.errors import SurroundingsError
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.outcome import Status
+from patchkit.model.states import state_of
 
 #: So many reports of one component along one branch are kept; the file may hold twice that.
 KEPT = 200
@@ -198,19 +199,6 @@ def _seen(facts: Mapping[str, Any]) -> Seen:
 # News: what changed from one report on a component to the next.
 
 
-# How much there is to do about a patch; between states of one rank nothing worth telling changes.
-_RANKS = {
-    Status.UNCHANGED: 0,
-    Status.SHIFTED: 0,
-    Status.EMPTY: 0,
-    Status.REGENERATED: 1,
-    Status.MERGED: 2,
-    Status.ABSORBED: 3,
-    Status.WAITING: 4,
-    Status.CONFLICTED: 5,
-}
-
-
 class StateChange(Struct, frozen=True):
     """A patch whose state is not what it was; None: it was not, or is not, in the series.
 
@@ -288,4 +276,5 @@ def _change(name: str, was: SeenPatch | None, now: SeenPatch) -> StateChange | N
 
 
 def _rank(status: Status | None) -> int:
-    return 0 if status is None else _RANKS[status]
+    """Between states of one rank nothing worth telling changes."""
+    return 0 if status is None else state_of(status).effort

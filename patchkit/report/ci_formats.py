@@ -29,8 +29,9 @@ from patchkit.manifest.values import (
     normal_name,
 )
 from patchkit.model.names import short_id
+from patchkit.model.states import Level
 from patchkit.ops.ci import Job, MatrixReport
-from patchkit.report.findings import HELP, RULES, Case, CaseVerdict, Level, Notice
+from patchkit.report.findings import HELP, RULES, Case, CaseVerdict, Notice
 from patchkit.stack.lockfile import Lock, LockedComponent, recorded_in
 from patchkit.stack.series import LoadedPatch
 
@@ -154,9 +155,6 @@ def _words(text: str) -> str:
 # command.
 
 
-_COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
-
-
 def annotation_lines(notices: Iterable[Notice]) -> list[str]:
     """One line for each notice."""
     return [_line(each) for each in notices]
@@ -166,8 +164,9 @@ def _line(notice: Notice) -> str:
     facts = {"title": notice.title}
     if notice.path:
         facts = {"file": notice.path, "line": str(max(1, notice.line)), **facts}
+    command = "notice" if notice.level is Level.NOTE else notice.level.value
     told = ",".join(f"{key}={_property(value)}" for key, value in facts.items())
-    return f"::{_COMMANDS[notice.level]} {told}::{_data(notice.message)}"
+    return f"::{command} {told}::{_data(notice.message)}"
 
 
 def _data(text: str) -> str:

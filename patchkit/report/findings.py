@@ -24,19 +24,12 @@ from patchkit.guards.overrides import TargetVerdict
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
+from patchkit.model.states import Level, state_of
 from patchkit.model.text import counted
 from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
 
 # What reports are made of: notices for places, cases for patches.
-
-
-class Level(str, Enum):
-    """How much a notice matters, from most to least; the words are SARIF's."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
 
 
 class Notice(Struct, frozen=True):
@@ -233,12 +226,11 @@ HELP: Mapping[str, str] = {
     "override-body-upstream": "`patchkit overrides --diff` shows what changed.",
 }
 
-#: Of a patch that does not fit: what a bump does about it by itself, and how much it matters then.
+#: Of a patch that does not fit: what a bump does about it by itself.
 _BUMP = {
     Status.MERGED: "; a bump carries it",
     Status.REGENERATED: "; its recipe regenerates it",
 }
-_LEVELS = {Status.MERGED: Level.WARNING, Status.REGENERATED: Level.NOTE}
 
 
 def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
@@ -364,7 +356,7 @@ def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Ite
         found = patch.intervals[-1].faults
         line = found[0].line if found and path == patch.where else first
         title = f"{patch.name} does not fit {component.ref}"
-        level = _LEVELS.get(patch.status, Level.ERROR)
+        level = state_of(patch.status).level
         notice = Notice(level, "broken-upstream", title, message, subject, path, line)
         yield _caused(notice, patch.since)
     elif patch.status is Status.ABSORBED:

@@ -14,6 +14,7 @@ from patchkit import __version__
 from patchkit.drift.drift_report import Interval, Landed, PatchDrift, TrendPoint, forecast_words
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
+from patchkit.model.states import PATCH_STATES, ROW, State, state_of
 from patchkit.model.text import clean, counted
 from patchkit.ops.check_report import BrokenManifest, CheckReport, PatchCheck
 from patchkit.ops.ci import CiReport
@@ -98,62 +99,7 @@ def _said(band: Band) -> str:
     return f"{band.word}: {last}" if first == last else f"{band.word}: {first}, now {last}"
 
 
-# How the states of a patch look in a report: a word, a sign, and a shape that needs no colour.
-#
-# A row of a timeline is as wide as the window and as long as the history, so that a commit may be
-# less than a pixel wide: no pattern survives that. Height does: the worse, the taller.
-
-
-#: A row is so high; bands are counted from its top.
-ROW = 20
-
-
-class StateStyle(Struct, frozen=True):
-    """`key` names the colour in the style sheet; `bands` are the filled parts of a row's height."""
-
-    key: str
-    word: str  # in the legend and in texts
-    sign: str  # one character
-    bands: tuple[tuple[int, int], ...]
-    means: str  # a sentence for the legend
-
-
-_APPLIES = StateStyle("applies", "unchanged", "✓", ((14, ROW),), "every hunk at its line")
-_OFFSETS = StateStyle("offsets", "shifted", "≈", ((11, ROW),), "applies, at other lines")
-_MERGES = StateStyle("merges", "merged", "~", ((7, ROW),), "a bump carries it by merging")
-_ANEW = StateStyle("anew", "regenerated", "↻", ((4, 8), (11, ROW)), "its recipe regenerates it")
-_ABSORBED = StateStyle("absorbed", "absorbed", "−", ((0, 4), (16, ROW)), "upstream has it")  # noqa: RUF001
-_EMPTY = StateStyle("empty", "empty", "·", ((18, ROW),), "changes no file")
-_CONFLICTS = StateStyle("conflicts", "conflicted", "✗", ((0, ROW),), "a hunk fails")
-_WAITS = StateStyle(
-    "empty",
-    "waiting",
-    "◦",
-    ((2, 6), (9, 13), (16, ROW)),
-    "fails as an earlier patch conflicts",
-)
-
-_LOOKS = {
-    Status.UNCHANGED: _APPLIES,
-    Status.SHIFTED: _OFFSETS,
-    Status.MERGED: _MERGES,
-    Status.REGENERATED: _ANEW,
-    Status.ABSORBED: _ABSORBED,
-    Status.EMPTY: _EMPTY,
-    Status.CONFLICTED: _CONFLICTS,
-    Status.WAITING: _WAITS,
-}
-
-#: In the order of a legend, and of drawing: what must be seen comes last.
-ORDER = (_EMPTY, _APPLIES, _OFFSETS, _ANEW, _MERGES, _ABSORBED, _WAITS, _CONFLICTS)
-
-
-def look_of(status: Status) -> StateStyle:
-    """How a state looks."""
-    return _LOOKS[status]
-
-
-def outline(look: StateStyle, first: float, last: float) -> str:
+def outline(look: State, first: float, last: float) -> str:
     """The shape of a state from `first` to `last` of a row, as SVG path data."""
     return "".join(f"M{first:g} {top}H{last:g}V{end}H{first:g}Z" for top, end in look.bands)
 
@@ -170,7 +116,7 @@ _LISTED = 3000
 class Run(Struct, frozen=True):
     """Cells `first` to `last` in one state; `since` brought it, `files` are those that clash."""
 
-    look: StateStyle  # of the state
+    look: State  # of the state
     first: int
     last: int
     since: Landed | None
@@ -186,7 +132,7 @@ class Track(Struct, frozen=True):
     """A patch's row: `shapes` is path data by the key of a state, `words` says the same."""
 
     name: str  # of the patch
-    look: StateStyle  # of the state at the tip
+    look: State  # of the state at the tip
     attention: bool  # somebody has to do something
     runs: tuple[Run, ...]
     shapes: tuple[tuple[str, str], ...]
@@ -218,7 +164,7 @@ class Timeline(Struct, frozen=True):
     cells: int
     months: tuple[Month, ...]
     tracks: tuple[Track, ...]
-    legend: tuple[StateStyle, ...]
+    legend: tuple[State, ...]
 
     @property
     def listed(self) -> int:
@@ -238,7 +184,7 @@ def timeline_of(component: ComponentDrift) -> Timeline:
     tracks = tuple(_track(patch) for patch in component.patches)
     seen = {run.look for track in tracks for run in track.runs}
     known = known_commits(component)
-    legend = tuple(look for look in ORDER if look in seen)
+    legend = tuple(look for look in PATCH_STATES if look in seen)
     return Timeline(cells, tuple(_months(known, cells)), tracks, legend)
 
 
@@ -255,16 +201,16 @@ def _track(patch: PatchDrift) -> Track:
     runs = tuple(map(_run, patch.intervals))
     shapes = [
         (look.key, "".join(outline(look, r.first, r.last + 1) for r in runs if r.look is look))
-        for look in ORDER
+        for look in PATCH_STATES
     ]
     drawn = tuple(shape for shape in shapes if shape[1])
     attention = needs_attention(patch)
-    return Track(patch.name, look_of(patch.status), attention, runs, drawn, _words(runs))
+    return Track(patch.name, state_of(patch.status), attention, runs, drawn, _words(runs))
 
 
 def _run(interval: Interval) -> Run:
     paths = dict.fromkeys(fault.path for fault in interval.faults)
-    look = look_of(interval.status)
+    look = state_of(interval.status)
     return Run(look, interval.first, interval.last, interval.since, tuple(paths)[:_FILES])
 
 
@@ -367,7 +313,7 @@ def embedded(data: object) -> Markup:
 
 def timeline_data(component: ComponentDrift, timeline: Timeline) -> dict[str, object]:
     """Commits as columns, and for each patch its runs: first cell, state, files that clash."""
-    places = {look: number for number, look in enumerate(ORDER)}
+    places = {look: number for number, look in enumerate(PATCH_STATES)}
     runs = [
         [[run.first, places[run.look], *([list(run.files)] if run.files else [])] for run in t.runs]
         for t in timeline.tracks
@@ -377,7 +323,7 @@ def timeline_data(component: ComponentDrift, timeline: Timeline) -> dict[str, ob
 
 def looks_data() -> list[list[str]]:
     """Word and sign of each state, in the order by which runs name them."""
-    return [[look.word, look.sign, look.key] for look in ORDER]
+    return [[look.word, look.sign, look.key] for look in PATCH_STATES]
 
 
 def _commits(known: Mapping[int, Landed]) -> dict[str, object]:
@@ -413,7 +359,7 @@ class PatchView(Struct, frozen=True):
     """A patch along a branch: `ahead` says what a bump would do, `since` what put it as it is."""
 
     drift: PatchDrift  # what the report says of it
-    look: StateStyle  # of the state at the tip
+    look: State  # of the state at the tip
     since: Landed | None
     ahead: str
     clash: ClashView | None  # None where it applies
@@ -496,7 +442,7 @@ def _page(
         script=script,
         policy=Markup(f"style-src {digest_source(style)}; script-src {digest_source(script)}"),
         data=embedded(_data(components)),
-        look_of=look_of,
+        state_of=state_of,
         moved_words=MOVED_WORDS,
         outline=outline,
         row=ROW,
@@ -521,14 +467,14 @@ def _components(report: DriftReport) -> tuple[ComponentView, ...]:
 
 def _rank(patch: PatchDrift) -> tuple[bool, int]:
     """The place of a patch on the page: first those that need work, the worst state before all."""
-    return not needs_work(patch), -ORDER.index(look_of(patch.status))
+    return not needs_work(patch), -PATCH_STATES.index(state_of(patch.status))
 
 
 def _patch(drift: PatchDrift) -> PatchView:
     clash = clash_of(drift.explanation) if drift.explanation is not None else None
     ahead = forecast_words(drift.forecast) if drift.forecast is not None else ""
     return PatchView(
-        drift, look_of(drift.status), drift.event, ahead, clash, needs_attention(drift)
+        drift, state_of(drift.status), drift.event, ahead, clash, needs_attention(drift)
     )
 
 

@@ -22,6 +22,7 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Attention, FileResult, PatchResult, Status
 from patchkit.model.patch import Hunk
+from patchkit.model.states import Level, state_of
 from patchkit.model.text import clean, counted, escaped, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamCommit
 from patchkit.ops.check_report import CheckReport
@@ -31,7 +32,6 @@ from patchkit.ops.refresh_report import BumpedComponent, BumpReport, NamedPin, R
 from patchkit.report.findings import (
     HELP,
     RULES,
-    Level,
     Notice,
     Paths,
     RootCause,
@@ -41,7 +41,13 @@ from patchkit.report.findings import (
     silent_notices,
 )
 
-_SIGNS = {Level.ERROR: "❌", Level.WARNING: "⚠️", Level.NOTE: "ℹ️"}  # noqa: RUF001
+_SIGNS = {
+    Level.ERROR: "❌",
+    Level.WARNING: "⚠️",
+    Level.NOTE: "ℹ️",  # noqa: RUF001
+    Level.FINE: "✅",
+    Level.FAINT: "·",
+}
 #: So many silent findings are read in a comment; the rest is counted.
 _LISTED = 20
 
@@ -98,7 +104,7 @@ def _row(patch: PatchDrift) -> str:
     risk = counted(patch.risk.commits, "commit") if patch.risk is not None else ""
     cells = (
         escaped(patch.name),
-        f"{_patch_sign(patch.status)} {_state_words(patch)}{note}",
+        f"{_SIGNS[state_of(patch.status).level]} {_state_words(patch)}{note}",
         _told(patch.event),
         _commit(patch.last_good) if patch.last_good else "",
         risk,
@@ -161,18 +167,7 @@ def notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
 
 
 def _sign(code: ExitCode) -> str:
-    return "✅" if code is ExitCode.OK else "❌"
-
-
-def _patch_sign(status: Status) -> str:
-    signs = {
-        Status.CONFLICTED: "❌",
-        Status.MERGED: "⚠️",
-        Status.REGENERATED: "ℹ️",  # noqa: RUF001
-        Status.ABSORBED: "⚠️",
-        Status.WAITING: "·",
-    }
-    return signs.get(status, "✅")
+    return _SIGNS[Level.FINE if code is ExitCode.OK else Level.ERROR]
 
 
 # A bump as Markdown: the body of its pull request, with a drafted commit message.

@@ -11,6 +11,7 @@ from patchkit import __version__
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Attention
 from patchkit.model.patch import Hunk
+from patchkit.model.states import State, state_of
 from patchkit.model.text import clean, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamChange
 from patchkit.ops.hints import conflict_ways
@@ -29,19 +30,6 @@ from patchkit.templates.environments import digest_source, page_part, render_pag
 
 #: So many rows of a difference are shown; the patch files have the rest.
 _ROWS = 400
-#: The colour of a state in the style sheet, and its sign.
-_KEYS = {
-    Attention.CONFLICTED: ("conflicts", "✗"),
-    Attention.WAITING: ("empty", "◦"),
-    Attention.RESOLVED: ("merges", "✎"),
-    Attention.FLAGGED: ("merges", "!"),
-    Attention.CONTEXT: ("offsets", "≈"),
-    Attention.SHIFTED: ("offsets", "≈"),
-    Attention.REGENERATED: ("anew", "↻"),
-    Attention.ABSORBED: ("absorbed", "−"),  # noqa: RUF001
-    Attention.LEFT_OUT: ("absorbed", "−"),  # noqa: RUF001
-    Attention.UNCHANGED: ("applies", "✓"),
-}
 
 
 class LineView(Struct, frozen=True):
@@ -63,9 +51,7 @@ class ReviewedPatch(Struct, frozen=True):
 
     review: PatchReview  # what the page says of it
     anchor: str  # of its heading on the page
-    key: str  # of its state: names the colour
-    sign: str  # one character for its state
-    word: str  # for its state
+    state: State  # what it asks of a reviewer
     rows: tuple[Row, ...]
     left_out: int
     upstream: tuple[UpstreamView, ...]  # what upstream did to its files
@@ -104,14 +90,13 @@ def review_page(review: BumpReview, written: str) -> str:
     states = _states(components)
     # a page with something to review on it is not ticked off
     first = next((each for each in DETAILED if each in states), Attention.UNCHANGED)
-    key, sign = _KEYS[first if passed else Attention.CONFLICTED]
+    state = state_of(first if passed else Attention.CONFLICTED)
     return render_page(
         "review.html.j2",
         title="patchkit bump",
         subject=report.subject,
         dry_run=report.dry_run,
-        key=key,
-        sign=sign,
+        state=state,
         counts=tuple(_counts(components, states)),
         components=components,
         untracked=report.untracked,
@@ -159,13 +144,10 @@ def _left(review: ComponentReview, manifest: str) -> Iterator[str]:
 
 def _patch(review: PatchReview, anchor: str) -> ReviewedPatch:
     attention = review.result.attention or Attention.UNCHANGED
-    key, sign = _KEYS[attention]
     rows = tuple(beside(review.change)) if attention not in FOLDED else ()
     upstream = tuple(UpstreamView(each, tuple(_diff(each.hunks))) for each in review.upstream)
     left_out = max(0, len(rows) - _ROWS)
-    return ReviewedPatch(
-        review, anchor, key, sign, attention.value, rows[:_ROWS], left_out, upstream
-    )
+    return ReviewedPatch(review, anchor, state_of(attention), rows[:_ROWS], left_out, upstream)
 
 
 def beside(change: bytes) -> Iterator[Row]:

@@ -17,9 +17,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from patchkit.model.states import Level
 from patchkit.model.text import escaped
 from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
-from patchkit.report.findings import Case, CaseVerdict, Level, Notice
+from patchkit.report.findings import Case, CaseVerdict, Notice
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 from tests.support.schemas import jsonschema

@@ -25,12 +25,13 @@ from patchkit.explain.explanation import (
 from patchkit.guards.overrides import TargetVerdict as ReplacedVerdict
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
+from patchkit.model.states import PATCH_STATES, state_of
 from patchkit.model.text import clean
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.report.clashes import clash_of
 from patchkit.report.findings import drift_notices
-from patchkit.report.html_page import ORDER, ci_page, drift_page, look_of, timeline_of, trend_of
+from patchkit.report.html_page import ci_page, drift_page, timeline_of, trend_of
 from patchkit.templates.environments import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
 from tests.support.projects import Project
@@ -142,11 +143,12 @@ def test_law_each_cell_is_drawn_in_its_state_and_in_no_other(rows: list[str]) ->
 
 
 def _key(letter: str) -> str:
-    return look_of(STATES[letter]).key
+    return state_of(STATES[letter]).key
 
 
 def test_states_differ_without_colour() -> None:
-    assert len({look.bands for look in ORDER}) == len({look.sign for look in ORDER}) == len(ORDER)
+    assert len({look.bands for look in PATCH_STATES}) == len(PATCH_STATES)
+    assert len({look.sign for look in PATCH_STATES}) == len(PATCH_STATES)
 
 
 def test_months_are_where_they_begin() -> None:

@@ -94,7 +94,7 @@ def test_a_page_ticks_off_only_what_nobody_has_to_read(bumping: tuple[Project, s
     assert project.run("bump", "demo", "--to", broken).code == 3
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
     project.run("continue", "--review", "by-hand.html").ok()
-    assert "<title>✎ Bump demo" in (project.root / "by-hand.html").read_text()
+    assert "<title>! Bump demo" in (project.root / "by-hand.html").read_text()
 
 
 @pytest.mark.slow
