@@ -261,6 +261,10 @@ class MergerAnswer(Struct, frozen=True):
 Merger: TypeAlias = Callable[[SeriesPatch, MergeRequest], MergerAnswer | None]
 
 
+#: Carries one change of a patch, as `carry_change` does; the last is what it was on the old base.
+CarryOne: TypeAlias = Callable[[SeriesPatch, "CarryContext", FileChange, FileResult], "CarriedFile"]
+
+
 class CarryOptions(Struct, frozen=True):
     """What a carry goes by, beside the patches and the two bases."""
 
@@ -277,6 +281,9 @@ class CarryOptions(Struct, frozen=True):
     #: others are made for the new base already. Empty: all were made for the old base, in order.
     made_on: Mapping[str, CommitChange] = field(default_factory=dict)
     merger: Merger | None = None  # asked about each file that would be in conflict (`external.py`)
+    #: For whoever carries to many bases and remembers; then neither are contents gathered, nor is
+    #: upstream's history asked who made the same change.
+    carry_one: CarryOne | None = None
 
 
 class SplitOff(Struct, frozen=True):
@@ -311,6 +318,7 @@ class CarriedFile(Struct, frozen=True):
     split: bool = False
     split_off: tuple[SplitOff, ...] = ()
     proposal: GitObject | None = None
+    taken_for: TreeEntry | None = None  # what later patches take a conflict for, if that is known
 
     @property
     def carried(self) -> bool:

@@ -32,6 +32,7 @@ from patchkit.carry.carried import (
     blob_of,
     confidence_of,
     conflict,
+    doubted_as,
     judged,
     placed_well,
 )
@@ -55,6 +56,12 @@ if TYPE_CHECKING:
 # How sure an exact place is that a three-way merge does not come to by itself.
 _EXACT_ELSEWHERE = Confidence(0.7, 0.7)
 _IN_RENAMED_FOLDER = Confidence(0.7, 0.7)
+
+
+def carry_change(context: CarryContext, change: FileChange, before: FileResult) -> CarriedFile:
+    """Carry one change alone; `before` is what it comes to on the old base."""
+    exact = apply_changes(context.here, context.blobs, (change,)).files[0]
+    return carry_file(context, change, doubted_as(exact, before))
 
 
 def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> CarriedFile:

@@ -9,14 +9,13 @@ they leave open, since it is not known what will be there. What fails on both fa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, CarryContext, doubted_as
-from patchkit.carry.carry_file import carry_file
+from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, CarryContext
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import is_binary
 from patchkit.model.objects import TreeEntry, make_object
@@ -39,27 +38,47 @@ class ResolvedStack(Struct):
     open: dict[str, Names] = field(default_factory=dict)
     failed: list[tuple[str, frozenset[str]]] = field(default_factory=list)
 
-    def carry(
-        self, context: CarryContext, change: FileChange, before: FileResult, file: CarriedFile
-    ) -> CarriedFile | Names:
-        """The change carried here, or the patches that leave its path open.
+    def cascade(
+        self,
+        context: CarryContext,
+        changes: Sequence[FileChange],
+        files: Sequence[CarriedFile],
+        old: PatchResult,
+        carry_one: Callable[[CarryContext, FileChange, FileResult], CarriedFile],
+    ) -> tuple[list[CarriedFile | Names], tuple[FileResult, ...]]:
+        """What becomes of each change of a patch here, or the patches that leave its path open.
 
-        `before` is what it comes to on the old base, `file` on the stack as it is, `context.here`.
+        And what there is to say of it: what fails for that reason only waits. `files` are the
+        changes on the stack as it is, `context.here`; `old` is the patch on the old base.
         """
+        there = [
+            self._carry(context, change, before, file, carry_one)
+            for change, before, file in zip(changes, old.files, files, strict=True)
+        ]
+        outcomes = tuple(map(self.outcome, changes, files, there))
+        return there, outcomes
+
+    def _carry(
+        self,
+        context: CarryContext,
+        change: FileChange,
+        before: FileResult,
+        file: CarriedFile,
+        carry_one: Callable[[CarryContext, FileChange, FileResult], CarriedFile],
+    ) -> CarriedFile | Names:
         paths = {*paths_of(change), file.path}
         names = self.open_at(paths)
         if names:
             return names
         if all(self.tree.entry(path) == context.here.entry(path) for path in paths):
             return file
-        exact = apply_changes(self.tree, context.blobs, (change,)).files[0]
         context = replace(context, here=self.tree, remembered={}, merger=None)
-        return carry_file(context, change, doubted_as(exact, before))
+        return carry_one(context, change, before)
 
     def outcome(
         self, change: FileChange, file: CarriedFile, there: CarriedFile | Names
     ) -> FileResult:
-        """What to say of a file that comes to `there` on this stack, see `carry`."""
+        """What to say of a file that comes to `there` on this stack."""
         outcome = file.outcome
         if there is file:
             return outcome
@@ -103,7 +122,7 @@ class ResolvedStack(Struct):
         if status is Status.ABSORBED or not changes:
             return ()
         names = self.open_at(paths)
-        applied = apply_changes(self.tree, blobs, changes)
+        applied = apply_changes(self.tree, blobs, changes, terse=True)
         if applied.tree is not None and not names:
             self.tree = applied.tree
             names = self.failed_at(paths) if status.fails and self.failed else ()
@@ -138,6 +157,8 @@ def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile |
 
     `blobs` learns its contents.
     """
+    if file.taken_for is not None:
+        return replace(file, entry=file.taken_for)
     if not file.carried:
         before, here, after = file.sides
         if before is None or here is None or after is None:

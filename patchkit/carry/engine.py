@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from patchkit.carry.carried import (
     PartialResult,
     doubted_as,
 )
-from patchkit.carry.carry_file import carry_file
+from patchkit.carry.carry_file import carry_change, carry_file
 from patchkit.carry.cascade import Names, ResolvedStack, edited, waiting
 from patchkit.carry.upstream_word import with_upstreams_word
 from patchkit.model.apply_changes import Applied, Blobs, apply_changes
@@ -29,7 +29,13 @@ from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
-from patchkit.stack.build import Base, SeriesPatch, StackBuilder, build_stack, patch_changes
+from patchkit.stack.build import (
+    Base,
+    SeriesPatch,
+    StackBuilder,
+    build_stack,
+    patch_changes,
+)
 
 # What a file change may come to, from what weighs most in a patch to what weighs least.
 _WEIGHT = (
@@ -64,7 +70,7 @@ def carry_stack(
             base = replace(old_base, tree=TreeId(made_on[patch.name].before))
             stacks.append(build_stack(source, base, [patch]))
     objects = Overlay(source, [each for stack in stacks for each in stack.objects])
-    carrying = _StackCarrier(
+    carrying = StackCarrier(
         source,
         objects,
         old_base.commit,
@@ -85,7 +91,7 @@ def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> boo
     return bool(changes) and undone.tree is not None and not _shifted(undone.files)
 
 
-class _StackCarrier(Struct):
+class StackCarrier(Struct):
     """A stack on its way; each of the results is kept by the patch's name."""
 
     source: ObjectSource  # upstream's objects
@@ -144,17 +150,13 @@ class _StackCarrier(Struct):
         """Carry one patch; `old` is what it comes to on the old base."""
         changes = patch_changes(patch)
         after = self._after(old)
-        exact = apply_changes(self.builder.tree, self.builder.blobs, changes)
         if not changes or after is None or names_a_path_twice(changes):
-            outcome = self._strictly(patch, changes, exact)
+            outcome = self._strictly(patch, changes)
             joint = joint_changes(changes)
             if not outcome.status.fails or after is None or names_a_path_twice(joint):
                 return self._whole(patch, changes, outcome)
-            changes, exact = joint, apply_changes(self.builder.tree, self.builder.blobs, joint)
-            old = replace(old, files=exact.files)
-        if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
-            outcome = PatchResult(patch.name, Status.CONFLICTED, exact.files)
-            return self._whole(patch, changes, outcome)
+            changes = joint
+            old = replace(old, files=self._exact(joint).files)
         options = self.options
         context = CarryContext(
             self.old_tree,
@@ -170,16 +172,25 @@ class _StackCarrier(Struct):
             patch.name in options.take_proposals,
             partial(options.merger, patch) if options.merger is not None else None,
         )
-        files = [
-            carry_file(context, change, doubted_as(outcome, before))
-            for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
-        ]
-        files = with_upstreams_word(context, patch.file, changes, kept_apart(files))
+        carry_one: Callable[[CarryContext, FileChange, FileResult], CarriedFile] = carry_change
+        if options.carry_one is not None:
+            carry_one = partial(options.carry_one, patch)
+            files = list(map(partial(carry_one, context), changes, old.files))
+        else:
+            exact = self._exact(changes)
+            if any(clash.reason is Reason.UNSAFE for e in exact.files for clash in e.clashes):
+                outcome = PatchResult(patch.name, Status.CONFLICTED, exact.files)
+                return self._whole(patch, changes, outcome)
+            files = [
+                carry_file(context, change, doubted_as(outcome, before))
+                for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
+            ]
+            files = with_upstreams_word(context, patch.file, changes, kept_apart(files))
+            self._note(patch, files)
         outcomes = tuple(file.outcome for file in files)
         there: list[CarriedFile | Names] = [*files]
         if self.resolved is not None:
-            there, outcomes = self._cascade(changes, context, files, old)
-        self._note(patch, files)
+            there, outcomes = self.resolved.cascade(context, changes, files, old, carry_one)
         outcome = self._land(patch, files, outcomes)
         if self.resolved is None and outcome.status is Status.CONFLICTED:
             self.resolved = ResolvedStack(context.here)
@@ -210,27 +221,8 @@ class _StackCarrier(Struct):
         files = tuple(waiting(each, names) if each.clashes else each for each in outcome.files)
         return replace(outcome, status=Status.WAITING, files=files)
 
-    def _cascade(
-        self,
-        changes: Sequence[FileChange],
-        context: CarryContext,
-        files: Sequence[CarriedFile],
-        old: PatchResult,
-    ) -> tuple[list[CarriedFile | Names], tuple[FileResult, ...]]:
-        """What becomes of each file where earlier patches that failed are resolved.
-
-        And what there is to say of it: what fails for that reason only waits.
-        """
-        assert self.resolved is not None
-        there = [
-            self.resolved.carry(context, change, before, file)
-            for change, before, file in zip(changes, old.files, files, strict=True)
-        ]
-        outcomes = tuple(
-            self.resolved.outcome(change, file, each)
-            for change, file, each in zip(changes, files, there, strict=True)
-        )
-        return there, outcomes
+    def _exact(self, changes: Sequence[FileChange]) -> Applied:
+        return apply_changes(self.builder.tree, self.builder.blobs, changes)
 
     def _after(self, old: PatchResult) -> Tree | None:
         if old.tree is None:
@@ -245,10 +237,9 @@ class _StackCarrier(Struct):
             f"{patch.name}: {subject}" if subject != patch.name else patch.name,
         )
 
-    def _strictly(
-        self, patch: SeriesPatch, changes: Sequence[FileChange], exact: Applied
-    ) -> PatchResult:
+    def _strictly(self, patch: SeriesPatch, changes: Sequence[FileChange]) -> PatchResult:
         """For a patch that says nothing about the old base: it applies exactly, or not at all."""
+        exact = self._exact(changes)
         elsewhere = exact.tree is None or _shifted(exact.files)
         if changes and elsewhere and is_contained(self.builder.tree, self.builder.blobs, changes):
             return PatchResult(patch.name, Status.ABSORBED, exact.files)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.carry.carried import CarriedFile
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.guards.overrides import TargetVerdict
@@ -52,31 +51,31 @@ class HunkFault(Struct, frozen=True):
     absorbed: bool = False
 
 
-class ExactVerdict(Struct, frozen=True):
-    """What applying some changes as they are comes to: UNCHANGED, SHIFTED or CONFLICTED.
-
-    `offsets` are those of all hunks in order. `contained`: what they make is there already, in
-    its place.
-    """
-
-    status: Status
-    offsets: tuple[int, ...] = ()
-    faults: tuple[HunkFault, ...] = ()  # the hunks that stop it
-    contained: bool = False
-
-
 class FileVerdict(Struct, frozen=True):
-    """What became of one change of a patch; `after` is what stands at its paths then."""
+    """What became of one change of a patch, as CarriedFile has it, but without contents."""
 
+    outcome: FileResult  # without clashes and reasons
     path: str
-    status: Status
-    after: Mapping[str, TreeEntry | None] = field(default_factory=dict)
-    review: bool = False  # a person should look at it
-    waits_for: tuple[str, ...] = ()  # conflicted patches without which it cannot be carried
+    entry: TreeEntry | None = None
+    leaves: str | None = None
+    taken_for: TreeEntry | None = None
+    faults: tuple[HunkFault, ...] = ()  # the hunks that stop it from applying as it is
 
-    def waiting(self, names: tuple[str, ...]) -> FileVerdict:
-        """The same as one that fails only because earlier patches do: nobody looks at it now."""
-        return replace(self, status=Status.WAITING, review=False, waits_for=names)
+    @property
+    def status(self) -> Status:
+        """Its state."""
+        return self.outcome.status
+
+    @property
+    def file(self) -> CarriedFile:
+        """The same as the carry engine has it."""
+        return CarriedFile(
+            self.outcome,
+            self.path,
+            self.entry,
+            leaves=self.leaves,
+            taken_for=self.taken_for,
+        )
 
 
 class PatchForecast(Struct, frozen=True):

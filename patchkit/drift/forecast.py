@@ -1,32 +1,33 @@
-"""What becomes of a series along a branch: the carry engine asked once for each state of its files.
+"""What becomes of a series along a branch: the carry engine, asked of each state of its files.
 
-What becomes of a change follows from what stands at its paths, and from what earlier patches leave
-there. So its verdict is remembered by the ids of these blobs, and a branch of thousands of commits
-costs as many merges as its files have versions. Rules there are none here: `carry_file` decides of
-a file, `joined` of a patch, and what waits for an earlier patch is said as in `carry.cascade`.
+What becomes of a change follows from what stands at its paths, so `carry_one` remembers it by the
+ids of these blobs, and a branch of thousands of commits costs as many merges as its files have
+versions. Everything else is the engine's own.
 
-A quick forecaster takes a change that applies as it is for that, and stops at the first conflict of
-a patch: enough to say how a patch fares on each commit. What is said of one commit in full is
-carried to, see `trial`.
+A quick forecaster takes a change that applies as it is for that, which is the verdict of `apply`,
+and of a patch in conflict it carries no further file, unless another patch changes it as well. What
+is said of one commit in full is carried to, see `trial`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from patchkit.carry.carried import CarriedFile, CarryContext, doubted_as
-from patchkit.carry.carry_file import carry_file
-from patchkit.carry.cascade import Names, paths_of, supposed, waits
-from patchkit.carry.engine import is_contained, joined
-from patchkit.drift.drift_report import ExactVerdict, FileVerdict, HunkFault, PatchForecast
-from patchkit.drift.fits import FITS, Fits, PatchLayer, layers_of, question
+from patchkit.carry.carried import CarriedFile, CarryContext, CarryOptions
+from patchkit.carry.carry_file import carry_change
+from patchkit.carry.cascade import Names, ResolvedStack, edited, paths_of, supposed
+from patchkit.carry.engine import StackCarrier, names_a_path_twice
+from patchkit.drift.drift_report import FileVerdict, HunkFault, PatchForecast, forecast_of
 from patchkit.drift.follow import Route, RoutePast, ScopeWatch
 from patchkit.drift.forecast_cache import Verdicts
-from patchkit.drift.judge import State, few_tree, judge
-from patchkit.drift.sample import ChangeGroup, ChangeNumber, FileVersion, alike, grouped
+from patchkit.drift.judge import State, faults_of, is_undone
+from patchkit.drift.sample import ChangeGroup, FileVersion, alike, grouped
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.model.apply_changes import Blobs, apply_changes
@@ -35,27 +36,38 @@ from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
     Base,
+    GitObject,
     TreeEntry,
+    TreeId,
     make_object,
 )
-from patchkit.model.outcome import Reason, Status
+from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
-from patchkit.model.tree import ObjectSource, Overlay
+from patchkit.model.tree import FewFiles, ObjectSource, ObstructedError, Overlay, Tree
 from patchkit.recipes.rule import Recipe
 from patchkit.recipes.run import run_recipe
-from patchkit.stack.build import SeriesPatch, build_stack
+from patchkit.stack.build import SeriesPatch, StackBuilder, build_stack, patch_changes
+
+#: A patch that applies as it is.
+FITS = (Status.UNCHANGED, Status.SHIFTED)
+
+#: A change that comes to this may come to something else once patches in conflict are resolved.
+_MAY_WAIT = (Status.CONFLICTED, Status.MERGED)
+
+#: Patch, path of its change, where upstream took that and its folder, what stands at its paths.
+_Question: TypeAlias = tuple[
+    int, str, tuple["str | None", "str | None"], tuple[tuple[str, "TreeEntry | None"], ...]
+]
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
-#: What stands at a path before a patch; or the patches that leave it open.
-_Met = TreeEntry | Names | None
 
 
 class PatchVerdict(Struct, frozen=True):
     """What became of a patch on a commit; `faults` are the hunks that do not apply as they are.
 
-    Of a quick forecaster `conflicts` and `review` are not all. A WAITING one is `blocked` where an
-    earlier patch is in conflict in a file of its own, not just elsewhere.
+    A WAITING one is `blocked` where an earlier patch is in conflict in a file of its own, not just
+    elsewhere.
     """
 
     status: Status
@@ -78,9 +90,8 @@ class PatchVerdict(Struct, frozen=True):
 class Forecaster:
     """A series on a state that moves on; `judge` says what would become of it there.
 
-    A `quick` one takes a change that applies as it is for that, but for those that `thorough` names
-    (patch, change; -1 for one made from a recipe), and stops at a patch's first conflict. What
-    patches make of `kept` files can be asked for by `patched`.
+    A `quick` one takes a change that applies as it is for that. What patches make of `kept` files
+    can be asked for by `patched`.
 
     It is an ObjectSource: blobs that a walk read ahead, or that patches make, else upstream's own.
     """
@@ -97,43 +108,45 @@ class Forecaster:
         remembered: Mapping[str, Resolution],
         watch: ScopeWatch,
         quick: bool,
-        thorough: Collection[tuple[int, int]] = (),
         kept: Collection[str] = (),
     ) -> None:
-        self._source = source
-        self._made = verdicts.made
+        self._source, self._known, self._quick, self._watch = source, verdicts, quick, watch
+        self._made: dict[str, bytes] = {}
         self._loaded: Mapping[str, bytes] = {}
-        self._known = verdicts
-        self._quick = quick
-        self._thorough = thorough
-        self._remembered = remembered
-        self._watch = watch
-        self._runs: dict[tuple[int, str, str], str | None] = {}
-        self._tries: Counter[tuple[int, int]] = Counter()
-        stack = build_stack(source, old_base, patches)
-        old = Overlay(source, stack.objects)
-        self._old_blobs = Blobs(old)
+        self._given = _Given(self)
+        self._patches, self._recipes = patches, recipes
+        self._old_base, self._stack = old_base, build_stack(source, old_base, patches)
+        old = Overlay(source, self._stack.objects)
+        self._old, self._old_blobs = old, Blobs(old)
         #: What becomes of each patch on the old base itself.
-        self.at_pin = tuple(outcome.status for outcome in stack.outcomes)
-        self._layers = layers_of(patches, stack, old, route, recipes)
-        self._fits = Fits(self, self._layers, verdicts, kept)
+        self.at_pin = tuple(outcome.status for outcome in self._stack.outcomes)
+        self._changes = [patch_changes(patch) for patch in patches]
+        self._numbers = {patch.name: number for number, patch in enumerate(patches)}
+        self._route = route
+        self._reached: dict[tuple[str | None, str | None], frozenset[str]] = {}
+        places = [frozenset[str]().union(*map(self._places, each)) for each in self._changes]
+        users = Counter(path for each in places for path in each)
         #: Where some patch may come to change a file.
-        self.paths = self._fits.paths
-        self._kept_paths = frozenset(kept)
-        self._last: dict[int, tuple[int, frozenset[str], PatchVerdict, int]] = {}
-        self._patches: dict[object, tuple[PatchVerdict, State]] = {}
-        self._prefixes: dict[object, int] = {}
+        self.paths = frozenset(users)
+        self._of_patch = places
+        read = {path for path in users for each in recipes.values() if each.covers(path)}
+        # paths from which a later patch, a recipe or the caller may start, for each patch
+        self._needed = [frozenset(kept).union(read, *places[n + 1 :]) for n in range(len(places))]
+        self._kept = frozenset(kept)
         #: What stands at each path now; moved on by whoever walks.
         self.state: dict[str, TreeEntry | None] = {}
         self.past = RoutePast(route, self.state)
-        self._failed: list[int] = []
-        self._there: dict[tuple[int, int], FileVerdict | Names] = {}
-        self._open: set[str] = set()
-        self._told: tuple[PatchVerdict, ...] = ()
-        self._numbers = self._edited()
-        self._standing: dict[str, tuple[Status, ...] | None] = {}
-        self._folders: Sequence[object] = ()
-        self._behind: set[str] = set()
+        self._options = CarryOptions(
+            self._generated, past=self.past, remembered=remembered, carry_one=self._carry_one
+        )
+        self._fits: dict[_Question, FileVerdict] = {}
+        self._answers: dict[tuple[bool, _Question], FileVerdict] = {}
+        self._runs: dict[tuple[str, str, str], str | None] = {}
+        self._puts: dict[object, _Put] = {}
+        self._stood = _Stood({})
+        self._tries: Counter[tuple[int, str]] = Counter()
+        self._asked: set[str] = set()  # paths where a patch in conflict is carried for others
+        self._now = _Putting()
 
     def supply(self, contents: Mapping[str, bytes]) -> None:
         """Take these blobs of the upstream as read; those of the last time are forgotten."""
@@ -141,172 +154,49 @@ class Forecaster:
 
     def read(self, oid: str, kind: str) -> bytes:
         """See ObjectSource."""
-        known = self._loaded.get(oid)
-        known = self._made.get(oid) if known is None else known
-        return self._source.read(oid, kind) if known is None else known
+        for known in (self._loaded, self._made):
+            if oid in known:
+                return known[oid]
+        return self._source.read(oid, kind)
 
     def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
         """See ObjectSource."""
         return ((oid, self.read(oid, kind)) for oid in oids)
 
-    def judge(self, changed: Collection[str] | None = None) -> tuple[PatchVerdict, ...]:
-        """What would become of each patch in the present state.
-
-        `changed`: only these paths differ from the state judged last; None: any may.
-        """
-        if changed is None:
-            self._last.clear()
-        elif self._stands(changed):
-            self._behind.update(changed)
-            return self._told
-        self._judge({*self._behind, *(changed or ())})
-        for path in self._numbers if changed is None else changed:
-            self._standing[path] = self._how(path)
-        self._folders = self._homes()
-        return self._told
-
-    def _stands(self, changed: Collection[str]) -> bool:
-        """Whether all verdicts stay, as each change applies to these files as it did before.
-
-        Invariant: of a file that patches only edit, each of them where it stands, verdicts follow
-        from how each edit applies to it, exactly or at other lines, and from nothing else of it, as
-        long as all of them apply and none of these patches fails elsewhere.
-        """
-        ways = ((self._standing.get(path), path) for path in changed)
-        same = all(way is not None and way == self._how(path) for way, path in ways)
-        return same and self._folders == self._homes()
-
-    def _how(self, path: str) -> tuple[Status, ...] | None:
-        """How each edit of a file applies as it is; None if that does not decide of the file."""
-        numbers = self._numbers.get(path)
-        if numbers is None or any(number in self._failed for number, _ in numbers):
-            return None
-        return self._fits.standing(numbers, path, self.state.get(path))
-
-    def _homes(self) -> Sequence[object]:
-        """Where the files go that patches add: they follow their folders."""
-        changes = (each for layer in self._layers for each in layer.changes)
-        return [self._moved(each) for each in changes if each.old_path is None]
-
-    def _edited(self) -> dict[str, Sequence[ChangeNumber]]:
-        """The files that patches only edit, with the edits in order.
-
-        None where a recipe makes a patch, as it looks at more; nor of a forecaster that is not
-        quick, which weighs changes that apply as well.
-        """
-        if not self._quick or any(each.recipe is not None for each in self._layers):
-            return {}
-        return {
-            path: group.numbers
-            for group in self.groups()
-            for path in (group.paths if len(group.paths) == 1 else ())
-            if all(each.old_path == each.new_path for each in group.changes)
-            and not any(number in self._thorough for number in group.numbers)
-        }
-
-    def _judge(self, changed: Collection[str]) -> None:
-        self._failed, self._there, self._open, self._behind = [], {}, set(), set()
-        told, before = list[PatchVerdict](), 0
-        for number, layer in enumerate(self._layers):
-            last = self._last.get(number)
-            if last is None or last[0] != before or not last[1].isdisjoint(changed):
-                verdict, after = self._judged(number, layer, before)
-                if layer.is_steady:
-                    self._last[number] = last = before, layer.related, verdict, after
-            else:
-                _, _, verdict, after = last
-            if verdict.status.fails:
-                self._failed.append(number)
-            told.append(verdict)
-            before = after
-        self._told = tuple(told)
-
-    def _judged(self, number: int, layer: PatchLayer, before: int) -> tuple[PatchVerdict, int]:
-        """A patch's verdict, and the number of all up to it: see `_prefix`."""
-        before = self._prefix(before, *map(self._moved, layer.changes))
-        # all that the verdict follows from, but of a recipe, which looks at more
-        key = number, before, *map(self.state.get, layer.related)
-        known = self._patches.get(key) if layer.recipe is None else None
-        if known is None:
-            layer.left = {}
-            known = self._patches[key] = self._patch(number, layer), layer.left
-        verdict, layer.left = known
-        return verdict, self._prefix(before, verdict.status.value, verdict.waits_for)
-
-    def groups(self) -> tuple[ChangeGroup, ...]:
-        """The changes whose files may be sampled: see `drift.sample`.
-
-        Not those of patches that are taken as a whole or made by a recipe, of files that are
-        `kept`, and not files that a patch adds, which follow their folder.
-        """
-        left_out = set(self._kept_paths)
-        for layer in self._layers:
-            if layer.is_whole or layer.recipe is not None:
-                left_out |= layer.paths
-        rows = [
-            ((number, index), change, layer.places[index])
-            for number, layer in enumerate(self._layers)
-            for index, change in enumerate(layer.changes)
-        ]
-        adding = {number for number, change, _ in rows if change.old_path is None}
-        return tuple(
-            group
-            for group in grouped(rows)
-            if group.paths.isdisjoint(left_out) and adding.isdisjoint(group.numbers)
-        )
-
-    def is_generated(self, path: str, data: bytes) -> bool:
-        """Whether a recipe makes something of a file with these contents."""
-        recipes = (each.recipe for each in self._layers if each.recipe is not None)
-        runs = (run_recipe(each, {path: data}) for each in recipes if each.covers(path))
-        return any(run.fatal or run.changed for run in runs)
-
-    def of_group(self, group: ChangeGroup, version: FileVersion) -> object:
-        """What becomes of a group's changes on a version, with those before each and without."""
-        self.state.update(version.state)
-        self.past.position = version.position
-        self._failed, self._there, self._open = [], {}, set()
-        told: list[object] = []
-        for together in (True, False)[: len(group.numbers)]:
-            for layer in self._layers:
-                layer.left = {}
-            for number, index in group.numbers:
-                try:
-                    row = self._file(number, index, self._met_by(number, index))
-                except MissingObjectError:  # a file that no server gives
-                    told.append(version.position)
-                    continue
-                told.append(alike(row.status, review=row.review, paths=row.after))
-                if together:
-                    self._layers[number].left = {**self._layers[number].left, **row.after}
-        return tuple(told)
+    def judge(self) -> tuple[PatchVerdict, ...]:
+        """What would become of each patch in the present state."""
+        return self._judged(len(self._patches), set())
 
     def met(self, number: int) -> dict[str, TreeEntry | None]:
         """What the patch would meet at its paths now, were no earlier one in conflict."""
-        self.judge()
-        layer = self._layers[number]
-        self._failed = [each for each in self._failed if each < number]
-        met = {path: self._ahead(path, number) for path in sorted(layer.paths)}
-        return {
-            path: self._met(path, number) if isinstance(each, tuple) else each
-            for path, each in met.items()
-        }
+        self._judged(number, set(self._of_patch[number]))
+        return {path: self.after(path) for path in sorted(self._of_patch[number])}
 
-    def related(self, number: int) -> frozenset[str]:
-        """The paths of which a patch's verdict depends."""
-        layer = self._layers[number]
-        return layer.related if layer.is_steady else self.paths
+    def _judged(self, count: int, asked: set[str]) -> tuple[PatchVerdict, ...]:
+        """What becomes of the first patches, where they leave something known at paths `asked` for.
+
+        What a patch in conflict leaves elsewhere is found out where a later one asks for it.
+        """
+        while True:
+            self._stood, self._asked = _Stood(dict(self.state)), asked
+            told: list[PatchVerdict] = []
+            for number in range(count):
+                put = self._put(number)
+                if not put.asks.isdisjoint(self._stood.skipped):
+                    break
+                told.append(self._stood.take(put))
+            else:
+                return tuple(told)
+            asked |= put.asks
 
     def after(self, path: str) -> TreeEntry | None:
-        """What stands at a path after the whole series, in the state that was judged last.
+        """What stands at a path after the series, in the state that was judged last.
 
         A patch in conflict counts with what can be carried of it.
         """
-        if self._behind:
-            self._judge(self._behind)
-        entry = self._ahead(path, len(self._layers))
-        # a patch may leave it open: then as upstream has it
-        return self.state.get(path) if isinstance(entry, tuple) else entry
+        stood = self._stood
+        known = stood.here if stood.there is None or path in stood.open else stood.there
+        return known.get(path)
 
     def patched(self, path: str) -> bytes | None:
         """The contents of what `after` tells; None for no file."""
@@ -315,160 +205,235 @@ class Forecaster:
             return None
         return self.read(entry.oid, "blob")
 
-    def _prefix(self, before: int, *news: object) -> int:
-        """A number for what earlier patches came to and where their files went, one for each."""
-        return self._prefixes.setdefault((before, *news), len(self._prefixes) + 1)
+    def _put(self, number: int) -> _Put:
+        """What putting a patch onto what earlier ones leave comes to.
 
-    def _patch(self, number: int, layer: PatchLayer) -> PatchVerdict:
-        try:
-            if layer.recipe is not None:
-                return self._generated(number, layer, layer.recipe)
-            if not layer.changes:
-                return PatchVerdict(Status.EMPTY)
-            return self._whole(number, layer) if layer.is_whole else self._by_file(number, layer)
-        except MissingObjectError:  # a file that no server gives: not known
-            path = layer.changes[0].path if layer.changes else layer.name
-            return PatchVerdict(Status.CONFLICTED, (path,))
-
-    # Changes file by file
-
-    def _by_file(self, number: int, layer: PatchLayer) -> PatchVerdict:
-        rows: list[FileVerdict] = []
-        faults: list[HunkFault] = []
-        todo = list(range(len(layer.changes)))
-        if self._quick:
-            todo = self._without_fitting(number, layer, rows, faults)
-        for index in todo:
-            row = self._file(number, index, self._met_by(number, index))
-            if row.status in (Status.CONFLICTED, Status.MERGED) and self._failed:
-                row = self._with_cause(number, index, row)
-            rows.append(row)
-            if self._quick and row.status is Status.CONFLICTED:
-                break
-        if any(row.status is Status.WAITING for row in rows):
-            waiting = {row.path for row in rows if row.status is Status.WAITING}
-            faults = [each for each in faults if each.path not in waiting]
-        return self._settled(number, layer, rows, tuple(faults))
-
-    def _without_fitting(
-        self, number: int, layer: PatchLayer, rows: list[FileVerdict], faults: list[HunkFault]
-    ) -> list[int]:
-        """The changes that do not apply as they are, those first that tell soonest of a conflict.
-
-        `rows` gets those that do, `faults` the hunks that do not.
+        That follows from what stands at its paths, but of one that a recipe makes.
         """
-        left: list[int] = []
-        for index, change in enumerate(layer.changes):
-            if (number, index) in self._thorough:
-                left.append(index)
-                continue
-            met = self._met_by(number, index)
-            verdict, after = self._fits.exact(number, index, met)
-            if verdict.status in FITS and not verdict.contained:
-                rows.append(
-                    FileVerdict(change.path, self._fits.as_old(number, index, verdict), after)
-                )
-            else:
-                faults += verdict.faults
-                left.append(index)
+        stood, changes = self._stood, self._changes[number]
+        moved = [self._moved(change) for change in changes]
+        pairs = zip(changes, moved, strict=True)
+        homes = [_in_folder(folder, each) for each, (_, folder) in pairs if folder is not None]
+        paths = (*self._of_patch[number], *homes)
+        if self._patches[number].name in self._recipes and not self._applies(number):
+            return self._found(number, {*self.paths, *paths})
+        key: list[object] = [number, *moved, *map(stood.here.get, paths)]
+        if stood.there is not None:
+            key += [*stood.failed, *map(stood.there.get, paths), *map(stood.open.get, paths)]
+        question = (*key, *(path in self._asked for path in paths))
+        if question not in self._puts:
+            self._puts[question] = self._found(number, paths)
+        return self._puts[question]
 
-        def cost(index: int) -> tuple[bool, int]:
-            # known ones cost nothing; files that change seldom give an answer that holds for long
-            met = self._met_by(number, index)
-            key = question(number, index, self._moved(layer.changes[index]), met)
-            return self._known.file(key) is None, self._tries[number, index]
+    def _applies(self, number: int) -> bool:
+        """Whether a quick look at a patch is enough: all of it applies as it is."""
+        here = _few(self._given, self._stood.here)
+        rows = (self._fit(number, change, here).status for change in self._changes[number])
+        return self._quick and bool(self._changes[number]) and all(each in FITS for each in rows)
 
-        return sorted(left, key=cost)
+    def _found(self, number: int, paths: Collection[str]) -> _Put:
+        """What putting a patch does to these paths: all that it may look at."""
+        patch, old, changes = self._patches[number], self._stack.outcomes[number], self._changes
+        self._now = now = _Putting()
+        carrier = self._carrier(number, paths)
+        whole = old.tree is None or names_a_path_twice(changes[number])
+        plain = not whole and patch.name not in self._recipes
+        now.failing = self._quick and plain and self._fails(number, carrier)
+        outcome = carrier.put(patch, old)
+        told, here, resolved = forecast_of(outcome), carrier.builder, carrier.resolved
+        status, names = outcome.status, outcome.waits_for
+        faults: tuple[HunkFault, ...] = ()
+        if whole:
+            if status is Status.CONFLICTED:
+                faults = faults_of(here.tree, here.blobs, changes[number], outcome.files)
+        elif status not in FITS:
+            waiting = {each.path for each in outcome.files if each.status is Status.WAITING}
+            waiting = set() if now.failing else waiting
+            rows = (now.applied[c.path] for c in changes[number] if c.path not in waiting)
+            faults = tuple(fault for row in rows for fault in row.faults)
+        # a patch that is in conflict by itself waits for none
+        on_top = {} if now.failing else now.on_top
+        asks = {path for path, file in on_top.items() if file.outcome.status in _MAY_WAIT}
+        if not plain and status.fails:
+            asks = {each.path for each in changes[number]}
+        left = _Put(
+            PatchVerdict(status, told.conflicts, told.review, names, faults),
+            {path: here.tree.entry(path) for path in paths},
+            asks=self._at(number, asks),
+            skipped=frozenset(now.skipped),
+            blocked=self._at(number, told.conflicts) - now.skipped,
+        )
+        if resolved is None:
+            return left
+        there = {path: resolved.tree.entry(path) for path in paths}
+        open_paths = {path: resolved.open[path] for path in paths if path in resolved.open}
+        return replace(left, there=there, open=open_paths, failed=tuple(resolved.failed))
 
-    def _settled(
-        self,
-        number: int,
-        layer: PatchLayer,
-        rows: Sequence[FileVerdict],
-        faults: tuple[HunkFault, ...],
-    ) -> PatchVerdict:
-        """What a patch comes to by its files, as `carry.engine` puts it together."""
-        status = joined(row.status for row in rows)
-        conflicts = tuple(row.path for row in rows if row.status is Status.CONFLICTED)
-        review = tuple(row.path for row in rows if row.review)
-        if status.fails:
-            names = dict.fromkeys(name for row in rows for name in row.waits_for)
-            waits = tuple(names) if status is Status.WAITING else ()
-            blocked = bool(waits) and not self._open.isdisjoint(layer.paths)
-            return PatchVerdict(status, conflicts, review, waits, faults, blocked)
-        layer.left = {path: entry for row in rows for path, entry in row.after.items()}
-        fits = any(not row.after for row in rows)  # as it is: it does something
-        if not fits and all(self._met(path, number) == e for path, e in layer.left.items()):
-            return PatchVerdict(Status.ABSORBED, (), review, faults=faults)
-        if any(row.status is Status.ABSORBED for row in rows):
-            status = Status.MERGED
-        return PatchVerdict(status, (), review, faults=faults if status not in FITS else ())
+    def _at(self, number: int, paths: Collection[str]) -> frozenset[str]:
+        """Where the changes of a patch with these paths may come to stand."""
+        changes = (each for each in self._changes[number] if each.path in paths)
+        return frozenset[str]().union(*map(self._places, changes))
 
-    def _with_cause(self, number: int, index: int, row: FileVerdict) -> FileVerdict:
-        """A file that does not apply where earlier patches fail: for that reason, or by itself."""
-        there = self._carried_ahead(number, index)
-        if isinstance(there, tuple):
-            return row.waiting(there) if row.status.fails else row
-        if not waits(row.status, there.status):
-            return row
-        paths = self._layers[number].places[index]
-        touching = [n for n in self._failed if not paths.isdisjoint(self._layers[n].paths)]
-        return row.waiting(tuple(self._layers[n].name for n in touching or self._failed))
+    def _carrier(self, number: int, paths: Iterable[str]) -> StackCarrier:
+        """A carry that has put the patches before this one, onto a tree of these paths only."""
+        stood = self._stood
+        here, there = (
+            _Files(self._given, {p: e for p in paths if (e := known.get(p)) is not None})
+            for known in (stood.here, stood.there or {})
+        )
+        base = replace(self._old_base, commit=self.past.commit, tree=here.write([]))
+        resolved = ResolvedStack(there, dict(stood.open), list(stood.failed))
+        return StackCarrier(
+            self._given,
+            self._old,
+            self._old_base.commit,
+            self._options,
+            StackBuilder(self._given, base, here),
+            self._before(number),
+            self._old_blobs,
+            resolved=resolved if stood.there is not None else None,
+        )
 
-    def _carried_ahead(self, number: int, index: int) -> FileVerdict | Names:
-        """A change on what earlier patches would leave if none were in conflict."""
-        if (number, index) not in self._there:
-            met: dict[str, TreeEntry | None] = {}
-            answer: FileVerdict | Names | None = None
-            for path in self._met_by(number, index):
-                entry = self._ahead(path, number)
-                if isinstance(entry, tuple):
-                    answer = entry
-                    break
-                met[path] = entry
-            if answer is None:
-                answer = self._file(number, index, met)
-            self._there[number, index] = answer
-        return self._there[number, index]
+    def _fails(self, number: int, carrier: StackCarrier) -> bool:
+        """Whether a patch is in conflict by itself: its changes are carried until one is.
 
-    def _ahead(self, path: str, number: int) -> _Met:
-        """What patch `number` would meet at a path if no earlier one were in conflict."""
-        for at in range(number - 1, -1, -1):
-            layer = self._layers[at]
-            if path not in layer.paths and path not in layer.left:
-                continue
-            if at not in self._failed and (
-                layer.is_whole or layer.recipe or not self._touched_by_failed(at)
-            ):
-                if path in layer.left:
-                    return layer.left[path]
-                continue
-            if layer.is_whole or layer.recipe:
-                return (layer.name,)
-            for index, places in enumerate(layer.places):
-                if path in places:
-                    there = self._carried_ahead(at, index)
-                    if isinstance(there, tuple):
-                        return there
-                    if there.status.fails:
-                        self._open.add(path)
-                    if path in there.after:
-                        return there.after[path]
-                    if there.status.fails:
-                        return (layer.name,)
-        return self.state.get(path)
+        Those first that tell soonest: known ones, then files that change seldom.
+        """
+        here, resolved, old = carrier.builder.tree, carrier.resolved, self._stack.outcomes[number]
+        context = self._context(number, here)
+        rows: list[tuple[bool, int, FileChange, FileResult]] = []
+        for change, before in zip(self._changes[number], old.files, strict=True):
+            places = self._places(change)
+            by_itself = resolved is None or (
+                not resolved.open_at(places)
+                and all(resolved.tree.entry(each) == here.entry(each) for each in places)
+            )
+            fit = self._now.applied[change.path] = self._fit(number, change, here)
+            if by_itself and fit.status not in FITS:
+                known = self._known_answer(number, context, change) is not None
+                rows.append((not known, self._tries[number, change.path], change, before))
+        rows.sort(key=lambda row: row[:2])
+        asked = (self._answer(number, context, *row[2:]) for row in rows)
+        return any(each.status is Status.CONFLICTED for each in asked)
 
-    def _touched_by_failed(self, number: int) -> bool:
-        paths = self._layers[number].paths
-        earlier = (self._layers[n] for n in self._failed if n < number)
-        return any(not paths.isdisjoint(each.paths) for each in earlier)
+    def _places(self, change: FileChange) -> frozenset[str]:
+        """The paths at which a change may come to stand."""
+        key = change.old_path, change.new_path
+        if key not in self._reached:
+            self._reached[key] = self._route.reached_from(paths_of(change))
+        return self._reached[key]
 
-    def _met(self, path: str, number: int) -> TreeEntry | None:
-        """What patch `number` meets at a path: the patches that fail are left out."""
-        for layer in reversed(self._layers[:number]):
-            if path in layer.left:
-                return layer.left[path]
-        return self.state.get(path)
+    # Single changes
+
+    def _carry_one(
+        self, patch: SeriesPatch, context: CarryContext, change: FileChange, before: FileResult
+    ) -> CarriedFile:
+        """What the carry engine makes of a change, by what stands at its paths."""
+        number = self._numbers[patch.name]
+        places = self._places(change)
+        brief = self._quick and self._asked.isdisjoint(places)
+        on_top = self._now.on_top.get(change.path)
+        if brief and on_top is not None and on_top.outcome.status not in _MAY_WAIT:
+            self._now.skipped |= places  # what is there without conflicts matters to nobody
+            return on_top
+        fit = self._fit(number, change, context.here)
+        self._now.applied.setdefault(change.path, fit)
+        if not (self._quick and fit.status in FITS):
+            known = self._known_answer(number, context, change)
+            if known is None and self._now.failing and brief:
+                self._now.skipped |= places
+                return CarriedFile(FileResult(change.path, Status.CONFLICTED), change.path)
+            fit = known or self._answer(number, context, change, before)
+        file = fit.file
+        self._now.on_top.setdefault(change.path, file)
+        return file
+
+    def _known_answer(
+        self, number: int, context: CarryContext, change: FileChange
+    ) -> FileVerdict | None:
+        key = bool(context.remembered), self._question(number, change, context.here)
+        if key not in self._answers:
+            kept = self._known.file(_text(key))
+            if kept is None:
+                return None
+            self._answers[key] = kept
+        return self._answers[key]
+
+    def _answer(
+        self, number: int, context: CarryContext, change: FileChange, before: FileResult
+    ) -> FileVerdict:
+        verdict = self._known_answer(number, context, change)
+        if verdict is None:
+            self._tries[number, change.path] += 1
+            self._given.lacks = False
+            verdict = self._carried(number, context, change, before)
+            if not self._given.lacks:
+                key = bool(context.remembered), self._question(number, change, context.here)
+                self._answers[key] = verdict
+                if self._needed[number].isdisjoint((verdict.path, verdict.leaves)):
+                    self._known.note_file(_text(key), verdict)
+        return verdict
+
+    def _carried(
+        self, number: int, context: CarryContext, change: FileChange, before: FileResult
+    ) -> FileVerdict:
+        blobs, needed = Blobs(self._given), self._needed[number]
+        here = _few(self._given, self._met(change, context.here))
+        context = replace(context, here=here, blobs=blobs)
+        try:
+            file = carry_change(context, change, before)
+        except BadInputError:  # what is remembered comes to something else: for a person
+            file = CarriedFile(FileResult(change.path, Status.CONFLICTED), change.path)
+        if self._given.lacks or any(c.reason is Reason.UNSAFE for c in file.outcome.clashes):
+            file = CarriedFile(FileResult(change.path, Status.CONFLICTED), change.path)
+        taken_for = None
+        if not file.carried and file.path in needed:
+            there = supposed(file, self._old_blobs, blobs)
+            taken_for = there.entry if there is not None else None
+            self._keep([there.blob] if there is not None and there.blob is not None else [])
+        elif file.blob is not None and file.path in needed:
+            self._keep([file.blob])
+        outcome = replace(file.outcome, clashes=(), reasons=(), upstream=None)
+        return FileVerdict(outcome, file.path, file.entry, file.leaves, taken_for)
+
+    def _fit(
+        self, number: int, change: FileChange, here: Tree, trial: Blobs | None = None
+    ) -> FileVerdict:
+        """What applying a change as it is comes to; of a `trial` no contents are kept."""
+        key = self._question(number, change, here)
+        verdict = self._fits.get(key)
+        if verdict is None:
+            self._given.lacks = False
+            few, blobs = _few(self._given, self._met(change, here)), trial or Blobs(self._given)
+            verdict, made = self._tried(change, few, blobs)
+            needed = verdict.path in self._needed[number]
+            self._keep(made if needed and trial is None else ())
+            if not self._given.lacks and not (needed and trial):
+                self._fits[key] = verdict
+        return verdict
+
+    def _tried(
+        self, change: FileChange, here: Tree, blobs: Blobs
+    ) -> tuple[FileVerdict, Sequence[GitObject]]:
+        """What applying a change comes to, and the blobs that it makes.
+
+        ABSORBED where what it makes is there already, in its place.
+        """
+        applied = apply_changes(here, blobs, (change,), terse=True)
+        (outcome,) = applied.files
+        if applied.tree is None:
+            faults = faults_of(here, blobs, (change,), applied.files)
+            return FileVerdict(replace(outcome, clashes=()), change.path, faults=faults), ()
+        if outcome.status is Status.SHIFTED and is_undone(here, blobs, (change,), in_place=True):
+            outcome = replace(outcome, status=Status.ABSORBED)
+        path = change.new_path if change.new_path is not None else change.path
+        gone = change.old_path if change.old_path not in (None, path) else None
+        left = gone if gone is not None and applied.tree.entry(gone) is None else None
+        return FileVerdict(outcome, path, applied.tree.entry(path), left), applied.blobs
+
+    def _met(self, change: FileChange, here: Tree) -> State:
+        """What stands at all paths that the verdict on a change depends on."""
+        return dict(self._question(0, change, here)[-1])
 
     def _moved(self, change: FileChange) -> tuple[str | None, str | None]:
         """Where upstream took the file of a change, and the folder of one that it adds."""
@@ -477,154 +442,260 @@ class Forecaster:
         there = self.state.get(change.old_path) is not None
         return (None if there else self.past.renamed(change.old_path)), None
 
-    def _met_by(self, number: int, index: int) -> dict[str, TreeEntry | None]:
-        """What stands at all paths that the verdict on a change depends on."""
-        change = self._layers[number].changes[index]
-        paths = set(paths_of(change))
-        renamed, folder = self._moved(change)
+    def _question(self, number: int, change: FileChange, here: Tree) -> _Question:
+        """A change, and all that its verdict depends on."""
+        renamed, folder = moved = self._moved(change)
+        paths = {change.old_path, change.new_path, renamed} - {None}
         if folder is not None:
-            paths.add(f"{folder}/{str(change.new_path).rpartition('/')[2]}")
-        if renamed is not None:
-            paths.add(renamed)
-        return {path: self._met(path, number) for path in sorted(paths)}
+            paths.add(_in_folder(folder, change))
+        met = tuple((path, here.entry(path)) for path in sorted(filter(None, paths)))
+        return number, change.path, moved, met
 
-    def _file(self, number: int, index: int, met: State) -> FileVerdict:
-        """The carry engine's verdict on a change, by what it meets."""
-        change = self._layers[number].changes[index]
-        key = question(number, index, self._moved(change), met)
-        known = self._known.file(key)
-        if known is None:
-            self._tries[number, index] += 1
-            known = self._carried(number, index, met)
-            self._known.note_file(key, known, keep=self._fits.may_keep(known.after))
-        return known
+    def _keep(self, blobs: Iterable[GitObject]) -> None:
+        self._made.update((each.oid, each.payload) for each in blobs)
 
-    def _carried(self, number: int, index: int, met: State) -> FileVerdict:
-        layer = self._layers[number]
-        change = layer.changes[index]
-        here = few_tree(self, met)
-        if here is None or layer.after is None:
-            return FileVerdict(change.path, Status.CONFLICTED)
-        blobs = Blobs(self)
-        exact = apply_changes(here, blobs, (change,))
-        if any(clash.reason is Reason.UNSAFE for clash in exact.files[0].clashes):
-            return FileVerdict(change.path, Status.CONFLICTED)
-        context = CarryContext(
-            *(layer.before, layer.after, here),
-            *(self._old_blobs, blobs, self.past),
+    # Versions that stand for others
+
+    def groups(self) -> tuple[ChangeGroup, ...]:
+        """The changes whose files may be sampled: see `drift.sample`.
+
+        Not those of patches that are taken as a whole or made by a recipe, of files that are
+        `kept`, and not files that a patch adds, which follow their folder.
+        """
+        left_out = set(self._kept)
+        rows = [
+            ((number, index), change, self._places(change))
+            for number, changes in enumerate(self._changes)
+            for index, change in enumerate(changes)
+        ]
+        for number, old in enumerate(self._stack.outcomes):
+            whole = old.tree is None or names_a_path_twice(self._changes[number])
+            if whole or self._patches[number].name in self._recipes:
+                left_out |= self._of_patch[number]
+        adding = {number for number, change, _ in rows if change.old_path is None}
+        return tuple(
+            group
+            for group in grouped(rows)
+            if group.paths.isdisjoint(left_out) and adding.isdisjoint(group.numbers)
+        )
+
+    def mark(self, group: ChangeGroup, version: FileVersion) -> tuple[object, ...]:
+        """What tells apart versions of which none stands for the other.
+
+        How each change applies as it is; of one that does not, which hunks are there in one piece.
+        """
+        self.state.update(version.state)
+        self.past.position = version.position
+        here: Tree = _few(self._given, version.state)
+        blobs, lacks = Blobs(self._given), False
+        mark: list[object] = []
+        for path, entry in version.state.items():
+            covered = entry is not None and any(e.covers(path) for e in self._recipes.values())
+            alone = covered and entry and self._is_generated(path, blobs.contents(entry.oid))
+            mark.append(entry if alone or entry is None else entry.mode)
+        for (number, index), change in zip(group.numbers, group.changes, strict=True):
+            verdict = self._fit(number, change, here, blobs)
+            lacks |= self._given.lacks
+            offsets = self._stack.outcomes[number].files[index].offsets
+            mark.append(verdict.outcome.offsets == offsets)
+            if verdict.status in FITS:
+                here = edited(here, (verdict.file,))
+                continue
+            if self._quick:  # few are carried, see `_carry_one`: each stands for itself
+                return (*version.state.items(),)
+            entries = filter(None, version.state.values())
+            texts = [blobs.contents(each.oid) for each in entries if each.mode in _REGULAR]
+            for hunk in change.hunks:
+                for side in (b"".join(hunk.preimage), b"".join(hunk.postimage)):
+                    mark += [side in text for text in texts]
+        return (version.position,) if lacks else tuple(mark)
+
+    def of_group(self, group: ChangeGroup, version: FileVersion) -> object:
+        """What becomes of a group's changes on a version, with those before each and without."""
+        self.state.update(version.state)
+        self.past.position = version.position
+        told: list[object] = []
+        for together in (True, False)[: len(group.numbers)]:
+            here: Tree = _few(self._given, version.state)
+            for (number, index), change in zip(group.numbers, group.changes, strict=True):
+                old = self._stack.outcomes[number].files[index]
+                context = self._context(number, here)
+                file = self._carry_one(self._patches[number], context, change, old)
+                paths = filter(None, (file.path, file.leaves) if file.carried else ())
+                told.append(alike(file.outcome.status, review=file.outcome.review, paths=[*paths]))
+                if together and file.carried:
+                    with suppress(ObstructedError):
+                        here = edited(here, (file,))
+        return tuple(told)
+
+    def _context(self, number: int, here: Tree) -> CarryContext:
+        before = self._before(number)
+        after = self._stack.outcomes[number].tree
+        after_tree = Tree(self._old, after) if after is not None else before
+        return CarryContext(
+            *(before, after_tree, here, self._old_blobs, Blobs(self._given), self.past),
             careful=False,
             labels=Labels(),
-            remembered=self._remembered,
+            remembered=self._options.remembered,
         )
-        try:
-            file = carry_file(context, change, doubted_as(exact.files[0], layer.old[index]))
-        except BadInputError:  # what is remembered comes to something else: for a person
-            return FileVerdict(change.path, Status.CONFLICTED)
-        if not file.carried:
-            return FileVerdict(change.path, Status.CONFLICTED, self._supposed(file, blobs))
-        after: dict[str, TreeEntry | None] = {}
-        if file.leaves is not None:
-            after[file.leaves] = None
-        after[file.path] = file.entry
-        if file.blob is not None:
-            self._fits.keep([file.blob], after)
-        told = file.outcome
-        status = self._fits.as_old(number, index, told) if not told.review else told.status
-        return FileVerdict(change.path, status, after, told.review)
 
-    def _supposed(self, file: CarriedFile, blobs: Blobs) -> State:
-        """What a file in conflict is taken for by patches that build on it."""
-        if file.path not in self._fits.shared:
-            return {}
-        there = supposed(file, self._old_blobs, blobs)
-        if there is None or there.blob is None:
-            return {}
-        self._made.note(there.blob.oid, there.blob.payload)
-        return {there.path: there.entry}
+    def _before(self, number: int) -> Tree:
+        """Where the old stack is before a patch."""
+        trees = [each.tree for each in self._stack.outcomes[:number] if each.tree is not None]
+        return Tree(self._old, trees[-1] if trees else self._old_base.tree)
 
-    # Patches as a whole
+    def _is_generated(self, path: str, data: bytes) -> bool:
+        """Whether a recipe makes something of a file with these contents."""
+        recipes = (each for each in self._recipes.values() if each.covers(path))
+        runs = (run_recipe(each, {path: data}) for each in recipes)
+        return any(run.fatal or run.changed for run in runs)
 
-    def _whole(self, number: int, layer: PatchLayer) -> PatchVerdict:
-        """A patch that says nothing about the old base: it applies exactly, or not at all."""
-        met = {path: self._met(path, number) for path in _paths(layer.changes)}
-        here = few_tree(self, met)
-        verdict, made = judge(self, met, layer.changes, trial=False)
-        blobs = Blobs(self)
-        elsewhere = verdict.status is not Status.UNCHANGED
-        if elsewhere and here is not None and is_contained(here, blobs, layer.changes):
-            return PatchVerdict(Status.ABSORBED)
-        if made is None:
-            paths = dict.fromkeys(fault.path for fault in verdict.faults)
-            names = self._waits_as_whole(number, layer)
-            if names:
-                return PatchVerdict(Status.WAITING, waits_for=names)
-            return PatchVerdict(Status.CONFLICTED, tuple(paths), faults=verdict.faults)
-        layer.left = self._fits.kept(made)
-        old = tuple(offset for each in layer.old for offset in each.offsets)
-        same = layer.after is not None and verdict.offsets == old
-        return PatchVerdict(Status.UNCHANGED if same else verdict.status)
+    # Patches that recipes make
 
-    def _waits_as_whole(self, number: int, layer: PatchLayer) -> Names:
-        """The earlier patches for which a patch fails that is taken as a whole."""
-        if not self._failed:
-            return ()
-        met: dict[str, TreeEntry | None] = {}
-        names: dict[str, None] = {}
-        for path in sorted(_paths(layer.changes)):
-            entry = self._ahead(path, number)
-            if isinstance(entry, tuple):
-                names.update(dict.fromkeys(entry))
-            else:
-                met[path] = entry
-        if names:
-            return tuple(names)
-        if judge(self, met, layer.changes, trial=False)[1] is None:
-            return ()
-        touching = [n for n in self._failed if not layer.paths.isdisjoint(self._layers[n].paths)]
-        return tuple(self._layers[n].name for n in touching or self._failed)
-
-    def _generated(self, number: int, layer: PatchLayer, recipe: Recipe) -> PatchVerdict:
-        """What its recipe makes of the files of the state, as `recipes.generating` puts it there.
+    def _generated(self, builder: StackBuilder, patch: SeriesPatch) -> PatchResult | None:
+        """What its recipe makes of the files of the state; None for a patch that has none.
 
         `watch` says what it makes of files that no patch touches.
         """
-        met = {path: self._met(path, number) for path in _paths(layer.changes)}
-        exact, made = ExactVerdict(Status.CONFLICTED), None
-        if layer.changes:
-            exact, made = self._fits.whole(number, met)
-        if made is not None and self._quick and (number, -1) not in self._thorough:
-            layer.left = made
-            return PatchVerdict(exact.status)
-        found = {path: self._met(path, number) for path in layer.looks_at}
-        covered = {p: each for p, each in found.items() if each and each.mode in _REGULAR}
-        runs = {p: self._run(number, recipe, p, each) for p, each in covered.items()}
-        outside = self._watch.outside(layer.name, self.past.commit)
-        fatal = tuple(path for path, entry in runs.items() if entry is None)
-        changed = {p: e for p, e in runs.items() if e != self._met(p, number)}
+        recipe = self._recipes.get(patch.name)
+        if recipe is None:
+            return None
+        number, tree = self._numbers[patch.name], builder.tree
+        rows = [self._fit(number, change, tree) for change in self._changes[number]]
+        fits = bool(rows) and all(e.status in (*FITS, Status.ABSORBED) for e in rows)
+        as_it_is = edited(tree, [each.file for each in rows]) if fits else None
+        self._now.applied = {row.outcome.path: row for row in rows}
+        files = tuple(
+            replace(each.outcome, status=Status.SHIFTED)
+            if any(each.outcome.offsets)
+            else each.outcome
+            for each in rows
+        )
+        shifted = any(each.status is Status.SHIFTED for each in files)
+        applying = Status.SHIFTED if shifted else Status.UNCHANGED
+        if as_it_is is not None and self._quick:
+            return builder.place(patch, as_it_is, (), applying, files)
+        touched = {path: tree.entry(path) for path in sorted(self.paths) if recipe.covers(path)}
+        covered = {path: e for path, e in touched.items() if e and e.mode in _REGULAR}
+        runs = {path: self._run(recipe, patch.name, path, e) for path, e in covered.items()}
+        outside = self._watch.outside(patch.name, self.past.commit)
+        fatal = [path for path, entry in runs.items() if entry is None]
+        changed = {path: e for path, e in runs.items() if e is not None and e != covered[path]}
         nothing = outside is Status.EMPTY and not changed
         if fatal or nothing or outside is Status.CONFLICTED:
-            return PatchVerdict(Status.CONFLICTED, fatal or (layer.name,), faults=exact.faults)
-        layer.left = changed
-        if made is not None and outside is Status.EMPTY:
-            as_it_is = {p: e for p, e in made.items() if e != self._met(p, number)}
-            if as_it_is == changed:
-                return PatchVerdict(exact.status)
-        return PatchVerdict(Status.REGENERATED, faults=exact.faults)
+            failed = tuple(FileResult(path, Status.CONFLICTED) for path in fatal)
+            return PatchResult(patch.name, Status.CONFLICTED, failed)
+        for path, entry in changed.items():
+            tree = tree.put(path, entry)
+        if (
+            as_it_is is not None
+            and outside is Status.EMPTY
+            and as_it_is.write([]) == tree.write([])
+        ):
+            return builder.place(patch, tree, (), applying, files)
+        return builder.place(patch, tree, ())
 
-    def _run(self, number: int, recipe: Recipe, path: str, entry: TreeEntry) -> TreeEntry | None:
+    def _run(self, recipe: Recipe, name: str, path: str, entry: TreeEntry) -> TreeEntry | None:
         """What a recipe makes of a file; None if that must not be used."""
-        key = number, path, entry.oid
+        key = name, path, entry.oid
         if key not in self._runs:
-            run = run_recipe(recipe, {path: self.read(entry.oid, "blob")})
+            run = run_recipe(recipe, {path: self._given.read(entry.oid, "blob")})
             blob = entry.oid
             if path in run.changed:
                 made = make_object("blob", run.changed[path], entry.oid)
-                self._made.note(made.oid, made.payload)
+                self._keep([made])
                 blob = made.oid
             self._runs[key] = None if run.fatal else blob
         oid = self._runs[key]
         return TreeEntry(entry.mode, oid) if oid is not None else None
 
 
-def _paths(changes: Sequence[FileChange]) -> frozenset[str]:
-    return frozenset(path for change in changes for path in paths_of(change))
+class _Putting(Struct):
+    """What is known of the patch that is being put; its changes by their paths."""
+
+    applied: dict[str, FileVerdict] = field(default_factory=dict)  # as it is, onto the stack so far
+    on_top: dict[str, CarriedFile] = field(default_factory=dict)  # carried there
+    skipped: set[str] = field(default_factory=set)  # see _Put
+    failing: bool = False  # whether it is known to be in conflict by itself
+
+
+class _Put(Struct, frozen=True):
+    """What putting a patch comes to, and what stands at its paths then; see ResolvedStack."""
+
+    verdict: PatchVerdict
+    here: State
+    asks: frozenset[str]  # paths at which it matters what is there without conflicts
+    skipped: frozenset[str]  # paths at which nobody has looked what is there without conflicts
+    blocked: frozenset[str]  # the paths of its files in conflict
+    there: State | None = None  # were no patch in conflict; None while none is
+    open: Mapping[str, Names] = {}
+    failed: tuple[tuple[str, frozenset[str]], ...] = ()  # patches that failed so far
+
+
+class _Stood(Struct):
+    """What stands after some patches of the series; see ResolvedStack."""
+
+    here: dict[str, TreeEntry | None]
+    there: dict[str, TreeEntry | None] | None = None
+    open: dict[str, Names] = field(default_factory=dict)
+    failed: tuple[tuple[str, frozenset[str]], ...] = ()
+    skipped: frozenset[str] = frozenset()  # paths at which `there` is not known
+    blocked: frozenset[str] = frozenset()  # the paths of files in conflict
+
+    def take(self, put: _Put) -> PatchVerdict:
+        """Be one patch further; what becomes of it."""
+        verdict = put.verdict
+        if verdict.status is Status.WAITING and not put.asks.isdisjoint(self.blocked):
+            verdict = replace(verdict, blocked=True)
+        if put.there is not None:
+            self.there = {**(self.here if self.there is None else self.there), **put.there}
+        self.here.update(put.here)
+        self.open.update(put.open)
+        self.failed = put.failed
+        self.skipped |= put.skipped
+        self.blocked |= put.blocked
+        return verdict
+
+
+class _Files(FewFiles):
+    """Few files, with an id by which states of them are told apart; no tree is made of them."""
+
+    def write(self, written: list[GitObject]) -> TreeId:
+        """See Tree."""
+        rows = sorted((path, entry.mode, entry.oid) for path, entry in self._files.items())
+        return TreeId(make_object("blob", repr(rows).encode()).oid)
+
+
+class _Given(Struct):
+    """An ObjectSource in which a file that no server gives is empty, and noted in `lacks`."""
+
+    source: ObjectSource
+    lacks: bool = False  # whether one was asked for; whoever wants to know clears it before
+
+    def read(self, oid: str, kind: str) -> bytes:
+        """See ObjectSource."""
+        try:
+            return self.source.read(oid, kind)
+        except MissingObjectError:
+            self.lacks = True
+            return b""
+
+    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
+        """See ObjectSource."""
+        return ((oid, self.read(oid, kind)) for oid in oids)
+
+
+def _few(source: ObjectSource, state: State) -> FewFiles:
+    return FewFiles(source, {path: entry for path, entry in state.items() if entry is not None})
+
+
+def _in_folder(folder: str, change: FileChange) -> str:
+    """Where a file that a change adds comes to stand in another folder."""
+    return f"{folder}/{str(change.new_path).rpartition('/')[2]}"
+
+
+def _text(key: tuple[bool, _Question]) -> str:
+    """A question as a file can hold it."""
+    plain, (number, path, moved, met) = key
+    state = ((each, f"{e.mode:o} {e.oid}" if e else "") for each, e in met)
+    return repr((plain, number, path, *moved, *state))

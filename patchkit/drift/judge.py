@@ -1,76 +1,45 @@
-"""Whether a change applies to a file as it is: git apply's verdict, and which hunks stop it.
-
-The first stage of forecasting, and a cheap one: what becomes of a change that does not apply as it
-is, the carry engine says.
-"""
+"""Which hunks stop a change from applying as it is, and whether upstream has what they make."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from msgspec import Struct
-
-from patchkit.drift.drift_report import ExactVerdict, HunkFault
+from patchkit.drift.drift_report import HunkFault
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.evidence import evidence
-from patchkit.model.objects import SUBMODULE_MODE, GitObject, TreeEntry
-from patchkit.model.outcome import Clash, FileResult, Reason, Status
+from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
+from patchkit.model.outcome import Clash, FileResult, Status
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.revision import reverse_changes
-from patchkit.model.tree import ObjectSource, ObstructedError, Tree, few_files
+from patchkit.model.tree import Tree
 
 #: What stands at each path; None for nothing.
 State: TypeAlias = Mapping[str, TreeEntry | None]
 
 
-class ChangeResult(Struct, frozen=True):
-    """What changes that apply leave at their paths, and the new blobs."""
-
-    after: State  # path -> entry, None for no file
-    blobs: tuple[GitObject, ...]  # the new contents
-
-
-def judge(
-    source: ObjectSource, met: State, changes: Sequence[FileChange], *, trial: bool
-) -> tuple[ExactVerdict, ChangeResult | None]:
-    """Apply changes to the files that they meet; what they make is left out in a `trial`.
-
-    MissingObjectError for a file that no server gives.
-    """
-    tree = few_tree(source, met)
-    if tree is None:  # a file where another path needs a folder
-        fault = HunkFault(changes[0].path, 0, changes[0].line, Reason.EXISTS)
-        return ExactVerdict(Status.CONFLICTED, faults=(fault,)), None
-    blobs = Blobs(source)
-    trial = trial and len(changes) == 1  # else one may start from nothing that another one makes
-    applied = apply_changes(tree, blobs, changes, terse=True, trial=trial)
-    if applied.tree is None:
-        faults = tuple(_faults(tree, blobs, changes, applied.files))
-        return ExactVerdict(Status.CONFLICTED, faults=faults), None
-    offsets = tuple(offset for file in applied.files for offset in file.offsets)
-    made = None
-    if not trial:
-        made = ChangeResult({path: applied.tree.entry(path) for path in met}, applied.blobs)
-    if not any(offsets) and all(each.status is Status.UNCHANGED for each in applied.files):
-        return ExactVerdict(Status.UNCHANGED, offsets), made
-    contained = _undoes(tree, blobs, changes, in_place=True)
-    return ExactVerdict(Status.SHIFTED, offsets, contained=contained), made
+def faults_of(
+    tree: Tree, blobs: Blobs, changes: Sequence[FileChange], files: Sequence[FileResult]
+) -> tuple[HunkFault, ...]:
+    """The hunks that stop changes, whose outcomes on a tree these are."""
+    return tuple(
+        HunkFault(
+            clash.path,
+            clash.hunk,
+            clash.line,
+            clash.reason,
+            _is_absorbed(tree, blobs, change, clash),
+        )
+        for change, outcome in zip(changes, files, strict=True)
+        for clash in outcome.clashes
+    )
 
 
-def few_tree(source: ObjectSource, state: State) -> Tree | None:
-    """A tree of just these paths; None where a file stands in for another's folder."""
-    try:
-        return few_files(source, state)
-    except ObstructedError:
-        return None
-
-
-def _undoes(
+def is_undone(
     tree: Tree, blobs: Blobs, changes: Sequence[FileChange], *, in_place: bool = False
 ) -> bool:
-    """Whether the tree is as the changes leave it; at other lines, too, unless `in_place`."""
+    """Whether a tree is as changes leave it; at other lines, too, unless `in_place`."""
     if not all(_may_hold(tree, blobs, change) for change in changes):
         return False
     back = reverse_changes(changes)
@@ -87,21 +56,12 @@ def _may_hold(tree: Tree, blobs: Blobs, change: FileChange) -> bool:
     return data is not None and all(_result(hunk) in data for hunk in change.hunks)
 
 
-def _faults(
-    tree: Tree, blobs: Blobs, changes: Sequence[FileChange], files: Sequence[FileResult]
-) -> Iterator[HunkFault]:
-    for change, outcome in zip(changes, files, strict=True):
-        for clash in outcome.clashes:
-            absorbed = _is_absorbed(tree, blobs, change, clash)
-            yield HunkFault(clash.path, clash.hunk, clash.line, clash.reason, absorbed)
-
-
 def _is_absorbed(tree: Tree, blobs: Blobs, change: FileChange, clash: Clash) -> bool:
     """Whether the result of one clashing hunk, or of a whole change, is there."""
     if change.new_path is None:
         return tree.entry(change.path) is None
     if not clash.hunk:
-        return _undoes(tree, blobs, (change,))
+        return is_undone(tree, blobs, (change,))
     hunk = change.hunks[clash.hunk - 1]
     data = _contents(tree, blobs, change.new_path)
     if data is None or b"\n" + _result(hunk) not in b"\n" + data:

@@ -9,7 +9,8 @@ what was broken and then mended begins a new run. Inside a run the rest is found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from msgspec import Struct
 from patchkit.drift.follow import Route
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import Status
-from patchkit.model.patch import FileChange, Hunk
+from patchkit.model.patch import FileChange
 
 #: (patch, its change), both counted from 0.
 ChangeNumber: TypeAlias = tuple[int, int]
@@ -25,12 +26,7 @@ ChangeNumber: TypeAlias = tuple[int, int]
 State: TypeAlias = Mapping[str, TreeEntry | None]
 #: Position of the line -> what its commit leaves at paths that it changes.
 Touches: TypeAlias = dict[int, dict[str, TreeEntry | None]]
-#: The contents of blobs, of those that can be had.
-ReadBlobs: TypeAlias = Callable[[Collection[str]], Mapping[str, bytes]]
-
 _AS_IT_IS = frozenset((Status.UNCHANGED, Status.SHIFTED, Status.EMPTY))
-#: So many versions of a file are in memory together.
-_READ_AT_ONCE = 50
 #: Runs of so few versions are carried whole: halving saves nothing there.
 _SHORT = 6
 
@@ -50,9 +46,8 @@ class FileVersion(Struct, frozen=True):
     state: dict[str, TreeEntry | None]  # path -> entry, None for no file
 
 
-#: Whether a file with these contents stands for itself only.
-IsAlone: TypeAlias = Callable[[str, bytes], bool]
-
+#: What tells versions apart, one after the other: one never stands for another with another mark.
+MarkVersions: TypeAlias = Callable[[ChangeGroup, Sequence[FileVersion]], Iterable[object]]
 #: What becomes of a group's changes on a version, each on what those before it leave.
 CarryGroup: TypeAlias = Callable[[ChangeGroup, FileVersion], object]
 
@@ -83,20 +78,24 @@ def thin_out(
     start: State,
     group: ChangeGroup,
     *,
-    read: ReadBlobs,
-    carry: CarryGroup,
-    is_alone: IsAlone = lambda path, data: False,
+    mark_all: MarkVersions,
+    carry: CarryGroup | None,
 ) -> None:
-    """Take out of `touches` the versions of a group's files for which an earlier one stands."""
+    """Take out of `touches` the versions of a group's files for which an earlier one stands.
+
+    Without `carry` all of one mark come to the same.
+    """
     versions = list(_versions(touches, start, group.paths))
-    marks = list(_marks(versions, group, read, is_alone))
+    marks = list(mark_all(group, versions))
     first = 0
     kept = {0}
     while first < len(versions):
         last = first
         while last + 1 < len(versions) and marks[last + 1] == marks[first]:
             last += 1
-        kept |= {first} | set(_news(versions, first, last, lambda each: carry(group, each)))
+        kept.add(first)
+        if carry is not None:
+            kept.update(_news(versions, first, last, partial(carry, group)))
         first = last + 1
     _rewrite(touches, versions, kept)
 
@@ -140,42 +139,6 @@ def _rewrite(touches: Touches, versions: Sequence[FileVersion], kept: Collection
         if number in kept:
             row |= {path: e for path, e in version.state.items() if e != shown[path]}
             shown = version.state
-
-
-def _marks(
-    versions: Sequence[FileVersion], group: ChangeGroup, read: ReadBlobs, is_alone: IsAlone
-) -> Iterator[tuple[object, ...]]:
-    """What tells the runs apart, of each version."""
-    hunks = [_Lines(hunk) for change in group.changes for hunk in change.hunks]
-    for at in range(0, len(versions), _READ_AT_ONCE):
-        batch = versions[at : at + _READ_AT_ONCE]
-        contents = read({e.oid for each in batch for e in each.state.values() if e is not None})
-        known: dict[str, tuple[object, ...]] = {}
-        for version in batch:
-            mark: list[object] = []
-            for path, entry in version.state.items():
-                if entry is None:
-                    mark.append(None)
-                    continue
-                if entry.oid not in known:
-                    data = contents.get(entry.oid)
-                    alone = data is None or is_alone(path, data)
-                    known[entry.oid] = (
-                        (entry.oid,) if alone else tuple(each.mark(data or b"") for each in hunks)
-                    )
-                mark += [entry.mode, known[entry.oid]]
-            yield tuple(mark)
-
-
-class _Lines:
-    """The lines of a hunk before and after the patch."""
-
-    def __init__(self, hunk: Hunk) -> None:
-        self._before, self._after = b"".join(hunk.preimage), b"".join(hunk.postimage)
-
-    def mark(self, data: bytes) -> tuple[bool, bool]:
-        """Whether a file has the one and the other in one piece."""
-        return self._before in data, self._after in data
 
 
 def alike(status: Status, *, review: bool, paths: Collection[str]) -> tuple[object, ...]:

@@ -6,19 +6,18 @@ between two of them nothing can have changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.drift.drift_report import HunkFault, PatchForecast
-from patchkit.drift.fits import FITS
-from patchkit.drift.follow import Route, ScopeWatch, follow
-from patchkit.drift.forecast import Forecaster, PatchVerdict
+from patchkit.drift.follow import ScopeWatch, follow
+from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import State, stands
-from patchkit.drift.sample import thin_out, touches_of
+from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out, touches_of
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import (
     Beginning,
@@ -106,9 +105,9 @@ class Walk(Struct, frozen=True):
 class Walker:
     """A series on its way along a branch; `judge_all` goes to its end, `judge_at` anywhere.
 
-    For `quick` and `thorough` see Forecaster; `route` is that of an earlier walk. A `sampled` one
-    carries to few versions of each file, which stand for the others: see `drift.sample`. `note`
-    gets how many commits of the line are judged, of how many.
+    For `quick` see Forecaster. A `sampled` one carries to few versions of each file, which stand
+    for the others: see `drift.sample`. `note` gets how many commits of the line are judged, of how
+    many.
     """
 
     def __init__(
@@ -117,9 +116,7 @@ class Walker:
         series: WatchedSeries,
         *,
         quick: bool,
-        route: Route | None = None,
-        thorough: Collection[tuple[int, int]] = (),
-        sampled: bool = False,
+        sampled: bool = True,
         note: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
         self._note = note
@@ -131,7 +128,7 @@ class Walker:
         along.bring(blobs_of(at_pin.values()))
         self._along = along
         self._series = series
-        self.route = route or follow(history, paths, added=added, alone=series.alone)
+        self.route = follow(history, paths, added=added, alone=series.alone)
         along.bring(blobs_of(self.route.start.values()))
         self._paths = frozenset(paths)
         ends = history.pin, history.tip
@@ -148,22 +145,27 @@ class Walker:
             remembered=series.remembered,
             watch=ScopeWatch(along, series.recipes, frozenset((*paths, *homes))),
             quick=quick,
-            thorough=thorough,
             kept=series.alone,
         )
         self._touches = touches_of(self.route)
         if sampled:
-            self._thin_out()
+            self._thin_out(quick=quick)
         self._begin()
 
     def judge_all(self) -> Iterator[tuple[int, tuple[PatchVerdict, ...]]]:
         """(position, what becomes of each patch from there on), for every state of the files."""
         self._begin()
         yield 0, self.forecaster.judge()
-        for position in self._with_contents():
-            self._take(position)
-            yield position, self.forecaster.judge(self._touches[position].keys())
-            self._note(position, len(self.route.line.commits))
+        rows = sorted(self._touches)
+        batches = [rows[at : at + READ_AT_ONCE] for at in range(0, len(rows), READ_AT_ONCE)]
+        wanted = [_versions([self._touches[position] for position in batch]) for batch in batches]
+        for batch, contents in zip(batches, self._along.read_batches(wanted), strict=True):
+            self.forecaster.supply(contents)
+            for position in batch:
+                self._take(position)
+                yield position, self.forecaster.judge()
+                self._note(position, len(self.route.line.commits))
+        self.forecaster.supply({})
         self._series.verdicts.close()
 
     def judge_at(self, position: int) -> tuple[PatchVerdict, ...]:
@@ -191,7 +193,7 @@ class Walker:
             self.forecaster.state.update({**around, **files})
             return self.forecaster.judge()[number].kind == kind
 
-        paths = sorted(self.forecaster.related(number))
+        paths = sorted(self.forecaster.paths)
         asked = Beginning(self._along.history.repository, paths, holds, self._along.bring)
         return asked.within(step)
 
@@ -225,22 +227,27 @@ class Walker:
         state.update(self.route.start)
         self.forecaster.past.position = 0
 
-    def _thin_out(self) -> None:
+    def _thin_out(self, *, quick: bool) -> None:
         """Leave one of the versions of files that come to the same."""
-        reader, start = self._along.reader, {**dict.fromkeys(self._paths), **self.route.start}
+        start = {**dict.fromkeys(self._paths), **self.route.start}
         self._along.bring(_versions(list(self._touches.values())))
         for group in self.forecaster.groups():
             self._begin()
-            thin_out(
-                self._touches,
-                start,
-                group,
-                read=reader.read_present,
-                carry=self.forecaster.of_group,
-                is_alone=self.forecaster.is_generated,
-            )
+            carry = None if quick else self.forecaster.of_group
+            thin_out(self._touches, start, group, mark_all=self._marks, carry=carry)
+        self.forecaster.supply({})
         if not self._series.recipes:  # these look at more than files of patches
             self._touches = {position: row for position, row in self._touches.items() if row}
+
+    def _marks(
+        self, group: ChangeGroup, versions: Sequence[FileVersion]
+    ) -> Iterator[tuple[object, ...]]:
+        batches = [versions[n : n + READ_AT_ONCE] for n in range(0, len(versions), READ_AT_ONCE)]
+        wanted = [blobs_of(e for each in batch for e in each.state.values()) for batch in batches]
+        for batch, contents in zip(batches, self._along.read_batches(wanted), strict=True):
+            self.forecaster.supply(contents)
+            for version in batch:
+                yield self.forecaster.mark(group, version)
 
     def _take(self, position: int) -> None:
         self.forecaster.state.update(self._touches[position])
@@ -248,24 +255,10 @@ class Walker:
 
     def _go_to(self, position: int) -> None:
         self._begin()
-        for at in sorted(self._touches):
-            if at <= position:
-                self._take(at)
+        for step in self.route.steps:
+            if step.position <= position:
+                self.forecaster.state.update(step.landing.touches)
         self.forecaster.past.position = position
-
-    def _with_contents(self) -> Iterator[int]:
-        """The positions that touch files, each when the contents that it brings are at hand."""
-        rows = sorted(self._touches)
-        if self._series.verdicts.are_kept:  # few files are read, as they are needed
-            self._along.bring(_versions([self._touches[position] for position in rows]))
-            yield from rows
-            return
-        batches = [rows[at : at + READ_AT_ONCE] for at in range(0, len(rows), READ_AT_ONCE)]
-        wanted = [_versions([self._touches[position] for position in batch]) for batch in batches]
-        for batch, contents in zip(batches, self._along.read_batches(wanted), strict=True):
-            self.forecaster.supply(contents)
-            yield from batch
-        self.forecaster.supply({})
 
 
 def walk_history(walker: Walker) -> Walk:
@@ -315,21 +308,6 @@ def ended(walker: Walker, walk: Walk, forecasts: Sequence[PatchForecast]) -> Wal
             ends, at = [begun], sum(each.position < begun.position for each in changes[:at])
         told.append((*changes[:at], *ends))
     return replace(walk, changes=tuple(told))
-
-
-def differing(walk: Walk, forecasts: Sequence[PatchForecast]) -> frozenset[tuple[int, int]]:
-    """The changes (patch, its change) that a quick walk takes for applying, and carrying does not.
-
-    A patch that is made from a recipe has the one number -1.
-    """
-    found: set[tuple[int, int]] = set()
-    for number, (changes, forecast) in enumerate(zip(walk.changes, forecasts, strict=True)):
-        if changes[-1].status is forecast.status or forecast.status in FITS:
-            continue
-        rows = enumerate(forecast.files)
-        found |= {(number, index) for index, each in rows if each.status not in FITS or each.review}
-        found |= {(number, -1)} if not forecast.files else set()
-    return frozenset(found)
 
 
 def _walk(walker: Walker, changes: Sequence[Sequence[Transition]]) -> Walk:

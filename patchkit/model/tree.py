@@ -340,12 +340,12 @@ class FewFiles(Tree):
             raise ObstructedError(path, above[0])
         if any(each.startswith(path + "/") for each in self._files):
             raise ObstructedError(path, path + "/")
-        return FewFiles(self._source, {**self._files, path: entry})
+        return type(self)(self._source, {**self._files, path: entry})
 
     def remove(self, path: str) -> FewFiles:
         """See Tree."""
         rest = {each: entry for each, entry in self._files.items() if each != path}
-        return FewFiles(self._source, rest)
+        return type(self)(self._source, rest)
 
     def write(self, written: list[GitObject]) -> TreeId:
         """See Tree; this is the time for folders."""

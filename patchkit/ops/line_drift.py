@@ -37,7 +37,6 @@ from patchkit.drift.walk import (
     Walker,
     WatchedSeries,
     bisect_history,
-    differing,
     ended,
     walk_history,
 )
@@ -84,14 +83,10 @@ def judge_line(
     series = WatchedSeries(
         loaded.series_patches, memory.recipes, memory.remembered, verdicts=memory.verdicts()
     )
-    walker = Walker(along, series, quick=True, note=note)
+    walker = Walker(along, series, quick=True, sampled=not bisect, note=note)
     walk = bisect_history(walker) if bisect else walk_history(walker)
     forecasts = Trial(along, series, memory.trials()).carry_to(history.tip)
     if forecasts is not None:
-        others = differing(walk, forecasts)
-        if others and not bisect:
-            walker = Walker(along, series, quick=True, route=walker.route, thorough=others)
-            walk = walk_history(walker)
         walk = ended(walker, walk, forecasts)
     whole = forecasts is not None
     told: list[PatchDrift] = []

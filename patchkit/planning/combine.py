@@ -227,7 +227,7 @@ def walk_stack(
     note: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Route, tuple[CommitRange, ...]]:
     """Forecast every state of the files between the fork and the tip; `metadata` sees them, too."""
-    walker = Walker(along, series, quick=False, sampled=True, note=note)
+    walker = Walker(along, series, quick=False, note=note)
     names = [patch.name for patch in series.patches]
     found: list[tuple[int, tuple[PatchForecast, ...]]] = []
     for position, verdicts in walker.judge_all():

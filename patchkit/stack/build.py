@@ -162,13 +162,16 @@ def read_stack(repository: Repository, base_commit: CommitId, tip: str) -> tuple
 
 
 class StackBuilder:
-    """Puts patches on a base one by one; `tree` and `commit` are where it has got to."""
+    """Puts patches on a base one by one; `tree` and `commit` are where it has got to.
 
-    def __init__(self, source: ObjectSource, base: Base) -> None:
+    A `tree` that is given stands for the one that the base names.
+    """
+
+    def __init__(self, source: ObjectSource, base: Base, tree: Tree | None = None) -> None:
         self.base = base
         self.source = source
         self.commit = base.commit
-        self.tree = self._start = Tree(source, base.tree)
+        self.tree = self._start = Tree(source, base.tree) if tree is None else tree
         self.blobs = Blobs(source)
         self._tree_id = base.tree
         self._objects: dict[str, GitObject] = {}

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
 
-from patchkit.drift.forecast_cache import MadeBlobs
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
@@ -84,16 +81,3 @@ def test_a_forecast_is_kept_and_a_damaged_one_is_made_anew(
     data = kept.read_bytes()
     assert look(project, upstream, pin, patches).patches == first.patches
     assert kept.read_bytes() == data
-
-
-def test_what_patches_make_is_on_disk_and_in_memory_where_it_cannot_be(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    made = MadeBlobs()
-    for number in range(300):
-        made.note(f"{number}", b"%d\n" % number * 100)
-    assert (made.get("7"), made.get("299"), made.get("x")) == (b"7\n" * 100, b"299\n" * 100, None)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    held = MadeBlobs()
-    held.note("a", b"x")
-    assert (held.get("a"), held.get("b")) == (b"x", None)

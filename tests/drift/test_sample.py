@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -26,7 +26,7 @@ class FileLine:
     """Versions of one file, one a commit, and what is carried of them."""
 
     def __init__(self, texts: list[str]) -> None:
-        self.blobs = {b.oid: b.payload for b in (make_object("blob", t.encode()) for t in texts)}
+        self.texts = texts
         entries = [TreeEntry(0o100644, make_object("blob", text.encode()).oid) for text in texts]
         self.start = {"a.txt": entries[0]}
         self.touches: dict[int, dict[str, TreeEntry | None]] = {
@@ -34,23 +34,19 @@ class FileLine:
         }
         self.entries = entries
         self.carried: list[int] = []
-        self.generated: set[str] = set()
 
-    def read(self, oids: Collection[str]) -> Mapping[str, bytes]:
-        return {oid: self.blobs[oid] for oid in oids if oid in self.blobs}
-
-    def alone(self, _path: str, data: bytes) -> bool:
-        return data.decode() in self.generated
-
-    def thinned(self, verdicts: list[str]) -> list[str]:
-        """What a walk over what is left says of every version."""
+    def thinned(self, verdicts: list[str], *, sure: bool = False) -> list[str]:
+        """What a walk over what is left says of every version; `sure`: by their marks alone."""
 
         def carry(_group: ChangeGroup, version: FileVersion) -> object:
             self.carried.append(version.position)
             return verdicts[version.position]
 
+        def mark_all(_group: ChangeGroup, versions: Sequence[FileVersion]) -> list[object]:
+            return ["line 20\n" in self.texts[each.position] for each in versions]
+
         (group,) = grouped([((0, 0), change_of(20), frozenset({"a.txt"}))])
-        thin_out(self.touches, self.start, group, read=self.read, carry=carry, is_alone=self.alone)
+        thin_out(self.touches, self.start, group, mark_all=mark_all, carry=None if sure else carry)
         told: list[str] = []
         shown = self.start["a.txt"]
         for position in range(len(self.entries)):
@@ -98,20 +94,13 @@ def test_a_short_run_is_carried_whole() -> None:
     assert line.thinned(verdicts) == verdicts
 
 
-def test_a_file_that_no_server_gives_stands_for_itself() -> None:
-    line = FileLine(passing_by(9))
-    line.blobs.clear()
-    verdicts = [f"{number}" for number in range(9)]
-    assert line.thinned(verdicts) == verdicts
-
-
-def test_a_file_of_which_a_recipe_makes_something_stands_for_itself() -> None:
+def test_where_marks_tell_all_nothing_is_carried() -> None:
     texts = passing_by(50)
+    texts[20] = texts[20].replace("line 20\n", "theirs\n")
     line = FileLine(texts)
-    line.generated = {texts[20], texts[21]}
-    verdicts = ["generated" if number in (20, 21) else "fits" for number in range(50)]
-    assert line.thinned(verdicts) == verdicts
-    assert len(line.carried) == 6
+    verdicts = ["conflicted" if number == 20 else "fits" for number in range(50)]
+    assert line.thinned(verdicts, sure=True) == verdicts
+    assert not line.carried
 
 
 def test_changes_of_one_file_are_looked_at_together() -> None:
