@@ -203,8 +203,9 @@ REAL: tuple[str, ...] = (
 _OF_ONE_RUN = {"seconds", "when", "at", "log"}
 #: In the names of saved work.
 _TIME = re.compile(r"\d{8}T\d{6}Z")
-#: Folders whose files are not compared one by one: checkouts are by git, caches have no form.
-_LEFT_OUT = re.compile(r"(^|/)(workspace|\.git|\.venv|cache|__pycache__)/")
+#: What is not compared file by file: checkouts are by git, caches have no form, and the schema that
+#: `init` writes beside a manifest has the words of the reference.
+_LEFT_OUT = re.compile(r"(^|/)(workspace|\.git|\.venv|cache|__pycache__)/|manifest\.schema\.json$")
 
 
 @dataclass(frozen=True)
