@@ -114,17 +114,18 @@ def _of_variables(environment: Mapping[str, str]) -> UvOptions:
 def _of_file(data: Mapping[str, Any]) -> UvOptions:
     """A file's top level; what its [pip] table says counts as well."""
     tables = [data, _mapping(data.get("pip"))]
-    indexes = [_mapping(each) for table in tables for each in _list(table.get("index"))]
-    firsts = [str(each.get("url", "")) for each in indexes if each.get("default") is True]
-    firsts += [str(table.get("index-url", "")) for table in tables]
+
+    def listed(key: str) -> list[Any]:
+        return [value for table in tables for value in _list(table.get(key))]
+
+    indexes = [_mapping(index) for index in listed("index")]
+    firsts = [index.get("url") for index in indexes if index.get("default") is True]
+    more = [index.get("url", "") for index in indexes if not index.get("default")]
     return UvOptions(
-        next((first for first in firsts if first), ""),
-        tuple(
-            [str(e.get("url", "")) for e in indexes if not e.get("default")]
-            + [str(url) for table in tables for url in _list(table.get("extra-index-url"))]
-        ),
-        tuple(str(place) for table in tables for place in _list(table.get("find-links"))),
-        tuple(str(host) for host in _list(data.get("allow-insecure-host"))),
+        next((str(url) for url in (*firsts, *(t.get("index-url") for t in tables)) if url), ""),
+        tuple(map(str, (*more, *listed("extra-index-url")))),
+        tuple(map(str, listed("find-links"))),
+        tuple(map(str, _list(data.get("allow-insecure-host")))),
     )
 
 
@@ -449,14 +450,12 @@ def sdist_hash(project: str, version: str) -> str:
 
     SurroundingsError if there is none, or the index tells no hashes.
     """
-    configuration = index_configuration()
     errors: list[PatchkitError] = []
     listed: list[ListedFile] = []
-    for found in _listings(Http(configuration.access), configuration, project, errors):
-        listed += (file for file in found if file.is_of(project))
-        for file in listed:
-            if file.sha256 and _same_version(file.version or "", version):
-                return file.sha256
+    for file in _sdists(project, errors):
+        listed.append(file)
+        if file.sha256 and _same_version(file.version or "", version):
+            return file.sha256
     if any(_same_version(file.version or "", version) for file in listed):
         what = f"the package index has no SHA-256 for {project} {version}"
         raise SurroundingsError(what, hint="download it, and take the output of sha256sum")
@@ -468,19 +467,20 @@ def newest_version(project: str) -> str:
 
     SurroundingsError if there is none.
     """
-    configuration = index_configuration()
     errors: list[PatchkitError] = []
-    listed: list[ListedFile] = []
-    for found in _listings(Http(configuration.access), configuration, project, errors):
-        listed += (file for file in found if file.is_of(project))
-    versions = {v: parsed for v in _versions(listed) if (parsed := _version(v)) is not None}
+    listed = _sdists(project, errors)
+    found = {file.version: _version(file.version) for file in listed if file.version}
+    versions = {text: version for text, version in found.items() if version is not None}
     if not versions:
         raise _not_there((), errors, project, "")
     return max(versions, key=lambda each: (not versions[each].is_prerelease, versions[each]))
 
 
-def _versions(files: Iterable[ListedFile]) -> list[str]:
-    return [file.version for file in files if file.version]
+def _sdists(project: str, errors: list[PatchkitError]) -> Iterator[ListedFile]:
+    """The source distributions of a project; a place that fails is noted in `errors`."""
+    configuration = index_configuration()
+    for files in _listings(Http(configuration.access), configuration, project, errors):
+        yield from (file for file in files if file.is_of(project))
 
 
 def _listings(
