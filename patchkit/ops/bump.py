@@ -415,7 +415,9 @@ def _edit_of(
     manifest: Manifest, component: Component, target: BumpTarget, old: CommitId
 ) -> PinEdit:
     """The edit of the file that has the pin; refused where other manifests have it from there."""
-    file, place = _file_of_pin(manifest, component), str(component.pin_where)
+    file, place = component.pin_where.file, str(component.pin_where)
+    # under the one name by which all that plan changes in it know it
+    file = manifest.path if file.samefile(manifest.path) else file.absolute()
     sharing = sorted(_also_pinned_there(manifest, component))
     if sharing:
         what = f"the pin of {component.name} is also that of {', '.join(sharing)}"
@@ -442,12 +444,6 @@ def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str
         same = other.component(component.name)
         if same is not None and same.pin_where.file.samefile(component.pin_where.file):
             yield other.path.name
-
-
-def _file_of_pin(manifest: Manifest, component: Component) -> Path:
-    """The file, under the one name by which all that plan changes in it know it."""
-    file = component.pin_where.file
-    return manifest.path if file.samefile(manifest.path) else file.absolute()
 
 
 def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedComponent:

@@ -57,7 +57,7 @@ from patchkit.ops.refresh_report import (
 from patchkit.ops.refresh_write import BranchMove, Change, PlannedRefresh, carry_out
 from patchkit.ops.resume import CannotGoOnError, NewConflict, Resumed, still_waits, waiting_of
 from patchkit.ops.undo import finish_killed, report_text
-from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
+from patchkit.refresh.draft import Draft, RefreshStart, UndecidedEditsError, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
     Project,
@@ -280,7 +280,6 @@ class _Refreshing(Struct):
         """What carrying, or a recipe, made of the patches, and the checkout there; `what` it was,
         for a person.
         """
-        assert made.draft.plan is not None
         there, stack = found.snapshot.state is not CheckoutState.ABSENT, made.draft.plan.stack
         move = self._arrival(found, stack, made.resumed) if there else None
         operation = Operation(found.report.name, what, bump=made.resumed is not None)
@@ -349,7 +348,10 @@ class _Refreshing(Struct):
                 worktree=TreeId(tree),
                 taken=patch_names_in(found.project.home.folder),
             )
-            draft = draft_refresh(start, found.project.home, self._options.request)
+            try:
+                draft = draft_refresh(start, found.project.home, self._options.request)
+            except UndecidedEditsError as error:
+                raise ambiguous(replace(report, edits=error.edits), found) from None
             if lost := _edited_recipes(reader, found, draft):
                 refuse(report, *edited_by_hand(lost, found))
         return self._drafted(found, stack, draft, report)
@@ -382,7 +384,6 @@ class _Refreshing(Struct):
             write_objects(trial, stack.objects)
             start = _edit_start(found, trial, reader, stack, edit)
             draft = draft_series_edit(start, found.project.home, edit)
-        assert draft.plan is not None
         if emptied := emptied_patches(recorded, draft.plan.patches, found.target):
             refuse(found.report, *emptied)
         report = replace(
@@ -407,7 +408,6 @@ class _Refreshing(Struct):
         operation: Operation,
     ) -> PlannedRefresh:
         """A verb on a series that applies: the checkout goes to the new stack."""
-        assert draft.plan is not None
         after = draft.plan.stack
         behind = found.snapshot.applied not in (None, stack.commit)
         if after.commit == stack.commit and not draft.renamed and not behind:
@@ -433,7 +433,6 @@ class _Refreshing(Struct):
         moved: bool,
     ) -> PlannedRefresh:
         """A verb on a series that did not apply; the checkout stays. `moved`: the pin did."""
-        assert draft.plan is not None
         after, target, name = draft.plan.stack, found.target, report.name
         notes = report.notes
         if not after.clean:
@@ -498,8 +497,6 @@ class _Refreshing(Struct):
             dropped=draft.dropped,
             notes=draft.notes,
         )
-        if draft.plan is None:
-            raise ambiguous(report, found)
         if _is_nothing(found, draft):
             return PlannedRefresh(replace(report, result=RefreshResult.UNCHANGED))
         request, snapshot = self._options.request, found.snapshot
@@ -529,7 +526,6 @@ class _Refreshing(Struct):
         resolutions: Mapping[Path, bytes] | None = None,
     ) -> PlannedRefresh:
         """The files and locks that a draft leads to, with what it does to other manifests."""
-        assert draft.plan is not None
         project, component = found.project, found.project.component
         manifest = self._changes.get(self._manifest.path) or found.manifest_data
         writes = changed_files(project, draft, manifest)
@@ -611,7 +607,6 @@ def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> 
 
 def _is_nothing(found: RefreshInput, draft: Draft) -> bool:
     """Whether neither a file nor the checkout's branch would change."""
-    assert draft.plan is not None
     snapshot = found.snapshot
     at_stack = draft.plan.stack.commit == snapshot.head == snapshot.applied
     return (

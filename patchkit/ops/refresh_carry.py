@@ -506,7 +506,7 @@ def regenerate_patches(found: RefreshInput, store: Store) -> Carried | None:
         draft, verdicts = draft_carry(reader, bases, patches, home, generator=generator)
     if generator.problems:
         raise NotRefreshedError(found.report, *generator.problems)
-    if draft is None or draft.plan is None or not draft.plan.changed:
+    if draft is None or not draft.plan.changed:
         return None
     report = replace(
         found.report,

@@ -360,7 +360,7 @@ def adopt_patches(
         stack = build_stack(reader, base, series.series_patches)
         stack, explanations = explain_stack(reader, stack, series.series_patches)
     plan = Plan(series.patches, revisions(old.patches, series.patches), stack)
-    draft = Draft((), plan, (*listed, *(each.name for each in new)))
+    draft = Draft(plan, (*listed, *(each.name for each in new)))
     writes = changed_files(project, draft, seen[manifest.path] or b"")
     others = foresee(other_uses(manifest, component, writes), writes, store, progress)
     if stack.clean and not series.problems:

@@ -98,19 +98,13 @@ class FileHistory(Struct, frozen=True):
         """The last commit that set the file's mode or added it, 0 if none did."""
         return max((p.number for p in self.steps if _sets_mode(p)), default=0)
 
-    def path_at(self, number: int) -> str:
-        """The path that the file has after commit `number`."""
+    def at(self, number: int) -> tuple[str, TreeEntry | None]:
+        """The path that the file has after commit `number`, and what is there."""
         for step in reversed(self.steps):
             if step.number <= number:
-                return step.path
-        return self.steps[0].old_path if self.steps else self.path
-
-    def entry_at(self, number: int) -> TreeEntry | None:
-        """The file's entry after commit `number`, None where it is not there."""
-        for step in reversed(self.steps):
-            if step.number <= number:
-                return step.new
-        return self.steps[0].old if self.steps else self.entry
+                return step.path, step.new
+        first = self.steps[0] if self.steps else None
+        return (first.old_path, first.old) if first is not None else (self.path, self.entry)
 
 
 class StackTrees(Struct, frozen=True):
@@ -277,10 +271,11 @@ def _lines(history: FileHistory, edit: VersionEdit) -> EditedPiece:
     floor = max(touched.replaced, default=0)
     owners, reason = _owners(touched)
     certain = len(owners) == 1
+    doubt = "touches lines of several patches" if owners else "touches lines of no patch"
     return EditedPiece(
         history,
         owner=next(iter(owners)) if certain else None,
-        reason=reason if certain else _doubt(owners),
+        reason=reason if certain else doubt,
         candidates=tuple(sorted(owners)),
         floor=floor,
         edit=edit,
@@ -299,10 +294,6 @@ def _owners(touched: EditNeighbours) -> tuple[frozenset[int], str]:
         return frozenset(), ""
     neighbours = {each for each in (touched.before, touched.after) if each}
     return frozenset(neighbours | touched.struck), "beside its lines"
-
-
-def _doubt(owners: frozenset[int]) -> str:
-    return "touches lines of several patches" if owners else "touches lines of no patch"
 
 
 def _added(history: FileHistory, entry: TreeEntry | None) -> EditedPiece:
@@ -416,9 +407,8 @@ def _plan_file(
     modes = {n: c.mode for n, c in pieces if c.mode is not None}
     whole = {n: c.entry for n, c in pieces if c.edit is None and c.mode is None}
     blobs = _woven(history, lines, objects) if lines else {}
-    entry = None
     for number in range(min(n for n, _ in pieces), len(puts)):
-        entry = history.entry_at(number)
+        path, entry = history.at(number)
         blob = _latest(blobs, number)
         if blob is not None and entry is not None:
             entry = replace(entry, oid=blob)
@@ -427,7 +417,7 @@ def _plan_file(
             entry = replace(entry, mode=mode)
         if any(start <= number for start in whole):
             entry = _latest(whole, number)
-        puts[number][history.path_at(number)] = entry
+        puts[number][path] = entry
 
 
 def _woven(

@@ -176,7 +176,7 @@ def _draft(report: CarryReport, patches: Sequence[LoadedPatch], setting: PlanCon
     names = arrange(setting.home.component, patches, [slot.name for slot in slots])
     gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
     plan = plan_patches(with_empty_patches(patches, slots), setting)
-    return Draft((), plan, names, dropped=gone)
+    return Draft(plan, names, dropped=gone)
 
 
 def _require_rewritable(
@@ -213,10 +213,10 @@ def edited_recipes(
     """The generated patches that a draft changes into something their recipes do not give."""
     edited = {
         row.name
-        for row in (draft.plan.revised if draft.plan is not None else ())
+        for row in draft.plan.revised
         if row.name in generator.recipes and row.revision is Revision.CONTENT
     }
-    if not edited or draft.plan is None:
+    if not edited:
         return ()
     series = [each.series_patch for each in draft.plan.patches]
     report = carry_stack(reader, base, base, series, CarryOptions(generator.again()))

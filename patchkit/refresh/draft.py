@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, Problem, UsageError
+from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
@@ -266,11 +266,11 @@ class RefreshStart(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """What a refresh would do; `plan` is None while an edit has no patch to go to."""
+    """What a refresh would do."""
 
-    edits: tuple[RoutedEdit, ...]  # where each piece of what was edited goes
-    plan: Plan | None = None  # the new patch files, proved
-    series: tuple[str, ...] = ()  # the names that the series file lists then
+    plan: Plan  # the new patch files, proved
+    series: tuple[str, ...]  # the names that the series file lists then
+    edits: tuple[RoutedEdit, ...] = ()  # where each piece of what was edited goes
     emptied: tuple[str, ...] = ()  # patches that change nothing any more
     dropped: tuple[str, ...] = ()  # patches whose commits are gone
     renamed: Mapping[str, str] = field(default_factory=dict)  # old name -> new one, in the series
@@ -278,10 +278,18 @@ class Draft(Struct, frozen=True):
     notes: tuple[Problem, ...] = ()  # what of it a person should look at
 
 
+class UndecidedEditsError(PatchkitError):
+    """Edits that have no patch to go to, among `edits`."""
+
+    def __init__(self, edits: tuple[RoutedEdit, ...]) -> None:
+        super().__init__()
+        self.edits = edits
+
+
 def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> Draft:
     """Think a refresh through; writes nothing but trial objects.
 
-    Raises PatchkitError where the wish cannot be met.
+    Raises UndecidedEditsError, or another PatchkitError where the wish cannot be met.
     """
     changes = commit_changes(start.stack, start.patches)
     matching = _match(start, changes)
@@ -293,7 +301,7 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     routed = [_route(each, matching, fixed, request, new) for each in pieces]
     rows = tuple(_row(piece, number, (*matching.names, new)) for piece, number in routed)
     if any(number is None for _, number in routed):
-        return Draft(rows)
+        raise UndecidedEditsError(rows)
     placed = [(number, piece) for piece, number in routed if number is not None]
     slots = _slots(start, matching, changes)
     notes: tuple[Problem, ...] = ()
@@ -342,7 +350,7 @@ def finish_draft(
         canonical=canonical,
     )
     plan = plan_patches(with_empty_patches(listed, full), context)
-    return Draft((), plan, series, emptied)
+    return Draft(plan, series, emptied=emptied)
 
 
 def with_empty_patches(

@@ -108,7 +108,6 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
 
     `manifest` is what the manifest's file is to hold without this draft.
     """
-    assert draft.plan is not None
     root, home = project.manifest.root, project.home
     writes: dict[Path, bytes | None] = {}
     for row in draft.plan.revised:
@@ -122,7 +121,8 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
     if text != before and (draft.series or before is not None):
         writes[path] = text
     if project.component.series is None and draft.series:
-        writes[project.manifest.path] = _with_series(project, home.entry.path, manifest)
+        entry, file = {"series": home.entry.path}, project.manifest.path
+        writes[file] = add_patch(manifest, project.component.name, entry, file=file)
     return writes
 
 
@@ -131,9 +131,14 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
 
     `data` is what the manifest's file is to hold without this draft.
     """
-    assert draft.plan is not None
     manifest, entry = project.manifest, project.component.series
-    strangers = list(_changed_elsewhere(draft))
+    strangers = [
+        f"{row.name} is not in the series"
+        for row in draft.plan.revised
+        if row.revision is not Revision.UNCHANGED
+        and (patch := row.new or row.old) is not None
+        and not isinstance(patch.origin, LocalSeries)
+    ]
     if entry is None or strangers:
         what = strangers[0] if strangers else f"{project.component.name} has no series"
         hint = "only a series can be forked"
@@ -154,15 +159,6 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
     return writes
 
 
-def _changed_elsewhere(draft: Draft) -> Iterator[str]:
-    assert draft.plan is not None
-    for row in draft.plan.revised:
-        patch = row.new or row.old
-        changed = patch is not None and row.revision is not Revision.UNCHANGED
-        if changed and patch is not None and not isinstance(patch.origin, LocalSeries):
-            yield f"{patch.name} is not in the series"
-
-
 def _series(path: Path, name: str, draft: Draft, strip: int) -> Series:
     """The series file as a draft leaves it: options and comments move with their patch.
 
@@ -172,15 +168,10 @@ def _series(path: Path, name: str, draft: Draft, strip: int) -> Series:
     for old, new in draft.renamed.items():
         series = series.rename(old, new)
     known, series = series.names, series.arrange(draft.series)
-    for patch in draft.plan.patches if draft.plan is not None else ():
+    for patch in draft.plan.patches:
         if patch.name in series.names and patch.name not in known and patch.strip != strip:
             series = series.with_strip(patch.name, patch.strip)
     return series
-
-
-def _with_series(project: Project, path: str, data: bytes) -> bytes:
-    entry = {"series": path}
-    return add_patch(data, project.component.name, entry, file=project.manifest.path)
 
 
 # Patches from elsewhere, before they are files of the series.

@@ -391,7 +391,7 @@ def _files_edited(
         raise CannotEditSeriesError(Problem(what, hint="take them together"))
     plan = Plan(tuple(listed), revisions(start.patches, listed), stack)
     series = arrange(folder.component, listed, [each.name for each in listed])
-    return Draft((), plan, series, dropped=dropped, renamed=renamed, detail=detail)
+    return Draft(plan, series, dropped=dropped, renamed=renamed, detail=detail)
 
 
 # Patches in another order, or without one of them. Where they apply there as they are, that is all.
