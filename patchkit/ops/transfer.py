@@ -172,26 +172,18 @@ def _chosen(series: LoadedSeries, component: Component, names: Sequence[str]) ->
 
 def _require_room(project: Project, chosen: Sequence[LoadedPatch]) -> None:
     """BadInputError if the order, the manifest or a file of that name forbid it."""
-    problems = [*_not_here(project, chosen), *_between(project, chosen)]
-    there = patch_names_in(project.home.folder)
-    problems += [
-        Problem("is there already", project.home.path(each.name), f"give it a `name` at {where}")
-        for each in chosen
-        for where in (each.origin.where,)
-        if each.name in there
-    ]
+    problems = list(_between(project, chosen))
+    there, manifest = patch_names_in(project.home.folder), project.manifest.path
+    for patch in chosen:
+        entry = patch.origin.where
+        if not entry.file.samefile(manifest):
+            hint = f"write the patches of {project.component.name} into {manifest.name}"
+            problems.append(Problem(f"{patch.name} is inherited from here", str(entry), hint))
+        if patch.name in there:
+            where = project.home.path(patch.name)
+            problems.append(Problem("is there already", where, f"give it a `name` at {entry}"))
     if problems:
         raise BadInputError(*problems)
-
-
-def _not_here(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Problem]:
-    for each in chosen:
-        if not each.origin.where.file.samefile(project.manifest.path):
-            what = f"{each.name} is inherited from here"
-            hint = (
-                f"write the patches of {project.component.name} into {project.manifest.path.name}"
-            )
-            yield Problem(what, str(each.origin.where), hint)
 
 
 def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Problem]:
@@ -200,19 +192,16 @@ def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Proble
     entries = component.patches
     moving = [entries.index(each.origin) for each in chosen]
     entry = component.series
-    if entry is not None:
+    if entry is not None and chosen:
         moving.append(entries.index(entry))
-    if not chosen:
-        return
-    for number in range(min(moving), max(moving) + 1):
+    for number in range(min(moving, default=0), max(moving, default=-1) + 1):
         each = entries[number]
         if number not in moving:
-            name = each.patch_name if isinstance(each, PinnedPatch) else each.path
-            what = f"{name} is between patches that would be in one series"
-            pinned = isinstance(each, PinnedPatch)
-            hint = "list it in the series in place of the manifest"
-            if pinned:
+            name, hint = each.path, "list it in the series in place of the manifest"
+            if isinstance(each, PinnedPatch):
+                name = each.patch_name
                 hint = f"take them all: patchkit vendor {manifest.options(component.name)}"
+            what = f"{name} is between patches that would be in one series"
             yield Problem(what, str(each.where), hint)
 
 

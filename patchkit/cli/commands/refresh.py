@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchkit.cli.command import DryRunOption, ForkOption, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchkit.manifest.values import Component
+    from patchkit.ops.refresh_input import RefreshOptions
 
 PatchOption = Annotated[
     str | None,
@@ -106,10 +112,8 @@ def refresh(
     """
     import time
 
-    from patchkit.cli.refresh_output import render_refresh
     from patchkit.errors import UsageError
     from patchkit.gitcmd.process import user_identity
-    from patchkit.ops.refresh import refresh_components
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
 
@@ -120,24 +124,16 @@ def refresh(
     if patch is not None:
         session.check_patch(patch)
     author = user_identity(session.manifest.root) if new is not None else None
-    with session.progress() as progress:
-        report = refresh_components(
-            session.manifest,
-            session.components,
-            store=session.store,
-            workspace=session.workspace,
-            options=RefreshOptions(
-                when=int(time.time()),
-                request=Request(patch, new, message, author, canonical=canonical),
-                fork=fork,
-                careful=careful,
-                run=run,
-                dry_run=dry_run,
-                stop=True,
-            ),
-            progress=progress,
-        )
-    return session.report("refresh", report, render_refresh(diff=diff))
+    options = RefreshOptions(
+        when=int(time.time()),
+        request=Request(patch, new, message, author, canonical=canonical),
+        fork=fork,
+        careful=careful,
+        run=run,
+        dry_run=dry_run,
+        stop=True,
+    )
+    return run_refresh(session, "refresh", session.components, options, diff=diff)
 
 
 @command(
@@ -181,21 +177,35 @@ def new(
     """
     import time
 
-    from patchkit.cli.refresh_output import render_refresh
     from patchkit.gitcmd.process import user_identity
-    from patchkit.ops.refresh import refresh_components
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
 
     author = user_identity(session.manifest.root, date)
     request = Request(None, name, message, author, everything=True, staged=staged)
+    options = RefreshOptions(when=int(time.time()), request=request, dry_run=dry_run)
+    return run_refresh(session, "new", [session.component], options)
+
+
+def run_refresh(
+    session: Session,
+    word: str,
+    components: Sequence[Component],
+    options: RefreshOptions,
+    *,
+    diff: bool = False,
+) -> ExitCode:
+    """Refresh components, or change their series, and report that as the command `word`."""
+    from patchkit.cli.refresh_output import render_refresh
+    from patchkit.ops.refresh import refresh_components
+
     with session.progress() as progress:
         report = refresh_components(
             session.manifest,
-            [session.component],
+            components,
             store=session.store,
             workspace=session.workspace,
-            options=RefreshOptions(when=int(time.time()), request=request, dry_run=dry_run),
+            options=options,
             progress=progress,
         )
-    return session.report("new", report, render_refresh(diff=False))
+    return session.report(word, report, render_refresh(diff=diff))

@@ -58,7 +58,7 @@ def edit(
     if message is None:
         patch, message = _typed(session, patch)
     wanted = EditMessage(patch, message)
-    return _change(session, "edit", [patch], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -81,7 +81,7 @@ def rename(
     """
     from patchkit.refresh.series_edits import RenamePatch
 
-    return _change(session, "rename", [patch], RenamePatch(patch, name), fork=fork, dry_run=dry_run)
+    return _change(session, [patch], RenamePatch(patch, name), fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -109,9 +109,7 @@ def drop(
     """
     from patchkit.refresh.series_edits import DropPatches
 
-    return _change(
-        session, "drop", patches, DropPatches(tuple(patches)), fork=fork, dry_run=dry_run
-    )
+    return _change(session, patches, DropPatches(tuple(patches)), fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -151,7 +149,7 @@ def move(
             hint="`patchkit log` lists the patches, in order",
         )
     wanted = MovePatch(patch, before, after, to)
-    return _change(session, "move", [patch], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -181,7 +179,7 @@ def fold(
     from patchkit.refresh.series_edits import FoldPatches
 
     wanted = FoldPatches(tuple(patches), into, message)
-    return _change(session, "fold", [*patches, into], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [*patches, into], wanted, fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -237,7 +235,7 @@ def split(
         raise UsageError("split: --staged goes without --file and --hunk")
     hunks = tuple(_hunk(each) for each in hunk or ())
     wanted = SplitPatch(patch, new, message, tuple(file or ()), hunks, staged)
-    return _change(session, "split", [patch], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
 
 
 def _hunk(text: str) -> tuple[str, int]:
@@ -263,26 +261,14 @@ def _typed(session: Session, patch: str) -> tuple[str, str]:
 
 def _change(
     session: Session,
-    name: str,
     patches: Sequence[str],
     wanted: SeriesEdit,
     *,
     fork: bool,
     dry_run: bool,
 ) -> ExitCode:
-    from patchkit.cli.refresh_output import render_refresh
-    from patchkit.ops.refresh import refresh_components
+    from patchkit.cli.commands.refresh import run_refresh
     from patchkit.ops.refresh_input import RefreshOptions
 
-    with session.progress() as progress:
-        report = refresh_components(
-            session.manifest,
-            [session.component_with(*patches)],
-            store=session.store,
-            workspace=session.workspace,
-            options=RefreshOptions(
-                when=int(time.time()), fork=fork, dry_run=dry_run, series_edit=wanted
-            ),
-            progress=progress,
-        )
-    return session.report(name, report, render_refresh(diff=False))
+    options = RefreshOptions(when=int(time.time()), fork=fork, dry_run=dry_run, series_edit=wanted)
+    return run_refresh(session, wanted.verb, [session.component_with(*patches)], options)
