@@ -36,7 +36,6 @@ from patchkit.ops.refresh_input import (
     RefreshOptions,
     ambiguous,
     changed_by_another,
-    compared,
     edited_by_hand,
     in_the_way,
     is_bare,
@@ -330,13 +329,14 @@ class _Refreshing(Struct):
         with overlay(repository) as trial, reading(trial) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
             tree = _edited_tree(found, trial, head, staged=self._options.request.staged)
-            verdict = compared(found, stack, tree)
-            rewrites = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
-            if verdict is RefreshResult.REFUSED:
+            same = stack.tree == tree and head != snapshot.applied
+            if not stack.clean or not (same or snapshot.applied == stack.commit):
                 return self._led_on(found, stack, report)
-            if verdict is not None and not rewrites:
-                arrived = replace(report, result=RefreshResult.REFRESHED, detail=_ARRIVED)
-                return PlannedRefresh(arrived if found.arrived else replace(report, result=verdict))
+            edited = snapshot.edited or head != snapshot.applied
+            if not edited and not self._options.request.canonical:
+                result = RefreshResult.REFRESHED if found.arrived else RefreshResult.UNCHANGED
+                detail = _ARRIVED if found.arrived else ""
+                return PlannedRefresh(replace(report, result=result, detail=detail))
             write_objects(trial, stack.objects)
             start = RefreshStart(
                 repository=trial,

@@ -14,7 +14,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.manifest.values import ArchivePin, ArchiveSource, Pin
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name
-from patchkit.model.objects import Base, CommitId, TreeId
+from patchkit.model.objects import Base, CommitId
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns, ways_on
 from patchkit.ops.refresh_report import NamedPin, RefreshedComponent, RefreshResult
@@ -56,20 +56,6 @@ class RefreshInput(Struct, frozen=True):
     def manifest_data(self) -> bytes:
         """The manifest's bytes as they were read."""
         return self.seen[self.project.manifest.path] or b""
-
-
-def compared(found: RefreshInput, stack: Stack, tree: TreeId) -> RefreshResult | None:
-    """What is plain without a draft; None where one must be made.
-
-    UNCHANGED: the checkout is the series. REFUSED: that is not the one that was applied here.
-    """
-    snapshot = found.snapshot
-    if not stack.clean:
-        return RefreshResult.REFUSED
-    if snapshot.head == snapshot.applied == stack.commit and not snapshot.edited:
-        return RefreshResult.UNCHANGED
-    same = stack.tree == tree and snapshot.head != snapshot.applied
-    return None if snapshot.applied == stack.commit or same else RefreshResult.REFUSED
 
 
 def refusal_of(found: RefreshInput) -> Problem | None:
