@@ -298,6 +298,11 @@ class PatchDrift(Struct, frozen=True):
         return self.since if self.is_broken or self.status in other else None
 
     @property
+    def faults(self) -> tuple[HunkFault, ...]:
+        """The hunks that fail at the tip, of a patch that is broken."""
+        return self.intervals[-1].faults if self.is_broken else ()
+
+    @property
     def stopped_earlier(self) -> bool:
         """Whether it stopped applying before it came into its state."""
         return None not in (self.broken_by, self.since) and self.broken_by != self.since

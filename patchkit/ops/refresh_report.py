@@ -230,6 +230,13 @@ class BumpedComponent(Struct, frozen=True):
         return f"Bump {self.name} from {old} to {new}"
 
     @property
+    def title(self) -> str:
+        """What became of it, as a heading."""
+        if self.result is RefreshResult.UNCHANGED:
+            return f"{self.name} is there already"
+        return self.subject if self.moved else f"{self.name} stays where it is"
+
+    @property
     def moved(self) -> bool:
         """Whether its pin is another one now (with a dry run: would be)."""
         return self.result is RefreshResult.CARRIED
@@ -302,17 +309,8 @@ def sorted_patches(
     return tuple(sorted(rows, key=lambda each: order.index(each.attention or Attention.UNCHANGED)))
 
 
-_OF_STATUS = {
-    Status.CONFLICTED: Attention.CONFLICTED,
-    Status.WAITING: Attention.WAITING,
-    Status.REGENERATED: Attention.REGENERATED,
-    Status.ABSORBED: Attention.ABSORBED,
-}
-_OF_REVISION = {
-    Revision.UNCHANGED: Attention.UNCHANGED,
-    Revision.SHIFTED: Attention.SHIFTED,
-    Revision.CONTEXT: Attention.CONTEXT,
-}
+#: What became of a patch asks the same of a reviewer, whatever its file is like then.
+_FIXED = (Status.CONFLICTED, Status.WAITING, Status.REGENERATED, Status.ABSORBED)
 #: Where no patch file was made, because another patch is in conflict.
 _UNWRITTEN = {
     Status.UNCHANGED: Attention.UNCHANGED,
@@ -322,13 +320,13 @@ _UNWRITTEN = {
 
 
 def _attention(outcome: PatchResult, revision: Revision | None) -> Attention:
-    fixed = _OF_STATUS.get(outcome.status)
-    if fixed is not None and not (fixed is Attention.ABSORBED and outcome.review):
-        return fixed
+    doubtful = outcome.status is Status.ABSORBED and outcome.review
+    if outcome.status in _FIXED and not doubtful:
+        return Attention(outcome.status.value)
     if any(each.remembered and not each.merged_by for each in outcome.files):
         return Attention.RESOLVED
     if outcome.review:
         return Attention.FLAGGED
     if revision is None:
         return _UNWRITTEN.get(outcome.status, Attention.CONTEXT)
-    return _OF_REVISION.get(revision, Attention.FLAGGED)
+    return Attention.FLAGGED if revision.needs_review else Attention(revision.value)

@@ -17,13 +17,20 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.drift_report import BrokenContract, Landed, MovedTarget, NewSite, PatchDrift
+from patchkit.drift.drift_report import (
+    BrokenContract,
+    HunkFault,
+    Landed,
+    MovedTarget,
+    NewSite,
+    PatchDrift,
+)
 from patchkit.errors import Problem
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.overrides import TargetVerdict
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import short_id
-from patchkit.model.outcome import Status
+from patchkit.model.outcome import Clash, Status
 from patchkit.model.states import Level, state_of
 from patchkit.model.text import counted
 from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
@@ -226,12 +233,6 @@ HELP: Mapping[str, str] = {
     "override-body-upstream": "`patchkit overrides --diff` shows what changed.",
 }
 
-#: Of a patch that does not fit: what a bump does about it by itself.
-_BUMP = {
-    Status.MERGED: "; a bump carries it",
-    Status.REGENERATED: "; its recipe regenerates it",
-}
-
 
 def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
     """Everything that a check found and counts."""
@@ -309,7 +310,7 @@ def drift_cases(report: DriftReport) -> Iterator[Case]:
             verdict = CaseVerdict.PASSED if fine else CaseVerdict.FAILED
             if patch.status is Status.WAITING:  # the one that it waits for is the finding
                 verdict = CaseVerdict.SKIPPED
-            yield Case(suite, patch.name, verdict, "" if fine else what, clash_words(patch))
+            yield Case(suite, patch.name, verdict, "" if fine else what, clash_words(patch.faults))
 
 
 def drift_words(patch: PatchDrift) -> str:
@@ -327,7 +328,7 @@ def drift_words(patch: PatchDrift) -> str:
 
 def _broken_words(patch: PatchDrift) -> str:
     """Who brought a patch into its state; and who stopped it applying, if that was earlier."""
-    bump = _BUMP.get(patch.status, "")
+    bump = "" if patch.status is Status.CONFLICTED else f"; {state_of(patch.status).means}"
     if patch.since is None:
         return f"{patch.name} fits no commit of the branch{bump}"
     after = "" if patch.days is None else f", {patch.days} days after the pin"
@@ -337,12 +338,11 @@ def _broken_words(patch: PatchDrift) -> str:
     return f"{words}{after}{bump}"
 
 
-def clash_words(patch: PatchDrift) -> str:
+def clash_words(faults: Iterable[Clash | HunkFault]) -> str:
     """The hunks that clash, one a line."""
-    faults = patch.intervals[-1].faults if patch.is_broken else ()
     return "\n".join(
-        f"{each.path}: hunk {each.hunk} (patch line {each.line}): {each.reason.value}"
-        for each in faults
+        f"{fault.path}: hunk {fault.hunk} (patch line {fault.line}): {fault.reason.value}"
+        for fault in faults
     )
 
 
@@ -351,10 +351,9 @@ def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Ite
     path, first = _place_of(patch.where, patch.listed, fallback)
     where = f" ({component.ref} of {component.name})"
     if patch.is_broken:
-        faults = clash_words(patch)
-        message = drift_words(patch) + where + (f"\n{faults}" if faults else "")
-        found = patch.intervals[-1].faults
-        line = found[0].line if found and path == patch.where else first
+        faults = patch.faults
+        message = f"{drift_words(patch)}{where}\n{clash_words(faults)}".rstrip("\n")
+        line = faults[0].line if faults and path == patch.where else first
         title = f"{patch.name} does not fit {component.ref}"
         level = state_of(patch.status).level
         notice = Notice(level, "broken-upstream", title, message, subject, path, line)
@@ -433,10 +432,7 @@ def _errors(findings: Iterable[Finding]) -> list[Finding]:
 def _check_case(suite: str, patch: PatchCheck) -> Case:
     match patch.status:
         case Status.CONFLICTED:
-            details = "\n".join(
-                f"{clash.path}: hunk {clash.hunk} (patch line {clash.line}): {clash.reason.value}"
-                for clash in patch.outcome.clashes
-            )
+            details = clash_words(patch.outcome.clashes)
             return Case(suite, patch.name, CaseVerdict.FAILED, "does not apply", details)
         case Status.WAITING:
             waits = f"waits for {', '.join(patch.outcome.waits_for)}"

@@ -28,7 +28,7 @@ from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, U
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
-from patchkit.ops.refresh_report import BumpedComponent, BumpReport, NamedPin, RefreshResult
+from patchkit.ops.refresh_report import BumpReport, NamedPin
 from patchkit.report.findings import (
     HELP,
     RULES,
@@ -246,7 +246,7 @@ def _lines(review: BumpReview, *, diffs: bool) -> Iterator[str]:
 
 def _component(review: ComponentReview, manifest: str, *, diffs: bool) -> Iterator[str]:
     row = review.report
-    yield f"## {_title(row)}"
+    yield f"## {escaped(row.title)}"
     yield ""
     link = f", [what changed upstream]({row.link})" if row.link else ""
     yield f"{_pin(row.old)} → {_pin(row.new)}{link}"
@@ -332,9 +332,7 @@ def _diffs(patch: PatchReview, attention: Attention) -> Iterator[str]:
 def _folded(title: str, rows: Sequence[str]) -> Iterator[str]:
     left_out = len(rows) - _ROWS
     kept = [clean(row) for row in rows[:_ROWS]]
-    fence = "`" * max(
-        3, 1 + max((len(each) for each in re.findall("`+", "\n".join(kept))), default=0)
-    )
+    fence = "`" * max(3, 1 + _backticks("\n".join(kept)))
     yield ""
     yield f"<details><summary>{title}</summary>"
     yield ""
@@ -409,21 +407,20 @@ def check_words(review: ComponentReview) -> str:
     return f"check: {', '.join((counted(len(check.patches), 'patch', 'patches'), *found))}"
 
 
-def _check(review: ComponentReview) -> Iterator[str]:
+def check_rows(review: ComponentReview) -> list[tuple[str, str]]:
+    """What that check found: how bad it is, then where and what."""
     check = review.check
     assert check is not None
+    rows = [(finding.severity.value, str(finding)) for finding in check.counted]
+    return rows + [("error", row) for row in problem_rows(check.problems)]
+
+
+def _check(review: ComponentReview) -> Iterator[str]:
     yield f"### {check_words(review).capitalize()}"
-    rows = [f"{each.severity.value}: {each.where}: {each.what}" for each in check.counted]
-    rows += problem_rows(check.problems)
+    rows = check_rows(review)
     if rows:
         yield ""
-    yield from (f"- {escaped(' '.join(lines_of(row)))}" for row in rows)
-
-
-def _title(row: BumpedComponent) -> str:
-    if row.result is RefreshResult.UNCHANGED:
-        return f"{escaped(row.name)} is there already"
-    return escaped(row.subject if row.moved else f"{row.name} stays where it is")
+    yield from (f"- {escaped(' '.join(lines_of(': '.join(row))))}" for row in rows)
 
 
 def commit_message(report: BumpReport) -> Iterator[str]:

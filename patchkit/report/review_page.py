@@ -22,6 +22,7 @@ from patchkit.report.markdown import (
     FOLDED,
     HEADINGS,
     SHORT,
+    check_rows,
     check_words,
     interdiff_rows,
     problem_rows,
@@ -71,7 +72,6 @@ class ReviewedComponent(Struct, frozen=True):
 
     review: ComponentReview  # what the page says of it
     anchor: str  # of its heading on the page
-    title: str  # what moved, from where to where
     groups: tuple[ReviewedGroup, ...]  # most to do first
     left: tuple[str, ...]
     checked: str
@@ -109,10 +109,6 @@ def review_page(review: BumpReview, written: str) -> str:
 
 
 def _component(review: ComponentReview, anchor: str, manifest: str) -> ReviewedComponent:
-    row = review.report
-    title = row.subject if row.moved else f"{row.name} stays where it is"
-    if row.result is RefreshResult.UNCHANGED:
-        title = f"{row.name} is there already"
     views = [_patch(each, f"{anchor}-{number}") for number, each in enumerate(review.patches, 1)]
     groups = []
     for attention in Attention:
@@ -120,14 +116,12 @@ def _component(review: ComponentReview, anchor: str, manifest: str) -> ReviewedC
         if group:
             opened = attention in DETAILED
             groups.append(ReviewedGroup(HEADINGS[attention], attention in FOLDED, opened, group))
-    check = review.check
-    findings: list[tuple[str, str]] = []
-    if check is not None:
-        findings += [(each.severity.value, f"{each.where}: {each.what}") for each in check.counted]
-        findings += [("error", row) for row in problem_rows(check.problems)]
-    checked = check_words(review) if check is not None else ""
+    checked = ""
+    findings: tuple[tuple[str, str], ...] = ()
+    if review.check is not None:
+        checked, findings = check_words(review), tuple(check_rows(review))
     left = tuple(_left(review, manifest))
-    return ReviewedComponent(review, anchor, title, tuple(groups), left, checked, tuple(findings))
+    return ReviewedComponent(review, anchor, tuple(groups), left, checked, findings)
 
 
 def _left(review: ComponentReview, manifest: str) -> Iterator[str]:

@@ -266,7 +266,7 @@ def test_each_form_tells_the_event_of_the_state(project: Project, upstream: Upst
         assert told.index(f"is broken by {same}") < told.index(f"it stopped applying by {near}")
     shown = project.run("drift").out
     assert f"clash     at {same}" in shown
-    assert f"conflict  {same}" in shown
+    assert f"conflicted {same}" in shown
     assert f"broken    {near}" in shown
     assert f"The clash at {same}" in project.run("drift", "--format", "html").out
     assert same in project.run("drift", "--format", "markdown").out

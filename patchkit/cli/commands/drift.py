@@ -21,6 +21,7 @@ from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Status
+from patchkit.model.states import state_of
 from patchkit.model.text import counted, listed
 
 if TYPE_CHECKING:
@@ -140,13 +141,7 @@ def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
     return drift_writers(paths)
 
 
-# Drift as a person reads it: for each patch since when it is broken, by whom, and what clashes.
-
-
-# What drifted without a conflict, as a person reads it: the worst first, in short.
-
-
-# So many are worth reading in a terminal; --json has all.
+# As many findings of one kind are worth reading in a terminal; --json has all.
 _SHOWN = 6
 
 
@@ -165,12 +160,6 @@ def silent_lines(component: ComponentDrift) -> Iterator[Line]:
     if len(notices) > _SHOWN:
         yield ""
         yield f"  and {counted(len(notices) - _SHOWN, 'more finding')}: --json has all"
-
-
-# What changed since the last report, as a person reads it.
-
-
-# So many findings of one kind are worth reading in a terminal.
 
 
 def print_changes(terminal: Terminal, component: ComponentDrift, since: Since) -> None:
@@ -193,11 +182,7 @@ def _print_notes(terminal: Terminal, kind: str, notes: Sequence[str]) -> None:
 
 
 def _since_row(change: StateChange, *, first: bool) -> tuple[Line, Line, Line]:
-    return _now(change), change.patch, "" if first else _before(change)
-
-
-def _now(change: StateChange) -> Painted:
-    return word(change.status if change.status is not None else "dropped")
+    return word(change.status or "dropped"), change.patch, "" if first else _before(change)
 
 
 def _before(change: StateChange) -> str:
@@ -206,22 +191,6 @@ def _before(change: StateChange) -> str:
     if change.again:
         return "by another commit than before"
     return f"was {change.was.value}" if change.was is not None else "is new in the series"
-
-
-#: Of a patch that does not fit: what a bump does about it by itself.
-_BUMP = {
-    Status.MERGED: ", a bump carries it",
-    Status.REGENERATED: ", its recipe regenerates it",
-}
-
-
-#: What began with the commit that brought a patch into its state, in nine columns.
-_SINCE = {
-    Status.CONFLICTED: "conflict",
-    Status.MERGED: "merged",
-    Status.REGENERATED: "recipe",
-    Status.WAITING: "waiting",
-}
 
 
 def print_drift(
@@ -294,14 +263,14 @@ def _verdict(patch: PatchDrift) -> Line:
     since = f" since {_day(patch.event)}" if patch.event is not None else ""
     if patch.is_broken:
         return _broken_words(patch)
+    means = state_of(patch.status).means
     words = {
-        Status.REGENERATED: f"fits, its recipe regenerates it{since}",
+        Status.UNCHANGED: "fits",
+        Status.REGENERATED: f"fits, {means}{since}",
         Status.WAITING: f"waits for {', '.join(patch.waits_for)}{since}",
-        Status.ABSORBED: f"upstream has it{since}",
-        Status.SHIFTED: "fits, at other lines",
-        Status.EMPTY: "changes no file",
+        Status.ABSORBED: f"{means}{since}",
     }
-    return words.get(patch.status, "fits")
+    return words.get(patch.status, means)
 
 
 def _broken_words(patch: PatchDrift) -> str:
@@ -310,7 +279,8 @@ def _broken_words(patch: PatchDrift) -> str:
     since = f"since {_day(patch.since)}" if patch.since else "since the start of the branch"
     if patch.stopped_earlier:
         after = f", stopped applying {_day(patch.broken_by)}{after}"
-    return f"{since}{after}{_BUMP.get(patch.status, '')}"
+    bump = "" if patch.status is Status.CONFLICTED else f", {state_of(patch.status).means}"
+    return f"{since}{after}{bump}"
 
 
 def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
@@ -338,7 +308,7 @@ def _break_lines(patch: PatchDrift) -> Iterator[Line]:
         yield from _one_break(each)
     if patch.stopped_earlier and patch.since is not None:
         last = patch.intervals[-1]
-        yield from _commit_lines(_SINCE[patch.status], Paint.BAD, patch.since, _files(last))
+        yield from _commit_lines(patch.status.value, Paint.BAD, patch.since, _files(last))
     if patch.last_good is not None:
         yield from _commit_lines("last good", Paint.GOOD, patch.last_good)
 
