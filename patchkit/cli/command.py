@@ -142,7 +142,7 @@ _SHARED = {
     "json": _shared(
         bool,
         "json",
-        typer.Option("--json", help="Print the result as JSON (docs/reference/json.md)."),
+        typer.Option("--json", help="Print the result as JSON; the reference has its fields."),
         default=False,
     ),
     "quiet": _shared(
