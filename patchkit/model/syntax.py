@@ -6,7 +6,6 @@ its parser has a home of its own (`manifest/yaml_nodes.py`).
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import builtins
@@ -39,8 +38,8 @@ _LANGUAGES = {
     ".yaml": "YAML",
 }
 
-#: Answers about contents that are kept: those of pieces of the sides of merges, which meet again
-#: and again while a stack is carried to many versions of its files.
+#: Answers about contents that are kept: those of the sides of merges and of their pieces, which
+#: meet again and again while a stack is carried to many versions of its files.
 _KEPT = 16384
 
 
@@ -68,7 +67,6 @@ def kept(ask: Callable[[bytes], _Answer]) -> Callable[[bytes], _Answer]:
 _EDGE = re.compile(rb"^(?:(@)|(?:async[ \t]+)?def\b|class\b)", re.MULTILINE)
 #: What says that a file is not UTF-8, in one of its first two lines.
 _ENCODED = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8\b)", re.I)
-_GLOBAL = re.compile(rb"^[ \t]*global\b", re.MULTILINE)
 
 
 def is_plain(data: bytes) -> bool:
@@ -95,50 +93,6 @@ def pieces_of(data: bytes) -> list[bytes]:
     return [data[begin:end] for begin, end in zip(starts, [*starts[1:], len(data)], strict=True)]
 
 
-def _each_alone(data: bytes) -> tuple[bytes, list[bytes]] | None:
-    """What the file imports from `__future__`, and its pieces; None if it has to be taken whole.
-
-    Each piece can be compiled behind these imports, and so can the file.
-    """
-    pieces = pieces_of(data)
-    if len(pieces) == 1:
-        return None
-    future = _future_of(pieces[0])
-    is_sound = future is not None and all(_is_sound(future + each) for each in pieces[1:])
-    return (future, pieces) if future is not None and is_sound else None
-
-
-@kept
-def _future_of(first: bytes) -> bytes | None:
-    """The imports from `__future__` of a file by its first piece, None if that is not sound."""
-    if not _is_sound(first):
-        return None
-    flags = _compiled(first, 0)[0].co_flags if b"__future__" in first else 0
-    features = ((each, getattr(__future__, each)) for each in __future__.all_feature_names)
-    named = (name for name, feature in features if flags & feature.compiler_flag)
-    return b"".join(b"from __future__ import %s\n" % each.encode() for each in named)
-
-
-@kept
-def _is_sound(piece: bytes) -> bool:
-    """Whether a piece can be compiled, and no other piece has a say in that.
-
-    A `global` outside of functions and classes must not name what stands further up.
-    """
-    if _compiled(piece, 0)[1]:
-        return False
-    todo = [parse_python(piece)[0].body] if _GLOBAL.search(piece) else []
-    for body in todo:  # grows while it is walked
-        for node in body:
-            if isinstance(node, ast.Global):
-                return False
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                parts = (getattr(node, each, None) for each in ("body", "orelse", "finalbody"))
-                more = (getattr(node, each, None) for each in ("handlers", "cases"))
-                todo += (each for each in (*parts, *more) if isinstance(each, list))
-    return True
-
-
 def language_of(path: str) -> str | None:
     """The language of a file whose syntax can be looked at, by its name."""
     return _LANGUAGES.get(path[path.rfind(".") :]) if "." in path else None
@@ -149,12 +103,17 @@ def syntax_problem(path: str, data: bytes) -> str:
     match language_of(path):
         case "Python":
             # the compiler sees more than the parser, such as repeated arguments
-            return "" if _each_alone(data) else _compiled(data, 0)[1]
+            return _compile_problem(data)
         case "JSON":
             return _read_problem(json.loads, data)
         case "TOML":
             return _toml_problem(data)
     return ""
+
+
+@kept
+def _compile_problem(data: bytes) -> str:
+    return _compiled(data, 0)[1]
 
 
 def parse_python(data: bytes | str) -> tuple[ast.Module, str]:
@@ -201,17 +160,9 @@ def _toml_problem(data: bytes) -> str:
     return _read_problem(lambda text: tomllib.loads(text.decode()), data)
 
 
+@kept
 def definitions(data: bytes) -> Counter[tuple[str, str]]:
     """(scope, name) of what is defined, annotated or imported, with how often it is there."""
-    found = Counter[tuple[str, str]]()
-    _, pieces = _each_alone(data) or (b"", [data])
-    for each in pieces:
-        found.update(_definitions(each))
-    return found
-
-
-@kept
-def _definitions(data: bytes) -> Counter[tuple[str, str]]:
     tree, _ = parse_python(data)
     found = Counter[tuple[str, str]]()
     todo: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body)]
@@ -249,15 +200,8 @@ def unbound_names(data: bytes) -> frozenset[str] | None:
     """
     if _EVERYTHING.search(data):
         return None
-    future, pieces = _each_alone(data) or (b"", [data])
-    bound, used = set[str](), set[str]()
-    for number, each in enumerate(pieces):
-        names = _names_of(future + each if number else each)
-        if names is None:
-            return None
-        bound |= names[0]
-        used |= names[1]
-    return frozenset(used - bound - _BOUND)
+    names = _names_of(data)
+    return None if names is None else names[1] - names[0] - _BOUND
 
 
 @kept

@@ -1,7 +1,4 @@
-"""What is asked of the pieces of a Python file comes to what the whole file says.
-
-The oracle is the same file behind a line that ends as on Windows: such a file is never cut.
-"""
+"""Where a Python file is cut, and what is asked of whole files, however their lines end."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ def _answers(data: bytes) -> tuple[object, ...]:
 @example(["from __future__ import annotations\n", "x: y = x\n", "def g(a: q): pass\n", "v: q\n"])
 @example(["def g(): pass\n", "from __future__ import annotations\n"])
 @example(['s = """\ndef inner():\n', '    pass\n"""\n', "def g(): pass\n"])
-def test_pieces_say_what_the_file_says(parts: list[str]) -> None:
+def test_what_is_asked_of_a_file_does_not_depend_on_its_line_ends(parts: list[str]) -> None:
     data = "".join(parts).encode()
     assert b"".join(pieces_of(data)) == data
     assert _answers(data) == _answers(b"#\r\n" + data)
