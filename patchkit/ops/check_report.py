@@ -117,6 +117,34 @@ class ComponentCheck(Struct, frozen=True):
         numbers = Counter(each.severity.value for each in self.counted)
         return tuple(counted(number, word) for word, number in sorted(numbers.items()))
 
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """The state of the component, and what there is to say of it in a line."""
+        if self.problems:
+            whole = " as a whole" if self.patches else ""
+            return "failed", f"could not be checked{whole}, see below"
+        states = [patch.status for patch in self.patches]
+        failed = [patch.name for patch in self.patches if patch.status is Status.CONFLICTED]
+        if failed:
+            waiting = states.count(Status.WAITING)
+            what = f"{failed[0]} does not apply"
+            if len(failed) > 1:
+                what = f"{len(failed)} patches do not apply"
+            return "conflicted", what + (f", {waiting} waiting" if waiting else "")
+        codes = Counter(finding.code for finding in self.findings)
+        left, shifted = codes["verify-not-run"], states.count(Status.SHIFTED)
+        notes = [
+            *(["the lock differs"] if codes["lock"] else []),
+            counted(len(states), "patch applies", "patches apply") if states else "no patches",
+            *([f"{shifted} at an offset"] if shifted else []),
+            *self.counts,
+            *(["a conflict waits in its checkout"] if codes["waiting"] else []),
+            *([f"{counted(left, 'command', 'commands')} not run"] if left else []),
+        ]
+        severities = [finding.severity for finding in self.counted]
+        worst = min(severities, key=list(Severity).index, default=None)
+        return worst.value if worst is not None else "ok", ", ".join(notes)
+
 
 def taken_strictly(check: ComponentCheck) -> ComponentCheck:
     """The check with its warnings, and what is style, as errors."""

@@ -57,13 +57,10 @@ def check_markdown(report: CheckReport, notices: Iterable[Notice]) -> str:
     lines = [f"## {_sign(report.exit_code)} patchkit check", ""]
     lines += ["| manifest | component | patches | verdict |", "|---|---|---|---|"]
     for each in report.components:
-        fine = each.exit_code is ExitCode.OK
-        failed = [p.name for p in each.patches if p.status is Status.CONFLICTED]
-        words = f"{', '.join(failed)} does not apply" if failed else "ok" if fine else "see below"
+        status, words = each.verdict
         cells = (each.manifest, each.name, str(len(each.patches)))
-        lines.append(
-            f"| {' | '.join(map(escaped, cells))} | {_sign(each.exit_code)} {escaped(words)} |"
-        )
+        sign = _SIGNS[state_of(status).level]
+        lines.append(f"| {' | '.join(map(escaped, cells))} | {sign} {escaped(words)} |")
     return "\n".join([*lines, *notice_lines(notices)])
 
 

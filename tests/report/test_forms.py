@@ -205,6 +205,16 @@ def _drifted(project: Project, upstream: Upstream, subject: str) -> None:
 
 
 @pytest.mark.slow
+def test_forms_say_one_thing_of_a_component(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": "one\n"})
+    patch = make_patch({"a.py": "one\n"}, {"a.py": "two\n"}, subject="Count", body="")
+    project.component("demo", upstream, pin, {"count.patch": patch})
+    for form in ("text", "markdown", "html"):
+        out = project.run("check", "--format", form).ok().out
+        assert "1 patch applies, 1 warning" in out, form
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "drift"])
 def test_every_form_of_every_report(project: Project, upstream: Upstream, command: str) -> None:
     _drifted(project, upstream, "Rework ::error::x %0A (#7)")

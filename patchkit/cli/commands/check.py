@@ -17,7 +17,6 @@ from patchkit.cli.session import Session, in_ci
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, Problem
-from patchkit.model.lint import Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.model.text import counted
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from patchkit.cli.terminal import Answers
     from patchkit.explain.explanation import Origin
     from patchkit.manifest.values import Component, Manifest
-    from patchkit.model.lint import Finding
+    from patchkit.model.lint import Finding, Severity
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
 StrictOption = Annotated[
@@ -159,32 +158,8 @@ def print_check(
 
 
 def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
-    if check.problems:
-        whole = " as a whole" if check.patches else ""
-        return word("failed"), check.name, f"could not be checked{whole}, see below"
-    failed = [patch for patch in check.patches if patch.status is Status.CONFLICTED]
-    if failed:
-        waiting = sum(patch.status is Status.WAITING for patch in check.patches)
-        what = f"{failed[0].name} does not apply"
-        if len(failed) > 1:
-            what = f"{len(failed)} patches do not apply"
-        return word("conflicted"), check.name, what + (f", {waiting} waiting" if waiting else "")
-    applying = counted(len(check.patches), "patch applies", "patches apply")
-    left = sum(finding.code == "verify-not-run" for finding in check.findings)
-    shifted = sum(patch.status is Status.SHIFTED for patch in check.patches)
-    differs = any(finding.code == "lock" for finding in check.findings)
-    waits = any(finding.code == "waiting" for finding in check.findings)
-    notes = [
-        *(["the lock differs"] if differs else []),
-        applying if check.patches else "no patches",
-        *([f"{shifted} at an offset"] if shifted else []),
-        *check.counts,
-        *(["a conflict waits in its checkout"] if waits else []),
-        *([f"{counted(left, 'command', 'commands')} not run"] if left else []),
-    ]
-    severities = [each.severity for each in check.counted]
-    status = min(severities, key=list(Severity).index, default="ok")
-    return word(status), check.name, ", ".join(notes)
+    status, words = check.verdict
+    return word(status), check.name, words
 
 
 def _print_failures(terminal: Terminal, report: CheckReport) -> None:
