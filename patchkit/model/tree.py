@@ -355,17 +355,6 @@ class FewFiles(Tree):
         return tree.write(written)
 
 
-def few_files(source: ObjectSource, state: Mapping[str, TreeEntry | None]) -> FewFiles:
-    """The tree of what stands at some paths; ObstructedError if a file stands for a folder."""
-    files = {path: entry for path, entry in state.items() if entry is not None}
-    if len(files) < 2:
-        return FewFiles(source, files)
-    tree = FewFiles(source, {})
-    for path, entry in files.items():
-        tree = tree.put(path, entry)
-    return tree
-
-
 # Objects that exist in memory only, in front of those of a repository.
 
 

@@ -9,7 +9,7 @@ from patchkit.model.objects import (
     SYMLINK_MODE,
     TreeEntry,
 )
-from patchkit.model.tree import ObstructedError, Tree, few_files
+from patchkit.model.tree import FewFiles, ObstructedError, Tree
 from tests.model.oracle import Objects
 
 _PATHS = ("a", "a/b", "a/b/c", "ab", "d/e", "d")
@@ -20,7 +20,7 @@ _edits = st.lists(st.tuples(st.sampled_from(_PATHS), _entries | st.none()), max_
 @given(_edits)
 def test_law_few_files_answer_as_a_tree_does(edits: list[tuple[str, TreeEntry | None]]) -> None:
     objects = Objects()
-    few, tree = few_files(objects, {}), Tree(objects, EMPTY_TREE)
+    few, tree = FewFiles(objects, {}), Tree(objects, EMPTY_TREE)
     for path, entry in edits:
         if entry is None:
             if tree.entry(path) is not None:
