@@ -92,11 +92,11 @@ def test_what_parses_is_parsed_once(verified: Verified, monkeypatch: pytest.Monk
         return compiled(data, *arguments, **options)
 
     monkeypatch.setattr(builtins, "compile", compile_and_tell)
-    broken = edit("pkg/more.py", "import os", "import (os")
-    for expected in (3, 0, 0):
-        parsed.clear()
+    broken = edit("pkg/more.py", "import os", "import (once")
+    for _ in range(3):
         assert [code for code, _ in verified.found(one=UNFUSE, two=broken)] == ["verify-parse"]
-        assert len(parsed) == expected
+    assert b"import (once\n" in parsed
+    assert len(parsed) == len(set(parsed))
 
 
 def test_only_the_result_counts(verified: Verified) -> None:
