@@ -7,13 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from configparser import ConfigParser
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-from patchkit.errors import SurroundingsError
 
 
 @cache
@@ -21,6 +16,8 @@ def named(group: str) -> Mapping[str, str]:
     """Name -> "module:attribute" of a group's entry points. Of two with one name, the first on the
     path counts.
     """
+    from configparser import ConfigParser  # noqa: PLC0415 (our own commands need no entry point)
+
     found: dict[str, str] = {}
     for folder in sys.path:
         for file in sorted(Path(folder or ".").glob("*-info/entry_points.txt")):
@@ -31,13 +28,3 @@ def named(group: str) -> Mapping[str, str]:
                 parser.read_string(text)
                 found = {**dict(parser[group]), **found}
     return found
-
-
-def load(place: str) -> Any:
-    """The value of an entry point; imports its module. SurroundingsError where it is not there."""
-    module, _, attribute = place.partition(":")
-    try:
-        return getattr(import_module(module), attribute.strip())
-    except (ImportError, AttributeError) as error:
-        hint = "install the package again that it is of, or uninstall it"
-        raise SurroundingsError(f"an extension cannot be loaded: {error}", hint=hint) from error

@@ -58,7 +58,7 @@ _LIKELY_TAKEN = Confidence(0.9, 0.9)
 #: The same where upstream went on from it: 102 of 118 files of eight histories.
 _TAKEN_MEANWHILE = Confidence(0.86, 0.86)
 _MOST_MERGED = 64  # versions of one file are merged with
-#: So many lines of evidence are not added by two people by chance.
+#: Lines of evidence that two people do not add by chance.
 _ENOUGH = 3
 
 #: Path -> the lines of a commit's hunks, with their markers.
@@ -327,7 +327,7 @@ def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFil
     if file.carried or here is None or change.old_path is None or change.new_path is None:
         return file
     sides = (context.before.entry(change.old_path), context.after.entry(change.new_path))
-    old, patched = (_text_of(context.old_blobs, each) for each in sides)
+    old, patched = (_text_of(context.old_blobs, entry) for entry in sides)
     if old is None or patched is None:
         return file
     added = set(_added(change))

@@ -89,7 +89,7 @@ ENTRY_POINTS = "patchkit.commands"
 
 
 def place_of(name: str) -> str:
-    """The "module:function" of a command; "" if there is none. Extensions come after our own."""
+    """The "module:function" of a command, "" for an unknown one; our own go before extensions'."""
     if name in COMMANDS:
         return f"patchkit.cli.commands.{COMMANDS[name][0]}"
     return entry_points.named(ENTRY_POINTS).get(name, "")

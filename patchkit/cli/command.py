@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,7 @@ from typer.models import ArgumentInfo
 
 from patchkit.cli.catalog import COMMANDS, place_of
 from patchkit.cli.completion import component_names, manifest_names, patch_names
-from patchkit.entry_points import load
-from patchkit.errors import ExitCode
+from patchkit.errors import ExitCode, SurroundingsError
 
 Body = Callable[..., ExitCode]
 
@@ -266,8 +266,17 @@ class Command(TyperCommand):
 
 
 def body_of(name: str) -> Body:
-    """The function of a command of the catalog; imports its module."""
-    body: Body = load(place_of(name))
+    """The function of a command; imports its module. SurroundingsError for an extension's that
+    cannot be loaded.
+    """
+    module, _, function = place_of(name).partition(":")
+    try:
+        body: Body = getattr(import_module(module), function.strip())
+    except (ImportError, AttributeError) as error:
+        if name in COMMANDS:
+            raise
+        hint = "install the package again that it is of, or uninstall it"
+        raise SurroundingsError(f"an extension cannot be loaded: {error}", hint=hint) from error
     return body
 
 
@@ -294,8 +303,8 @@ def load_command(name: str) -> Command:
     """A command of the catalog, as typer has it; imports its module."""
     body = body_of(name)
     parameters = list(_parameters_of(body))
-    for each in parameters:
-        declared = each.annotation.__metadata__[0]
+    for parameter in parameters:
+        declared = parameter.annotation.__metadata__[0]
         declared.autocompletion = _COMPLETED.get(declared.metavar)
     own = inspect.signature(body).parameters
 
@@ -306,7 +315,7 @@ def load_command(name: str) -> Command:
         given = {key: value for key, value in options.items() if key in own}
         return body(Session(**shared, own=given.keys()), **given)
 
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     kept = (f"\b\n{part}" if part.startswith(" ") else part for part in paragraphs(body))
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -322,9 +331,13 @@ def _parameters_of(body: Body) -> Iterator[inspect.Parameter]:
     """What a command takes: arguments, what it works on, its own options, the rest."""
     takes = _ABOUT[body].takes
     _, *own = inspect.signature(body, eval_str=True).parameters.values()
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    arguments = [e for e in own if isinstance(e.annotation.__metadata__[0], ArgumentInfo)]
+    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    arguments = [
+        parameter
+        for parameter in own
+        if isinstance(parameter.annotation.__metadata__[0], ArgumentInfo)
+    ]
     yield from arguments or [_NAMES[word] for word in _NAMES if word in takes][:1]
     yield from (_SHARED[word] for word in takes if word in _FIRST)
-    yield from (each for each in own if each not in arguments)
+    yield from (parameter for parameter in own if parameter not in arguments)
     yield from (_SHARED[word] for word in takes if word not in _FIRST)

@@ -5,8 +5,9 @@ What cannot be read offers nothing: its mistakes are told by the commands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import typer
@@ -26,27 +27,27 @@ def manifest_names(incomplete: str) -> list[str]:
 
 def component_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The components of the manifests that the command line names, or of all."""
-    found: dict[str, None] = {}
-    with suppress(PatchkitError):
-        for manifest in _manifests(ctx):
-            found |= dict.fromkeys(component.name for component in manifest.components)
-    return [name for name in found if name.startswith(incomplete)]
+    return _names(ctx, incomplete, lambda manifest: (c.name for c in manifest.components))
 
 
 def patch_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The patches in the series of these manifests."""
     from patchkit.cli.session import listed_patches
 
-    found: dict[str, None] = {}
-    with suppress(PatchkitError):
-        for manifest in _manifests(ctx):
-            for component in manifest.components:
-                found |= dict.fromkeys(listed_patches(manifest, component))
-    return [name for name in found if name.startswith(incomplete)]
+    def listed(manifest: Manifest) -> Iterator[str]:
+        return chain(*(listed_patches(manifest, component) for component in manifest.components))
+
+    return _names(ctx, incomplete, listed)
 
 
-def _manifests(ctx: typer.Context) -> Iterator[Manifest]:
+def _names(
+    ctx: typer.Context, incomplete: str, of: Callable[[Manifest], Iterable[str]]
+) -> list[str]:
+    """What `of` names in the manifests that the command line names, each once."""
     from patchkit.cli.session import Session
 
-    session = Session(manifest=ctx.params.get("manifest"))
-    yield from (manifest for manifest, _ in session.open_manifests()[0])
+    found: dict[str, None] = {}
+    with suppress(PatchkitError):
+        for manifest, _ in Session(manifest=ctx.params.get("manifest")).open_manifests()[0]:
+            found |= dict.fromkeys(of(manifest))
+    return [name for name in found if name.startswith(incomplete)]

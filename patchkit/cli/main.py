@@ -99,12 +99,10 @@ def _run_command(argv: list[str]) -> int:
         argv = [*argv[1:], "--help"]
     try:
         # not `command.main`: it takes a broken pipe for an error of its own
-        context = command.make_context("patchkit", list(argv))
-    except SystemExit as end:  # of typer's options for completion
-        return int(end.code or 0)
-    except typer.Exit as end:
-        return end.exit_code
-    try:
+        try:
+            context = command.make_context("patchkit", list(argv))
+        except SystemExit as end:  # of typer's options for completion
+            return int(end.code or 0)
         with context:
             return command.invoke(context) or 0
     except typer.Exit as end:

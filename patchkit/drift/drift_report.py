@@ -68,7 +68,7 @@ class FileVerdict(Struct, frozen=True):
 
     @property
     def file(self) -> CarriedFile:
-        """The same as the carry engine has it."""
+        """The verdict in the carry engine's form."""
         return CarriedFile(
             self.outcome,
             self.path,

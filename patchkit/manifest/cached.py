@@ -10,9 +10,9 @@ ask of the disk beside these bytes (no path leads out of the project) is asked a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path, PosixPath
 from types import ModuleType
 from typing import Any
@@ -152,7 +152,7 @@ def _classes(module: ModuleType) -> dict[str, type[Struct]]:
 def _added_classes() -> dict[str, type[Struct]]:
     """Those of the modules of extensions that add keys."""
     added = [keys() for several in ADDED.values() for keys in several.values()]
-    modules = [sys.modules[keys.__module__] for keys in added]
+    modules = [import_module(keys.__module__) for keys in added]
     return {name: kind for module in modules for name, kind in _classes(module).items()}
 
 

@@ -45,7 +45,7 @@ class BuiltStack(Struct, frozen=True):
 
     @property
     def tree_at(self) -> TreeAt:
-        """The same tree, for what is asked of calls and replacements in it."""
+        """The tree after the last patch that applies, to be asked for calls and replacements."""
         from patchkit.guards.overrides.override_review import TreeAt  # noqa: PLC0415 (few ask)
 
         return TreeAt(self.source, self.stack.tree, self.stack.base.commit)

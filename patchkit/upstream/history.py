@@ -512,13 +512,13 @@ class HistoryReader(Struct, frozen=True):
         return next(self.read_batches([blobs_of(entries)]))
 
     def in_batches(self, entries: Iterable[TreeEntry | None]) -> Iterator[Mapping[str, bytes]]:
-        """The same, some files at a time."""
+        """The contents of files by id, of READ_AT_ONCE files at a time."""
         wanted = list(blobs_of(entries))
         starts = range(0, len(wanted), READ_AT_ONCE)
         return self.read_batches([wanted[at : at + READ_AT_ONCE] for at in starts])
 
     def read_batches(self, batches: Sequence[Collection[str]]) -> Iterator[Mapping[str, bytes]]:
-        """The same of each batch of ids; what is not here is brought once, that of all batches."""
+        """The contents of each batch of ids; what all of them lack is brought at once."""
         brought = False
         for number, batch in enumerate(batches):
             found = self.reader.read_present(batch)

@@ -304,7 +304,8 @@ def _tested(session: Session, report: BumpReport) -> TestReport | None:
     alone = len(report.components) == 1  # asked for by name
     names = [each.name for each in report.components if each.moved or alone]
     manifest = load(session.manifest_path)
-    moved = [each for each in manifest.components if each.name in names and each.upstream_tests]
+    components = manifest.components
+    moved = [c for c in components if c.name in names and c.upstream_tests]
     return run_tests(session, manifest, moved) if moved else None
 
 

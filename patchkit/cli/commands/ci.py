@@ -223,7 +223,11 @@ FormOption = Annotated[
 ]
 MostOption = Annotated[
     int,
-    typer.Option("--jobs", metavar="N", help="So many jobs at most: else manifests share one."),
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="At most N jobs: some share one, if need be.",
+    ),
 ]
 IncludeOption = Annotated[
     str,
