@@ -230,11 +230,15 @@ def walk_stack(
     walker = Walker(along, series, quick=False, note=note)
     names = [patch.name for patch in series.patches]
     found: list[tuple[int, tuple[PatchForecast, ...]]] = []
+    before: object = None
     for position, verdicts in walker.judge_all():
         pairs = zip(names, verdicts, strict=True)
         patches = tuple(verdict.forecast(name) for name, verdict in pairs)
-        if not found or patches != found[-1][1]:
+        # one stretch where all stays, at whatever lines it applies
+        becomes = all(map(stays, patches)) or patches
+        if becomes != before:
             found.append((position, patches))
+            before = becomes
         if metadata is not None:
             metadata.note(position, walker.forecaster)
     return walker.route, _stretches(found, len(walker.route.line.commits))
