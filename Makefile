@@ -53,13 +53,13 @@ golden: $(VENV)/.develops  ## write tests/golden; read the difference
 reference: $(VENV)/.develops  ## write schemas and tables of formats
 	$(BIN)/python -m tools.reference
 
-bench: $(VENV)/.develops  ## ratios to git, quilt and others, some minutes; writes docs/benchmarks.md
-	$(BIN)/python -m bench.run --write docs/benchmarks.md
+bench: $(VENV)/.develops  ## ratios to git, quilt and others, some minutes; writes docs/evidence.md
+	$(BIN)/python -m bench.run --write docs/evidence.md
 
 bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSITORY=clone
 	$(BIN)/python -m bench.run --patches 10,50,200,1000 --patience 60 \
 		$(if $(REPOSITORY),--repository $(REPOSITORY)) --write \
-		$(if $(REPOSITORY),docs/benchmarks-real,docs/benchmarks).md
+		docs/evidence.md
 
 faults: $(VENV)/.develops  ## stop commands at 1200 points, all examples of laws, 40 minutes; writes docs/evidence.md
 	PATCHKIT_TEST_SHARE=1 $(PYTEST) -m hypothesis

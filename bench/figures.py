@@ -43,16 +43,21 @@ def print_and_write(lines: Iterable[str], page: Path | None, name: str) -> None:
         put_between_marks(page, name, "\n".join(kept))
 
 
+def sums_table(names: Sequence[str], sums: Sequence[int], scenes: int) -> str:
+    """A table in Markdown of how often each way was tried, over so many scenes."""
+    cells = [["", *names, "sum"], ["---"] * (len(names) + 2)]
+    cells.append([f"{scenes} scenes", *map(str, sums), str(sum(sums))])
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
 def growth_rows(
     what: str, sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]
 ) -> Iterator[str]:
-    """Rows of a table: what each command costs at each size, and how that grows."""
+    """Rows of a table: what each command costs at the last size, and how that grows with it."""
     for name, row in costs.items():
-        for size, cost in zip(sizes, row, strict=True):
-            figures = f"{cost.cpu:.2f} | {cost.wall:.2f} | {cost.peak:.0f}"
-            yield f"| {name} | {size:,} {what} | {figures} |"
-        if len(sizes) > 1:
-            yield f"| {name}: growth | | {slope(sizes, [c.cpu for c in row]):.2f} | | |"
+        figures = f"{row[-1].cpu:.2f} | {row[-1].wall:.2f} | {row[-1].peak:.0f}"
+        growth = f"{slope(sizes, [c.cpu for c in row]):.2f}" if len(sizes) > 1 else ""
+        yield f"| {name} | {sizes[-1]:,} {what} | {figures} | {growth} |"
 
 
 def numbers(text: str) -> list[int]:

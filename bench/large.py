@@ -38,8 +38,8 @@ def main() -> None:
 
 def _lines(folder: Path, options: argparse.Namespace) -> Iterator[str]:
     yield f"{machine()}. {today()}.\n"
-    yield "| | size | CPU s | wall s | peak MiB |"
-    yield "|---|--:|--:|--:|--:|"
+    yield "| | size | CPU s | wall s | peak MiB | growth |"
+    yield "|---|--:|--:|--:|--:|--:|"
     yield from _large_upstreams(folder, options.files)
     yield from _long_series(folder, options.patches)
 

@@ -2,7 +2,7 @@
 
 Every table names what it is compared with in its first row. The upstream is made up, or with
 `--repository` a stack of real commits of yours. No network, nothing of the user's configuration.
-`--write FILE` makes the page that docs/benchmarks.md is.
+`--write FILE` puts the figures between the marks of docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ def main() -> None:
         seal(folder)
         use_bytecode()
         page = Page(options.rounds, _subject(options.repository))
+        mark = "costs, real" if options.repository else "costs"
         for table in _tables(folder, options):
             page.add(table)
-            page.write(options.write)  # what is measured stays, whatever ends the rest
-        page.write(options.write, whole=True)
+            page.write(options.write, mark)  # what is measured stays, whatever ends the rest
+        page.write(options.write, mark, whole=True)
 
 
 def _tables(folder: Path, options: argparse.Namespace) -> Iterator[Table]:
@@ -300,7 +301,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--repository", type=Path, help="a clone whose commits become the stack")
     parser.add_argument("--tip", default="HEAD", help="the last of these commits")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page there, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="a page with the marks")
     options = parser.parse_args()
     options.patches = [int(size) for size in options.patches.split(",")]
     if options.repository:

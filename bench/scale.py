@@ -47,8 +47,8 @@ def main() -> None:
 def _lines(folder: Path, options: argparse.Namespace) -> Iterator[str]:
     yield f"{machine()}. {today()}."
     yield ""
-    yield "| | size | CPU s | wall s | peak MiB |"
-    yield "|---|--:|--:|--:|--:|"
+    yield "| | size | CPU s | wall s | peak MiB | growth |"
+    yield "|---|--:|--:|--:|--:|--:|"
     yield from _many_components(folder, options.components)
     yield from _long_histories(folder, options.commits)
     yield ""

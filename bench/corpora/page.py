@@ -26,17 +26,17 @@ def suite_section(found: Judged, suite: str, program: str) -> list[str]:
 
 def _differences(found: Judged) -> str:
     rows = Counter(
-        (outcome, why or "-", case.script, "yes" if as_git(case, strip) else "**no**")
+        (outcome, why or "-", "yes" if as_git(case, strip) else "**no**")
         for case, strip, outcome, why in found.differ
     )
-    table = ["| | why | script | cases | as `git apply` |", "| --- | --- | --- | --- | --- |"]
-    for (outcome, why, script, same), count in sorted(rows.items()):
-        table.append(f"| {outcome} | {why} | {script} | {count} | {same} |")
+    table = ["| | why | cases | as `git apply` |", "| --- | --- | --- | --- |"]
+    for (outcome, why, same), count in sorted(rows.items()):
+        table.append(f"| {outcome} | {why} | {count} | {same} |")
     return "\n".join(table)
 
 
 def slime_section(found: Found, clone: str) -> list[str]:
-    """Published sets: counts, and each one that does not apply at its pin."""
+    """Published sets: counts, and each one that does not apply at the pin recorded for it."""
     text = [
         f"{today()}, slime {clone}: **{found.total()} sets**, the same verdict and the same tree"
         f" as `git apply` in {found.total() - len(found.differ)}.",
@@ -51,17 +51,16 @@ def slime_section(found: Found, clone: str) -> list[str]:
         f" the clones lack. {found.other} of those that apply were made against other files than"
         " those at their pin; `check` says so."
     )
-    text += ["Refused at a recorded pin:", _refusals(found, "recorded")]
-    text += ["Refused at the pin of that day:", _refusals(found, "of that day")]
+    text += ["Refused at a recorded pin:", _refusals(found)]
     if found.differ:
         text += ["**Other than git:**", "\n".join(f"- {each}" for each in found.differ)]
     return text
 
 
-def _refusals(found: Found, source: str) -> str:
+def _refusals(found: Found) -> str:
     table = ["| slime | date | folder | pin | why |", "| --- | --- | --- | --- | --- |"]
     for each, why in found.refused:
-        if each.source == source:
+        if each.source == "recorded":
             pin = f"{each.component} {each.pin[:9]}"
             table.append(f"| {each.commit} | {each.date} | {each.folder} | {pin} | {why} |")
     return "\n".join(table)

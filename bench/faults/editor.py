@@ -17,6 +17,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from bench.faults.calls import CHANGING, Fault
+from bench.figures import sums_table
 
 #: How a file is saved, or what else is done to it.
 WAYS = (
@@ -70,15 +71,10 @@ class Edits:
         return self.struck.total()
 
     def table(self) -> str:
-        """A table in Markdown: a row for each scene, a column for each way."""
+        """A table in Markdown: a column for each way."""
         scenes = list(dict.fromkeys(scene for scene, _ in self.struck))
-        rows = [["", *WAYS, "sum"], ["---"] * (len(WAYS) + 2)]
-        for name in scenes:
-            counts = [self.struck[name, way] for way in WAYS]
-            rows.append([name, *map(str, counts), str(sum(counts))])
         sums = [sum(self.struck[name, way] for name in scenes) for way in WAYS]
-        rows.append(["sum", *map(str, sums), str(sum(sums))])
-        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        return sums_table(WAYS, sums, len(scenes))
 
 
 class Editor:

@@ -15,6 +15,7 @@ from bench.faults.laws import BUG, Laws, state_of
 from bench.faults.sandbox import Sandbox, Scene
 from bench.faults.scenes import SCENES
 from bench.faults.tracing import Traced, Tracer
+from bench.figures import sums_table
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,11 @@ class Found:
         return self.struck.total()
 
     def table(self) -> str:
-        """A table in Markdown: a row for each scene, a column for each fault."""
-        scenes = list(dict.fromkeys(scene.name for scene in SCENES))
-        rows = [["", *(fault.name for fault in FAULTS), "sum"]]
-        rows.append(["---"] * len(rows[0]))
-        for name in scenes:
-            counts = [self.struck[name, fault.name] for fault in FAULTS]
-            rows.append([name, *map(str, counts), str(sum(counts))])
-        sums = [sum(self.struck[name, fault.name] for name in scenes) for fault in FAULTS]
-        rows.append(["sum", *map(str, sums), str(sum(sums))])
-        return "\n".join(f"| {' | '.join(row)} |" for row in rows if row[-1] != "0")
+        """A table in Markdown: a column for each fault."""
+        scenes = list(dict.fromkeys(scene for scene, _ in self.struck))
+        names = [fault.name for fault in FAULTS]
+        sums = [sum(self.struck[scene, name] for scene in scenes) for name in names]
+        return sums_table(names, sums, len(scenes))
 
 
 class Harness:

@@ -1,1 +1,1 @@
-"""A recipe against months of a real upstream: docs/recipes-figures.md."""
+"""A recipe against months of a real upstream: docs/evidence.md."""

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.figures import put_between_marks
 from bench.recipes.page import page
 from bench.recipes.published import Comparison, compare_published
 from bench.recipes.trial import Trial
@@ -60,7 +61,7 @@ def main() -> None:
         print(line_of(trial))
     print_totals(trials, comparison)
     if options.write:
-        options.write.write_text(page(trials, comparison, options.pin), encoding="utf-8")
+        put_between_marks(options.write, "recipes", page(trials, comparison))
 
 
 def sample(repository: Repository, pin: str, branch: str, count: int) -> list[str]:

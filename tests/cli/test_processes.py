@@ -1,4 +1,4 @@
-"""How many git processes a command starts, how many files it reads; docs/benchmarks.md says so."""
+"""How many git processes a command starts, how many files it reads; docs/evidence.md says so."""
 
 from __future__ import annotations
 
