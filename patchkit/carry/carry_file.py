@@ -333,7 +333,7 @@ def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
 
 
 def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes) -> CarriedFile:
-    blob = make_object("blob", data, it.entries[1].oid)
+    blob = make_object("blob", data)
     entry = TreeEntry(it.mode or 0, blob.oid)
     marked = conflict_text(merge.three, it.context.labels)
     return CarriedFile(outcome, it.target, entry, blob, it.leaves, marked)

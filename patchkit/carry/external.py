@@ -83,7 +83,7 @@ def _taken(
     outcome = replace(it.exact, status=Status.MERGED, clashes=(), merged_by=name)
     edits = diff_lines(three.upstream, split_lines(data))
     outcome = placed_well(it, judged(outcome, EXTERNAL, tuple(reasons)), data, edits)
-    blob = make_object("blob", data, it.entries[1].oid)
+    blob = make_object("blob", data)
     return CarriedFile(
         outcome,
         it.target,

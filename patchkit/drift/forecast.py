@@ -602,7 +602,7 @@ class Forecaster:
             run = run_recipe(recipe, {path: self._given.read(entry.oid, "blob")})
             blob = entry.oid
             if path in run.changed:
-                made = make_object("blob", run.changed[path], entry.oid)
+                made = make_object("blob", run.changed[path])
                 self._keep([made])
                 blob = made.oid
             self._runs[key] = None if run.fatal else blob

@@ -252,7 +252,7 @@ class _Attempt(Struct):
             data = self._binary(change, before)
             if data and change.kind is Kind.DELETE:
                 raise _clash(change, Reason.BINARY, "the payload leaves the deleted file contents")
-            return self._make(change, mode, data, before), ()
+            return self._make(change, mode, data), ()
         if not change.hunks:
             if before is not None and change.kind is not Kind.DELETE:
                 return _File(mode, before.oid, before.data), ()
@@ -265,7 +265,7 @@ class _Attempt(Struct):
             raise _ClashError(*clashes, offsets=placed.offsets)
         if change.kind is Kind.DELETE and placed.data:
             return self._emptied(change, placed.data, mode), placed.offsets
-        return self._make(change, mode, placed.data, before), placed.offsets
+        return self._make(change, mode, placed.data), placed.offsets
 
     def _emptied(self, change: FileChange, rest: bytes, mode: int) -> _File:
         """Refuse to delete a file that holds more than the patch knows."""
@@ -308,9 +308,7 @@ class _Attempt(Struct):
             raise _clash(change, Reason.BINARY, "the payload does not give the blob it promises")
         return data
 
-    def _make(
-        self, change: FileChange, mode: int, data: bytes, before: _File | None = None
-    ) -> _File:
+    def _make(self, change: FileChange, mode: int, data: bytes) -> _File:
         if mode == SUBMODULE_MODE and change.kind is not Kind.DELETE:
             oid = data.removeprefix(_SUBPROJECT)[:40].decode("ascii", "replace")
             if not data.startswith(_SUBPROJECT) or not _is_full_id(oid):
@@ -321,7 +319,7 @@ class _Attempt(Struct):
             raise _clash(change, Reason.UNSAFE, "symlink with a target that no disk takes")
         if self.trial:
             return _File(mode, NO_OBJECT, data)
-        blob = make_object("blob", data, before.oid if before else None)
+        blob = make_object("blob", data)
         if change.kind is not Kind.DELETE:
             self.made.append(blob)
         return _File(mode, blob.oid, data)

@@ -60,18 +60,16 @@ class _Folder(Struct):
     """A folder; never changed once another folder or a Tree refers to it.
 
     `rows` maps a name to its row in the tree object; a name whose folder is open is in `open`, and
-    its row counts only while that folder has an id. `like` is the folder that it was made from.
+    its row counts only while that folder has an id.
     """
 
     rows: dict[bytes, bytes]
     open: dict[bytes, _Folder]
     oid: str | None  # None where it is not written yet
     sorted: bool = True  # `rows` are in git's order
-    like: str | None = None
 
     def copy(self) -> _Folder:
-        like = self.oid if self.oid is not None else self.like
-        return _Folder(dict(self.rows), dict(self.open), None, self.sorted, like)
+        return _Folder(dict(self.rows), dict(self.open), None, self.sorted)
 
 
 class Tree:
@@ -294,7 +292,7 @@ def _write(folder: _Folder, written: list[GitObject]) -> str:
     if not folder.sorted:
         folder.rows = dict(sorted(folder.rows.items(), key=_order))
         folder.sorted = True
-    made = make_object("tree", b"".join(folder.rows.values()), folder.like)
+    made = make_object("tree", b"".join(folder.rows.values()))
     written.append(made)
     folder.oid = made.oid
     return made.oid

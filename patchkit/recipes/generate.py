@@ -71,7 +71,7 @@ def rewrite(source: ObjectSource, tree: TreeId, recipe: Recipe) -> Rewritten:
     for path, data in run.changed.items():
         entry = after.entry(path)
         assert entry is not None
-        blob = make_object("blob", data, entry.oid)
+        blob = make_object("blob", data)
         objects.append(blob)
         after = after.put(path, TreeEntry(entry.mode, blob.oid))
     tree_id = after.write(objects)
