@@ -24,27 +24,22 @@ from patchkit.manifest.values import Manifest
 from patchkit.recipes.recipe_file import recipe_schema
 from patchkit.recipes.rule import Recipe
 
-BEGIN = "<!-- generated: the tables; `python -m tools.reference` writes them -->"
-END = "<!-- end of what is generated -->"
-
 
 def format_files(docs: Path) -> dict[Path, str]:
-    """Path -> text of everything below the folder `docs` that the formats' declarations give."""
-    manifest, recipes = docs / "manifest.md", docs / "recipes.md"
+    """Path -> text of each JSON Schema below the folder `docs`."""
     return {
         docs / "manifest.schema.json": schema_text(),
         docs / "manifest-part.schema.json": schema_text(part=True),
-        manifest: with_tables(manifest.read_text(encoding="utf-8"), record_of(Manifest)),
         docs / "recipe.schema.json": json.dumps(recipe_schema(), indent=2) + "\n",
-        recipes: with_tables(recipes.read_text(encoding="utf-8"), record_of(Recipe)),
     }
 
 
-def with_tables(page: str, root: Record) -> str:
-    """The page with the tables of `root` written between the two marks."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables(root)}\n{END}{after}"
+def key_reference() -> str:
+    """Every key of a manifest and of a recipe, as tables."""
+    return (
+        f"# Keys of manifests\n\n{tables(record_of(Manifest))}\n"
+        f"# Keys of recipes\n\n{tables(record_of(Recipe))}"
+    )
 
 
 def tables(root: Record) -> str:

@@ -1,10 +1,10 @@
 """Writes what is generated in this repository: `python -m tools.reference [--check]`.
 
-That is the JSON Schemas of docs/, and the tables of the formats in docs/manifest.md and
-docs/recipes.md. With --check nothing is written, and the exit code is 1 if a file is stale.
+That is the JSON Schemas of docs/. With --check nothing is written, and the exit code is 1 if a file
+is stale.
 
-The pages of docs/reference/ (commands, their exit codes, and the JSON of each) are made here, too,
-for the site and the sdist; they are not committed.
+The pages of docs/reference/ (commands, exit codes, JSON, keys of files) are made here, too, for the
+site and the sdist; they are not committed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from patchkit.cli.application import groups
 from patchkit.cli.catalog import all_commands
 from patchkit.cli.command import about, summary
-from tools.format_tables import format_files
+from tools.format_tables import format_files, key_reference
 from tools.help_pages import (
     SHARED_EXITS,
     paragraphs,
@@ -46,6 +46,7 @@ def reference_pages() -> dict[Path, str]:
         **command_reference(),
         Path("docs/reference/json.md"): _NOTE + json_reference(_results()),
         Path("docs/reference/exit-codes.md"): exit_code_reference(),
+        Path("docs/reference/keys.md"): _NOTE + key_reference(),
     }
 
 

@@ -58,7 +58,8 @@ def write_page(page: Path, runs: Sequence[Run]) -> None:
 
 
 def figures(runs: Sequence[Run]) -> str:
-    """A row per group, and below it every reason that was needed."""
+    """A row per group, and below it how many reasons were needed."""
+    needed = _needed(runs)
     seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
     lines = [
         f"{today()}, seed {seeds}; mutmut {version('mutmut')}; {machine()}.",
@@ -67,7 +68,8 @@ def figures(runs: Sequence[Run]) -> str:
         "|---|--:|--:|--:|--:|--:|",
         *(_row(run) for run in runs),
         "",
-        *(f"- {why} ({count})" for why, count in _needed(runs)),
+        "Explained ([bench/mutation/reasons.yaml](../bench/mutation/reasons.yaml)):"
+        f" {needed.total()}, of {len(needed)} kinds.",
     ]
     return "\n".join(lines)
 
@@ -82,11 +84,10 @@ def _row(run: Run) -> str:
     )
 
 
-def _needed(runs: Sequence[Run]) -> list[tuple[str, int]]:
-    reasons = Counter(
+def _needed(runs: Sequence[Run]) -> Counter[str]:
+    return Counter(
         reason.why
         for run in runs
         for verdict in run.verdicts
         if not verdict.is_noticed and (reason := _reason(verdict))
     )
-    return reasons.most_common()
