@@ -26,7 +26,6 @@ from patchkit.drift.drift_report import (
     Break,
     HunkFault,
     Interval,
-    Landed,
     PatchDrift,
     PatchForecast,
     Risk,
@@ -41,6 +40,7 @@ from patchkit.explain.explanation import (
     Origin,
     PatchExplanation,
 )
+from patchkit.model.finding import Landed
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason, Status
 from patchkit.model.similarity import SimilarLines

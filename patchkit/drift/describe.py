@@ -18,7 +18,6 @@ from patchkit.drift.drift_report import (
     FileRisk,
     HunkFault,
     Interval,
-    Landed,
     PatchDrift,
     Risk,
 )
@@ -28,6 +27,7 @@ from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.gitcmd.first_parent import Commit, blobs_of, describe_commits, removed_and_added
 from patchkit.gitcmd.trees import Overlay, TreeView
+from patchkit.model.finding import Landed
 from patchkit.model.objects import CommitId, GitObject
 from patchkit.model.outcome import PatchResult, Reason, Status
 from patchkit.model.tree import ObjectSource, Tree

@@ -9,33 +9,11 @@ from patchkit.carry.carried import CarriedFile
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.guards.overrides import TargetVerdict
+from patchkit.model.finding import Landed
 from patchkit.model.names import AtLine
 from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.text import counted
-
-
-class Landed(Struct, frozen=True):
-    """An upstream commit: when it landed (UTC), whose it is, and where to look at it.
-
-    `request` is the pull or merge request that its subject names. The links are None where no web
-    page of the upstream is known. `via` is the merge by which the commit came to the branch, None
-    for one that was made on it; the date is then that of the merge.
-    """
-
-    commit: CommitId
-    date: str
-    author: str  # a name, without the address
-    subject: str
-    request: int | None = None
-    link: str | None = None
-    request_link: str | None = None
-    via: Landed | None = None
-
-    @property
-    def day(self) -> str:
-        """The date without the time."""
-        return self.date[:10]
 
 
 class HunkFault(Struct, frozen=True):

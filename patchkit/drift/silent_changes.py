@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.drift.describe import landed
-from patchkit.drift.drift_report import Landed, MovedTarget, Suspicion
+from patchkit.drift.drift_report import MovedTarget, Suspicion
 from patchkit.gitcmd.first_parent import Landing, blobs_of
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import TreeView
@@ -46,6 +46,7 @@ from patchkit.guards.overrides.replacements import (
 from patchkit.guards.residual_sites import SHOWN_TEXT, Fingerprint, Scanner, fingerprint
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
+from patchkit.model.finding import Landed
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry, TreeId
 from patchkit.model.outcome import FileResult, PatchResult

@@ -29,7 +29,7 @@ from patchkit.guards.overrides.replacements import (
 )
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import TreeId
 from patchkit.model.outcome import PatchResult
 from patchkit.model.syntax import parse_python

@@ -28,7 +28,7 @@ from patchkit.manifest.types import Complaint, Key, Number, Reason, Text
 from patchkit.manifest.validate import Whole, read_file
 from patchkit.manifest.values import Location
 from patchkit.manifest.write import flow_mapping
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import AtLine
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
 from patchkit.model.text import counted, listed

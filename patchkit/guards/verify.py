@@ -20,7 +20,7 @@ from patchkit.disk.result_cache import ResultCache, memory_path
 from patchkit.errors import PatchkitError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, TreeId
 from patchkit.model.progress import Stop
 from patchkit.model.text import counted, listed

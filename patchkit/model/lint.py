@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from enum import Enum
 
-from msgspec import Struct
-
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.header import is_trailers
 from patchkit.model.names import unsafe_path
 from patchkit.model.patch import FileChange, HeaderForm, Hunk, PatchFile
@@ -39,32 +37,6 @@ _SPACE_BEFORE_TAB = re.compile(rb"\+[ \t]* \t")
 _TRAILING_BLANKS = re.compile(rb"\+.*[ \t]+\r?\n?\Z", re.DOTALL)
 _BLANKS_AT_AN_END = re.compile(rb"^\+.*[ \t]\r?$", re.MULTILINE)
 _DIFFSTAT = re.compile(rb"^ \d+ files? changed[,\n]", re.MULTILINE)
-
-
-class Severity(str, Enum):
-    """How much a finding matters, from worst to least."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    STYLE = "style"  # not in canonical form; an error with --strict
-    NOTE = "note"  # worth knowing, never a reason to fail
-
-
-class Finding(Struct, frozen=True):
-    """One thing that was found.
-
-    `code` is a stable word for machines ("header-reason"); `where` a file with its line, a patch
-    or a component; `hint` what to do, empty where that is plain.
-    """
-
-    severity: Severity  # how bad it is
-    code: str
-    what: str
-    where: str = ""
-    hint: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what}" if self.where else self.what
 
 
 def lint_patch(file: PatchFile, *, name: str, ours: bool) -> tuple[Finding, ...]:

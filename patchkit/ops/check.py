@@ -30,7 +30,8 @@ from patchkit.guards.verify import (
 )
 from patchkit.manifest.values import Component, Manifest, Overrides, PinnedPatch, RunStep
 from patchkit.model.apply_changes import Blobs, apply_changes
-from patchkit.model.lint import Finding, Severity, lint_patch
+from patchkit.model.finding import Finding, Severity
+from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, OfComponents, Problem
 from patchkit.explain.explanation import Origin, PatchExplanation
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.text import counted

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from patchkit.drift.drift_report import (
     BrokenContract,
-    Landed,
     LineDrift,
     MovedTarget,
     NewSite,
@@ -35,6 +34,7 @@ from patchkit.drift.record import (
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
+from patchkit.model.finding import Landed
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from patchkit.drift.describe import explain_clash, landed_of, tell
 from patchkit.drift.drift_report import (
     BrokenContract,
-    Landed,
     LineDrift,
     MovedTarget,
     NewSite,
@@ -54,6 +53,7 @@ from patchkit.guards.residual_sites import (
     review_sites,
 )
 from patchkit.manifest.values import Component, Manifest, Overrides
+from patchkit.model.finding import Landed
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.describe import landed_of
-from patchkit.drift.drift_report import Landed
 from patchkit.drift.follow import Route
 from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.drift.trial import Trial
@@ -34,6 +33,7 @@ from patchkit.manifest.values import (
     Manifest,
     normal_name,
 )
+from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
 from patchkit.parallel import in_parallel
 from patchkit.planning.combine import Option, clashes, combine, reaches, tried, walk_stack

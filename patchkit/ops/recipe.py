@@ -20,7 +20,7 @@ from patchkit.gitcmd.trees import Overlay
 from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest
 from patchkit.manifest.write import yaml_text
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import RECIPE_ENDING, broken_name_rule, is_patch_name, recipe_name, slug
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.manifest.values import ArchivePin, ArchiveSource, Pin
-from patchkit.model.lint import Severity
+from patchkit.model.finding import Severity
 from patchkit.model.names import recipe_name
 from patchkit.model.objects import Base, CommitId
 from patchkit.model.text import counted

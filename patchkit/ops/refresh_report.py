@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, OfComponents, Problem, worst
-from patchkit.model.lint import Finding
+from patchkit.model.finding import Finding
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Attention, PatchResult, Status

@@ -62,7 +62,7 @@ from patchkit.manifest.values import (
     Manifest,
     Overrides,
 )
-from patchkit.model.lint import Finding
+from patchkit.model.finding import Finding
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress

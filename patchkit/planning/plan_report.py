@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from patchkit.drift.drift_report import Landed, PatchForecast
+from patchkit.drift.drift_report import PatchForecast
+from patchkit.model.finding import Landed
 from patchkit.model.outcome import Status
 
 _AS_IT_IS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)

@@ -17,8 +17,8 @@ from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.globs import Scope
 from patchkit.model.apply_changes import apply_changes
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.header import format_header, is_trailers
-from patchkit.model.lint import Finding, Severity
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.objects import (

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.syntax import pieces_of, syntax_problem
 from patchkit.model.text import counted
 from patchkit.recipes.rule import (

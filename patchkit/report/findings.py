@@ -17,18 +17,11 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.drift_report import (
-    BrokenContract,
-    HunkFault,
-    Landed,
-    MovedTarget,
-    NewSite,
-    PatchDrift,
-)
+from patchkit.drift.drift_report import BrokenContract, HunkFault, MovedTarget, NewSite, PatchDrift
 from patchkit.errors import Problem
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.overrides import TargetVerdict
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Clash, Status
 from patchkit.model.states import Level, state_of

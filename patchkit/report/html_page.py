@@ -11,8 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit import __version__
-from patchkit.drift.drift_report import Interval, Landed, PatchDrift, TrendPoint, forecast_words
+from patchkit.drift.drift_report import Interval, PatchDrift, TrendPoint, forecast_words
 from patchkit.errors import ExitCode
+from patchkit.model.finding import Landed
 from patchkit.model.outcome import Status
 from patchkit.model.states import PATCH_STATES, ROW, State, state_of
 from patchkit.model.text import clean, counted

@@ -16,8 +16,9 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.drift_report import Landed, PatchDrift
+from patchkit.drift.drift_report import PatchDrift
 from patchkit.errors import BadInputError, ExitCode, Problem
+from patchkit.model.finding import Landed
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Attention, FileResult, PatchResult, Status

@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from patchkit.drift.drift_report import Interval, Landed
+from patchkit.drift.drift_report import Interval
+from patchkit.model.finding import Landed
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
 from tests.support.projects import Project

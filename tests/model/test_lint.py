@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.lint import Severity, lint_patch
+from patchkit.model.finding import Severity
+from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
 from tests.support.repos import Content, make_patch
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.model.lint import Severity
+from patchkit.model.finding import Severity
 from patchkit.recipes.run import RecipeRun, run_recipe
 from tests.recipes.kitchen import DROP, recipe_of
 

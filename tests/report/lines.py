@@ -7,8 +7,9 @@ from datetime import datetime, timedelta, timezone
 from hashlib import sha1
 from itertools import groupby
 
-from patchkit.drift.drift_report import Break, HunkFault, Interval, Landed, PatchDrift
+from patchkit.drift.drift_report import Break, HunkFault, Interval, PatchDrift
 from patchkit.errors import ExitCode
+from patchkit.model.finding import Landed
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Reason, Status
 from patchkit.ops.drift import ComponentDrift, DriftReport

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from patchkit.cli.terminal import Answers
     from patchkit.explain.explanation import Origin
     from patchkit.manifest.values import Component, Manifest
-    from patchkit.model.lint import Finding, Severity
+    from patchkit.model.finding import Finding, Severity
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
 StrictOption = Annotated[

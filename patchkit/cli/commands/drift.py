@@ -26,15 +26,10 @@ from patchkit.model.text import counted, listed
 
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Answers
-    from patchkit.drift.drift_report import (
-        AbsorbedHunk,
-        Break,
-        Interval,
-        Landed,
-        PatchDrift,
-    )
+    from patchkit.drift.drift_report import AbsorbedHunk, Break, Interval, PatchDrift
     from patchkit.drift.record import Since, StateChange
     from patchkit.manifest.values import Component, Manifest
+    from patchkit.model.finding import Landed
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 

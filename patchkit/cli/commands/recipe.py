@@ -14,7 +14,7 @@ from patchkit.cli.session import Session, project_folder
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
-from patchkit.model.lint import Severity
+from patchkit.model.finding import Severity
 from patchkit.model.objects import lines_of
 from patchkit.model.text import counted
 from patchkit.ops.recipe import (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from patchkit.guards.contracts.breaches import BrokenCall
     from patchkit.guards.overrides.override_review import OverrideTarget
     from patchkit.guards.overrides.replacements import Definition
-    from patchkit.model.lint import Finding
+    from patchkit.model.finding import Finding
     from patchkit.ops.reviews import (
         ComponentContracts,
         ComponentOverrides,

@@ -21,7 +21,7 @@ from patchkit.guards.overrides.replacements import (
     find_replacements,
 )
 from patchkit.manifest.values import AbsentTarget, Overrides
-from patchkit.model.lint import Finding, Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.text import counted, listed
 from patchkit.model.tree import ObjectSource

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.lint import Finding
+from patchkit.model.finding import Finding
 from patchkit.model.names import AtLine
 from patchkit.model.syntax import python_literal
 from patchkit.python.bodies import FunctionNode
