@@ -29,7 +29,6 @@ from patchkit.drift.drift_report import (
     PatchDrift,
     PatchForecast,
     Risk,
-    TrendPoint,
 )
 from patchkit.errors import ExitCode
 from patchkit.explain.explanation import (
@@ -171,17 +170,8 @@ def made_up(commits: int, patches: int, states: int) -> DriftReport:
         touching=commits // 4,
         patches=told,
         line=line,
-        trend=tuple(_trend(told, line, at) for at in range(24)),
     )
     return DriftReport((component,))
-
-
-def _trend(patches: Sequence[PatchDrift], line: Sequence[Landed], number: int) -> TrendPoint:
-    at = (number + 1) * (len(line) - 1) // 24
-    states = [next(run.status for run in patch.intervals if run.last >= at) for patch in patches]
-    carried, absorbed, bad = map(states.count, (Status.MERGED, Status.ABSORBED, Status.CONFLICTED))
-    fits = len(states) - carried - absorbed - bad
-    return TrendPoint(line[at].date, line[at].commit, fits, carried, absorbed, bad)
 
 
 def _breaks(runs: Sequence[Interval]) -> tuple[Break, ...]:

@@ -55,8 +55,8 @@ _RECORDS = {
     "journal": b'{"version": 1, "steps": [{"path": "a", "old": null, "new": null}], "folders": [],'
     b' "dropped": []}',
     "purpose": b'{"manifest": "m", "upstream": "u"}',
-    "record": b'{"form": 1, "at": "a", "manifest": "m", "component": "c", "ref": "r", "pin": "p",'
-    b' "tip": "t", "patches": {"a": ["unchanged", ""]}, "notes": []}\n',
+    "record": b'{"at": "a", "manifest": "m", "component": "c", "ref": "r", "pin": "p",'
+    b' "tip": "t", "patches": {"a": {"status": "unchanged", "by": ""}}, "notes": []}\n',
     "report": b'{"schema": "patchkit/check/2", "patchkit": "0", "exit_code": 0, "components": []}',
     "page": b'{"files": [{"filename": "a.tar.gz", "url": "a", "hashes": {"sha256": "0"}}]}',
 }

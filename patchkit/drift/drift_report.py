@@ -166,22 +166,6 @@ class Suspicion(Struct, frozen=True):
         return replace(self, kind=kind, what=what, by=by)
 
 
-class TrendPoint(Struct, frozen=True):
-    """How many patches were in which state when a report was made at `at` (UTC) on the tip.
-
-    `carried` are those that do not apply and that a bump would merge or regenerate; `waiting` those
-    that fail only because an earlier patch conflicts.
-    """
-
-    at: str
-    tip: CommitId
-    fits: int  # patches that apply as they are
-    carried: int
-    absorbed: int  # patches that upstream has
-    conflicts: int  # patches in conflict
-    waiting: int = 0
-
-
 class NewSite(AtLine, Struct, frozen=True):
     """A site at the tip, as upstream has it, that a rule names and neither pin nor review has.
 

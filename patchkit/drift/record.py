@@ -1,11 +1,11 @@
-"""What each report saw, so that the next one can say what changed since: a line of JSON for each.
+"""What the last report saw, so that the next one can say what changed since: a line of JSON for
+each component along a branch.
 
-    {"form":1,"at":"2026-03-05T12:00:00Z","manifest":"demo","component":"greeter","ref":"main",
-     "pin":"...","tip":"...","patches":{"polite.patch":["conflicted","16f7..."]},"notes":[]}
+    {"at":"2026-03-05T12:00:00Z","manifest":"demo","component":"greeter","ref":"main","pin":"...",
+     "tip":"...","patches":{"polite.patch":{"status":"conflicted","by":"16f7..."}},"notes":[]}
 
-One file for a manifest, oldest line first. A line is appended by a single write under a lock, so
-that two runs cannot mix theirs; one that was torn by a crash is passed over. The newest lines of
-each component and branch are kept.
+One file for a manifest. Whoever writes it holds a lock on its folder, so that two runs lose nothing
+of each other; a line that is damaged is passed over.
 """
 
 from __future__ import annotations
@@ -13,29 +13,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from patchkit.disk.files import replace_file
 from patchkit.errors import SurroundingsError
+from patchkit.model.decoding import from_builtins
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.outcome import Status
 from patchkit.model.states import state_of
-
-#: So many reports of one component along one branch are kept; the file may hold twice that.
-KEPT = 200
-
-#: A file of more bytes is made shorter: to half of that at most, with notes in newest lines only.
-LARGEST = 4_000_000
-
-_FORM = 1
-_TEXTS = ("at", "manifest", "component", "ref", "pin", "tip")
 
 #: A component along a branch: manifest, component, ref.
 Line: TypeAlias = tuple[str, str, str]
@@ -65,135 +55,42 @@ class Seen(Struct, frozen=True):
         """What it is a report of."""
         return self.manifest, self.component, self.ref
 
-    def is_like(self, other: Seen) -> bool:
-        """Whether both saw the same."""
-        mine = (self.line, self.pin, self.tip, dict(self.patches), set(self.notes))
-        return mine == (other.line, other.pin, other.tip, dict(other.patches), set(other.notes))
 
-
-def read_record(path: Path) -> tuple[Seen, ...]:
-    """What was seen, oldest first; lines that are none are passed over."""
+def read_record(path: Path) -> dict[Line, Seen]:
+    """What was seen last of each component; lines that cannot be read are passed over."""
     try:
-        return tuple(_parsed(path.read_bytes()))
+        return {seen.line: seen for seen in _parsed(path.read_bytes())}
     except FileNotFoundError:
-        return ()
+        return {}
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def append_seen(path: Path, seen: Sequence[Seen]) -> None:
-    """Add lines for what was seen, unless the last line about it says the same.
+def note_seen(path: Path, seen: Iterable[Seen]) -> None:
+    """Write what was seen now in place of what was seen before.
 
     Raises SurroundingsError where the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path) as descriptor:
-            data = _whole(descriptor)
-            known = tuple(_parsed(data))
-            last = {each.line: each for each in known}
-            new = [s for s in seen if s.line not in last or not s.is_like(last[s.line])]
-            if _too_long([*known, *new]) or (new and len(data) > LARGEST):
-                replace_file(path, _shortened([*known, *new]), named=True)
-            elif new:
-                # what a crash tore off stays a line of its own
-                start = b"\n" if data and not data.endswith(b"\n") else b""
-                _write(descriptor, start + b"".join(map(_line, new)))
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            record = read_record(path) | {each.line: each for each in seen}
+            rows = (json.dumps(msgspec.to_builtins(each)) for each in record.values())
+            replace_file(path, "".join(f"{row}\n" for row in rows).encode(), named=True)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    while data:  # once, but on a disk that is nearly full
-        data = data[os.write(descriptor, data) :]
-
-
-def _whole(descriptor: int) -> bytes:
-    size = os.fstat(descriptor).st_size
-    return os.pread(descriptor, size, 0)
-
-
-def _too_long(record: Sequence[Seen]) -> bool:
-    counts: defaultdict[Line, int] = defaultdict(int)
-    for each in record:
-        counts[each.line] += 1
-    return any(count > 2 * KEPT for count in counts.values())
-
-
-def _shortened(record: Sequence[Seen]) -> bytes:
-    kept = KEPT
-    while len(data := b"".join(map(_line, _newest(record, kept)))) > LARGEST // 2 and kept > 1:
-        kept //= 2
-    return data
-
-
-def _newest(record: Sequence[Seen], kept: int) -> Iterable[Seen]:
-    """The newest of each line; notes are compared with those of the newest only."""
-    counts: defaultdict[Line, int] = defaultdict(int)
-    found = []
-    for each in reversed(record):
-        counts[each.line] += 1
-        if counts[each.line] <= kept:
-            found.append(each if counts[each.line] == 1 else replace(each, notes=()))
-    return reversed(found)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """The file, open for appending, while nobody else writes it."""
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if _is_still(path, descriptor):
-                yield descriptor
-                return
-        finally:
-            os.close(descriptor)
-
-
-def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the file has not been replaced while we waited."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
-def _line(seen: Seen) -> bytes:
-    patches = {name: [each.status.value, each.by] for name, each in seen.patches.items()}
-    facts = {
-        "form": _FORM,
-        "at": seen.at,
-        "manifest": seen.manifest,
-        "component": seen.component,
-        "ref": seen.ref,
-        "pin": seen.pin,
-        "tip": seen.tip,
-        "patches": patches,
-        "notes": list(seen.notes),
-    }
-    return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
 
 
 def _parsed(data: bytes) -> Iterator[Seen]:
     for row in lines_of(data):
         try:
-            facts = json.loads(row)
-            if facts["form"] == _FORM:
-                yield _seen(facts)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            yield from_builtins(json.loads(row), Seen)
+        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
             continue
-
-
-def _seen(facts: Mapping[str, Any]) -> Seen:
-    patches = {
-        str(name): SeenPatch(Status(status), str(by))
-        for name, (status, by) in facts["patches"].items()
-    }
-    at, manifest, component, ref, pin, tip = (str(facts[key]) for key in _TEXTS)
-    notes = tuple(map(str, facts["notes"]))
-    return Seen(at, manifest, component, ref, pin, CommitId(tip), patches, notes)
 
 
 # News: what changed from one report on a component to the next.

@@ -18,17 +18,15 @@ from patchkit.drift.drift_report import (
     MovedTarget,
     NewSite,
     PatchDrift,
-    TrendPoint,
 )
 from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.drift.record import (
-    KEPT,
     Line,
     Seen,
     SeenPatch,
     Since,
-    append_seen,
     compare,
+    note_seen,
     read_record,
 )
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
@@ -75,12 +73,11 @@ class ComponentDrift(Struct, frozen=True):
     have in common, to `tip` it has `commits` first-parent commits, of which `touching` change files
     of the patches. `on_branch`: the pin is on it. `bisected`: only some commits were tried, so that
     breaks which were mended may be missing. `skipped` says why there was nothing to look at.
-    `line` has every commit from `start` on, where that was asked for. `trend` has a point for each
-    report that saw something else, this one last; `since`, with --since-last, says what changed
-    since the last one, and `patches` are only those that it is about. `sites` and `targets` are
-    what changed without a conflict: code that rules name and no patch covers, and functions that
-    other components replace; `contracts` are calls between components that fit no more; `unseen`
-    says what of that could not be examined.
+    `line` has every commit from `start` on, where that was asked for. `since`, with --since-last,
+    says what changed since the last report, and `patches` are only those that it is about. `sites`
+    and `targets` are what changed without a conflict: code that rules name and no patch covers, and
+    functions that other components replace; `contracts` are calls between components that fit no
+    more; `unseen` says what of that could not be examined.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"line"})
@@ -101,7 +98,6 @@ class ComponentDrift(Struct, frozen=True):
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
     line: tuple[Landed, ...] = ()
-    trend: tuple[TrendPoint, ...] = ()
     since: Since | None = None
     sites: tuple[NewSite, ...] = ()
     targets: tuple[MovedTarget, ...] = ()
@@ -297,22 +293,19 @@ def note_report(
     error, one that the user named raises SurroundingsError.
     """
     seen = [_seen(each, now) for each in report.components if each.tip is not None]
-    earlier: dict[Line, list[Seen]] = {}
+    earlier: dict[Line, Seen] = {}
     for path in dict.fromkeys(place.of(each.manifest) for each in seen):
-        own = [each for each in seen if place.of(each.manifest) == path]
         with nullcontext() if place.file is not None else suppress(SurroundingsError):
-            for each in read_record(path):
-                earlier.setdefault(each.line, []).append(each)
-            append_seen(path, own)
-    known = {each.line: each for each in seen}
-    told = [_with_trend(each, known, earlier) for each in report.components]
+            earlier |= read_record(path)
+            note_seen(path, [each for each in seen if place.of(each.manifest) == path])
     if since_last:
-        told = [_since(each, known, earlier) for each in told]
+        known = {each.line: each for each in seen}
+        told = [_since(each, known, earlier) for each in report.components]
         news = tuple(each for each in told if each.problems or _is_news(each))
         looked_at = sum(each.since is not None for each in told)
         unchanged = looked_at - sum(each.since is not None for each in news)
         return replace(report, components=news, unchanged=unchanged)
-    return replace(report, components=tuple(told))
+    return report
 
 
 def _is_news(component: ComponentDrift) -> bool:
@@ -363,37 +356,14 @@ def _contract_note(contract: BrokenContract) -> str:
     return f"{place.component} in {place.within}: {place.target}: {place.what}"
 
 
-def _with_trend(
-    component: ComponentDrift, known: Mapping[Line, Seen], earlier: Mapping[Line, Sequence[Seen]]
-) -> ComponentDrift:
-    line = (component.manifest, component.name, component.ref)
-    if line not in known:
-        return component
-    points = list(earlier.get(line, ()))
-    if not points or not known[line].is_like(points[-1]):
-        points.append(known[line])
-    points = points[-KEPT:]
-    return replace(component, trend=tuple(map(_point, points)))
-
-
-def _point(seen: Seen) -> TrendPoint:
-    states = [patch.status for patch in seen.patches.values()]
-    carried = states.count(Status.MERGED) + states.count(Status.REGENERATED)
-    absorbed, conflicts = states.count(Status.ABSORBED), states.count(Status.CONFLICTED)
-    waiting = states.count(Status.WAITING)
-    fits = len(states) - carried - absorbed - conflicts - waiting
-    return TrendPoint(seen.at, seen.tip, fits, carried, absorbed, conflicts, waiting)
-
-
 def _since(
-    component: ComponentDrift, known: Mapping[Line, Seen], earlier: Mapping[Line, Sequence[Seen]]
+    component: ComponentDrift, known: Mapping[Line, Seen], earlier: Mapping[Line, Seen]
 ) -> ComponentDrift:
     """The component with what changed alone; one that was not looked at stays as it is."""
     line = (component.manifest, component.name, component.ref)
     if line not in known:
         return component
-    before = earlier.get(line, ())
-    since = compare(before[-1] if before else None, known[line])
+    since = compare(earlier.get(line), known[line])
     sites = tuple(each for each in component.sites if _site_note(each) in since.new)
     targets = tuple(each for each in component.targets if _target_note(each) in since.new)
     contracts = tuple(e for e in component.contracts if _contract_note(e) in since.new)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit import __version__
-from patchkit.drift.drift_report import Interval, PatchDrift, TrendPoint, forecast_words
+from patchkit.drift.drift_report import Interval, PatchDrift, forecast_words
 from patchkit.errors import ExitCode
 from patchkit.model.finding import Landed
 from patchkit.model.outcome import Status
@@ -24,80 +24,11 @@ from patchkit.report.clashes import ClashView, clash_of
 from patchkit.report.findings import MOVED_WORDS, Notice
 from patchkit.templates.environments import digest_source, page_part, render_page
 
-# The drawings of an HTML report: a component's history, one row for each patch and one cell for
-# each commit; and how many patches were in which state from report to report.
+# The drawing of an HTML report: a component's history, one row for each patch and one cell for
+# each commit.
 #
 # A row is drawn as runs of one state, so that its size follows from what happened, not from how
 # many commits there are.
-
-
-# How many patches were in which state from report to report, as a small drawing.
-
-
-# So many reports, the newest, are drawn.
-_DRAWN = 60
-
-
-class Band(Struct, frozen=True):
-    """One state: `counts` for each report, `shape` as path data, `word` and `sample` its legend."""
-
-    key: str  # of the state: names its colour
-    word: str
-    counts: tuple[int, ...]
-    shape: str
-    sample: str
-
-
-class Trend(Struct, frozen=True):
-    """A column for each report, `height` patches high, with the bands from the bottom up.
-
-    Bands are of different widths, so that they are told apart without their colours.
-    """
-
-    points: tuple[TrendPoint, ...]  # oldest report first
-    height: int
-    bands: tuple[Band, ...]
-    words: str  # what the picture shows, for those who cannot see it
-
-
-def trend_of(points: Sequence[TrendPoint]) -> Trend | None:
-    """The trend over reports; None where there is none to see."""
-    drawn = tuple(points[-_DRAWN:])
-    if len(drawn) < 2:
-        return None
-    totals = [
-        each.fits + each.carried + each.absorbed + each.conflicts + each.waiting for each in drawn
-    ]
-    height = max(1, *totals)
-    bands = tuple(band for band in _bands(drawn, height) if any(band.counts))
-    return Trend(drawn, height, bands, "; ".join(_said(band) for band in bands))
-
-
-def _bands(points: Sequence[TrendPoint], height: int) -> Iterator[Band]:
-    below = [0] * len(points)
-    for key, word, margin, counts in (
-        ("conflicts", "conflict", 0.05, [each.conflicts for each in points]),
-        ("empty", "waiting", 0.05, [each.waiting for each in points]),
-        ("merges", "carried by a bump", 0.25, [each.carried for each in points]),
-        ("absorbed", "absorbed", 0.4, [each.absorbed for each in points]),
-    ):
-        tops = [low + count for low, count in zip(below, counts, strict=True)]
-        columns = (
-            _column(at, margin, height - low, height - top)
-            for at, (low, top) in enumerate(zip(below, tops, strict=True))
-            if top > low
-        )
-        yield Band(key, word, tuple(counts), "".join(columns), _column(0, margin, 1, 0))
-        below = tops
-
-
-def _column(at: int, margin: float, low: int, top: int) -> str:
-    return f"M{at + margin:g} {low}V{top}H{at + 1 - margin:g}V{low}Z"
-
-
-def _said(band: Band) -> str:
-    first, last = band.counts[0], band.counts[-1]
-    return f"{band.word}: {last}" if first == last else f"{band.word}: {first}, now {last}"
 
 
 def outline(look: State, first: float, last: float) -> str:
@@ -374,7 +305,6 @@ class ComponentView(Struct, frozen=True):
     anchor: str  # of its heading on the page
     timeline: Timeline | None
     patches: tuple[PatchView, ...]
-    trend: Trend | None
 
     @property
     def attention(self) -> int:
@@ -460,7 +390,6 @@ def _components(report: DriftReport) -> tuple[ComponentView, ...]:
             f"component-{number}",
             timeline_of(each) if each.tip is not None and each.patches else None,
             tuple(map(_patch, each.patches)),
-            trend_of(each.trend),
         )
         for number, each in enumerate(ranked, 1)
     )

@@ -6,13 +6,10 @@ import multiprocessing
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-import patchkit.drift.record as record_module
-from patchkit.drift.record import KEPT, Seen, SeenPatch, append_seen, compare, read_record
+from patchkit.drift.record import Line, Seen, SeenPatch, compare, note_seen, read_record
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 
@@ -23,30 +20,19 @@ def _seen(number: int, component: str = "demo", **patches: Status) -> Seen:
     return Seen(at, "m", component, "main", "p", CommitId(f"{number:040x}"), states)
 
 
-def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
+def _record(*seen: Seen) -> dict[Line, Seen]:
+    return {each.line: each for each in seen}
+
+
+def test_what_is_noted_is_read_again(tmp_path: Path) -> None:
     record = tmp_path / "new" / "m.jsonl"
-    assert read_record(record) == ()
-    one = Seen(
-        "t",
-        "m",
-        "c",
-        "x\n\u2028y",
-        "p",
-        CommitId("q"),
-        {"ä\udcff": SeenPatch(Status.MERGED)},
-        ("n",),
-    )
-    append_seen(record, [one, _seen(1)])
-    append_seen(record, [_seen(2, a=Status.CONFLICTED)])
-    assert read_record(record) == (one, _seen(1), _seen(2, a=Status.CONFLICTED))
-
-
-def test_a_report_that_saw_the_same_adds_nothing(tmp_path: Path) -> None:
-    record = tmp_path / "m.jsonl"
-    append_seen(record, [_seen(1), _seen(1, "other")])
-    before = record.read_bytes()
-    append_seen(record, [_seen(1), _seen(1, "other")])
-    assert record.read_bytes() == before
+    assert read_record(record) == {}
+    patches = {"ä\udcff": SeenPatch(Status.MERGED)}
+    one = Seen("t", "m", "c", "x\n\u2028y", "p", CommitId("q"), patches, ("n\udcff",))
+    note_seen(record, [one, _seen(1)])
+    note_seen(record, [_seen(2, a=Status.CONFLICTED)])
+    assert read_record(record) == _record(one, _seen(2, a=Status.CONFLICTED))
+    assert len(record.read_bytes().splitlines()) == 2
 
 
 @given(data=st.data())
@@ -55,48 +41,28 @@ def test_law_a_torn_or_foreign_line_costs_only_itself(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "m.jsonl"
-        append_seen(record, [_seen(number) for number in range(3)])
+        note_seen(record, [_seen(number, f"c{number}") for number in range(3)])
         whole = record.read_bytes()
         cut = data.draw(st.integers(0, len(whole)))
-        junk = data.draw(st.sampled_from([b"", b"[]\n", b'{"form":1}\n', b"\xff\n"]))
+        junk = data.draw(st.sampled_from([b"", b"[]\n", b'{"at":1}\n', b"\xff\n"]))
         record.write_bytes(junk + whole[:cut])
-        append_seen(record, [_seen(7)])
+        note_seen(record, [_seen(7)])
         complete = whole[:cut].count(b"\n") + (cut > 0 and whole[cut : cut + 1] == b"\n")
-        assert read_record(record) == (*(_seen(n) for n in range(complete)), _seen(7))
+        assert read_record(record) == _record(
+            *(_seen(n, f"c{n}") for n in range(complete)), _seen(7)
+        )
 
 
-def test_it_is_bounded_for_each_component(tmp_path: Path) -> None:
-    record = tmp_path / "m.jsonl"
-    append_seen(record, [_seen(0, "quiet")])
-    for start in range(0, 5 * KEPT, KEPT):
-        append_seen(record, [_seen(number) for number in range(start, start + KEPT)])
-    kept = read_record(record)
-    assert kept[0].component == "quiet"
-    assert len(kept) <= 2 * KEPT + 1
-    assert kept[-1] == _seen(5 * KEPT - 1)
-
-
-def test_it_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_module, "LARGEST", 20_000)
-    record = tmp_path / "m.jsonl"
-    for number in range(60):
-        notes = tuple(f"{number} {'x' * 90} {each}" for each in range(20))
-        append_seen(record, [replace(_seen(number), notes=notes), _seen(number, "other")])
-        assert len(record.read_bytes()) < 20_000 + 5_000
-    newest = read_record(record)[-2:]
-    assert (newest[0].notes, newest[1]) == (notes, _seen(59, "other"))
-
-
-def _append_many(record: Path, component: str) -> None:
+def _note_many(record: Path, component: str) -> None:
     for number in range(30):
-        append_seen(record, [_seen(number, component, patch=Status.MERGED)])
+        note_seen(record, [_seen(number, f"{component}{number}", patch=Status.MERGED)])
 
 
 def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     record = tmp_path / "m.jsonl"
     context = multiprocessing.get_context("fork")
     names = ("one", "two")
-    writers = [context.Process(target=_append_many, args=(record, name)) for name in names]
+    writers = [context.Process(target=_note_many, args=(record, name)) for name in names]
     for each in writers:
         each.start()
     for each in writers:

@@ -71,12 +71,8 @@ def test_each_form_has_only_what_changed(drifting: Project, upstream: Upstream) 
     assert component["since"]["changes"] == [
         {"patch": "b.patch", "status": "conflicted", "was": "unchanged", "again": False}
     ]
-    points = [(each["fits"], each["conflicts"]) for each in component["trend"]]
-    assert points == [(1, 1), (0, 2)]
-    again = drifting.run("drift", "--record", "seen.jsonl", "--json").json["components"][0]
-    assert len(again["trend"]) == 2
-    lines = (drifting.root / "seen.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["component"] for line in lines] == ["demo", "demo"]
+    (line,) = (drifting.root / "seen.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["component"] == "demo"
 
 
 def test_a_record_that_cannot_be_written(drifting: Project, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from patchkit.drift.drift_report import MovedTarget, NewSite, TrendPoint
+from patchkit.drift.drift_report import MovedTarget, NewSite
 from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
@@ -23,7 +23,6 @@ from patchkit.explain.explanation import (
     PatchExplanation,
 )
 from patchkit.guards.overrides import TargetVerdict as ReplacedVerdict
-from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.states import PATCH_STATES, state_of
 from patchkit.model.text import clean
@@ -31,7 +30,7 @@ from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.report.clashes import clash_of
 from patchkit.report.findings import drift_notices
-from patchkit.report.html_page import ci_page, drift_page, timeline_of, trend_of
+from patchkit.report.html_page import ci_page, drift_page, timeline_of
 from patchkit.templates.environments import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
 from tests.support.projects import Project
@@ -250,31 +249,8 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     since = _Page(project.run("drift", "--since-last", "--format", "html").out)
     assert "1 of 1 components changed since the last report." in since.text
     assert "✓ unchanged, was conflicted" in re.sub(r"\s+", " ", since.text)
-    assert "2 reports" in since.text
     nothing = _Page(project.run("drift", "--since-last", "--format", "html").out)
     assert "0 of 1 components changed since the last report." in nothing.text
-
-
-@given(
-    st.lists(
-        st.builds(TrendPoint, st.just("2026-01-01T00:00:00Z"), st.just("ab"), *[_FEW] * 4),
-        min_size=2,
-        max_size=5,
-    )
-)
-def test_law_a_trend_is_as_high_as_its_counts(points: list[TrendPoint]) -> None:
-    trend = trend_of(points)
-    assert trend is not None
-    heights = [0] * len(points)
-    for band in trend.bands:
-        for at, low, top in re.findall(r"M([\d.]+) (\d+)V(\d+)", band.shape):
-            assert int(low) == trend.height - heights[int(float(at))]
-            heights[int(float(at))] += int(low) - int(top)
-    assert heights == [each.conflicts + each.carried + each.absorbed for each in points]
-
-
-def test_one_report_is_no_trend() -> None:
-    assert trend_of([TrendPoint("2026-01-01T00:00:00Z", CommitId("ab"), 1, 0, 0, 1)]) is None
 
 
 def test_without_its_line_a_timeline_knows_the_commits_that_changed_something() -> None:

@@ -57,7 +57,7 @@ RecordOption = Annotated[
     typer.Option(
         "--record",
         metavar="FILE",
-        help="Keep what was seen in this file instead of the cache, for --since-last and trends.",
+        help="Keep what was seen in this file instead of the cache, for --since-last.",
     ),
 ]
 
