@@ -52,9 +52,9 @@ def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
         ("action.yml", {"ci", "report merge"}),
         ("ci/bump/action.yml", {"bump"}),
         ("ci/gitlab.yml", {"ci", "report merge", "matrix", "bump"}),
-        (".pre-commit-hooks.yaml", {"manifest lint", "check"}),
+        (".pre-commit-hooks.yaml", {"check --only manifest", "check"}),
         (".github/workflows/ci.yml", {"matrix", "report merge"}),
-        (".github/workflows/release.yml", {"init", "manifest lint", "status", "version"}),
+        (".github/workflows/release.yml", {"init", "check --only manifest", "status", "version"}),
         (".github/workflows/drift.yml", {"matrix", "drift", "report merge", "render"}),
     ],
 )

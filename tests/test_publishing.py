@@ -15,6 +15,7 @@ import yaml
 from patchkit import REPOSITORY, __version__
 from patchkit.cli.catalog import all_commands
 from patchkit.manifest.json_schema import schema_text
+from patchkit.report.json import one_word
 from tests.support.commands import run_process
 from tools.hatch_build import absolute_links, man_page, manual, urls
 from tools.reference import reference_pages
@@ -87,7 +88,7 @@ def test_a_schema_has_an_id_below_the_repository(*, part: bool) -> None:
 
 
 def test_every_command_has_a_man_page() -> None:
-    titles = ["patchkit", *(f"patchkit-{name.replace(' ', '-')}" for name in all_commands())]
+    titles = ["patchkit", *(one_word(f"patchkit {name}") for name in all_commands())]
     assert [*manual()] == [f"share/man/man1/{title}.1" for title in titles]
 
 

@@ -90,9 +90,14 @@ _PROGRAM = (sys.executable, "-m", "patchkit")
 
 
 def words_and_options() -> dict[str, frozenset[str]]:
-    """The commands that --help lists -> the long options of each, as its help lists them."""
-    listed = re.findall(r"^  ([a-z]+(?: [a-z]+)?) {2,}", _help(), re.M)
-    return {word: options_of(word) for word in listed}
+    """The commands that --help lists, and their forms -> the long options of each, as its help
+    lists them.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for word in re.findall(r"^  ([a-z]+(?: [a-z]+)?) {2,}", _help(), re.M):
+        forms = re.findall(rf"^  ({word} --[a-z-]+(?: [a-z]+)?) {{2,}}", _help(word), re.M)
+        found |= {name: options_of(name) for name in (word, *forms)}
+    return found
 
 
 def options_of(word: str = "") -> frozenset[str]:
@@ -141,7 +146,8 @@ def main() -> None:
     print(f"docs/        {lines:,} lines on {len(pages)} pages")
     words = words_and_options()
     names = frozenset[str]().union(*words.values())
-    print(f"surface      {len(words)} words, {len(names)} option names")
+    listed = [word for word in words if " --" not in word]
+    print(f"surface      {len(listed)} words, {len(names)} option names")
     print("loaded by")
     for line in _watched():
         print(line)

@@ -118,18 +118,16 @@ def _joined(folder: str, target: str) -> str:
 
 def manual(root: Path = _ROOT) -> dict[str, str]:
     """Place -> text of each man page, made from the help pages."""
+    from patchkit.report.json import one_word  # noqa: PLC0415
     from tools.help_pages import all_pages  # noqa: PLC0415
 
     version, _ = named_in(root)
-    titles = {name: f"patchkit {name}".strip().replace(" ", "-") for name in all_pages()}
+    pages = {one_word(f"patchkit {name}".strip()): page for name, page in all_pages().items()}
     return {
-        f"share/man/man1/{titles[name]}.1": man_page(
-            page,
-            titles[name],
-            version,
-            ["patchkit"] if name else [title for each, title in titles.items() if each],
+        f"share/man/man1/{title}.1": man_page(
+            page, title, version, [*pages][1:] if title == "patchkit" else ["patchkit"]
         )
-        for name, page in all_pages().items()
+        for title, page in pages.items()
     }
 
 

@@ -35,7 +35,9 @@ def json_reference(results: Mapping[str, str]) -> str:
     shapes: dict[str, type] = {}
     for name, place in results.items():
         shape = _load(place)
-        schema = f"patchkit/{name.replace(' ', '-')}/{patchkit.report.json.SCHEMA_VERSION}"
+        schema = (
+            f"patchkit/{patchkit.report.json.one_word(name)}/{patchkit.report.json.SCHEMA_VERSION}"
+        )
         parts.append(f"## {name}\n\n`{schema}`. {_text(shape)}\n\n{_fields(shape)}")
         _collect(shape, shapes, top=True)
     parts.append("# Shapes")

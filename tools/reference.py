@@ -16,6 +16,7 @@ from pathlib import Path
 from patchkit.cli.application import groups
 from patchkit.cli.catalog import all_commands
 from patchkit.cli.command import about, summary
+from patchkit.report.json import one_word
 from tools.format_tables import format_files, key_reference
 from tools.help_pages import (
     SHARED_EXITS,
@@ -120,7 +121,7 @@ def _overview_table() -> str:
     for title, commands in groups().items():
         lines += [f"**{title}**", ""]
         for name in commands:
-            anchor = f"patchkit-{name.replace(' ', '-')}"
+            anchor = one_word(f"patchkit {name}")
             place = f"{group_page(title)}#{anchor}"
             lines.append(f"- [`{name}`]({place}): {summary(name)}")
         lines.append("")

@@ -14,7 +14,15 @@ import typer
 from typer.core import TyperGroup
 
 from patchkit import __version__
-from patchkit.cli.catalog import COMMANDS, GROUPS, all_commands, place_of, subcommands
+from patchkit.cli.catalog import (
+    COMMANDS,
+    GROUPS,
+    MOVED,
+    all_commands,
+    place_of,
+    split_command,
+    subcommands,
+)
 from patchkit.cli.command import about, load_command, summary
 from patchkit.errors import SurroundingsError, UsageError
 
@@ -47,7 +55,7 @@ _ELSEWHERE = {
     "checkout": "`patchkit apply` makes the checkouts, `git switch patchkit` in one goes back",
     "delete": "`patchkit drop` takes a patch off the series",
     "remove": "`patchkit drop` takes a patch off the series",
-    "lint": "`patchkit check`, or `patchkit manifest lint`",
+    "lint": "`patchkit check`, or `patchkit check --only manifest`",
 }
 
 
@@ -73,14 +81,17 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Raises UsageError with what may be meant."""
+        if not self.group and (found := split_command(args)):
+            return found[0], load_command(found[0]), found[1]
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            raise _no_such_command(args[0])
+            raise _no_such_command(args)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """A section for each group, with the commands that extensions bring."""
         for title, names in groups().items():
-            if shown := [n for n in names if not self.group or n in subcommands(self.group)]:
+            words = [name for name in names if " --" not in name]
+            if shown := [n for n in words if not self.group or n in subcommands(self.group)]:
                 with formatter.section(title):
                     formatter.write_dl([(name, summary(name)) for name in shown])
 
@@ -97,11 +108,13 @@ def groups() -> dict[str, list[str]]:
     return found
 
 
-def _no_such_command(word: str) -> UsageError:
-    given = word.encode("ascii", "backslashreplace").decode()
-    close = get_close_matches(word, all_commands(), n=2, cutoff=0.6)
-    meant = f"did you mean {' or '.join(close)}?" if close else "`patchkit --help` lists them"
-    return UsageError(f"{given}: no such command", hint=_ELSEWHERE.get(word, meant))
+def _no_such_command(words: list[str]) -> UsageError:
+    given = words[0].encode("ascii", "backslashreplace").decode()
+    close = get_close_matches(words[0], all_commands(), n=2, cutoff=0.6)
+    moved = [now for old, now in MOVED.items() if old in (words[0], " ".join(words[:2]))]
+    meant = " or ".join(moved or close)
+    hint = f"did you mean {meant}?" if meant else "`patchkit --help` lists them"
+    return UsageError(f"{given}: no such command", hint=_ELSEWHERE.get(words[0], hint))
 
 
 def _go_to(folders: list[Path] | None) -> list[Path] | None:

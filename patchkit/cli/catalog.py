@@ -2,6 +2,9 @@
 
 A command's module is imported when the command is called. A row is "module:function" below
 `patchkit.cli.commands`, and what `--help` says of it, the first line of its docstring.
+
+A command can have forms, each a command of its own that one option chooses: `check --only manifest`
+is one of `check`. `--help` lists words, and a word's own help its forms.
 """
 
 from patchkit import entry_points
@@ -9,16 +12,19 @@ from patchkit import entry_points
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
         "init": ("manifest:init", "Write a commented manifest with one component"),
+        "init --schema": ("manifest:schema", "Print the JSON Schema of manifests"),
         "import": ("transfer:import_", "Adopt patches from elsewhere into a component's series"),
-        "manifest lint": ("manifest:lint", "Say what is wrong with manifests, with file and line"),
-        "manifest show": ("manifest:show", "Print a manifest as it is understood"),
-        "manifest schema": ("manifest:schema", "Print the JSON Schema of manifests"),
     },
     "Work with stacks": {
         "fetch": ("apply:fetch", "Fetch what a manifest pins into the cache"),
         "apply": ("apply:apply", "Build each component's stack and move its checkout there"),
         "status": ("status:status", "Show in which state each checkout is"),
+        "status --resolved": ("manifest:show", "Print a manifest as it is understood"),
         "check": ("check:check", "Say which patches do not apply to their pins, and why"),
+        "check --only manifest": (
+            "manifest:lint",
+            "Say what is wrong with manifests, with file and line",
+        ),
         "refresh": ("refresh:refresh", "Record edits in the checkouts in the patch files"),
         "new": ("refresh:new", "Record the edits of a checkout as a new patch"),
         "edit": ("series:edit", "Change a patch's message"),
@@ -84,6 +90,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     name: row for commands in GROUPS.values() for name, row in commands.items()
 }
 
+#: Where to find what was once a command of its own.
+MOVED = {
+    "manifest lint": "check --only manifest",
+    "manifest show": "status --resolved",
+    "manifest schema": "init --schema",
+}
+
 #: The entry points by which an extension brings commands: name -> "module:function".
 ENTRY_POINTS = "patchkit.commands"
 
@@ -100,12 +113,43 @@ def all_commands() -> list[str]:
     return [*COMMANDS, *entry_points.named(ENTRY_POINTS)]
 
 
+def forms_of(word: str) -> list[str]:
+    """The full names of a command's forms, those of extensions last."""
+    return [name for name in all_commands() if name.startswith(f"{word} --")]
+
+
+def options_of_forms(word: str) -> dict[str, list[str]]:
+    """The options that choose between a command's forms -> their full names, ours alone: an
+    extension adds values to such an option, as --only.
+    """
+    found: dict[str, list[str]] = {}
+    for name in COMMANDS:
+        if name.startswith(f"{word} --"):
+            found.setdefault(name.split()[1], []).append(name)
+    return found
+
+
 def split_command(words: list[str]) -> tuple[str, list[str]] | None:
-    """(command, its arguments) of a command line; None if it does not start with a command."""
+    """(command, its arguments) of a command line; None if it does not start with a command.
+
+    Of a command with forms it is the one whose option is anywhere among the arguments.
+    """
+    if not words:
+        return None
     for length in (2, 1):
-        name = " ".join(words[:length])
-        if place_of(name):
-            return name, words[length:]
+        name, rest = " ".join(words[:length]), words[length:]
+        if not place_of(name):
+            continue
+        given = rest[: rest.index("--")] if "--" in rest else rest
+        # the entry points of extensions are read only where they can matter
+        chooses = {word.partition("=")[0] for word in given} & {*options_of_forms(name)}
+        for form in forms_of(name) if chooses else ():
+            option = form.split()[1:]
+            for spelt in (option, ["=".join(option)]):
+                for at in range(len(given)):
+                    if given[at : at + len(spelt)] == spelt:
+                        return form, [*rest[:at], *rest[at + len(spelt) :]]
+        return name, rest
     return None
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -19,9 +21,9 @@ from msgspec import Struct
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
-from patchkit.cli.catalog import COMMANDS, place_of
+from patchkit.cli.catalog import COMMANDS, forms_of, options_of_forms, place_of
 from patchkit.cli.completion import component_names, manifest_names, patch_names
-from patchkit.errors import ExitCode, SurroundingsError
+from patchkit.errors import ExitCode, SurroundingsError, UsageError
 
 Body = Callable[..., ExitCode]
 
@@ -255,7 +257,14 @@ class Command(TyperCommand):
     about: About
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write them as typer writes options."""
+        """Write them, and its forms, as typer writes options."""
+        forms = []
+        for name in forms_of(str(self.name)):
+            with suppress(SurroundingsError):  # of an extension that cannot be loaded
+                forms.append((name, summary(name)))
+        if forms:
+            with formatter.section("Forms, with options of their own"):
+                formatter.write_dl(forms)
         with formatter.section("Examples"):
             for line, meaning in self.about.examples:
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
@@ -302,16 +311,19 @@ def summary(name: str) -> str:
 def load_command(name: str) -> Command:
     """A command of the catalog, as typer has it; imports its module."""
     body = body_of(name)
+    forms = list(_options_of_forms(name))
     parameters = list(_parameters_of(body))
     for parameter in parameters:
         declared = parameter.annotation.__metadata__[0]
         declared.autocompletion = _COMPLETED.get(declared.metavar)
+    parameters += forms
     own = inspect.signature(body).parameters
 
     def run(**options: Any) -> ExitCode:
         from patchkit.cli.session import Session
 
-        shared = {key: value for key, value in options.items() if key not in own}
+        chosen = {*own, *(form.name for form in forms)}
+        shared = {key: value for key, value in options.items() if key not in chosen}
         given = {key: value for key, value in options.items() if key in own}
         return body(Session(**shared, own=given.keys()), **given)
 
@@ -325,6 +337,34 @@ def load_command(name: str) -> Command:
     assert isinstance(command, Command)
     command.about = about(name)
     return command
+
+
+def _options_of_forms(name: str) -> Iterator[inspect.Parameter]:
+    """The options that choose between a command's forms: for its help, and for shells."""
+
+    def values(incomplete: str) -> list[str]:
+        found = (form.split()[-1] for form in forms_of(name))
+        return [value for value in found if value.startswith(incomplete)]
+
+    def refuse(value: str | None) -> None:
+        if value is not None:
+            close = get_close_matches(value, values(""), n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(values(''))}"
+            raise UsageError(f"{name}: there is no form for {value}", hint=hint)
+
+    for option, forms in options_of_forms(name).items():
+        if forms == [f"{name} {option}"]:
+            declared = typer.Option(option, help=f"{summary(forms[0])}.")
+            yield _shared(bool, option.strip("-"), declared, default=False)
+        else:
+            declared = typer.Option(
+                option,
+                metavar="WHAT",
+                help="One of the forms below.",
+                autocompletion=values,
+                callback=refuse,
+            )
+            yield _shared(str | None, option.strip("-"), declared)
 
 
 def _parameters_of(body: Body) -> Iterator[inspect.Parameter]:

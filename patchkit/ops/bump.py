@@ -92,7 +92,7 @@ def find_target(
             found = _index_pin(project, wanted)
             return BumpTarget(found, NamedPin(pin.version), NamedPin(found.version))
     what = "the pin does not match the source"
-    raise UsageError(Problem(what, component.name, "patchkit manifest lint  says more"))
+    raise UsageError(Problem(what, component.name, "patchkit check --only manifest  says more"))
 
 
 _ENDING = re.compile(r"\.(?:tar\.\w+|t[gbx]z2?|zip)(?:[?#].*)?$")

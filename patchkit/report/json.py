@@ -34,13 +34,18 @@ _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 def envelope(command: str, result: object, code: ExitCode) -> str:
     """The JSON text of a command's result; without a final newline."""
     head = {
-        "schema": f"patchkit/{command.replace(' ', '-')}/{SCHEMA_VERSION}",
+        "schema": f"patchkit/{one_word(command)}/{SCHEMA_VERSION}",
         "patchkit": __version__,
         "exit_code": int(code),
     }
     body = plain(result)
     assert isinstance(body, dict)
     return _written(head | body)
+
+
+def one_word(command: str) -> str:
+    """A command's name in `schema`: "check-only-manifest" for `check --only manifest`."""
+    return command.replace(" --", "-").replace(" ", "-")
 
 
 def error_envelope(error: PatchkitError) -> str:

@@ -53,10 +53,17 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def test_commands_and_groups(asked) -> None:  # type: ignore[no-untyped-def]
-    assert {"apply", "manifest", "status"} <= set(asked(""))
-    assert asked("mani") == ["manifest"]
-    assert asked("manifest", "") == ["lint", "show", "schema"]
+    assert {"apply", "recipe", "status"} <= set(asked(""))
+    assert asked("reci") == ["recipe"]
+    assert asked("recipe", "") == ["test", "try", "new"]
     assert asked("--v") == ["--version"]
+
+
+def test_forms_of_a_command(asked) -> None:  # type: ignore[no-untyped-def]
+    assert "--only" in asked("check", "--")
+    assert asked("check", "--only", "mani") == ["manifest"]
+    assert asked("init", "--sch") == ["--schema"]
+    assert "--part" in asked("init", "--schema", "--")
 
 
 def test_options_are_offered(asked) -> None:  # type: ignore[no-untyped-def]
@@ -66,7 +73,8 @@ def test_options_are_offered(asked) -> None:  # type: ignore[no-untyped-def]
 
 def test_manifests(asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     assert asked("apply", "-m", "t") == ["two.yml"]
-    assert asked("manifest", "lint", "one.yaml", "") == ["one.yaml", "two.yml", "wrong.yaml"]
+    names = ["one.yaml", "two.yml", "wrong.yaml"]
+    assert asked("check", "--only", "manifest", "one.yaml", "") == names
     write_files(tmp_path, {"else/three.yaml": "components:\n  verl: {}\n"})
     monkeypatch.setenv("PATCHKIT_MANIFESTS", str(tmp_path / "else"))
     assert asked("apply", "-m", "th") == ["three.yaml"]

@@ -15,6 +15,7 @@ import pytest
 from patchkit.cli.catalog import all_commands
 from patchkit.cli.command import about
 from patchkit.errors import ExitCode
+from patchkit.report.json import one_word
 from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden
 from tests.support.projects import Project
@@ -319,11 +320,11 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("import", 3, lambda s: s.outside(fits=False), ("import", "outside", "--3way")),
     ("import", 4, Scene.garbage_outside, ("import", "outside")),
     ("import", 5, Scene.gone, ("import", "patches/demo/greet-warmly.patch")),
-    ("manifest lint", 0, _untouched, ("manifest", "lint")),
-    ("manifest lint", 1, _untouched, ("manifest", "lint", "--strict")),
-    ("manifest lint", 4, Scene.misspelt, ("manifest", "lint")),
-    ("manifest show", 0, _untouched, ("manifest", "show")),
-    ("manifest show", 4, Scene.misspelt, ("manifest", "show")),
+    ("check --only manifest", 0, _untouched, ("check", "--only", "manifest")),
+    ("check --only manifest", 1, _untouched, ("check", "--only", "manifest", "--strict")),
+    ("check --only manifest", 4, Scene.misspelt, ("check", "--only", "manifest")),
+    ("status --resolved", 0, _untouched, ("status", "--resolved")),
+    ("status --resolved", 4, Scene.misspelt, ("status", "--resolved")),
     ("fetch", 0, _untouched, ("fetch",)),
     ("fetch", 4, Scene.pinned_badly, ("fetch",)),
     ("fetch", 5, Scene.gone, ("fetch",)),
@@ -493,7 +494,7 @@ ELSEWHERE = {
     ("sbom", 0),
     ("diff", 5),
     ("completion", 0),
-    ("manifest schema", 0),
+    ("init --schema", 0),
     ("version", 0),
     ("version", 5),
 }
@@ -502,7 +503,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize(
     ("command", "code", "before", "argv"),
     CASES,
-    ids=[f"{command.replace(' ', '-')}-{code}" for command, code, *_ in CASES],
+    ids=[f"{one_word(command)}-{code}" for command, code, *_ in CASES],
 )
 def test_exit(  # noqa: PLR0917
     command: str,
@@ -516,7 +517,7 @@ def test_exit(  # noqa: PLR0917
     before(Scene(project, upstream))
     ran = project.run(*argv)
     assert ran.code == code, ran.err
-    golden(f"exit/{command.replace(' ', '-')}-{code}", ran)
+    golden(f"exit/{one_word(command)}-{code}", ran)
     _check_json(command, code, project, argv)
 
 
@@ -537,7 +538,7 @@ def test_an_unknown_option_is_a_usage_error(name: str) -> None:
 
 
 def test_the_schema_is_printed() -> None:
-    assert run("manifest", "schema").ok().json["title"]
+    assert run("init", "--schema").ok().json["title"]
 
 
 def test_the_version_needs_git(tmp_path: Path) -> None:
@@ -554,7 +555,7 @@ def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]
     ran: Ran = project.run(*argv, "--json")
     assert ran.code == code
     assert ran.json["exit_code"] == code
-    assert ran.json["schema"] in (f"patchkit/{command.replace(' ', '-')}/2", "patchkit/error/2")
+    assert ran.json["schema"] in (f"patchkit/{one_word(command)}/2", "patchkit/error/2")
 
 
 _CHANGING = {

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import patchkit
-from patchkit.cli.catalog import all_commands
+from patchkit.cli.catalog import all_commands, split_command
 from patchkit.cli.command import load_command
 
 _ROOT = Path(patchkit.__file__).parent
@@ -85,10 +85,9 @@ def _all_texts() -> list[tuple[str, str]]:
 def _refusal(typed: str) -> str:
     """Why the command line's own parser refuses a command; "" where it takes it."""
     words = shlex.split(re.split(r" [|>&]+ ", typed)[0], comments=True)[1:]
-    name = next((n for n in all_commands() if words[: len(n.split())] == n.split()), "")
-    if not name:
+    if (found := split_command(words)) is None:
         return "no such command"
-    rest = [word for word in words[len(name.split()) :] if word != "--help"]
+    name, rest = found[0], [word for word in found[1] if word != "--help"]
     command = load_command(name)
     try:
         with command.make_context(name, rest) as context:

@@ -34,7 +34,9 @@ def test_the_version() -> None:
     ("name", "argv"),
     [
         ("unknown-command", ["versoin"]),
-        ("group-alone", ["manifest"]),
+        ("group-alone", ["recipe"]),
+        ("moved-command", ["manifest", "lint", "demo"]),
+        ("unknown-form", ["check", "--only", "manifets"]),
         ("option-first", ["-q", "version"]),
     ],
 )
@@ -79,9 +81,19 @@ def test_without_a_command_it_shows_the_daily_round() -> None:
 
 
 def test_help_of_a_group_is_that_of_its_commands() -> None:
-    page = run("manifest", "--help").ok().out
-    assert "manifest lint " in page
-    assert "manifest show " in page
+    page = run("recipe", "--help").ok().out
+    assert "recipe test " in page
+    assert "recipe try " in page
+
+
+def test_an_option_chooses_a_form_of_a_command() -> None:
+    page = run("check", "--only", "manifest", "--help").ok().out
+    assert page.startswith("Usage: patchkit check --only manifest [OPTIONS] [MANIFEST]\n")
+    for argv in (["check", "--only=manifest", "--help"], ["check", "--help", "--only", "manifest"]):
+        assert run(*argv).ok().out == page
+    assert "check --only manifest  Say what" in run("check", "--help").ok().out
+    assert "status --resolved " in run("status", "--help").ok().out
+    assert "status --resolved" not in run("--help").ok().out
 
 
 def test_every_problem_is_printed_with_its_hint(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +154,7 @@ def test_a_bug_leaves_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "Traceback" in text
 
 
-@pytest.mark.parametrize("argv", [["manifest", "schema"], ["version"], ["--help"]])
+@pytest.mark.parametrize("argv", [["init", "--schema"], ["version"], ["--help"]])
 def test_a_reader_that_leaves_is_no_error(argv: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import pytest
 
 from patchkit.errors import ExitCode
+from patchkit.report.json import one_word
 from tests.cli.test_exits import CASES, Scene
 from tests.support.commands import Ran
 from tests.support.projects import Project
@@ -32,7 +33,7 @@ _TABLE = Path(__file__).parents[1] / "data" / "abilities.tsv"
 #: Of each command a line with which it succeeds.
 _SUCCEEDS: dict[str, _Line] = {
     **{command: (state, argv) for command, code, state, argv in CASES if code == 0},
-    "manifest schema": ((lambda _: None), ("manifest", "schema")),
+    "init --schema": ((lambda _: None), ("init", "--schema")),
     "sbom": (Scene.applied, ("sbom", "--output", "demo.cdx.json")),
     "version": ((lambda _: None), ("version",)),
 }
@@ -90,7 +91,7 @@ def test_json_is_an_envelope(command: str, scene: Scene) -> None:
     before, argv = _SUCCEEDS[command]
     before(scene)
     ran = scene.project.run(*argv, "--json").ok()
-    assert ran.json["schema"] == f"patchkit/{command.replace(' ', '-')}/2"
+    assert ran.json["schema"] == f"patchkit/{one_word(command)}/2"
     assert ran.json["exit_code"] == 0
 
 

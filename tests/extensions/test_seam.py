@@ -44,7 +44,8 @@ def foreign(tmp_path: Path) -> dict[str, str]:
         {
             "site/loud/__init__.py": _COMMAND,
             "site/loud-1.dist-info/entry_points.txt": "[patchkit.commands]\nshout = loud:shout\n"
-            "gone = loud_gone:gone\n",
+            "check --only volume = loud:shout\ngone = loud_gone:gone\n"
+            "check --only gone = loud_gone:gone\n",
             "manifests/hello.yaml": "version: 1\n",
         },
     )
@@ -60,6 +61,18 @@ def test_a_foreign_extension_brings_a_command(tmp_path: Path, foreign: dict[str,
     assert (
         "did you mean shout or show?" in run_process("shuot", cwd=tmp_path, environment=foreign).err
     )
+
+
+@pytest.mark.slow
+def test_a_foreign_extension_brings_a_form_of_our_command(
+    tmp_path: Path, foreign: dict[str, str]
+) -> None:
+    ran = run_process("check", "--only", "volume", cwd=tmp_path, environment=foreign)
+    assert (ran.code, ran.out) == (0, "HELLO\n")
+    page = run_process("check", "--help", cwd=tmp_path, environment=foreign).ok().out
+    assert "\n  check --only volume    Say the manifest's name loudly\n" in page
+    wrong = run_process("check", "--only", "volum", cwd=tmp_path, environment=foreign)
+    assert "did you mean volume?" in wrong.err
 
 
 @pytest.mark.slow
@@ -85,7 +98,7 @@ def test_each_can_be_taken_away(folder: str, tmp_path: Path) -> None:
     words = _words(folder)
     assert words
     for word in words:
-        ran = run_process(word, cwd=tmp_path, environment=environment)
+        ran = run_process(*word.split(), cwd=tmp_path, environment=environment)
         assert ran.code == 5, ran
         assert "an extension cannot be loaded" in ran.err
     tests = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
@@ -99,4 +112,6 @@ def _words(folder: str) -> list[str]:
     """The commands that the project's entry points say are of an extension."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     place = f'"patchkit.extensions.{folder}.'
-    return [line.partition(" = ")[0] for line in text.split("\n") if f" = {place}" in line]
+    return [
+        line.partition(" = ")[0].strip('"') for line in text.split("\n") if f" = {place}" in line
+    ]

@@ -12,7 +12,7 @@ from tests.support.repos import Upstream, make_patch
 pytestmark = pytest.mark.slow
 
 _SECRET = "nothing-of-this-may-be-shown"
-_COMMANDS = ("check", "apply", "status", "log", "show a.patch", "refresh", "manifest lint")
+_COMMANDS = ("check", "apply", "status", "log", "show a.patch", "refresh", "check --only manifest")
 
 
 @pytest.mark.parametrize("name", ["patches/app/a.patch", "patches/app/series"])

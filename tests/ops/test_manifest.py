@@ -1,4 +1,4 @@
-"""`patchkit manifest lint | show | schema`."""
+"""`patchkit check --only manifest`, `status --resolved` and `init --schema`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def good(project: Project) -> Project:
 
 
 def test_all_is_well(good: Project, golden: Golden) -> None:
-    golden("manifest-lint-ok", good.run("manifest", "lint"))
+    golden("manifest-lint-ok", good.run("check", "--only", "manifest"))
 
 
 def test_every_mistake_of_every_manifest_is_told(good: Project, golden: Golden) -> None:
@@ -47,14 +47,14 @@ def test_every_mistake_of_every_manifest_is_told(good: Project, golden: Golden) 
             "manifests/profiles/part.yaml": "not looked at\n",
         }
     )
-    golden("manifest-lint-bad", good.run("manifest", "lint"))
+    golden("manifest-lint-bad", good.run("check", "--only", "manifest"))
 
 
 @pytest.mark.parametrize(("flags", "code"), [((), 0), (("--strict",), 1)])
 def test_warnings_count_with_strict(good: Project, flags: tuple[str, ...], code: int) -> None:
     secret = GOOD.replace("https://", "https://user:hunter2@")
     good.write({"manifests/good.yaml": secret})
-    ran = good.run("manifest", "lint", *flags)
+    ran = good.run("check", "--only", "manifest", *flags)
     assert ran.code == code
     assert "manifests/good.yaml:4: a URL has a user name or password in it" in ran.err
     assert "hunter2" not in ran.out + ran.err
@@ -90,16 +90,16 @@ def test_series_and_patches_of_the_project_are_looked_at(
             (good.root / name).unlink()
         else:
             good.write({name: text})
-    ran = good.run("manifest", "lint")
+    ran = good.run("check", "--only", "manifest")
     assert ran.code == 4
     assert message in ran.err
 
 
 def test_lint_as_json(good: Project) -> None:
     good.write({"manifests/bad.yaml": GOOD.replace(COMMIT, "main")})
-    ran = good.run("manifest", "lint", "--json")
+    ran = good.run("check", "--only", "manifest", "--json")
     assert ran.code == ran.json["exit_code"] == 4
-    assert ran.json["schema"] == "patchkit/manifest-lint/2"
+    assert ran.json["schema"] == "patchkit/check-only-manifest/2"
     bad, fine = ran.json["manifests"]
     (problem,) = bad["problems"]
     assert problem["where"].endswith("manifests/bad.yaml:5")
@@ -111,14 +111,14 @@ def test_lint_as_json(good: Project) -> None:
 
 def test_lint_of_named_manifests(good: Project) -> None:
     good.write({"manifests/bad.yaml": "version: 9\n", "elsewhere.yaml": GOOD})
-    assert good.run("manifest", "lint", "good").code == 0
-    assert good.run("manifest", "lint", "good", "bad").code == 4
-    assert good.run("manifest", "lint", "goood").code == 2
+    assert good.run("check", "--only", "manifest", "good").code == 0
+    assert good.run("check", "--only", "manifest", "good", "bad").code == 4
+    assert good.run("check", "--only", "manifest", "goood").code == 2
 
 
 def test_lint_changes_nothing(good: Project) -> None:
     before = {path: path.stat().st_mtime_ns for path in sorted(good.root.rglob("*"))}
-    good.run("manifest", "lint")
+    good.run("check", "--only", "manifest")
     assert {path: path.stat().st_mtime_ns for path in sorted(good.root.rglob("*"))} == before
 
 
@@ -129,7 +129,7 @@ def test_show_prints_a_manifest_that_means_the_same(good: Project) -> None:
             "manifests/good.yaml": GOOD + "extends: [parts/p.yaml]\n",
         }
     )
-    shown = good.run("manifest", "show").ok()
+    shown = good.run("status", "--resolved").ok()
     assert "extends" not in shown.out
     good.write({"manifests/again.yaml": shown.out})
     again = load_manifest(good.root / "manifests" / "again.yaml")
@@ -138,15 +138,15 @@ def test_show_prints_a_manifest_that_means_the_same(good: Project) -> None:
 
 
 def test_show_as_json(good: Project) -> None:
-    ran = good.run("manifest", "show", "-m", "good", "--json").ok()
-    text = good.run("manifest", "show", "-m", "good").ok().out
+    ran = good.run("status", "--resolved", "-m", "good", "--json").ok()
+    text = good.run("status", "--resolved", "-m", "good").ok().out
     assert ran.json["manifest"] == yaml.safe_load(text)
     assert [Path(each).name for each in ran.json["files"]] == ["good.yaml"]
 
 
 def test_show_of_a_bad_manifest_tells_all_problems(good: Project) -> None:
     good.write({"manifests/good.yaml": GOOD.replace(COMMIT, "main").replace("series:", "serie:")})
-    ran = good.run("manifest", "show")
+    ran = good.run("status", "--resolved")
     assert ran.code == 4
     assert ran.out == ""
     assert ran.err.count("error: ") == 2
@@ -155,6 +155,6 @@ def test_show_of_a_bad_manifest_tells_all_problems(good: Project) -> None:
 @pytest.mark.parametrize("part", [False, True])
 def test_schema(part: bool) -> None:
     project = Project(Path.cwd())
-    ran = project.run("manifest", "schema", *(["--part"] if part else [])).ok()
+    ran = project.run("init", "--schema", *(["--part"] if part else [])).ok()
     assert json.loads(ran.out) == json_schema(part=part)
     assert ran.out.endswith("}\n")

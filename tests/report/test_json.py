@@ -30,8 +30,8 @@ class _Result(Struct, frozen=True):
 def test_the_envelope_and_nested_values() -> None:
     clash = Clash("a\udcff", Reason.CONTEXT, 7, expected=(b"x\n", b"\xff"))
     result = _Result(Status.SHIFTED, (clash,), {"x": Path("a/b"), "y": None}, inner=object())
-    assert json.loads(envelope("manifest lint", result, ExitCode.FINDING)) == {
-        "schema": "patchkit/manifest-lint/2",
+    assert json.loads(envelope("check --only manifest", result, ExitCode.FINDING)) == {
+        "schema": "patchkit/check-only-manifest/2",
         "patchkit": __version__,
         "exit_code": 1,
         "status": "shifted",

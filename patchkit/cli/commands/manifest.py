@@ -1,4 +1,4 @@
-"""`patchkit init`, `manifest lint`, `manifest show` and `manifest schema`."""
+"""`patchkit init`, `check --only manifest`, `status --resolved` and `init --schema`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class SchemaReport(Struct, frozen=True):
 @command(
     "manifests json quiet",
     examples=[
-        ("patchkit manifest lint", "every manifest of manifests/"),
-        ("patchkit manifest lint qwen3-vl-npu", "one of them"),
+        ("patchkit check --only manifest", "every manifest of manifests/"),
+        ("patchkit check --only manifest qwen3-vl-npu", "one of them"),
     ],
     exits={
         ExitCode.OK: "nothing is wrong",
@@ -60,14 +60,14 @@ def lint(
     from patchkit.ops.manifest import lint_manifests
 
     report = lint_manifests(session.manifest_paths, strict=strict)
-    return session.report("manifest lint", report, _render_lint)
+    return session.report("check --only manifest", report, _render_lint)
 
 
 @command(
     "manifest json",
     examples=[
-        ("patchkit manifest show -m qwen3-vl-npu", "as YAML, with the shared parts merged in"),
-        ("patchkit manifest show -m qwen3-vl-npu --json", "the same for programs"),
+        ("patchkit status --resolved -m qwen3-vl-npu", "as YAML, with the shared parts merged in"),
+        ("patchkit status --resolved -m qwen3-vl-npu --json", "the same for programs"),
     ],
     exits={ExitCode.OK: "shown", ExitCode.BAD_INPUT: "the manifest cannot be used"},
     result="patchkit.ops.manifest:ShownManifest",
@@ -83,14 +83,14 @@ def show(
     from patchkit.ops.manifest import show_manifest
 
     shown = show_manifest(session.manifest_path)
-    return session.terminal.report("manifest show", shown, ExitCode.OK, _render_show)
+    return session.terminal.report("status --resolved", shown, ExitCode.OK, _render_show)
 
 
 @command(
     "json",
     examples=[
-        ("patchkit manifest schema > manifests/manifest.schema.json", "for editors to complete by"),
-        ("patchkit manifest schema --part", "the schema of files that others extend"),
+        ("patchkit init --schema > manifests/manifest.schema.json", "for editors to complete by"),
+        ("patchkit init --schema --part", "the schema of files that others extend"),
     ],
     exits={ExitCode.OK: "always"},
     result="patchkit.cli.commands.manifest:SchemaReport",
@@ -111,7 +111,7 @@ def schema(
 
     report = SchemaReport(json_schema(part=part))
     return session.terminal.report(
-        "manifest schema",
+        "init --schema",
         report,
         ExitCode.OK,
         lambda terminal, _: terminal.document(schema_text(part=part)),

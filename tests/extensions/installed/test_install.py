@@ -428,7 +428,7 @@ def test_layout_of_the_manifest(project: Project, upstream: Upstream, tmp_path: 
     ran = project.run("install", str(tmp_path / "site")).ok()
     assert "one.patch: docs/a.md is not installed, left out" in ran.out
     assert (tmp_path / "site/vendor/outer/a.py").read_text() == lines({5: "five\n"})
-    shown = project.run("manifest", "show", "--json").ok().json
+    shown = project.run("status", "--resolved", "--json").ok().json
     assert json.dumps(shown).count('"layout": {"code/inner": "vendor/outer"}') == 1
 
 
