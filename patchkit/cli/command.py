@@ -21,6 +21,7 @@ from msgspec import Struct
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
+from patchkit import entry_points
 from patchkit.cli.catalog import COMMANDS, forms_of, options_of_forms, place_of
 from patchkit.cli.completion import component_names, manifest_names, patch_names
 from patchkit.errors import ExitCode, SurroundingsError, UsageError
@@ -278,15 +279,11 @@ def body_of(name: str) -> Body:
     """The function of a command; imports its module. SurroundingsError for an extension's that
     cannot be loaded.
     """
-    module, _, function = place_of(name).partition(":")
-    try:
-        body: Body = getattr(import_module(module), function.strip())
-    except (ImportError, AttributeError) as error:
-        if name in COMMANDS:
-            raise
-        hint = "install the package again that it is of, or uninstall it"
-        raise SurroundingsError(f"an extension cannot be loaded: {error}", hint=hint) from error
-    return body
+    place = place_of(name)
+    if name not in COMMANDS:
+        return entry_points.load(place)  # type: ignore[no-any-return]
+    module, _, function = place.partition(":")
+    return getattr(import_module(module), function)  # type: ignore[no-any-return]
 
 
 def about(name: str) -> About:

@@ -128,7 +128,7 @@ def step_findings(verifying: Verifying, steps: Sequence[VerifyStep]) -> Iterator
         tree = verifying.tree_after(step.after)
         if tree is None:
             have = ", ".join(each.name for each in verifying.stack.outcomes) or "no patches"
-            what = f"{title_of(step)}: {step.after} is not in the stack"
+            what = f"{step.title}: {step.after} is not in the stack"
             where = str(step.where)
             yield Finding(Severity.ERROR, "verify-after", what, where, f"it has {have}")
         elif isinstance(step, TextStep):
@@ -137,25 +137,12 @@ def step_findings(verifying: Verifying, steps: Sequence[VerifyStep]) -> Iterator
             yield from _rules(step, verifying, tree)
 
 
-def title_of(step: VerifyStep) -> str:
-    """What messages call a step."""
-    match step:
-        case _ if step.name:
-            return step.name
-        case TextStep(text=text):
-            return f"{'present' if step.wanted else 'absent'}: {text.partition(chr(10))[0]}"
-        case RuleStep(rules=rules):
-            return rules
-        case RunStep(run=run):
-            return run.strip().partition("\n")[0]
-
-
 def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
     from patchkit.manifest.globs import Scope  # noqa: PLC0415
     from patchkit.recipes.generate import read_scope  # noqa: PLC0415
 
     files = read_scope(source, tree, Scope(step.files))
-    where, title = str(step.where), title_of(step)
+    where, title = str(step.where), step.title
     if not files:
         if not step.optional:
             what = f"{title}: no file is there that {' '.join(step.files)} names"
@@ -236,14 +223,14 @@ def run_findings(
             ended = run_command(step.run, where, patience=PATIENCE, stop=stop)
             output = ended.output.replace(f"{folder}/", "")
         if ended.problem:
-            what = f"{title_of(step)}: {ended.problem}" + (f": {output}" if output else "")
+            what = f"{step.title}: {ended.problem}" + (f": {output}" if output else "")
             yield Finding(Severity.ERROR, "verify-run", what, str(step.where))
 
 
 def not_run_findings(steps: Sequence[RunStep]) -> Iterator[Finding]:
     """A note for each command that is not run."""
     for step in steps:
-        what = f"not run: {title_of(step)}"
+        what = f"not run: {step.title}"
         hint = "read it, then `patchkit check --run`"
         yield Finding(Severity.NOTE, "verify-not-run", what, str(step.where), hint)
 

@@ -4,8 +4,9 @@ YAML, the declared format and its rules are a third of what a short command cost
 loaded while no file changed.
 
 Invariant: what is kept follows from its key. The key has the manifest's place and the code,
-and the kept data name every file that was read with the digest of its bytes. What the rules
-ask of the disk beside these bytes (no path leads out of the project) is asked again.
+and the kept data name every file that was read with the digest of its bytes; where there are keys
+of extensions, also what is installed that brings keys, and the modules that did. What the rules ask
+of the disk beside these bytes (no path leads out of the project) is asked again.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path, PosixPath
-from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
 
-from patchkit.disk.files import is_inside
+from patchkit import entry_points
+from patchkit.disk.files import files_in, is_inside
 from patchkit.disk.result_cache import code_digest, memory_path, recall, remember
-from patchkit.errors import BadInputError, Problem, UsageError
+from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
 from patchkit.manifest import values
 from patchkit.manifest.find import absolute, find_manifest, project_root
-from patchkit.manifest.types import ADDED
+from patchkit.manifest.types import KEYS
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
 
 #: The code that decides what becomes of a text: a change of it makes another key.
-_CODE = ("manifest", "model/names", "model/text")
+_CODE = ("entry_points", "manifest", "model/names", "model/text")
 
 
 def read_manifest(path: Path, cache: Path) -> Manifest:
@@ -36,8 +37,7 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
 
     Read again only if a file changed since; `cache` is patchkit's cache folder.
     """
-    added = {kind.__name__: [*keys] for kind, keys in ADDED.items()}
-    facts = [str(path), str(absolute(path)), code_digest(*_CODE), added]
+    facts = [str(path), str(absolute(path)), code_digest(*_CODE)]
     kept = memory_path(cache, "manifests", facts)
     manifest = _recalled(recall(kept), project_root(path))
     if manifest is None:
@@ -46,7 +46,12 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
         inspection = inspect_manifest(path)
         manifest = inspection.require()
         digests = {str(file): sha256(data).hexdigest() for file, data in inspection.files.items()}
-        remember(kept, {"files": digests, "manifest": _packed(manifest)})
+        modules = set[str]()
+        data = _packed(manifest, modules)
+        code = {str(file): _digest(file) for name in modules for file in _code_beside(name)}
+        added = dict(entry_points.named(KEYS)) if modules else {}
+        about = {"files": digests, "added": added, "code": code}
+        remember(kept, {**about, "manifest": data})
     return manifest
 
 
@@ -92,14 +97,18 @@ def _recalled(kept: Any, root: Path) -> Manifest | None:
     """The manifest that was kept, if all files that it was read from are what they were."""
     try:
         for number, (name, digest) in enumerate(kept["files"].items()):
-            file = Path(name)
-            if sha256(file.read_bytes()).hexdigest() != digest:
+            if _digest(Path(name)) != digest:
                 return None
-            if number and not is_inside(file, root):  # the first is the manifest, wherever it is
+            # the first is the manifest, wherever it is
+            if number and not is_inside(Path(name), root):
                 return None
+        if kept["added"] and kept["added"] != entry_points.named(KEYS):
+            return None
+        if any(_digest(Path(name)) != digest for name, digest in kept["code"].items()):
+            return None
         manifest = _unpacked(kept["manifest"])
-    except (TypeError, KeyError, AttributeError, OSError, ValueError):
-        return None  # nothing was kept, or it is damaged, or a file is gone
+    except (TypeError, KeyError, AttributeError, OSError, ValueError, SurroundingsError):
+        return None  # nothing was kept, or it is damaged, or a file or an extension is gone
     return manifest if isinstance(manifest, Manifest) and _stays_inside(manifest) else None
 
 
@@ -114,17 +123,37 @@ def _stays_inside(manifest: Manifest) -> bool:
     return True
 
 
-def _packed(value: object) -> object:
-    """A value of a manifest as JSON can hold it: a list is a tuple, an object says its class."""
+def _digest(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()
+
+
+def _code_beside(module: str) -> list[Path]:
+    """The modules in the folder of one that is loaded."""
+    return files_in(Path(str(import_module(module).__file__)).parent, "*.py")
+
+
+def _packed(value: object, modules: set[str]) -> object:
+    """A value of a manifest as JSON can hold it: a list is a tuple, an object says its class.
+
+    The modules of extensions whose keys and classes are there are added to `modules`.
+    """
+    if isinstance(value, values.Extended):
+        points, title = entry_points.named(KEYS), type(value).__name__.lower()
+        modules |= {points[f"{title}.{key}"].partition(":")[0] for key in value.more}
     if isinstance(value, Struct):
-        fields = [_packed(getattr(value, name)) for name in value.__struct_fields__]
-        return {"class": type(value).__name__, "fields": fields}
+        kind = type(value)
+        name = kind.__name__
+        if kind.__module__ != values.__name__:
+            modules.add(kind.__module__)
+            name = f"{kind.__module__}:{name}"
+        fields = [_packed(getattr(value, field), modules) for field in value.__struct_fields__]
+        return {"class": name, "fields": fields}
     if isinstance(value, PosixPath):
         return {"path": str(value)}
     if isinstance(value, Mapping):
-        return {"mapping": {key: _packed(each) for key, each in value.items()}}
+        return {"mapping": {key: _packed(each, modules) for key, each in value.items()}}
     if isinstance(value, tuple):
-        return [_packed(each) for each in value]
+        return [_packed(each, modules) for each in value]
     assert value is None or isinstance(value, str | int), f"a manifest with {value!r}"
     return value
 
@@ -135,26 +164,10 @@ def _unpacked(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if "class" in data:
-        kind = _CLASSES.get(data["class"]) or _added_classes()[data["class"]]
+        name = data["class"]
+        kind = entry_points.load(name) if ":" in name else getattr(values, name)
         fields = map(_unpacked, data["fields"])
         return kind(**dict(zip(kind.__struct_fields__, fields, strict=True)))
     if "path" in data:
         return Path(data["path"])
     return {key: _unpacked(each) for key, each in data["mapping"].items()}
-
-
-def _classes(module: ModuleType) -> dict[str, type[Struct]]:
-    """The classes of a module that values are made of, by name."""
-    kinds = {name: kind for name, kind in vars(module).items() if isinstance(kind, type)}
-    return {name: kind for name, kind in kinds.items() if issubclass(kind, Struct)}
-
-
-def _added_classes() -> dict[str, type[Struct]]:
-    """Those of the modules of extensions that add keys."""
-    added = [keys() for several in ADDED.values() for keys in several.values()]
-    modules = [import_module(keys.__module__) for keys in added]
-    return {name: kind for module in modules for name, kind in _classes(module).items()}
-
-
-#: The classes that a manifest is made of, by name.
-_CLASSES = _classes(values)

@@ -24,6 +24,7 @@ from patchkit.manifest.types import (
     Record,
     Shape,
     Text,
+    Unavailable,
 )
 from patchkit.manifest.values import Manifest
 
@@ -112,6 +113,8 @@ def _shape(shape: Shape) -> dict[str, Any]:
             schema = {"anyOf": [_shape(each) for each in shape.shapes.values()]}
         case ByForm():
             schema = {"anyOf": [_shape(each) for each in shape.shapes]}
+        case Unavailable():
+            schema = {}
         case Later():
             schema = {"$ref": f"#/definitions/{shape.name}"}
     return schema
@@ -150,7 +153,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
     """An object that fits exactly one option."""
     return {
         "type": "object",
-        "oneOf": [{"title": option.first, **_record(option)} for option in choice.options],
+        "oneOf": [{"title": key, **_shape(choice.option(key))} for key in choice.keys],
     }
 
 

@@ -1,15 +1,16 @@
 """What the annotations of Structs say about a format: shapes to read, merge and describe it by, and
 the way back from values to data.
 
-An extension declares keys of its own as fields of a Struct, and adds them to those of a manifest or
-a component (`ADDED`), which keeps their values by name in `more`. It is asked only where such a key
-is met.
+An extension declares keys of its own as fields of a Struct, named as them and each with a default;
+entry points lead to it (`KEYS`). A manifest or a component keeps their values in `more`. The Struct
+is loaded only where such a key is met; a static method `problems` of it, if there is one, is given
+the manifest's Table and says what is wrong between its values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin
@@ -17,8 +18,10 @@ from typing import Any, TypeAlias, Union, get_args, get_origin
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import replace
 
+from patchkit import entry_points
+from patchkit.errors import SurroundingsError
 from patchkit.manifest.types import (
-    ADDED,
+    KEYS,
     ByForm,
     ByName,
     Choice,
@@ -34,6 +37,7 @@ from patchkit.manifest.types import (
     Record,
     Shape,
     Text,
+    Unavailable,
     plain_path,
 )
 from patchkit.manifest.values import Location
@@ -72,7 +76,8 @@ def _one_of(shapes: list[Shape], notes: Mapping[type, Any]) -> Shape:
         return DependentShape(name, follows.other, dict(zip(follows.options, shapes, strict=True)))
     records = tuple(shape for shape in shapes if isinstance(shape, Record))
     if len(records) == len(shapes):
-        return Choice(name, records)
+        added = {key: partial(_added, place) for key, place in added_keys(name).items()}
+        return Choice(name, records, added)
     forms: dict[str, Shape] = {}
     for shape in shapes:
         form = {ListOf: "items", Text: "scalar"}.get(type(shape), "table")
@@ -98,19 +103,36 @@ def record_of(kind: type[Struct]) -> Record:
     defaults = kind.__struct_defaults__
     given = dict(zip(reversed(kind.__struct_fields__), reversed(defaults), strict=False))
     fields = [_field(name, hint, given.get(name, NODEFAULT)) for name, hint in hints.items()]
+    title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
     return Record(
-        re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower(),
+        title,
         tuple(field for field in fields if field is not None),
         " ".join((kind.__doc__ or "").partition("\n\n")[0].split()),
         kind,
         {name: key for name, hint in hints.items() if (key := _place(hint)) is not None},
-        {key: partial(_added_field, key, keys) for key, keys in ADDED.get(kind, {}).items()},
+        {key: partial(_added_field, key, place) for key, place in added_keys(title).items()},
     )
 
 
-def _added_field(key: str, keys: Callable[[], type[Struct]]) -> Field:
-    field = record_of(keys()).field(key)
-    assert field is not None
+def added_keys(title: str) -> Mapping[str, str]:
+    """What extensions add to what the reference calls so: key -> the place of its class."""
+    named, begin = entry_points.named(KEYS), f"{title.replace(' ', '-')}."
+    return {n.removeprefix(begin): place for n, place in named.items() if n.startswith(begin)}
+
+
+def _added(place: str) -> Record | Unavailable:
+    try:
+        return record_of(entry_points.load(place))
+    except SurroundingsError as error:
+        return Unavailable(error.problems[0])
+
+
+def _added_field(key: str, place: str) -> Field:
+    record = _added(place)
+    if isinstance(record, Unavailable):
+        return Field(key, record, record.problem.what)
+    field = record.field(key)
+    assert field is not None, f"{place} has no {key}"
     return replace(field, attribute="")
 
 

@@ -9,12 +9,15 @@ Apart from `load`, its only user: that reads one value after the other, here the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from patchkit import entry_points
 from patchkit.disk.files import is_inside
-from patchkit.errors import Problem
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.manifest.keys import added_keys
 from patchkit.manifest.types import check_inner_path, holds_secret, is_local
 from patchkit.manifest.validate import Suggestions, shown
 from patchkit.manifest.values import normal_name
@@ -27,6 +30,7 @@ _NAMED = 50
 
 _Components: TypeAlias = Sequence[tuple[Scalar, Table]]
 _Thing = TypeVar("_Thing")
+_Check: TypeAlias = Callable[[Table], Iterable[Problem]]
 
 
 def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
@@ -48,6 +52,7 @@ def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
         yield from _targets(key.text, table, names, suggestions)
         yield from _patches(key.text, table, names, suggestions)
         yield from _places(table, root)
+    yield from _added(manifest)
 
 
 def find_warnings(manifest: Table) -> Iterator[Problem]:
@@ -79,6 +84,21 @@ def _repeated(things: Iterable[tuple[str, _Thing]]) -> Iterator[tuple[_Thing, _T
     for word, thing in things:
         if first.setdefault(word, thing) is not thing:
             yield thing, first[word]
+
+
+def _added(manifest: Table) -> Iterator[Problem]:
+    """What extensions say of the keys that they add."""
+    owners = {"manifest": [manifest], "component": [*manifest.tables("components.*")]}
+    met = {
+        place
+        for title, tables in owners.items()
+        for key, place in added_keys(title).items()
+        if any(table.get(key) for table in tables)
+    }
+    for place in sorted(met):
+        with suppress(SurroundingsError):  # told where the key is
+            check: _Check = getattr(entry_points.load(place), "problems", lambda _: ())
+            yield from check(manifest)
 
 
 # The environment, and what refers to site values.

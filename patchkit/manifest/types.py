@@ -19,6 +19,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Struct
 
+from patchkit.errors import Problem
 from patchkit.model.names import (
     COMPONENT_NAME,
     PATCH_NAME,
@@ -127,6 +128,18 @@ class Choice(Struct, frozen=True):
 
     name: str  # what the reference calls it
     options: tuple[Record, ...]  # in the order of the reference
+    added: Mapping[str, Callable[[], Record | Unavailable]] = {}  # those of extensions
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The first keys of all."""
+        return (*(option.first for option in self.options), *self.added)
+
+    def option(self, key: str) -> Record | Unavailable:
+        """The record of that first key, which an extension may have added."""
+        if key in self.added:
+            return self.added[key]()
+        return next(option for option in self.options if option.first == key)
 
 
 class DependentShape(Struct, frozen=True):
@@ -151,6 +164,12 @@ class ByForm(Struct, frozen=True):
         return tuple(each for each in (self.scalar, self.items, self.table) if each is not None)
 
 
+class Unavailable(Struct, frozen=True):
+    """A value that an extension would read which cannot be loaded: none is taken."""
+
+    problem: Problem
+
+
 class Later(Struct, frozen=True):
     """A shape that contains itself: looked up when it is needed, by `name` in a JSON Schema."""
 
@@ -159,7 +178,7 @@ class Later(Struct, frozen=True):
 
 
 Shape: TypeAlias = (
-    Text | Number | ListOf | MapOf | Record | Choice | DependentShape | ByForm | Later
+    Text | Number | ListOf | MapOf | Record | Choice | DependentShape | ByForm | Later | Unavailable
 )
 
 
@@ -200,9 +219,9 @@ class ByName(Struct, frozen=True):
     minimum: int = 0
 
 
-#: Keys that extensions add to those of a Struct, which has `more` for them, by name: each with what
-#: gives the Struct that declares it, and is called when the key is met.
-ADDED: dict[type[Struct], dict[str, Callable[[], type[Struct]]]] = {}
+#: The entry points by which extensions add keys: "component.residual" -> "module:class", where it
+#: is a field; "verify-step.rules" -> a class that begins with it. See keys.py.
+KEYS = "patchkit.keys"
 
 
 def also(*words: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from patchkit.manifest.types import (
     Record,
     Shape,
     Text,
+    Unavailable,
     without_secret,
 )
 from patchkit.manifest.values import Location
@@ -107,12 +108,14 @@ class _Reader:
 
     def read(self, node: Node, shape: Shape, name: str) -> Any:
         if isinstance(shape, Later):
-            return self.read(node, shape.of(), name)
+            shape = shape.of()
         if isinstance(shape, ByForm):
             form = {Scalar: shape.scalar, Items: shape.items, Table: shape.table}[type(node)]
             if form is None:
                 return self._wrong_kind(node, shape.name, name)
             return self.read(node, form, name)
+        if isinstance(shape, Unavailable):
+            return self._add(f"{name}: {shape.problem.what}", node, shape.problem.hint)
         kind, wanted, read = self._kinds[type(shape)]
         if not isinstance(node, kind):
             wanted = shape.what if isinstance(shape, Text) else wanted
@@ -208,12 +211,12 @@ class _Reader:
         return shape.of(**own, **self._places(node, shape, name, key))
 
     def _choice(self, node: Table, shape: Choice, name: str) -> Any:
-        keys = [option.first for option in shape.options]
-        taken = [option for option in shape.options if node.get(option.first) is not None]
+        keys = shape.keys
+        taken = [key for key in keys if node.get(key) is not None]
         if len(taken) == 1:
-            return self._record(node, taken[0], name)
+            return self.read(node, shape.option(taken[0]), name)
         if taken:
-            both = " and ".join(option.first for option in taken)
+            both = " and ".join(taken)
             return self._add(f"{name} has {both}", node, f"a {shape.name} has exactly one of them")
         words = [key.text for key, _ in node.entries]
         hint = self._suggestions.hint(words, keys, f"write one of {', '.join(keys)}")

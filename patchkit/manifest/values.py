@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -64,6 +64,8 @@ from patchkit.manifest.types import (
     plain_path,
 )
 from patchkit.model.names import COMPONENT_NAME, PATCH_NAME
+
+Keys = TypeVar("Keys", bound=Struct)
 
 
 class Location(Struct, frozen=True):
@@ -471,7 +473,9 @@ class Contracts(Struct, frozen=True):
     ] = ()
 
 
-class _Step(Struct, frozen=True, kw_only=True):
+class VerifyStep(Struct, frozen=True, kw_only=True):
+    """What must hold of the tree after the patch `after`, "" for the last."""
+
     where: Location  # the entry in the manifest
     name: Annotated[Line, "What the step makes sure of, for messages."] = ""
     after: Annotated[
@@ -482,11 +486,16 @@ class _Step(Struct, frozen=True, kw_only=True):
         also("patch"),
     ] = ""
 
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return self.name
+
 
 _Code = Annotated[str, Text("text", lines=True, code=True)]
 
 
-class TextStep(_Step, frozen=True, kw_only=True):
+class TextStep(VerifyStep, frozen=True, kw_only=True):
     """A text that must be in one of the files, or (`wanted` False) in none."""
 
     text: str
@@ -495,6 +504,12 @@ class TextStep(_Step, frozen=True, kw_only=True):
         tuple[Glob, ...], "The files to look at, as globs.", also("file", "paths", "in")
     ]
     optional: Annotated[Reason, "Why none of its files need be there."] = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, else what it looks for."""
+        kind = "present" if self.wanted else "absent"
+        return self.name or f"{kind}: {self.text.partition(chr(10))[0]}"
 
 
 class PresentText(TextStep, frozen=True, kw_only=True):
@@ -511,13 +526,18 @@ class AbsentText(TextStep, frozen=True, kw_only=True):
     wanted: bool = False
 
 
-class RuleStep(_Step, frozen=True, kw_only=True):
+class RuleStep(VerifyStep, frozen=True, kw_only=True):
     """Rules on syntax, by a file of their own."""
 
     rules: Annotated[_RuleFile, "A rule file: what each rule finds must be as its `expect` says."]
 
+    @property
+    def title(self) -> str:
+        """Its name, else its file."""
+        return self.name or self.rules
 
-class RunStep(_Step, frozen=True, kw_only=True):
+
+class RunStep(VerifyStep, frozen=True, kw_only=True):
     """A command that must pass."""
 
     run: Annotated[
@@ -527,12 +547,10 @@ class RunStep(_Step, frozen=True, kw_only=True):
     ]
     directory: Directory = ""
 
-
-#: What must hold of the tree after the patch `after`, "" for the last.
-VerifyStep: TypeAlias = Annotated[
-    TextStep | RuleStep | RunStep,
-    OneOf("verify step", (PresentText, AbsentText, RuleStep, RunStep)),
-]
+    @property
+    def title(self) -> str:
+        """Its name, else the command."""
+        return self.name or self.run.strip().partition("\n")[0]
 
 
 class Residual(Struct, frozen=True):
@@ -708,13 +726,22 @@ class DifferingFiles(Struct, frozen=True):
     where: Location  # the entry in the manifest
 
 
-class Component(Struct, frozen=True, kw_only=True):
+class Extended(Struct, frozen=True, kw_only=True):
+    """What extensions can add keys to."""
+
+    more: Mapping[str, object] = {}  # the values of these keys
+
+    def added(self, kind: type[Keys]) -> Keys:
+        """The values of the keys that an extension declares so."""
+        return kind(**{key: self.more[key] for key in kind.__struct_fields__ if key in self.more})
+
+
+class Component(Extended, frozen=True, kw_only=True):
     """One upstream."""
 
     name: str  # unique in the manifest
     where: Location  # its name in the manifest
     pin_where: Annotated[Location, Key("pin")]  # what a bump edits
-    more: Mapping[str, object] = {}  # the values of keys that extensions added
     description: Annotated[Prose, "What this upstream is here for."] = ""
     source: Annotated[
         Source,
@@ -803,7 +830,12 @@ class Component(Struct, frozen=True, kw_only=True):
         also("monkey-patches", "replaces"),
     ] = ()
     verify: Annotated[
-        tuple[VerifyStep, ...],
+        tuple[
+            Annotated[
+                VerifyStep, OneOf("verify step", (PresentText, AbsentText, RuleStep, RunStep))
+            ],
+            ...,
+        ],
         "What must hold once the patches are applied. That files which parsed still do is always "
         "looked at.",
         also("tests", "assert", "guard"),
@@ -827,14 +859,13 @@ class Component(Struct, frozen=True, kw_only=True):
         return tuple(each for each in self.patches if isinstance(each, PinnedPatch))
 
 
-class Manifest(Struct, frozen=True, kw_only=True):
+class Manifest(Extended, frozen=True, kw_only=True):
     """A whole manifest, `extends` resolved."""
 
     path: Path
     #: The project: the parent of `manifests/` if the file is in such a folder, else its own folder.
     root: Path
     name: str  # the file's without its ending
-    more: Mapping[str, object] = {}  # the values of keys that extensions added
     version: Annotated[int, Number(FORMAT_VERSION, FORMAT_VERSION), "The format: 1."]
     description: Annotated[Prose, "What this stack is."] = ""
     extends: Annotated[

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, expected
 from patchkit.explain.diagnose import Results, explain_stack, find_edit, find_origin, results_of
 from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
+from patchkit.extension import CheckedStack, CheckRun, Finder, finders
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.guards.verify import (
@@ -71,66 +72,46 @@ if TYPE_CHECKING:
 # Each guard is loaded where a component has it: most have none, and a check should feel instant.
 
 
-class Guarded(Struct, frozen=True):
-    """A component and its stack, whose objects `source` reads all.
-
-    `generated` are the patches whose recipes are in order: only these are looked for elsewhere.
-    `agreements` knows what holds between the components of a manifest.
-    """
-
-    manifest: Manifest
-    component: Component
-    patches: tuple[LoadedPatch, ...]
-    generated: tuple[LoadedPatch, ...]
-    stack: Stack
-    source: Overlay
-    agreements: Agreements
-
-
 def guard_findings(
-    guarded: Guarded,
-    store: Store,
-    progress: Progress,
-    *,
-    run: bool = False,
-    today: date | None = None,
+    checked: CheckedStack, run: CheckRun, agreements: Agreements, finders: Sequence[Finder]
 ) -> Iterator[Finding]:
-    """What somebody has to look at in a stack that applies.
+    """What a person has to look at in a stack that applies.
 
-    Fetches a component whose code this one replaces. `run`: run the commands of verify steps;
-    `today`: the day on which reasons are over, None for never.
+    Fetches a component whose code this one replaces.
     """
-    yield from _parsing(guarded, store)
-    yield from _verify(guarded, store, progress, run)
-    yield from _overrides(guarded, store, progress)
-    yield from _layers(guarded, store, progress)
-    yield from _residual(guarded, store, today or date.min)
-    yield from _contracts(guarded)
+    yield from _parsing(checked, run.store)
+    yield from _verify(checked, run)
+    yield from _overrides(checked, run.store, run.progress)
+    yield from _layers(checked, run.store, run.progress)
+    yield from _residual(checked, run)
+    yield from _contracts(checked, agreements)
+    for finder in finders:
+        yield from finder(checked)
 
 
-def _parsing(guarded: Guarded, store: Store) -> Iterator[Finding]:
-    known = well_formed_files(store.cache, guarded.manifest.path, guarded.component.name)
-    yield from parse_findings(guarded.source, guarded.stack, guarded.patches, known)
+def _parsing(checked: CheckedStack, store: Store) -> Iterator[Finding]:
+    known = well_formed_files(store.cache, checked.manifest.path, checked.component.name)
+    yield from parse_findings(checked.source, checked.stack, checked.patches, known)
     known.close()
 
 
-def _verify(guarded: Guarded, store: Store, progress: Progress, run: bool) -> Iterator[Finding]:
-    steps = guarded.component.verify
+def _verify(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
+    steps = checked.component.verify
     if not steps:
         return
-    verifying = Verifying(guarded.manifest.root, guarded.stack, guarded.source)
+    verifying = Verifying(checked.manifest.root, checked.stack, checked.source)
     yield from step_findings(verifying, steps)
     commands = [step for step in steps if isinstance(step, RunStep)]
-    if not run:
+    if not run.run:
         yield from not_run_findings(commands)
     elif commands:
-        progress.step(guarded.component.name, "running commands", local=True)
-        yield from run_findings(verifying, commands, store.stop)
+        run.progress.step(checked.component.name, "running commands", local=True)
+        yield from run_findings(verifying, commands, run.store.stop)
 
 
-def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
-    manifest, component = guarded.manifest, guarded.component
-    if not component.residual.rules and not any(each.has_recipe for each in guarded.generated):
+def _residual(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
+    manifest, component = checked.manifest, checked.component
+    if not component.residual.rules and not any(each.has_recipe for each in checked.generated):
         return
     from patchkit.guards.residual_sites import (
         lint_rules,
@@ -141,25 +122,25 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     )
     from patchkit.ops.reviews import baseline_path
 
-    rules = lint_rules(manifest.root, component.residual.rules, guarded.generated)
+    rules = lint_rules(manifest.root, component.residual.rules, checked.generated)
     if not rules:
         return
-    scan = scan_once(store.cache, guarded.source, guarded.stack.tree, rules)
+    scan = scan_once(run.store.cache, checked.source, checked.stack.tree, rules)
     name = baseline_path(component)
-    review = review_sites(scan.sites, load_baseline(manifest.root, name), today)
+    review = review_sites(scan.sites, load_baseline(manifest.root, name), run.today)
     command = f"patchkit scan {manifest.options(component.name)}"
     yield from (*scan.findings, *residual_findings(review, name, command))
 
 
-def _contracts(guarded: Guarded) -> Iterator[Finding]:
-    manifest, component = guarded.manifest, guarded.component
+def _contracts(checked: CheckedStack, agreements: Agreements) -> Iterator[Finding]:
+    manifest, component = checked.manifest, checked.component
     if component.contracts is None:
         return
     from patchkit.guards.contracts.breaches import contract_findings
 
     command = f"patchkit contracts {manifest.options(component.name)}"
     try:
-        found = guarded.agreements.of(manifest, component)
+        found = agreements.of(manifest, component)
     except BadInputError as error:
         # patches of another component do not apply: that one's own check says why
         what = f"calls between components were not looked at: {error.problems[0].what}"
@@ -168,8 +149,8 @@ def _contracts(guarded: Guarded) -> Iterator[Finding]:
     yield from contract_findings(found, command)
 
 
-def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:
-    manifest, component = guarded.manifest, guarded.component
+def _overrides(checked: CheckedStack, store: Store, progress: Progress) -> Iterator[Finding]:
+    manifest, component = checked.manifest, checked.component
     if not component.overrides:
         return
     from patchkit.guards.layers import (
@@ -189,7 +170,7 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
     from patchkit.ops.built_stack import built_stack
 
     lock = load_lock(manifest.lock_path) or Lock({})
-    own = TreeAt(guarded.source, guarded.stack.tree, guarded.stack.base.commit)
+    own = TreeAt(checked.source, checked.stack.tree, checked.stack.base.commit)
     for declared in component.overrides:
         target = manifest.component(declared.target)
         assert target is not None
@@ -206,7 +187,7 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
             reviewed = lock.overrides.get((component.name, target.name), {})
             found = survey(declared, calls, resolver, reviewed)
             layered = layered_targets(declared, found, own, there, built.stack)
-        others = _other_replacements(guarded, declared, store, progress)
+        others = _other_replacements(checked, declared, store, progress)
         yield from layered_findings(layered, component.name, target.name)
         for lower, each in components_beneath(manifest, target, store.cache):
             if each.pin != target.pin or _has(lower, component):
@@ -221,16 +202,16 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
 
 
 def _other_replacements(
-    guarded: Guarded, declared: Overrides, store: Store, progress: Progress
+    checked: CheckedStack, declared: Overrides, store: Store, progress: Progress
 ) -> list[tuple[str, Replacements]]:
     """What components after this one in the manifest replace in the same target."""
     from patchkit.guards.overrides.override_review import read_replacements
     from patchkit.ops.built_stack import built_stack
 
-    manifest = guarded.manifest
+    manifest = checked.manifest
     names = [each.name for each in manifest.components]
     found = []
-    for other in manifest.components[names.index(guarded.component.name) + 1 :]:
+    for other in manifest.components[names.index(checked.component.name) + 1 :]:
         same = [each for each in other.overrides if each.target == declared.target]
         for each in same:
             with built_stack(manifest, other, store, progress) as built:
@@ -242,14 +223,14 @@ def _other_replacements(
 # Stacks of other manifests that lie beneath this one's, in one workspace or installed tree.
 
 
-def _layers(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:
+def _layers(checked: CheckedStack, store: Store, progress: Progress) -> Iterator[Finding]:
     """What patches of the manifests beneath change as well, and what these replace at run time.
 
     Invariant: `tree` is the base with the series of the manifests that were looked at; the next
     one's, and in the end the component's own, is built on that.
     """
-    component, base = guarded.component, guarded.stack.base
-    if not guarded.manifest.upon:
+    component, base = checked.component, checked.stack.base
+    if not checked.manifest.upon:
         return
     from patchkit.guards.layers import (
         LayerStep,
@@ -260,10 +241,10 @@ def _layers(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Find
     )
     from patchkit.manifest.cached import components_beneath
 
-    source, tree, below = guarded.source, base.tree, list[LayerStep]()
-    mine = (f"{guarded.manifest.name}: ", guarded.patches)
+    source, tree, below = checked.source, base.tree, list[LayerStep]()
+    mine = (f"{checked.manifest.name}: ", checked.patches)
     layers: list[tuple[str, Sequence[LoadedPatch]]] = []
-    for lower, other in components_beneath(guarded.manifest, component, store.cache):
+    for lower, other in components_beneath(checked.manifest, component, store.cache):
         if other.pin == component.pin:
             series = load_series(lower, other, store, progress)
             layers.append((f"{lower.name}: ", series.patches))
@@ -282,28 +263,28 @@ def _layers(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Find
                 yield no_layer_finding(title + each.name, outcome, below, twin)
                 return
         known |= {each.sha256: title + each.name for each in patches}
-        if patches is guarded.patches:
+        if patches is checked.patches:
             yield from shared_findings(
                 shared_places(source, base.tree, below, above), component.name
             )
         below += above
-    yield from _replaced_beneath(guarded, store, progress)
+    yield from _replaced_beneath(checked, store, progress)
 
 
-def _replaced_beneath(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:
+def _replaced_beneath(checked: CheckedStack, store: Store, progress: Progress) -> Iterator[Finding]:
     """What components of the manifests beneath replace of what this one's patches change."""
     from patchkit.guards.layers import layered_beneath, layered_findings
     from patchkit.guards.overrides.override_review import TreeAt, read_replacements
     from patchkit.manifest.cached import manifests_beneath
     from patchkit.ops.built_stack import built_stack
 
-    stack, name = guarded.stack, guarded.component.name
-    there = TreeAt(guarded.source, stack.tree, stack.base.commit)
-    for lower in manifests_beneath(guarded.manifest, store.cache):
+    stack, name = checked.stack, checked.component.name
+    there = TreeAt(checked.source, stack.tree, stack.base.commit)
+    for lower in manifests_beneath(checked.manifest, store.cache):
         for other in lower.components:
-            for declared in () if _has(guarded.manifest, other) else other.overrides:
+            for declared in () if _has(checked.manifest, other) else other.overrides:
                 target = lower.component(declared.target)
-                mine = (guarded.component.source, guarded.component.pin)
+                mine = (checked.component.source, checked.component.pin)
                 if target is None or (target.source, target.pin) != mine:
                     continue
                 with built_stack(lower, other, store, progress) as built:
@@ -376,8 +357,8 @@ class _Tools(Struct, frozen=True):
     progress: Progress
     strict: bool  # warnings and style are errors
     locked: bool  # patches that the lock does not have yet are errors
-    run: bool  # commands of `verify` run
-    today: date | None  # on which reasons may be over; None: none is
+    of_run: CheckRun  # what extensions are given
+    finders: Sequence[Finder]  # those of extensions
     results: Results
     patches: Mapping[str, LoadedPatch]
     agreements: Agreements
@@ -418,8 +399,19 @@ def check_manifests(
     named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
     results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
     agreements = Agreements(store, progress)
+    of_run = CheckRun(store, progress, run, today or date.min)
     tools = _Tools(
-        store, progress, strict, locked, run, today, results, named, agreements, known, workspace
+        store,
+        progress,
+        strict,
+        locked,
+        of_run,
+        finders(of_run),
+        results,
+        named,
+        agreements,
+        known,
+        workspace,
     )
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
     return CheckReport(strict, checks, find_shared(_uses(tasks, checks)), tuple(broken))
@@ -465,20 +457,17 @@ def _check_stack(
         complete = stack.clean and not series.problems
         patches = _check_patches(reader, stack, explained, task, series, tools)
         source = Overlay(reader, stack.objects)
-        guarded = Guarded(
+        checked = CheckedStack(
             task.manifest,
             task.component,
             series.patches,
             _in_order(series, patches),
             stack,
             source,
-            tools.agreements,
         )
         if complete:
             lock = _lock_findings(task, stack, series, locked=tools.locked)
-            guards = guard_findings(
-                guarded, tools.store, tools.progress, run=tools.run, today=tools.today
-            )
+            guards = guard_findings(checked, tools.of_run, tools.agreements, tools.finders)
             findings = (*findings, *lock, *guards)
     check = replace(
         blank,

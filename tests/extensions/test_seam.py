@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.errors import ExitCode
 from tests.support.commands import run_process
-from tests.support.projects import write_files
+from tests.support.projects import Project, write_files
+from tests.support.repos import Upstream, make_patch
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in (ROOT / "patchkit/extensions").glob("*/__init__.py"))
@@ -35,6 +37,48 @@ def shout(session):
     return ExitCode.OK
 """
 
+_KEYS = """\
+from typing import Annotated
+
+from msgspec import Struct
+
+from patchkit.manifest.types import Line
+
+class LoudKeys(Struct, frozen=True):
+    \"\"\"Keys of a component.\"\"\"
+
+    motto: Annotated[Line, "What to shout."] = ""
+"""
+
+_FINDINGS = """\
+from patchkit.model.finding import Finding, Severity
+
+def quiet(run):
+    def look(checked):
+        from loud.keys import LoudKeys
+
+        motto = checked.component.added(LoudKeys).motto
+        if motto and motto != motto.upper():
+            what = f"{motto} is not loud, for {len(checked.patches)} patches"
+            yield Finding(Severity.ERROR, "quiet", what, checked.component.name)
+
+    return look
+"""
+
+_POINTS = """\
+[patchkit.commands]
+shout = loud:shout
+check --only volume = loud:shout
+gone = loud_gone:gone
+check --only gone = loud_gone:gone
+
+[patchkit.keys]
+component.motto = loud.keys:LoudKeys
+
+[patchkit.findings]
+volume = loud.findings:quiet
+"""
+
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> dict[str, str]:
@@ -43,9 +87,9 @@ def foreign(tmp_path: Path) -> dict[str, str]:
         tmp_path,
         {
             "site/loud/__init__.py": _COMMAND,
-            "site/loud-1.dist-info/entry_points.txt": "[patchkit.commands]\nshout = loud:shout\n"
-            "check --only volume = loud:shout\ngone = loud_gone:gone\n"
-            "check --only gone = loud_gone:gone\n",
+            "site/loud/keys.py": _KEYS,
+            "site/loud/findings.py": _FINDINGS,
+            "site/loud-1.dist-info/entry_points.txt": _POINTS,
             "manifests/hello.yaml": "version: 1\n",
         },
     )
@@ -73,6 +117,22 @@ def test_a_foreign_extension_brings_a_form_of_our_command(
     assert "\n  check --only volume    Say the manifest's name loudly\n" in page
     wrong = run_process("check", "--only", "volum", cwd=tmp_path, environment=foreign)
     assert "did you mean volume?" in wrong.err
+
+
+@pytest.mark.slow
+def test_a_foreign_extension_brings_a_key_and_a_finding(
+    project: Project, upstream: Upstream, foreign: dict[str, str]
+) -> None:
+    pin = upstream.commit({"a.txt": "one\n"}, "base")
+    patch = make_patch({"a.txt": "one\n"}, {"a.txt": "two\n"}, subject="Two")
+    project.component("demo", upstream, pin, {"two.patch": patch}, motto="hush")
+    line = "hush is not loud, for 1 patches"
+    for _ in range(2):  # also of the manifest that was kept
+        ran = run_process("check", cwd=project.root, environment=foreign)
+        assert (ran.code, line in ran.out) == (1, True), ran.out
+    refused = run_process("check", cwd=project.root)
+    assert refused.code == ExitCode.BAD_INPUT
+    assert "components.demo.motto is an unknown key" in refused.err
 
 
 @pytest.mark.slow
