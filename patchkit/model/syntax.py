@@ -250,15 +250,14 @@ def module_constants(tree: ast.Module) -> dict[str, object]:
 def constant_value(node: ast.expr, known: Mapping[str, object]) -> object:
     """The value of an expression of constants, names, slices, `+` and joins; None if unknown.
 
-    Lists are tuples. Nothing outside of the module's top is followed: `python/evaluate.py` does
-    that, and gives all texts that an expression can have.
+    Lists are tuples; `known` has names and dotted names.
     """
     value: object = None
     match node:
         case ast.Constant():
             value = node.value
-        case ast.Name():
-            value = known.get(node.id)
+        case ast.Name() | ast.Attribute():
+            value = known.get(ast.unparse(node))
         case ast.Tuple() | ast.List():
             value = tuple(constant_value(each, known) for each in node.elts)
         case ast.Subscript():

@@ -69,6 +69,14 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
                 nodes += [inner for inner in value if isinstance(inner, ast.AST)]
 
 
+def walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module, without what is in functions and classes in it."""
+    for child in ast.iter_child_nodes(scope):
+        yield child
+        if not isinstance(child, FunctionNode | ast.ClassDef):
+            yield from walk_scope(child)
+
+
 class Bodies(Struct):
     """The functions that were `opened` again; `size` is that of the text parsed for it."""
 

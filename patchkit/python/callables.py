@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from patchkit.model.syntax import last_name
 from patchkit.model.text import counted
-from patchkit.python.bodies import FunctionNode, blocks_of, walk
-from patchkit.python.evaluate import walk_scope
+from patchkit.python.bodies import FunctionNode, blocks_of, walk, walk_scope
 from patchkit.python.inference import Bound, Instance, NameScope, Unknown, Value, Values
 from patchkit.python.resolve import (
     Code,

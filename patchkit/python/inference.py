@@ -9,18 +9,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
 from patchkit.model.syntax import parse_expression
-from patchkit.python.bodies import FunctionNode
-from patchkit.python.evaluate import (
-    Attributes,
-    attributes_of,
-    parameter_names,
-    plain_parameters,
-)
+from patchkit.python.bodies import FunctionNode, walk, walk_scope
 from patchkit.python.modules import Imported, Module, Namespace, read_namespace
 from patchkit.python.resolve import (
     Absent,
@@ -65,6 +59,68 @@ class Unknown(Struct, frozen=True):
 
 
 Value = Thing | Instance | Bound | Above | Unknown
+
+
+class Attributes(Struct):
+    """What a class and its methods give its attributes, by name.
+
+    `values` come with the method around them, () for the class itself; `annotations` are what is
+    said of their kind; `stored` are all that are set in any way; `by_name`: setattr is called.
+    """
+
+    values: dict[str, list[tuple[ast.expr, tuple[FunctionNode, ...]]]] = field(default_factory=dict)
+    annotations: dict[str, list[ast.expr]] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)
+    by_name: bool = False
+
+
+def attributes_of(owner: ast.ClassDef) -> Attributes:
+    """The attributes of a class; those of its bases are not among them."""
+    found = Attributes()
+    for node in walk_scope(ast.Module(owner.body, [])):
+        _note_given(node, (), found)
+    for method in (each for each in owner.body if isinstance(each, FunctionNode)):
+        for node in walk(method):
+            _note_given(node, (method,), found)
+    return found
+
+
+def _note_given(node: ast.AST, within: tuple[FunctionNode, ...], found: Attributes) -> None:
+    """Note what a node in a class, or `within` a method, gives attributes."""
+    targets: Sequence[ast.AST] = ()
+    annotation: ast.expr | None = None
+    given: ast.expr | None = None
+    match node:
+        case ast.Assign(targets=targets, value=given):
+            pass
+        case ast.AnnAssign(target=target, annotation=annotation, value=given):
+            targets = [target]
+        case ast.Attribute(value=ast.Name(), attr=name, ctx=ast.Store()) if within:
+            found.stored.add(name)
+        case ast.Call(func=ast.Name(id="setattr")) if within:
+            found.by_name = True
+    for each in targets:
+        match each:
+            case ast.Name(id=name) if not within:
+                pass
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if within:
+                pass
+            case _:
+                continue
+        if annotation is not None:
+            found.annotations.setdefault(name, []).append(annotation)
+        if given is not None:
+            found.values.setdefault(name, []).append((given, within))
+
+
+def plain_parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """The parameters that take one argument, in order."""
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def parameter_names(function: FunctionNode) -> list[str]:
+    """The names of the parameters that take one argument, in order."""
+    return [parameter.arg for parameter in plain_parameters(function.args)]
 
 
 class NameScope(Struct, frozen=True, eq=False):
