@@ -3,8 +3,8 @@
     python -m bench.scale [--commits 10000,50000] [--components 5,20,50] [--write PAGE]
 
 Histories are made up (`bench.scenes`), with 20 patches. The queue is simulated: each job that
-`patchkit matrix` cuts 50 manifests into is run by itself, one after the other, and what 10 workers
-would take follows from the times of the jobs, given out in order to whoever is free.
+`patchkit ci --matrix` cuts 50 manifests into is run by itself, one after the other, and what 10
+workers would take follows from the times of the jobs, given out in order to whoever is free.
 """
 
 from __future__ import annotations
@@ -119,19 +119,19 @@ def _manifest(project: Path, name: str, scenes: Sequence[Scene]) -> None:
 
 
 def _queue(folder: Path) -> Iterator[str]:
-    """50 manifests by `matrix` in 10 workers, against one machine; and what joining them costs."""
+    """50 manifests by `ci --matrix` in 10 workers, against one machine; what joining them costs."""
     place = folder / "queue"
     scenes = _upstreams(place)
     project = place / "project"
     for number in range(_MANIFESTS):
         _manifest(project, f"stack-{number:02}", scenes[: 1 + number % 3])
-    asked = [*_PATCHKIT, "matrix", "--json"]
+    asked = [*_PATCHKIT, "ci", "--matrix", "--json"]
     said = subprocess.run(asked, cwd=project, check=True, capture_output=True).stdout
     (project / "jobs.json").write_bytes(said)
     jobs = json.loads(said)["jobs"]
     every = [str(each) for each in sorted((project / "manifests").glob("*.yaml"))]
     named = [part for each in every for part in ("-m", each)]
-    yield f"{_MANIFESTS} manifests, {len(jobs)} jobs of `patchkit matrix`:"
+    yield f"{_MANIFESTS} manifests, {len(jobs)} jobs of `patchkit ci --matrix`:"
     yield ""
     yield "| | CPU s | wall s |"
     yield "|---|--:|--:|"
@@ -150,11 +150,11 @@ def _queue(folder: Path) -> Iterator[str]:
         caches = "one cache for all" if how == "warm" else "a cache of its own for each job"
         yield f"| {_WORKERS} workers, {how}, {caches} | {total:.1f} | {wall:.1f} |"
     results = [str(each) for each in sorted(project.glob("result-*.json"))]
-    argv = [*_PATCHKIT, "report", "merge", "--expect", "jobs.json", *results]
+    argv = [*_PATCHKIT, "ci", "--merge", "--expect", "jobs.json", *results]
     argv += ["-q", "--format", "json", "-o", "all.json"]
     merged = run_once(Command("merge", argv, project))
     figures = f"{merged.cpu:.2f} | {merged.wall:.2f}"
-    yield f"| `patchkit report merge` of {len(results)} results | {figures} |"
+    yield f"| `patchkit ci --merge` of {len(results)} results | {figures} |"
 
 
 def _makespan(seconds: Sequence[float]) -> float:

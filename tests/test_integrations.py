@@ -49,13 +49,13 @@ def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
 @pytest.mark.parametrize(
     ("name", "commands"),
     [
-        ("action.yml", {"ci", "report merge"}),
+        ("action.yml", {"ci", "ci --merge"}),
         ("ci/bump/action.yml", {"bump"}),
-        ("ci/gitlab.yml", {"ci", "report merge", "matrix", "bump"}),
+        ("ci/gitlab.yml", {"ci", "ci --merge", "ci --matrix", "bump"}),
         (".pre-commit-hooks.yaml", {"check --only manifest", "check"}),
-        (".github/workflows/ci.yml", {"matrix", "report merge"}),
-        (".github/workflows/release.yml", {"init", "check --only manifest", "status", "version"}),
-        (".github/workflows/drift.yml", {"matrix", "drift", "report merge", "render"}),
+        (".github/workflows/ci.yml", {"ci --matrix", "ci --merge"}),
+        (".github/workflows/release.yml", {"init", "check --only manifest", "status"}),
+        (".github/workflows/drift.yml", {"ci --matrix", "drift", "ci --merge", "render"}),
     ],
 )
 def test_commands_and_options_are_real(name: str, commands: set[str]) -> None:
@@ -129,10 +129,10 @@ def test_the_action_passes_its_inputs(tmp_path: Path) -> None:
         [
             "::add-matcher::there/ci/problem-matcher.json",
             f"ci {chosen} --strict --quiet --format json --output out.json",
-            "report merge out.json --format github",
+            "ci --merge out.json --format github",
         ],
     )
-    assert (tmp_path / "summary").read_text() == "report merge out.json --format markdown\n"
+    assert (tmp_path / "summary").read_text() == "ci --merge out.json --format markdown\n"
     assert not (tmp_path / "evil").exists()
 
 
@@ -450,7 +450,7 @@ def test_files_are_what_their_schemas_ask_for(schema: str, names: list[str]) -> 
 
 
 def test_a_generated_pipeline_is_what_its_schema_asks_for(pinned: Project) -> None:
-    pinned.write({"jobs.yml": pinned.run("matrix", "--format", "gitlab").ok().out})
+    pinned.write({"jobs.yml": pinned.run("ci", "--matrix", "--format", "gitlab").ok().out})
     _fits("vendor.gitlab-ci", str(pinned.root / "jobs.yml"))
 
 

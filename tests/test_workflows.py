@@ -201,7 +201,7 @@ def test_every_step_of_the_gitlab_template(
         }
         script = "\n".join([*job["before_script"], *job["script"]])
         if name == ".patchkit":
-            matrix = pinned.run("matrix", "--json").ok().json["jobs"]
+            matrix = pinned.run("ci", "--matrix", "--json").ok().json["jobs"]
             own |= {"PATCHKIT_JOB": matrix[0]["name"], "PATCHKIT_SELECTION": matrix[0]["options"]}
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", script],

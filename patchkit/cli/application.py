@@ -5,6 +5,7 @@ one.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -110,9 +111,10 @@ def groups() -> dict[str, list[str]]:
 
 def _no_such_command(words: list[str]) -> UsageError:
     given = words[0].encode("ascii", "backslashreplace").decode()
-    close = get_close_matches(words[0], all_commands(), n=2, cutoff=0.6)
-    moved = [now for old, now in MOVED.items() if old in (words[0], " ".join(words[:2]))]
-    meant = " or ".join(moved or close)
+    known = [*all_commands(), *MOVED]
+    close = [old for old in MOVED if old == " ".join(words[:2])]
+    close = close or get_close_matches(words[0], known, n=2, cutoff=0.6)
+    meant = " or ".join(dict.fromkeys(MOVED.get(name, name) for name in close))
     hint = f"did you mean {meant}?" if meant else "`patchkit --help` lists them"
     return UsageError(f"{given}: no such command", hint=_ELSEWHERE.get(words[0], hint))
 
@@ -128,7 +130,11 @@ def _go_to(folders: list[Path] | None) -> list[Path] | None:
 
 def _say_version(wanted: bool) -> None:
     if wanted:
+        from patchkit.gitcmd.process import git_version, require_git
+
         print(f"patchkit {__version__}")
+        require_git()
+        print(f"git {'.'.join(map(str, git_version()))}, Python {sys.version.split()[0]}")
         raise typer.Exit
 
 
@@ -152,7 +158,11 @@ def patchkit(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", "-V", is_eager=True, callback=_say_version, help="Say the version."
+            "--version",
+            "-V",
+            is_eager=True,
+            callback=_say_version,
+            help="Say which patchkit, git and Python run.",
         ),
     ] = False,
 ) -> None:

@@ -77,12 +77,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),
-        "matrix": ("ci:matrix", "Print the jobs of a CI matrix: manifests by components"),
-        "report merge": ("ci:merge", "Merge the results of several jobs into one report"),
-        "report issues": ("ci:issues", "Write a text for each open cause; close what is fixed"),
-    },
-    "Patchkit itself": {
-        "version": ("installation:version", "Say which patchkit, git and Python run"),
+        "ci --matrix": ("ci:matrix", "Print the jobs of a CI matrix: manifests by components"),
+        "ci --merge": ("ci:merge", "Merge the results of several jobs into one report"),
+        "ci --issues": ("ci:issues", "Write a text for each open cause; close what is fixed"),
     },
 }
 
@@ -95,6 +92,10 @@ MOVED = {
     "manifest lint": "check --only manifest",
     "manifest show": "status --resolved",
     "manifest schema": "init --schema",
+    "matrix": "ci --matrix",
+    "report merge": "ci --merge",
+    "report issues": "ci --issues",
+    "version": "--version",
 }
 
 #: The entry points by which an extension brings commands: name -> "module:function".

@@ -268,7 +268,9 @@ class Scene:
         """A job wrote its result; another one was to look at one more component."""
         before(self)
         self.project.write({"one.json": self.project.run("check", "--json").out})
-        jobs = self.project.run("matrix", "--json").out.replace('"demo: demo"', '"demo: other"')
+        jobs = self.project.run("ci", "--matrix", "--json").out.replace(
+            '"demo: demo"', '"demo: other"'
+        )
         self.project.write({"jobs.json": jobs})
 
     def _edit(self, name: str, old: str, new: str) -> None:
@@ -308,7 +310,7 @@ _BUMP = ("bump", "demo", "--to", "main")
 _ANSWER = "patches/demo/answer.recipe.yml"
 _NEW_RECIPE = ("recipe", "new", "answer", "--fix", "return 42", "--pattern")
 
-_ISSUES = ("report", "issues", "--into", "issues")
+_ISSUES = ("ci", "--issues", "--into", "issues")
 
 #: (command, exit code, what happened before, command line)
 CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
@@ -363,22 +365,22 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("ci", 1, Scene.conflicted, ("ci",)),
     ("ci", 4, Scene.corrupt, ("ci",)),
     ("ci", 5, Scene.gone, ("ci",)),
-    ("matrix", 0, _untouched, ("matrix",)),
-    ("matrix", 4, Scene.misspelt, ("matrix",)),
-    ("report merge", 0, lambda s: s.result(), ("report", "merge", "one.json")),
-    ("report merge", 1, lambda s: s.result(Scene.conflicted), ("report", "merge", "one.json")),
-    ("report issues", 0, lambda s: s.result(Scene.conflicted), (*_ISSUES, "one.json")),
-    ("report issues", 4, _untouched, (*_ISSUES, "manifests/demo.yaml")),
-    ("report issues", 5, Scene.file_in_the_way, (*_ISSUES, "one.json")),
+    ("ci --matrix", 0, _untouched, ("ci", "--matrix")),
+    ("ci --matrix", 4, Scene.misspelt, ("ci", "--matrix")),
+    ("ci --merge", 0, lambda s: s.result(), ("ci", "--merge", "one.json")),
+    ("ci --merge", 1, lambda s: s.result(Scene.conflicted), ("ci", "--merge", "one.json")),
+    ("ci --issues", 0, lambda s: s.result(Scene.conflicted), (*_ISSUES, "one.json")),
+    ("ci --issues", 4, _untouched, (*_ISSUES, "manifests/demo.yaml")),
+    ("ci --issues", 5, Scene.file_in_the_way, (*_ISSUES, "one.json")),
     ("sbom", 1, _untouched, ("sbom",)),
     ("sbom", 4, Scene.misspelt, ("sbom",)),
     ("sbom", 5, Scene.pinned_nowhere, ("sbom",)),
-    ("report merge", 4, _untouched, ("report", "merge", "manifests/demo.yaml")),
+    ("ci --merge", 4, _untouched, ("ci", "--merge", "manifests/demo.yaml")),
     (
-        "report merge",
+        "ci --merge",
         5,
         lambda s: s.result(),
-        ("report", "merge", "one.json", "--expect", "jobs.json"),
+        ("ci", "--merge", "one.json", "--expect", "jobs.json"),
     ),
     ("status", 0, Scene.edited, ("status",)),
     ("status", 1, Scene.edited, ("status", "--exit-code")),
@@ -495,8 +497,6 @@ ELSEWHERE = {
     ("diff", 5),
     ("completion", 0),
     ("init --schema", 0),
-    ("version", 0),
-    ("version", 5),
 }
 
 
@@ -542,8 +542,8 @@ def test_the_schema_is_printed() -> None:
 
 
 def test_the_version_needs_git(tmp_path: Path) -> None:
-    assert run_process("version").code == 0
-    ran = run_process("version", environment=dict(os.environ) | {"PATH": str(tmp_path)})
+    assert run_process("--version").code == 0
+    ran = run_process("--version", environment=dict(os.environ) | {"PATH": str(tmp_path)})
     assert ran.code == ExitCode.ENVIRONMENT
     assert ran.err.startswith("error: git is not installed\nhint: ")
 

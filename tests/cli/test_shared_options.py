@@ -35,7 +35,6 @@ _SUCCEEDS: dict[str, _Line] = {
     **{command: (state, argv) for command, code, state, argv in CASES if code == 0},
     "init --schema": ((lambda _: None), ("init", "--schema")),
     "sbom": (Scene.applied, ("sbom", "--output", "demo.cdx.json")),
-    "version": ((lambda _: None), ("version",)),
 }
 
 

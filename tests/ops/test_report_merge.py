@@ -32,7 +32,9 @@ def many(project: Project, upstream: Upstream) -> Project:
 
 def _run_jobs(project: Project, *options: str) -> list[str]:
     """What a CI system does with a matrix; the names of the results."""
-    jobs = json.loads(project.run("matrix", "--format", "github", *options).ok().out)["include"]
+    jobs = json.loads(project.run("ci", "--matrix", "--format", "github", *options).ok().out)[
+        "include"
+    ]
     results = []
     for job in jobs:
         results.append(f"results/{job['name']}.json")
@@ -55,30 +57,30 @@ def test_law_the_jobs_together_are_the_whole(many: Project, most: str) -> None:
     results = _run_jobs(many, "--jobs", most)
     assert len(results) == {"200": 3, "2": 2, "1": 1}[most]
 
-    merged = many.run("report", "merge", *results, "--json")
+    merged = many.run("ci", "--merge", *results, "--json")
 
     assert merged.code == whole.code == 1
     as_ci = merged.json | {"schema": whole.json["schema"]}
     assert _same(as_ci) == _same(whole.json)
     many.write({"again.json": merged.out})
-    assert many.run("report", "merge", "again.json", "--json").json == merged.json
+    assert many.run("ci", "--merge", "again.json", "--json").json == merged.json
 
 
 @pytest.mark.slow
 def test_a_merged_report_has_every_form(many: Project) -> None:
     results = _run_jobs(many)
-    junit = ElementTree.fromstring(many.run("report", "merge", *results, "--format", "junit").out)
+    junit = ElementTree.fromstring(many.run("ci", "--merge", *results, "--format", "junit").out)
     assert (junit.get("tests"), junit.get("failures")) == ("4", "2")
-    github = many.run("report", "merge", *results, "--format", "github").out.splitlines()
+    github = many.run("ci", "--merge", *results, "--format", "github").out.splitlines()
     assert [line.partition(",")[0] for line in github if line.startswith("::error")] == [
         "::error file=patches/drifts/ours.patch",
         "::error file=patches/drifts/ours.patch",
     ]
-    assert "ours.patch" in many.run("report", "merge", *results, "--format", "markdown").out
-    page = many.run("report", "merge", *results, "--format", "html", "-o", "r.html")
+    assert "ours.patch" in many.run("ci", "--merge", *results, "--format", "markdown").out
+    page = many.run("ci", "--merge", *results, "--format", "html", "-o", "r.html")
     assert page.code == 1
     assert "ours.patch" in (many.root / "r.html").read_text(encoding="utf-8")
-    sarif = json.loads(many.run("report", "merge", *results, "--format", "sarif").out)
+    sarif = json.loads(many.run("ci", "--merge", *results, "--format", "sarif").out)
     rules = {each["ruleId"] for each in sarif["runs"][0]["results"]}
     assert rules >= {"does-not-apply", "broken-upstream"}
 
@@ -86,26 +88,26 @@ def test_a_merged_report_has_every_form(many: Project) -> None:
 def test_drift_is_allowed_where_every_job_says_so(many: Project) -> None:
     for name, *more in (("a", "--allow-drift"), ("b",)):
         many.run("ci", "-m", "one", *more, "--format", "json", "-o", f"{name}.json")
-    assert many.run("report", "merge", "a.json").code == 0
-    assert many.run("report", "merge", "b.json").code == 1
+    assert many.run("ci", "--merge", "a.json").code == 0
+    assert many.run("ci", "--merge", "b.json").code == 1
 
 
 def test_a_job_that_died_is_missed(many: Project) -> None:
-    many.write({"jobs.json": many.run("matrix", "--json").out})
+    many.write({"jobs.json": many.run("ci", "--matrix", "--json").out})
     results = _run_jobs(many)
     good = results[0]
-    assert many.run("report", "merge", good).code == 0
-    ran = many.run("report", "merge", good, "--expect", "jobs.json")
+    assert many.run("ci", "--merge", good).code == 0
+    ran = many.run("ci", "--merge", good, "--expect", "jobs.json")
     assert ran.code == 5
     assert "one: drifts: no file has a result for it" in ran.err
     assert "two: drifts: no file has a result for it" in ran.err
-    assert many.run("report", "merge", *results, "--expect", "jobs.json").code == 1
+    assert many.run("ci", "--merge", *results, "--expect", "jobs.json").code == 1
 
 
 def test_an_error_of_a_job_is_the_reports_error(many: Project) -> None:
     failed = many.run("ci", "-m", "three", "--json")
     many.write({"broken.json": failed.out})
-    ran = many.run("report", "merge", "broken.json", _run_jobs(many, "-c", "fits")[0])
+    ran = many.run("ci", "--merge", "broken.json", _run_jobs(many, "-c", "fits")[0])
     assert (ran.code, failed.code) == (2, 2)
     assert "three" in ran.err
 
@@ -113,7 +115,7 @@ def test_an_error_of_a_job_is_the_reports_error(many: Project) -> None:
 def test_nothing_counts_twice(many: Project) -> None:
     many.write({"a.json": many.run("check", "-m", "one", "--json").out})
     many.write({"b.json": many.run("check", "-m", "one", "-c", "fits", "--json").out})
-    ran = many.run("report", "merge", "a.json", "b.json")
+    ran = many.run("ci", "--merge", "a.json", "b.json")
     assert ran.code == 4
     assert "b.json: one: fits is in another file, too" in ran.err
 
@@ -140,18 +142,20 @@ def test_nothing_counts_twice(many: Project) -> None:
 )
 def test_what_is_no_result_is_refused(project: Project, text: str, said: str) -> None:
     project.write({"x.json": text})
-    ran = project.run("report", "merge", "x.json", "absent.json")
+    ran = project.run("ci", "--merge", "x.json", "absent.json")
     assert ran.code == 4
     assert f"x.json: {said}" in ran.err
     assert "absent.json: " in ran.err
 
 
 def test_a_pipeline_for_gitlab(many: Project) -> None:
-    pipeline = yaml.safe_load(many.run("matrix", "--format", "gitlab").ok().out)
+    pipeline = yaml.safe_load(many.run("ci", "--matrix", "--format", "gitlab").ok().out)
     assert pipeline["include"] == [{"local": "ci/gitlab.yml"}]
     assert pipeline["report"]["extends"] == ".patchkit-report"
     bump = yaml.safe_load(
-        many.run("matrix", "--format", "gitlab", "--extends", ".patchkit-bump", "--tracking").out
+        many.run(
+            "ci", "--matrix", "--format", "gitlab", "--extends", ".patchkit-bump", "--tracking"
+        ).out
     )
     assert bump.keys() == {"include", "patchkit"}
     assert len(bump["patchkit"]["parallel"]["matrix"]) == 1
@@ -162,12 +166,12 @@ def test_a_pipeline_for_gitlab(many: Project) -> None:
         "--manifest two --component drifts",
     ]
     url = "https://example.com/ci.yml"
-    other = many.run("matrix", "--format", "gitlab", "--include", url).ok().out
+    other = many.run("ci", "--matrix", "--format", "gitlab", "--include", url).ok().out
     assert yaml.safe_load(other)["include"] == [{"remote": url}]
 
 
 def test_a_cache_key_says_what_is_fetched(many: Project, upstream: Upstream) -> None:
-    jobs = many.run("matrix", "--json").json["jobs"]
+    jobs = many.run("ci", "--matrix", "--json").json["jobs"]
     same, also, other = jobs
     assert len({job["cache_like"] for job in jobs}) == 1  # one upstream
     assert all(job["cache"].startswith(job["cache_like"]) for job in jobs)
@@ -176,13 +180,13 @@ def test_a_cache_key_says_what_is_fetched(many: Project, upstream: Upstream) -> 
     elsewhere = Upstream.create(Path(upstream.path).parent / "else.git")
     pin = elsewhere.commit({"a.py": BASE})
     many.component("fits", elsewhere, pin, {"ours.patch": OURS}, manifest="one")
-    assert many.run("matrix", "--json").json["jobs"][0]["cache_like"] != same["cache_like"]
+    assert many.run("ci", "--matrix", "--json").json["jobs"][0]["cache_like"] != same["cache_like"]
 
 
 def test_names_that_no_job_can_pass_on(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a.py": BASE})
     path = project.component("demo", upstream, pin, {"ours.patch": OURS}, manifest="a b")
-    ran = project.run("matrix", "-m", str(path.relative_to(project.root)))
+    ran = project.run("ci", "--matrix", "-m", str(path.relative_to(project.root)))
     assert ran.code == 4
     assert "a b has characters in its name" in ran.err
-    assert project.run("matrix", "-m", "a b", "--jobs", "0").code == 2
+    assert project.run("ci", "--matrix", "-m", "a b", "--jobs", "0").code == 2

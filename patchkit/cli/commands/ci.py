@@ -1,4 +1,4 @@
-"""`patchkit ci`, `matrix`, `report merge`, `report issues`: checks in CI, in one job or in many."""
+"""`patchkit ci` and its forms: checks in CI, in one job or in many."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ def read_shares(files: Iterable[Path]) -> tuple[Share, ...]:
 def read_expected(path: Path) -> Sequence[str]:
     """The components that the jobs of a matrix look at."""
     command, found = read_envelope(read_given(path), str(path))
-    if command != "matrix":
-        hint = "give what `patchkit matrix --json` printed"
+    if command != "ci-matrix":
+        hint = "give what `patchkit ci --matrix --json` printed"
         raise BadInputError(Problem("is no matrix", str(path), hint))
     report = read_result(MatrixReport, found, str(path))
     return [each for job in report.jobs for each in job.looks_at]
@@ -180,7 +180,7 @@ def _share(path: Path) -> Share:
     name = str(path)
     command, found = read_envelope(read_given(path), name)
     match command:
-        case "ci" | "report-merge":
+        case "ci" | "ci-merge":
             report = read_result(CiReport, found, name)
             return Share(name, report.check, report.drift, report.drift_allowed)
         case "check":
@@ -250,11 +250,11 @@ TrackingOption = Annotated[
 @command(
     "manifests components json quiet",
     examples=[
-        ("patchkit matrix", "which jobs there would be"),
-        ('echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
-        ("patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml", "on GitLab"),
-        ("patchkit matrix --tracking --format github", "what `patchkit bump` can move"),
-        ("patchkit matrix --json > jobs.json", "for `report merge --expect`"),
+        ("patchkit ci --matrix", "which jobs there would be"),
+        ('echo "jobs=$(patchkit ci --matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
+        ("patchkit ci --matrix --format gitlab --include ci/gitlab.yml > jobs.yml", "on GitLab"),
+        ("patchkit ci --matrix --tracking --format github", "what `patchkit bump` can move"),
+        ("patchkit ci --matrix --json > jobs.json", "for `ci --merge --expect`"),
     ],
     exits={
         ExitCode.OK: "printed",
@@ -274,7 +274,7 @@ def matrix(
     """Print the jobs of a CI matrix: manifests by components.
 
     Each has options for `patchkit ci` and a key for its cache, so that the runners of a CI system
-    are the cluster; `patchkit report merge` joins their results. Nothing is fetched.
+    are the cluster; `patchkit ci --merge` joins their results. Nothing is fetched.
     """
     from patchkit.ops.ci import plan_jobs
 
@@ -287,7 +287,7 @@ def matrix(
     for problem in (each for one in report.broken for each in one.problems):
         session.terminal.problem(problem)
     if session.terminal.json or form is MatrixForm.TEXT:
-        return session.report("matrix", report, _render_jobs)
+        return session.report("ci --matrix", report, _render_jobs)
     from patchkit.report.ci_formats import github_matrix, gitlab_pipeline
 
     is_github = form is MatrixForm.GITHUB
@@ -310,7 +310,7 @@ ExpectOption = Annotated[
     typer.Option(
         "--expect",
         metavar="FILE",
-        help="What `patchkit matrix --json` printed: a component without a result is an error.",
+        help="What `patchkit ci --matrix --json` printed: no component may be without a result.",
     ),
 ]
 
@@ -318,9 +318,9 @@ ExpectOption = Annotated[
 @command(
     "json quiet",
     examples=[
-        ("patchkit report merge results/*.json", "one report, one exit code"),
-        ("patchkit report merge --expect jobs.json results/*.json", "and no job may be missing"),
-        ("patchkit report merge results/*.json --format html -o report.html", "as a page"),
+        ("patchkit ci --merge results/*.json", "one report, one exit code"),
+        ("patchkit ci --merge --expect jobs.json results/*.json", "and no job may be missing"),
+        ("patchkit ci --merge results/*.json --format html -o report.html", "as a page"),
     ],
     exits={
         ExitCode.OK: "every result is good",
@@ -340,9 +340,8 @@ def merge(
 ) -> ExitCode:
     """Merge the results of several jobs into one report.
 
-    The jobs are those of `patchkit matrix`, and write `patchkit ci --format json --output FILE`.
-    The report is what one `patchkit ci` over all would have written, in any of its forms, with its
-    exit code.
+    The jobs are those of `patchkit ci --matrix`, and write `patchkit ci -o FILE.json`. The report
+    is what one `patchkit ci` over all would have written, in any form, with its exit code.
     """
     from patchkit.ops.ci import merge_reports
 
@@ -358,7 +357,7 @@ def _merge_writers() -> Writers[CiReport]:
 
     return {
         **ci_writers(_shipped()),
-        Format.JSON: lambda report: envelope("report merge", report, report.exit_code),
+        Format.JSON: lambda report: envelope("ci --merge", report, report.exit_code),
     }
 
 
@@ -379,9 +378,9 @@ IntoOption = Annotated[
 @command(
     "json quiet",
     examples=[
-        ("patchkit report issues drift.json --into issues", "one text for each open cause"),
-        ("patchkit report issues results/*.json --into issues --dry-run", "what would change"),
-        ("patchkit report issues drift.json --into issues --json", "for a script that posts them"),
+        ("patchkit ci --issues drift.json --into issues", "one text for each open cause"),
+        ("patchkit ci --issues results/*.json --into issues --dry-run", "what would change"),
+        ("patchkit ci --issues drift.json --into issues --json", "for a script that posts them"),
     ],
     exits={
         ExitCode.OK: "the folder says what is open, whatever that is",
@@ -414,7 +413,7 @@ def issues(
         if not dry_run and known.get(name) != each.text:
             write_text(into / name, each.text)
     result = IssuesReport(tuple(each.issue for each in planned))
-    return session.report("report issues", result, _render_issues)
+    return session.report("ci --issues", result, _render_issues)
 
 
 def _issue_text(path: Path) -> str:
