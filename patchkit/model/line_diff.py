@@ -2,19 +2,20 @@
 
 The lines that stand least often on the old side anchor the comparison, as in git's histogram
 diff, so that what three-way merging compares is what git's own compares. Where lines repeat too
-often for that, the shortest edit script decides.
+often for that, the longest runs of them decide.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 # A line that stands more often than this on the old side anchors nothing (git's own limit).
 _COMMON = 64
-# Beyond so many edits among lines that all repeat, the whole stretch counts as rewritten.
-_DEAREST = 1000
+# Beyond so many pairs of equal lines, where all repeat, the whole stretch counts as rewritten.
+_DEAREST = 1 << 18
 # Lines: a longer stretch that repeats says nothing of where an edit belongs.
 _LONGEST_SLIDE = 100
 
@@ -95,18 +96,14 @@ def _slides(edit: Edit, old: Sequence[bytes], new: Sequence[bytes], step: int) -
 def _compare(a: Sequence[int], b: Sequence[int], gone: bytearray, come: bytearray) -> None:
     todo = [(0, len(a), 0, len(b))]
     while todo:
-        a_low, a_high, b_low, b_high = todo.pop()
-        if a_low == a_high or b_low == b_high:
-            gone[a_low:a_high] = b"\x01" * (a_high - a_low)
-            come[b_low:b_high] = b"\x01" * (b_high - b_low)
-            continue
-        anchor, common = _anchor(a, b, (a_low, a_high, b_low, b_high))
+        a_low, a_high, b_low, b_high = window = todo.pop()
+        anchor, common = _anchor(a, b, window)
         if anchor is not None:
             begin, end, new_begin, new_end = anchor
             todo.append((a_low, begin, b_low, new_begin))
             todo.append((end, a_high, new_end, b_high))
         elif common:
-            _shortest(a, b, (a_low, a_high, b_low, b_high), gone, come)
+            _longest_runs(a, b, window, gone, come)
         else:
             gone[a_low:a_high] = b"\x01" * (a_high - a_low)
             come[b_low:b_high] = b"\x01" * (b_high - b_low)
@@ -161,56 +158,26 @@ def _anchor(
     return (best if best_count <= _COMMON else None), common
 
 
-def _shortest(
+def _longest_runs(
     a: Sequence[int],
     b: Sequence[int],
     window: tuple[int, int, int, int],
     gone: bytearray,
     come: bytearray,
 ) -> None:
-    """Compare a window in which every common line repeats a lot, by the shortest edit script.
-
-    The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
-    Invariant: after the round `cost`, `reach[k]` is the furthest x on diagonal k = x - y that
-    `cost` edits lead to. Beyond _DEAREST edits the whole window counts as changed.
-    """
+    """Compare a window in which every common line repeats a lot, by its longest common runs."""
     a_low, a_high, b_low, b_high = window
-    n, m = a_high - a_low, b_high - b_low
-    reach = {1: 0}
-    trace: list[dict[int, int]] = []
-    for cost in range(min(n + m, _DEAREST) + 1):
-        trace.append(dict(reach))
-        for k in range(-cost, cost + 1, 2):
-            down = k == -cost or (k != cost and reach[k - 1] < reach[k + 1])
-            x = reach[k + 1] if down else reach[k - 1] + 1
-            y = x - k
-            while x < n and y < m and a[a_low + x] == b[b_low + y]:
-                x, y = x + 1, y + 1
-            reach[k] = x
-            if x >= n and y >= m:
-                _walk_back(trace, (n, m), (a_low, b_low), gone, come)
-                return
-    gone[a_low:a_high] = b"\x01" * n
-    come[b_low:b_high] = b"\x01" * m
+    old, new = a[a_low:a_high], b[b_low:b_high]
+    gone[a_low:a_high] = b"\x01" * len(old)
+    come[b_low:b_high] = b"\x01" * len(new)
+    there = Counter(new)
+    if sum(there[line] for line in old) > _DEAREST:
+        return
+    from difflib import SequenceMatcher  # noqa: PLC0415 (hardly any file needs it)
 
-
-def _walk_back(
-    trace: list[dict[int, int]],
-    end: tuple[int, int],
-    origin: tuple[int, int],
-    gone: bytearray,
-    come: bytearray,
-) -> None:
-    x, y = end
-    for cost in range(len(trace) - 1, 0, -1):
-        reach, k = trace[cost], x - y
-        down = k == -cost or (k != cost and reach[k - 1] < reach[k + 1])
-        x = reach[k + 1] if down else reach[k - 1]
-        y = x - (k + 1 if down else k - 1)
-        if down:
-            come[origin[1] + y] = 1
-        else:
-            gone[origin[0] + x] = 1
+    for i, j, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        gone[a_low + i : a_low + i + size] = bytes(size)
+        come[b_low + j : b_low + j + size] = bytes(size)
 
 
 def _slide(lines: Sequence[int], changed: bytearray, other: bytearray) -> None:
