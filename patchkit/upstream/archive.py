@@ -10,31 +10,30 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from lzma import LZMAError
 from pathlib import Path
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.gitcmd.object_reader import write_objects
+from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import ArchiveSource
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import (
+    EMPTY_TREE,
     EXECUTABLE_MODE,
     FILE_MODE,
     SYMLINK_MODE,
-    TREE_MODE,
     CommitId,
     GitObject,
     TreeEntry,
-    TreeId,
     make_commit,
     make_object,
-    make_tree,
 )
 from patchkit.model.patch import Identity
+from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.http import Http, download
 
@@ -235,35 +234,15 @@ _MAKER = Identity("patchkit", "patchkit@localhost", "315532800 +0000")
 
 def commit_archive(archive: Path, message: str, repository: Repository) -> CommitId:
     """Write the archive's files as a commit without parents; its id. On disk: one pack, no ref."""
-    objects = list(_objects(unpack(archive)))
-    tree = TreeId(objects[-1].oid)
+    objects: list[GitObject] = []
+    files = Tree(ObjectReader(repository), EMPTY_TREE)
+    for member in unpack(archive):
+        objects.append(make_object("blob", member.data))
+        files = files.put(member.path, TreeEntry(member.mode, objects[-1].oid))
+    tree = files.write(objects)
     commit = make_commit(tree=tree, parents=(), author=_MAKER, committer=_MAKER, message=message)
     write_objects(repository, [*objects, commit])
     return CommitId(commit.oid)
-
-
-def _objects(members: Iterable[Member]) -> Iterator[GitObject]:
-    """Blobs, then trees from the leaves up; the root tree is the last."""
-    folders: dict[str, dict[str, TreeEntry]] = {"": {}}
-    for member in members:
-        blob = make_object("blob", member.data)
-        yield blob
-        folder, _, name = member.path.rpartition("/")
-        _folder(folders, folder)[name] = TreeEntry(member.mode, blob.oid)
-    for path in sorted(folders, key=lambda path: path.count("/") if path else -1, reverse=True):
-        tree = make_tree(folders[path])
-        yield tree
-        if path:
-            above, _, name = path.rpartition("/")
-            folders[above][name] = TreeEntry(TREE_MODE, tree.oid)
-
-
-def _folder(folders: dict[str, dict[str, TreeEntry]], path: str) -> dict[str, TreeEntry]:
-    """The entries of a folder, which is made with all above it."""
-    if path not in folders:
-        folders[path] = {}
-        _folder(folders, path.rpartition("/")[0])
-    return folders[path]
 
 
 def fetch_archive(
