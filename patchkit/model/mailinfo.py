@@ -144,6 +144,7 @@ _SEPARATOR = re.compile(r">From [0-9a-f]{40} Mon Sep 17 00:00:00 2001")
 _IN_BODY = re.compile(r"(From|Date|Subject):[ \t\v\f\r]*(.*)", re.IGNORECASE | re.DOTALL)
 _SPACES = re.compile(r"[ \t\n\v\f\r]+")
 _BRACKET = re.compile(r"<[^<>]*@[^<>]*>|<[^<>]*>$")
+_QUOTED = re.compile(r'"(?P<string>(?:[^"\\]|\\.)*)"?|(?P<comment>\((?:[^()\\]|\\.)*\)?)')
 _SPECIALS = re.compile(r'[()<>\[\]:;@\\,"]')
 
 
@@ -333,51 +334,11 @@ def _mailbox(text: str) -> tuple[str, str]:
 
 
 def _unquoted(text: str) -> str:
-    """`text` without the quotes of quoted strings, and without backslashes in them."""
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        at += 1
-        if char == '"':
-            at = _take_quoted(text, at, out)
-        elif char == "(":
-            out.append(char)
-            at = _take_comment(text, at, out)
-        else:
-            out.append(char)
-    return "".join(out)
+    """`text` without the quotes of quoted strings, and without backslashes in them.
 
-
-def _take_quoted(text: str, at: int, out: list[str]) -> int:
-    while at < len(text):
-        char = text[at]
-        at += 1
-        if char == '"':
-            return at
-        if char == "\\" and at < len(text):
-            char = text[at]
-            at += 1
-        out.append(char)
-    return at
-
-
-def _take_comment(text: str, at: int, out: list[str]) -> int:
-    depth = 1
-    while at < len(text):
-        char = text[at]
-        at += 1
-        if char == "\\" and at < len(text):
-            char = text[at]
-            at += 1
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        out.append(char)
-        if char == ")" and not depth:
-            break
-    return at
+    Quotes in a comment, `(in parentheses)`, are its own.
+    """
+    return _QUOTED.sub(lambda m: re.sub(r"\\(.)", r"\1", m["string"] or m["comment"] or ""), text)
 
 
 def _clean(text: str) -> str:
