@@ -34,7 +34,7 @@ from patchkit.model.header import (
     trimmed,
     words_of,
 )
-from patchkit.model.mailinfo import BLANKS, decode_words, format_author, format_date
+from patchkit.model.mailinfo import BLANKS, MailField, decode_words, format_author, format_date
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 
 # The words of a header changed in place: every other line above the diff stays to the byte.
@@ -68,9 +68,9 @@ def reword(preamble: Sequence[bytes], old: Header | None, new: Header) -> bytes:
     if layout.form is HeaderForm.NONE:
         return format_header(new)
     old = old or Header("")
-    for write in (_in_place, _in_place_quoted):
-        text = write(preamble, lines, layout, old, new)
-        if text is not None and _reads(text, new, old):
+    if layout.form is not HeaderForm.TEXT or new.author == old.author:
+        text = _in_place(preamble, lines, layout, old, new)
+        if _reads(text, new, old):
             return text
     return _as_mail(preamble, lines, layout, new)
 
@@ -78,8 +78,7 @@ def reword(preamble: Sequence[bytes], old: Header | None, new: Header) -> bytes:
 def _reads(text: bytes, new: Header, old: Header) -> bool:
     raw = split_lines(text)
     lines = decoded_lines(raw)
-    layout = layout_of_header(lines)
-    author = author_of(lines, layout)
+    author = author_of(lines, layout_of_header(lines))
     same = new.author == old.author or _person(author) == _person(new.author)
     return same and says(raw, new.message)
 
@@ -90,46 +89,24 @@ def _person(author: Identity | None) -> tuple[str, str] | None:
 
 def _in_place(
     raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, old: Header, new: Header
-) -> bytes | None:
+) -> bytes:
     eol = b"\r\n" if any(line.endswith(b"\r\n") for line in raw) else b"\n"
     before = words_of(lines, layout)
     after = _taken_apart(new.message, before, layout)
-    edits = [*_author_edits(lines, layout, old.author, new.author, eol)]
+    whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
     if layout.form is HeaderForm.TEXT:
-        if new.author != old.author:
-            return None
-        whole = [*after.subject.split("\n"), *([""] if after.body else []), *_lines(after.body)]
-        edits += _text_edit(raw, lines, layout, whole, eol)
-        return _edited(raw, edits)
-    edits += _entry_edits(layout, after, eol)
-    if layout.form is HeaderForm.MAIL:
-        edits += _subject_edits(layout, before.subject, after.subject, eol)
+        return _edited(raw, _text_edit(raw, lines, layout, whole, eol))
+    edits = [*_author_edits(layout, old.author, new.author, eol)]
+    for entry in after.entries:
+        if entry.field is None or entry_of(entry.field).text != joined(entry.text):
+            edits.append(_field_edit(layout, entry.field, entry.text, eol))
+    if layout.form is HeaderForm.DEP3:
+        edits += _described_edits(raw, lines, layout, after, eol)
+    else:
+        if before.subject != after.subject:
+            edits.append(_subject_edit(layout, before.subject, after.subject, eol))
         if _cleaned(before.body) != _cleaned(after.body):
             edits += _text_edit(raw, lines, layout, _lines(after.body), eol)
-    else:
-        edits += _described_edits(raw, lines, layout, after, eol)
-    return _edited(raw, edits)
-
-
-def _in_place_quoted(
-    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, old: Header, new: Header
-) -> bytes | None:
-    """A mail whose message cannot stand there as it is: quoted, as our own writer does it."""
-    if layout.form is not HeaderForm.MAIL or layout.quoted or layout.in_body:
-        return None
-    eol = b"\r\n" if any(line.endswith(b"\r\n") for line in raw) else b"\n"
-    after = _taken_apart(new.message, words_of(lines, layout), layout)
-    text = quoted(_lines(after.body))
-    at = layout.fields[-1].end
-    subject = layout.field("subject")
-    said = f"Subject: {raw_subject(after.subject)}"
-    edits = [
-        *_author_edits(lines, layout, old.author, new.author, eol),
-        *_entry_edits(layout, after, eol),
-        _edit(subject.start if subject else at, subject.end if subject else at, [said], eol),
-        _edit(at, at, [f"{QUOTED_FIELD}: quoted"], eol),
-        *_text_edit(raw, lines, layout, text, eol),
-    ]
     return _edited(raw, edits)
 
 
@@ -143,9 +120,9 @@ def _as_mail(
     ).partition(b"\n\n")
     own = {"from", "date", "subject", "author", "description", QUOTED_FIELD.lower()}
     kept = [
-        b"".join(raw[each.start : each.end]).replace(b"\r\n", b"\n")
-        for each in layout.fields
-        if each.key not in own
+        b"".join(raw[field.start : field.end]).replace(b"\r\n", b"\n")
+        for field in layout.fields
+        if field.key not in own
     ]
     return head + b"\n" + b"".join(kept) + b"\n" + body + b"".join(raw[layout.end :])
 
@@ -165,64 +142,38 @@ def _bytes(text: str) -> bytes:
 def _edited(raw: Sequence[bytes], edits: Iterable[_Edit]) -> bytes:
     """The lines with all edits made; those at one place in the order given."""
     out = list(raw)
-    ordered = sorted(enumerate(edits), key=lambda each: (each[1].start, each[0]))
-    for _, edit in reversed(ordered):
+    for edit in sorted(edits, key=lambda edit: edit.start)[::-1]:
         out[edit.start : edit.end] = edit.lines
     return b"".join(out)
 
 
+def _field_edit(layout: HeaderLayout, field: MailField | None, text: str, eol: bytes) -> _Edit:
+    """Another text in the place of a field, or below all fields."""
+    end = layout.fields[-1].end
+    return _edit(field.start if field else end, field.end if field else end, _lines(text), eol)
+
+
 def _author_edits(
-    lines: Sequence[str],
-    layout: HeaderLayout,
-    old: Identity | None,
-    new: Identity | None,
-    eol: bytes,
+    layout: HeaderLayout, old: Identity | None, new: Identity | None, eol: bytes
 ) -> Iterator[_Edit]:
-    if new is None or new == old or layout.form is HeaderForm.TEXT:
+    if new is None:
         return
     keys = ("author", "from") if layout.form is HeaderForm.DEP3 else ("from", "author")
     field, date = layout.field(*keys), layout.field("date")
-    at = layout.fields[0].start
-    if layout.form is HeaderForm.DEP3 and layout.description is not None:
-        at = layout.description.end
     if _person(new) != _person(old):
         name = field.name if field else keys[0].capitalize()
-        place = (field.start, field.end) if field else (at, at)
-        yield _edit(*place, [f"{name}: {format_author(new)}"], eol)
+        yield _field_edit(layout, field, f"{name}: {format_author(new)}", eol)
     when = format_date(new.date)
-    if not when or (old is not None and new.date == old.date):
-        return
-    if date is not None:
-        yield _edit(date.start, date.end, [f"{date.name}: {when}"], eol)
-    elif layout.form is HeaderForm.MAIL:
-        at = field.end if field else at
-        yield _edit(at, at, [f"Date: {when}"], eol)
+    if when and new.date != (old and old.date) and (date or layout.form is HeaderForm.MAIL):
+        yield _field_edit(layout, date, f"{date.name if date else 'Date'}: {when}", eol)
 
 
-def _subject_edits(layout: HeaderLayout, old: str, new: str, eol: bytes) -> Iterator[_Edit]:
-    if new == old:
-        return
+def _subject_edit(layout: HeaderLayout, old: str, new: str, eol: bytes) -> _Edit:
     field = layout.field("subject")
-    if field is None:
-        at = layout.fields[-1].end
-        yield _edit(at, at, [f"Subject: {raw_subject(new)}"], eol)
-        return
-    said = decode_words(field.value)
+    said = decode_words(field.value) if field else ""
     tags = said[: len(said) - len(old)] if old and said.endswith(old) else ""
-    if field in layout.in_body and said.startswith("[PATCH]"):
-        yield _edit(field.start, field.end, [f"[PATCH] {new}"], eol)
-    else:
-        yield _edit(field.start, field.end, [f"{field.name}: {raw_subject(tags + new)}"], eol)
-
-
-def _entry_edits(layout: HeaderLayout, after: Words, eol: bytes) -> Iterator[_Edit]:
-    end = max((each.end for each in layout.fields), default=layout.after_fields)
-    for entry in after.entries:
-        field = entry.field
-        if field is None:
-            yield _edit(end, end, entry.text.split("\n"), eol)
-        elif entry_of(field).text != joined(entry.text):
-            yield _edit(field.start, field.end, entry.text.split("\n"), eol)
+    name = field.name if field else "Subject"
+    return _field_edit(layout, field, f"{name}: {raw_subject(tags + new)}", eol)
 
 
 def _described_edits(
@@ -234,35 +185,28 @@ def _described_edits(
     """
     field = layout.description
     text = trimmed("\n".join(text_of(lines, layout)))
-    if field is None:
-        if not text:
-            at = layout.fields[0].start
-            said = [after.subject, *_lines(after.body)]
-            yield _edit(at, at, _folded("Description", said), eol)
-            return
+    if field is None and text:
         whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
         if _cleaned("\n".join(whole)) != _cleaned(text):
             yield from _text_edit(raw, lines, layout, whole, eol)
         return
-    rows = description_of(lines, field)
-    said = [each for each, _ in rows]
-    long = trimmed("\n".join(said[1:]))
+    rows = description_of(lines, field) if field else []
+    long = trimmed("\n".join(said for said, _ in rows[1:]))
     body, rest = _parted(_cleaned(after.body), _cleaned(long), _cleaned(text))
     if rest != _cleaned(text):
         yield from _text_edit(raw, lines, layout, _lines(rest), eol)
-    if after.subject == (said or [""])[0] and body == _cleaned(long):
+    if rows and after.subject == rows[0][0] and body == _cleaned(long):
         return
-    if body == _cleaned(long):
-        body = long
-    name = lines[field.start].lstrip(BLANKS).partition(":")[0]
-    kept = {each: raw[index] for each, index in rows[1:] if index > field.start}
-    first, *more = _folded(name, [after.subject, *_lines(body)])
-    new = [_bytes(first) + eol]
-    for line, plain in zip(more, _lines(body), strict=True):
-        new.append(kept.get(plain, _bytes(line) + eol))
-    if rows and after.subject == said[0] and rows[0][1] == field.start:
-        new[0] = raw[field.start]
-    yield _Edit(field.start, field.end, tuple(new))
+    name = lines[field.start].lstrip(BLANKS).partition(":")[0] if field else "Description"
+    more = _merged(
+        [said for said, _ in rows[1:]],
+        [raw[index] for _, index in rows[1:]],
+        _lines(body),
+        lambda line: _bytes(f" {line}" if line.strip() else " .") + eol,
+    )
+    first = _bytes(f"{name}: {after.subject}") + eol
+    at = layout.fields[0].start
+    yield _Edit(field.start if field else at, field.end if field else at, (first, *more))
 
 
 def _parted(body: str, long: str, text: str) -> tuple[str, str]:
@@ -274,11 +218,6 @@ def _parted(body: str, long: str, text: str) -> tuple[str, str]:
     if body == long or not long or body.startswith(f"{long}\n\n"):
         return long, body[len(long) :].lstrip("\n")
     return body, ""
-
-
-def _folded(name: str, lines: Sequence[str]) -> list[str]:
-    first, *more = lines
-    return [f"{name}: {first}", *(f" {line}" if line.strip() else " ." for line in more)]
 
 
 def _text_edit(
