@@ -339,25 +339,18 @@ def _taken_apart(message: str, old: Words, layout: HeaderLayout, *, fold: bool =
 
 
 def _last_trailers(lines: Sequence[str]) -> Iterator[tuple[Entry, int, int]]:
-    """The trailers of the paragraphs of trailers that end a body: entry, first line, end."""
-    at = len(lines)
-    start = at
-    while at:
-        end = at
-        while at and lines[at - 1].strip():
-            at -= 1
-        if at < end and not is_trailers("\n".join(lines[at:end])):
-            break
-        start = at
-        while at and not lines[at - 1].strip():
-            at -= 1
+    """The trailers of the paragraph that ends a body: entry, first line, end."""
+    start = len(lines)
+    while start and lines[start - 1].strip():
+        start -= 1
+    if not is_trailers("\n".join(lines[start:])):
+        return
     while start < len(lines):
         end = start + 1
-        while end < len(lines) and lines[end][:1] in (" ", "\t") and lines[end].strip():
+        while end < len(lines) and lines[end][:1] in (" ", "\t"):
             end += 1
-        if lines[start].strip():
-            text = "\n".join(lines[start:end])
-            yield Entry(text.partition(":")[0], text), start, end
+        text = "\n".join(lines[start:end])
+        yield Entry(text.partition(":")[0], text), start, end
         start = end
 
 
