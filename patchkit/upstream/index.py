@@ -20,7 +20,6 @@ from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
@@ -28,6 +27,7 @@ from msgspec import Struct, field
 from packaging.version import InvalidVersion, Version
 
 from patchkit.disk.files import read_plain
+from patchkit.disk.result_cache import read_as
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId, lines_of
@@ -39,107 +39,58 @@ from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError
 # Where the user's own pip or uv looks for packages, and how it gets there.
 #
 # pip is asked (`pip config list` knows files, virtual environments and PIP_* variables; the help
-# text knows the default index), so that no host has to be named here. What uv is told counts as
-# well, and where there is no pip, uv's default. The order of indexes does not matter to us: a
-# SHA-256 says which file is meant.
-
-
-# What uv is configured to use: its variables and its user's and system's uv.toml.
+# text knows the default index), so that no host has to be named here. What uv is told by its
+# variables and the user's uv.toml counts as well, and where there is no pip, uv's default. The
+# order of indexes does not matter to us: a SHA-256 says which file is meant.
 #
 # A project's own [tool.uv] does not count: it says where that project's dependencies come from.
 # Reading uv.toml needs Python 3.11; with 3.10 the variables alone count.
 
 
-class UvOptions(Struct, frozen=True):
-    """The main index ("" if none is set), further ones, places of files, hosts trusted as is."""
-
-    first: str = ""  # URL of the main index
-    extra: tuple[str, ...] = ()  # URLs of further ones
-    find_links: tuple[str, ...] = ()  # URLs or folders of plain files
-    insecure: tuple[str, ...] = ()  # hosts trusted without a certificate
+class _UvIndex(Struct):
+    url: str
+    default: bool = False
 
 
-def uv_options(environment: Mapping[str, str], files: Iterable[Mapping[str, Any]]) -> UvOptions:
-    """What is in force, from variables and the contents of configuration files, the first first."""
-    every = [_of_variables(environment), *(_of_file(data) for data in files)]
-    return UvOptions(
-        next((each.first for each in every if each.first), ""),
-        tuple(url for each in every for url in each.extra),
-        tuple(place for each in every for place in each.find_links),
-        tuple(host for each in every for host in each.insecure),
-    )
+class _UvFile(Struct, rename="kebab"):
+    """What a uv.toml says of indexes, in uv's own words."""
+
+    index: tuple[_UvIndex, ...] = ()
+    index_url: str = ""
+    extra_index_url: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    allow_insecure_host: tuple[str, ...] = ()
 
 
-def uv_files(environment: Mapping[str, str]) -> list[Mapping[str, Any]]:
-    """The contents of the user's and the system's uv.toml, as far as they can be read."""
-    try:
-        tomllib = import_module("tomllib")
-    except ModuleNotFoundError:  # Python 3.10
-        return []
-    found: list[Mapping[str, Any]] = []
-    for path in _places(environment):
-        try:
-            found.append(tomllib.loads(read_plain(path).decode()))
-        except (OSError, ValueError, RecursionError):
-            continue
-    return found
+def uv_options(environment: Mapping[str, str]) -> dict[str, str]:
+    """What uv is configured to use, as pip's options; of the main index variables come first."""
+    file = _uv_file(environment)
+    firsts = [each.url for each in file.index if each.default]
+    more = [each.url for each in file.index if not each.default]
+    given = {
+        "index-url": (["UV_DEFAULT_INDEX", "UV_INDEX_URL"], [*firsts, file.index_url]),
+        "extra-index-url": (["UV_INDEX", "UV_EXTRA_INDEX_URL"], [*more, *file.extra_index_url]),
+        "find-links": (["UV_FIND_LINKS"], file.find_links),
+        "trusted-host": (["UV_INSECURE_HOST"], file.allow_insecure_host),
+    }
+    options: dict[str, str] = {}
+    for option, (names, texts) in given.items():
+        words = [word for name in names for word in re.split(r"[\s,]+", environment.get(name, ""))]
+        # an index may have a name: `internal=https://...`
+        options[option] = " ".join(
+            re.sub(r"^[A-Za-z0-9._-]+=(?=[a-z]+:)", "", word) for word in (*words, *texts) if word
+        )
+    return options
 
 
-def uv_default(help_text: str) -> str:
-    """The index that uv uses when none is configured, from its help text; "" if it tells none."""
-    plain = re.sub(r"\s+", " ", help_text)
-    found = re.search(r"--default-index <[^>]*> .*?by default: <(https?://[^>\s]+)>", plain)
-    return found[1] if found else ""
-
-
-def _places(environment: Mapping[str, str]) -> list[Path]:
-    if environment.get("UV_CONFIG_FILE"):
-        return [Path(environment["UV_CONFIG_FILE"])]
+def _uv_file(environment: Mapping[str, str]) -> _UvFile:
     home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "/"), ".config"))
-    return [Path(home, "uv", "uv.toml"), Path(os.sep, "etc", "uv", "uv.toml")]
-
-
-def _of_variables(environment: Mapping[str, str]) -> UvOptions:
-    first = environment.get("UV_DEFAULT_INDEX") or environment.get("UV_INDEX_URL") or ""
-    more = f"{environment.get('UV_INDEX', '')} {environment.get('UV_EXTRA_INDEX_URL', '')}"
-    places = re.split(r"[\s,]+", environment.get("UV_FIND_LINKS", ""))
-    return UvOptions(
-        _unnamed(first),
-        tuple(_unnamed(index) for index in more.split()),
-        tuple(place for place in places if place),
-        tuple(environment.get("UV_INSECURE_HOST", "").split()),
-    )
-
-
-def _of_file(data: Mapping[str, Any]) -> UvOptions:
-    """A file's top level; what its [pip] table says counts as well."""
-    tables = [data, _mapping(data.get("pip"))]
-
-    def listed(key: str) -> list[Any]:
-        return [value for table in tables for value in _list(table.get(key))]
-
-    indexes = [_mapping(index) for index in listed("index")]
-    firsts = [index.get("url") for index in indexes if index.get("default") is True]
-    more = [index.get("url", "") for index in indexes if not index.get("default")]
-    return UvOptions(
-        next((str(url) for url in (*firsts, *(t.get("index-url") for t in tables)) if url), ""),
-        tuple(map(str, (*more, *listed("extra-index-url")))),
-        tuple(map(str, listed("find-links"))),
-        tuple(map(str, _list(data.get("allow-insecure-host")))),
-    )
-
-
-def _unnamed(index: str) -> str:
-    """An index without the name that it may have: `internal=https://...`."""
-    return re.sub(r"^[A-Za-z0-9._-]+=(?=[a-z]+:)", "", index)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    path = Path(environment.get("UV_CONFIG_FILE") or Path(home, "uv", "uv.toml"))
+    try:
+        data = import_module("tomllib").loads(read_plain(path).decode())
+    except (ImportError, OSError, ValueError, RecursionError):  # ImportError: Python 3.10
+        return _UvFile()
+    return read_as(data, _UvFile) or _UvFile()
 
 
 # The later ones win, as they do for `pip download`; what is set for installing only still counts.
@@ -171,10 +122,10 @@ def _configuration(steering: Sequence[tuple[str, str]]) -> IndexConfiguration:
     environment = dict(steering)
     pip, listing = _asked_pip()
     options = pip_options(listing, environment)
-    uv = uv_options(environment, uv_files(environment))
-    first = options.get("index-url") or uv.first
+    uv = uv_options(environment)
+    first = options.get("index-url") or next(iter(uv["index-url"].split()), "")
     if not first and not _is_true(options.get("no-index", "")):
-        first = default_index(_help([*pip, "install"])) if pip else uv_default(_uv_help())
+        first = default_index(_help([*pip, "install"] if pip else ["uv", "pip", "install"]))
     return configuration(options, uv, first)
 
 
@@ -194,36 +145,36 @@ def pip_options(listing: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def default_index(help_text: str) -> str:
-    """The index that pip uses when none is configured, from its help text; "" if it tells none."""
+    """The index that pip or uv uses when none is configured, from its help text; "" for none."""
     plain = re.sub(r"\s+", " ", help_text)
-    found = re.search(r"--index-url .*?\(default:? (https?://[^\s)]+)", plain)
+    found = re.search(r"--(?:default-index|index-url) .*?default:? <?(https?://[^\s)>]+)", plain)
     return found[1] if found else ""
 
 
-def configuration(options: Mapping[str, str], uv: UvOptions, first: str) -> IndexConfiguration:
+def configuration(
+    options: Mapping[str, str], uv: Mapping[str, str], first: str
+) -> IndexConfiguration:
     """What pip's and uv's options come to, with `first` as the main index."""
-    indexes = [first, *options.get("extra-index-url", "").split(), *uv.extra]
-    if _is_true(options.get("no-index", "")):
-        indexes = []
-    places = [*options.get("find-links", "").split(), *uv.find_links]
-    found = IndexConfiguration(_distinct(indexes), _distinct(places), _access(options, uv))
+
+    def listed(option: str) -> list[str]:
+        return f"{options.get(option, '')} {uv.get(option, '')}".split()
+
+    indexes = [] if _is_true(options.get("no-index", "")) else [first, *listed("extra-index-url")]
+    timeout = options.get("timeout") or options.get("default-timeout") or ""
+    access = Access(
+        proxy=options.get("proxy", ""),
+        certificates=options.get("cert", ""),
+        client_certificate=options.get("client-cert", ""),
+        trusted=frozenset(listed("trusted-host")),
+        timeout=float(timeout) if timeout.isdigit() and timeout != "0" else Access().timeout,
+    )
+    found = IndexConfiguration(_distinct(indexes), _distinct(listed("find-links")), access)
     if not found.indexes and not found.find_links:
         raise SurroundingsError(
             "neither pip nor uv says which package index to use",
             hint="install pip for this Python, or set PIP_INDEX_URL or UV_DEFAULT_INDEX",
         )
     return found
-
-
-def _access(options: Mapping[str, str], uv: UvOptions) -> Access:
-    timeout = options.get("timeout") or options.get("default-timeout") or ""
-    return Access(
-        proxy=options.get("proxy", ""),
-        certificates=options.get("cert", ""),
-        client_certificate=options.get("client-cert", ""),
-        trusted=frozenset([*options.get("trusted-host", "").split(), *uv.insecure]),
-        timeout=float(timeout) if timeout.isdigit() and timeout != "0" else Access().timeout,
-    )
 
 
 def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
@@ -244,12 +195,10 @@ def _text(written: str) -> str:
 
 def _asked_pip() -> tuple[list[str], str]:
     """The user's pip (that of this Python, else the one on PATH) and its configuration."""
-    on_path = shutil.which("pip") or shutil.which("pip3")
-    for pip in ([sys.executable, "-m", "pip"], [on_path]):
-        if all(pip):
-            listing = _output([*map(str, pip), "config", "list"])
-            if listing is not None:
-                return [*map(str, pip)], listing
+    for pip in ([sys.executable, "-m", "pip"], ["pip"], ["pip3"]):
+        listing = _output([*pip, "config", "list"])
+        if listing is not None:
+            return pip, listing
     return [], ""
 
 
@@ -257,12 +206,9 @@ def _help(command: Sequence[str]) -> str:
     return _output([*command, "--help"]) or ""
 
 
-def _uv_help() -> str:
-    uv = shutil.which("uv")
-    return _help([uv, "pip", "install"]) if uv else ""
-
-
 def _output(command: Sequence[str]) -> str | None:
+    if shutil.which(command[0]) is None:
+        return None
     # in the root folder, where no folder called pip can be taken for it
     environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "COLUMNS": "200"}
     done = subprocess.run(

@@ -11,7 +11,6 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.upstream.index import (
-    UvOptions,
     configuration,
     default_index,
     index_configuration,
@@ -43,7 +42,7 @@ def test_options_in_force() -> None:
 def test_what_they_come_to() -> None:
     options = pip_options(LISTING, {})
 
-    found = configuration(options, UvOptions(), options["index-url"])
+    found = configuration(options, {}, options["index-url"])
 
     assert found.indexes == (
         "https://download.example/simple",
@@ -59,7 +58,7 @@ def test_what_they_come_to() -> None:
 def test_no_index_leaves_plain_files() -> None:
     options = pip_options("global.no-index='true'\nglobal.find-links='/srv'\n", {})
 
-    found = configuration(options, UvOptions(), "https://one.example")
+    found = configuration(options, {}, "https://one.example")
 
     assert (found.indexes, found.find_links) == ((), ("/srv",))
 
@@ -71,10 +70,15 @@ def test_variables_of_pip_without_pip() -> None:
 
 
 def test_uv_adds_to_pip() -> None:
-    uv = UvOptions("https://first.example", ("https://two.example",), ("/srv/b",), ("h.example",))
+    uv = {
+        "index-url": "https://first.example",
+        "extra-index-url": "https://two.example",
+        "find-links": "/srv/b",
+        "trusted-host": "h.example",
+    }
     options = {"extra-index-url": "https://one.example", "find-links": "/srv/a"}
 
-    found = configuration(options, uv, uv.first)
+    found = configuration(options, uv, uv["index-url"])
 
     assert found.indexes == (
         "https://first.example",
@@ -87,7 +91,7 @@ def test_uv_adds_to_pip() -> None:
 
 def test_neither_pip_nor_uv() -> None:
     with pytest.raises(SurroundingsError) as caught:
-        configuration({}, UvOptions(), "")
+        configuration({}, {}, "")
 
     assert "PIP_INDEX_URL" in caught.value.problems[0].hint
 
@@ -98,6 +102,9 @@ def test_neither_pip_nor_uv() -> None:
         "  -i, --index-url <url>       Base URL of the Python Package Index (default\n"
         "                              https://index.example/simple). This should point\n",
         "--index-url <url> Base URL of the index (default: https://index.example/simple).",
+        "  --index <INDEX>\n      The indexes to use, in addition to the default index\n"
+        "  --default-index <DEFAULT_INDEX>\n      The default package index (by\n"
+        "      default: <https://index.example/simple>) [env: UV_DEFAULT_INDEX]\n",
     ],
 )
 def test_the_default_comes_from_the_help_text(text: str) -> None:
@@ -106,6 +113,7 @@ def test_the_default_comes_from_the_help_text(text: str) -> None:
 
 def test_a_help_text_that_tells_nothing() -> None:
     assert default_index("--index-url <url> Base URL.") == ""
+    assert default_index("--index <INDEX> in addition to the default: https://no.example") == ""
 
 
 @pytest.mark.slow

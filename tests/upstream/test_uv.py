@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.upstream.index import UvOptions, uv_default, uv_files, uv_options
+from patchkit.upstream.index import uv_options
 
 FILE = """
 index-url = "https://old.example/simple"
@@ -22,9 +22,6 @@ url = "https://internal.example/simple"
 [[index]]
 url = "https://main.example/simple"
 default = true
-
-[pip]
-find-links = ["/srv/pip"]
 """
 
 needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="reading TOML needs Python 3.11")
@@ -33,72 +30,51 @@ needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="reading TOML
 def test_variables() -> None:
     environment = {
         "UV_DEFAULT_INDEX": "main=https://main.example",
-        "UV_INDEX_URL": "https://old.example",
         "UV_EXTRA_INDEX_URL": "https://one.example https://two.example",
         "UV_INDEX": "internal=https://three.example",
         "UV_FIND_LINKS": "/srv/a,/srv/b",
         "UV_INSECURE_HOST": "three.example",
     }
 
-    assert uv_options(environment, []) == UvOptions(
-        "https://main.example",
-        ("https://three.example", "https://one.example", "https://two.example"),
-        ("/srv/a", "/srv/b"),
-        ("three.example",),
-    )
+    assert uv_options(environment) == {
+        "index-url": "https://main.example",
+        "extra-index-url": "https://three.example https://one.example https://two.example",
+        "find-links": "/srv/a /srv/b",
+        "trusted-host": "three.example",
+    }
 
 
 @needs_toml
-def test_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "config" / "uv" / "uv.toml"
+@pytest.mark.parametrize(
+    ("folder", "variable"), [("config", "XDG_CONFIG_HOME"), (".config", "HOME")]
+)
+def test_a_file(tmp_path: Path, folder: str, variable: str) -> None:
+    path = tmp_path / folder / "uv" / "uv.toml"
     path.parent.mkdir(parents=True)
     path.write_text(FILE)
-    environment = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    place = path.parent.parent if variable != "HOME" else tmp_path
 
-    found = uv_options(environment, uv_files(environment)[:1])
-
-    assert found == UvOptions(
-        "https://main.example/simple",
-        ("https://internal.example/simple", "https://extra.example/simple"),
-        ("/srv/wheels", "/srv/pip"),
-        ("internal.example:8080",),
-    )
+    assert uv_options({variable: str(place)}) == {
+        "index-url": "https://main.example/simple https://old.example/simple",
+        "extra-index-url": "https://internal.example/simple https://extra.example/simple",
+        "find-links": "/srv/wheels",
+        "trusted-host": "internal.example:8080",
+    }
 
 
 @needs_toml
-def test_a_file_in_the_home_folder(tmp_path: Path) -> None:
-    path = tmp_path / ".config" / "uv" / "uv.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text('index-url = "https://home.example"')
-
-    assert uv_files({"HOME": str(tmp_path)})[0] == {"index-url": "https://home.example"}
-
-
-@needs_toml
-@pytest.mark.parametrize("text", ["not TOML", "index = 1", "pip = 1", "index = [1]", ""])
+@pytest.mark.parametrize("text", ["not TOML", "index = 1", "find-links = 1", "index = [1]", ""])
 def test_a_file_that_says_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "uv.toml"
     path.write_text(text)
 
-    assert uv_options({}, uv_files({"UV_CONFIG_FILE": str(path)})).first == ""
+    assert not any(uv_options({"UV_CONFIG_FILE": str(path)}).values())
 
 
-def test_variables_win_over_files() -> None:
-    environment = {"UV_INDEX_URL": "https://variable.example"}
+@needs_toml
+def test_variables_win_over_files(tmp_path: Path) -> None:
+    path = tmp_path / "uv.toml"
+    path.write_text('index-url = "https://f.example"')
+    environment = {"UV_INDEX_URL": "https://variable.example", "UV_CONFIG_FILE": str(path)}
 
-    assert uv_options(environment, [{"index-url": "https://f.example"}]).first == (
-        "https://variable.example"
-    )
-
-
-def test_the_default_comes_from_the_help_text() -> None:
-    text = """
-      --index <INDEX>
-          The indexes to use, in addition to the default index [env: UV_INDEX]
-      --default-index <DEFAULT_INDEX>
-          The default package index (by
-          default: <https://index.example/simple>) [env: UV_DEFAULT_INDEX]
-    """
-
-    assert uv_default(text) == "https://index.example/simple"
-    assert uv_default("--index <INDEX> nothing") == ""
+    assert uv_options(environment)["index-url"].split()[0] == "https://variable.example"
