@@ -9,8 +9,7 @@ Apart from `diff_parse`, its only user: how git quotes and places names is a gra
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 
@@ -327,15 +326,28 @@ class _Reader(Struct):
 
     def take(self, line: bytes) -> bool:
         """Take in one line; False if the header ends before it."""
-        if line.startswith(b"@@ "):
+        row = next((row for row in _LINES if line.startswith(row[0])), None)
+        if row is None or not line.endswith(b"\n"):
             return False
-        for prefix, read in _LINES:
-            if line.startswith(prefix):
-                if line.endswith(b"\n"):
-                    read(self, line[len(prefix) :])
-                    return True
-                return False
-        return False
+        mark, kind, name = row
+        text, draft = line[len(mark) :], self.draft
+        if kind is not None and kind not in draft.declared:
+            draft.declared.append(kind)
+        if mark in (b"--- ", b"+++ "):
+            self._verify_name(text, name.partition("_")[0])
+        elif mark == b"index ":
+            self._index(text)
+        elif name.endswith("_mode"):
+            setattr(draft, name, self._mode(text))
+            if kind is not None:  # a file that comes or goes has one name
+                setattr(draft, name.replace("mode", "name"), self._common_name())
+        elif name.endswith("_name"):
+            setattr(draft, name, moved_name(text, self.strip))
+        elif name == "similarity":
+            number = text.rstrip(b"%\r\n")
+            if number.isdigit() and len(number) <= 3 and int(number) <= 100:
+                draft.similarity = int(number)
+        return True
 
     def settle(self, start: int) -> None:
         """Check, at the header's end, that the names are known and go together."""
@@ -365,71 +377,18 @@ class _Reader(Struct):
             return None
         return common_name(self.opening[len(b"diff --git ") :], self.strip)
 
-    def _old_name(self, text: bytes) -> None:
-        self._verify_name(text, "old", absent=self.draft.kind is Kind.ADD)
-
-    def _new_name(self, text: bytes) -> None:
-        self._verify_name(text, "new", absent=self.draft.kind is Kind.DELETE)
-
-    def _verify_name(self, text: bytes, side: str, *, absent: bool) -> None:
-        known = self.draft.old_name if side == "old" else self.draft.new_name
-        if absent:
+    def _verify_name(self, text: bytes, side: str) -> None:
+        draft, name = self.draft, header_name(text, self.strip)
+        known = draft.old_name if side == "old" else draft.new_name
+        if draft.kind is (Kind.ADD if side == "old" else Kind.DELETE):
             if not is_dev_null(text):
                 self.offences.add(self.at, "expected /dev/null here, as the header says")
-            return
-        name = header_name(text, self.strip)
-        if text.startswith(b'"') and self._runs_on(text):
+        elif text.startswith(b'"') and runs_on(text + b"".join(self.lines[self.at + 1 :])):
             self.offences.add(self.at, "quoted name that is not closed on its line")
         elif known is None:
-            if side == "old":
-                self.draft.old_name = name
-            else:
-                self.draft.new_name = name
+            setattr(draft, f"{side}_name", name)
         elif name != known:
             self.offences.add(self.at, f"{side} name is not the one that the header gave")
-
-    def _runs_on(self, text: bytes) -> bool:
-        return runs_on(text + b"".join(self.lines[self.at + 1 :]))
-
-    def _old_mode(self, text: bytes) -> None:
-        self.draft.old_mode = self._mode(text)
-
-    def _new_mode(self, text: bytes) -> None:
-        self.draft.new_mode = self._mode(text)
-
-    def _deleted(self, text: bytes) -> None:
-        self._declare(Kind.DELETE)
-        self.draft.old_name = self._common_name()
-        self.draft.old_mode = self._mode(text)
-
-    def _added(self, text: bytes) -> None:
-        self._declare(Kind.ADD)
-        self.draft.new_name = self._common_name()
-        self.draft.new_mode = self._mode(text)
-
-    def _copy_from(self, text: bytes) -> None:
-        self._declare(Kind.COPY)
-        self.draft.old_name = moved_name(text, self.strip)
-
-    def _copy_to(self, text: bytes) -> None:
-        self._declare(Kind.COPY)
-        self.draft.new_name = moved_name(text, self.strip)
-
-    def _rename_from(self, text: bytes) -> None:
-        self._declare(Kind.RENAME)
-        self.draft.old_name = moved_name(text, self.strip)
-
-    def _rename_to(self, text: bytes) -> None:
-        self._declare(Kind.RENAME)
-        self.draft.new_name = moved_name(text, self.strip)
-
-    def _similarity(self, text: bytes) -> None:
-        number = text.rstrip(b"%\r\n")
-        if number.isdigit() and len(number) <= 3 and int(number) <= 100:
-            self.draft.similarity = int(number)
-
-    def _dissimilarity(self, text: bytes) -> None:
-        """A complete rewrite is a modification like any other."""
 
     def _index(self, text: bytes) -> None:
         match = _INDEX.fullmatch(text)
@@ -449,29 +408,25 @@ class _Reader(Struct):
         # in 32 bits; zero says nothing
         return int(match[1], 8) & 0xFFFFFFFF or None
 
-    def _declare(self, kind: Kind) -> None:
-        if kind not in self.draft.declared:
-            self.draft.declared.append(kind)
 
-
-_Line: TypeAlias = "Callable[[_Reader, bytes], None]"
-
-_LINES: tuple[tuple[bytes, _Line], ...] = (
-    (b"--- ", _Reader._old_name),
-    (b"+++ ", _Reader._new_name),
-    (b"index ", _Reader._index),
-    (b"old mode ", _Reader._old_mode),
-    (b"new mode ", _Reader._new_mode),
-    (b"deleted file mode ", _Reader._deleted),
-    (b"new file mode ", _Reader._added),
-    (b"copy from ", _Reader._copy_from),
-    (b"copy to ", _Reader._copy_to),
-    (b"rename old ", _Reader._rename_from),
-    (b"rename new ", _Reader._rename_to),
-    (b"rename from ", _Reader._rename_from),
-    (b"rename to ", _Reader._rename_to),
-    (b"similarity index ", _Reader._similarity),
-    (b"dissimilarity index ", _Reader._dissimilarity),
+#: How a line of a header begins, which kind of change it declares, and what of a HeaderDraft it
+#: says. A complete rewrite is a modification like any other.
+_LINES: tuple[tuple[bytes, Kind | None, str], ...] = (
+    (b"--- ", None, "old_name"),
+    (b"+++ ", None, "new_name"),
+    (b"index ", None, ""),
+    (b"old mode ", None, "old_mode"),
+    (b"new mode ", None, "new_mode"),
+    (b"deleted file mode ", Kind.DELETE, "old_mode"),
+    (b"new file mode ", Kind.ADD, "new_mode"),
+    (b"copy from ", Kind.COPY, "old_name"),
+    (b"copy to ", Kind.COPY, "new_name"),
+    (b"rename old ", Kind.RENAME, "old_name"),
+    (b"rename new ", Kind.RENAME, "new_name"),
+    (b"rename from ", Kind.RENAME, "old_name"),
+    (b"rename to ", Kind.RENAME, "new_name"),
+    (b"similarity index ", None, "similarity"),
+    (b"dissimilarity index ", None, ""),
 )
 
 
