@@ -81,12 +81,12 @@ coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes
 	rm -rf build/coverage
 	mkdir -p build/coverage
 	: "the fault harness would strike what coverage.py writes"
-	$(BIN)/python -m coverage run -m pytest $(PYTEST_OPTIONS) --ignore tests/faults; status=$$?; \
+	PATCHKIT_TEST_SHARE=1/3 $(BIN)/python -m coverage run -m pytest $(PYTEST_OPTIONS) --ignore tests/faults; status=$$?; \
 		$(BIN)/python -m coverage combine --quiet \
 		&& $(BIN)/python -m bench.coverage --write docs/evidence.md && exit $$status
 
 mutation: $(VENV)/.measures  ## small mistakes in the core: does a test notice? Half an hour; SEED=n
-	$(BIN)/python -m bench.mutation --sample 40 --seed $(SEED) --write docs/evidence.md
+	PATCHKIT_TEST_SHARE=1/3 $(BIN)/python -m bench.mutation --sample 40 --seed $(SEED) --write docs/evidence.md
 
 dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are built
 	rm -rf dist

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -180,19 +181,22 @@ def test_the_tour_prints_what_is_shown(
     )
 
 
-#: Pages that are committed; what is generated is no file but in an sdist.
-PAGES = [
-    page
-    for page in [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))]
-    if page.relative_to(ROOT) not in reference_pages()
-]
+@cache
+def pages() -> dict[Path, str]:
+    """The text of each page that is committed; what is generated is no file but in an sdist."""
+    paths = [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))]
+    made = reference_pages()
+    return {p: p.read_text(encoding="utf-8") for p in paths if p.relative_to(ROOT) not in made}
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_commands_that_are_mentioned_exist(path: Path) -> None:
-    code = re.findall(r"`(patchkit [a-z][^`]*)`", path.read_text(encoding="utf-8"))
-    code += re.findall(r"(?m)^\$ (patchkit [a-z].*)$", path.read_text(encoding="utf-8"))
-    unknown = [line for line in code if split_command(line.split()[1:]) is None]
+def test_commands_that_are_mentioned_exist() -> None:
+    lines = re.compile(r"(?m)`(patchkit [a-z][^`]*)`|^\$ (patchkit [a-z].*)$")
+    unknown = [
+        (path.name, match[0])
+        for path, text in pages().items()
+        for match in lines.finditer(text)
+        if split_command((match[1] or match[2]).split()[1:]) is None
+    ]
     assert not unknown, f"commands: {', '.join(all_commands())}"
 
 
@@ -201,26 +205,20 @@ def _local_links(text: str) -> list[str]:
     return [link for link in links if "://" not in link]
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_links_lead_somewhere(path: Path) -> None:
-    """To a file of the repository: where it is read, generated pages are not there."""
-    links = _local_links(path.read_text(encoding="utf-8"))
-    targets = {link: Path(os.path.normpath(path.parent / link)) for link in links}
-    lost = [link for link, target in targets.items() if not target.exists()]
-    made = [
-        link for link, target in targets.items() if target.relative_to(ROOT) in reference_pages()
+def test_links_lead_somewhere() -> None:
+    """To a file of the repository; those of generated pages to one another, too. Where a page is
+    read that is committed, generated ones are not there.
+    """
+    made = reference_pages()
+    links = [
+        (page, link, Path(os.path.normpath(page.parent / link)))
+        for page, text in [*made.items(), *((p.relative_to(ROOT), t) for p, t in pages().items())]
+        for link in _local_links(text)
     ]
-    assert (lost, made) == ([], [])
-
-
-def test_links_of_generated_pages_lead_somewhere() -> None:
-    pages = reference_pages()
     lost = [
         (page, link)
-        for page, text in pages.items()
-        for link in _local_links(text)
-        if (target := Path(os.path.normpath(page.parent / link))) not in pages
-        and not (ROOT / target).exists()
+        for page, link, target in links
+        if not (page in made if target in made else (ROOT / target).exists())
     ]
     assert lost == []
 
@@ -237,9 +235,9 @@ def test_every_example_is_of_a_page() -> None:
 
 def test_the_index_has_every_page() -> None:
     text = (DOCS / "README.md").read_text(encoding="utf-8")
-    pages = {path.relative_to(DOCS).as_posix() for path in PAGES if DOCS in path.parents}
+    there = {path.relative_to(DOCS).as_posix() for path in pages() if DOCS in path.parents}
     listed = set(re.findall(r"\]\(([a-z][^)#]*)\)", text)) | {"README.md"}
-    assert sorted(p for p in pages if p not in listed and not p.startswith("stacks/")) == []
+    assert sorted(p for p in there if p not in listed and not p.startswith("stacks/")) == []
 
 
 def test_architecture_names_what_is_there() -> None:

@@ -1,11 +1,13 @@
 """Law: of two changes of one file, of whatever kinds, the result is `git merge-tree`'s, or flagged.
 
-All pairs of the kinds below, one as upstream's change and one as the patch's, in both directions.
+All pairs of the kinds below, one as upstream's change and one as the patch's, in both directions;
+of each patch's only a share unless all examples are asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 
 import pytest
 
@@ -19,6 +21,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId
 from patchkit.stack.build import SeriesPatch
+from tests.support.laws import SEED, share
 from tests.support.repos import Content, Submodule, Symlink, Upstream, executable
 
 TEXT = "".join(f"line {number} of the file\n" for number in range(40))
@@ -186,6 +189,7 @@ def _merged_path_by_path(upstream: Upstream, *commits: str) -> str | None:
 
 
 @pytest.mark.slow
+@pytest.mark.hypothesis  # by this mark `make faults` selects laws
 @pytest.mark.skipif(git_version() < (2, 38), reason="git merge-tree --write-tree")
 @pytest.mark.parametrize("renames", ["true", "false"])
 @pytest.mark.parametrize("start", KINDS)
@@ -200,11 +204,12 @@ def test_law_the_result_of_two_changes_is_gits_or_flagged(
         for name, change in kinds.items()
     }
     form = ("-M", "--no-rename-empty") if renames == "true" else ("--no-renames",)
-    wrong, agreed = [], 0
+    chance, wrong, agreed = Random(SEED), [], 0
     for own, commit in sides.items():
         diff = ("diff-tree", "-p", "--full-index", "--binary", *form)
         patch = upstream.git(*diff, old, commit)
-        for theirs, new in sides.items():
+        for theirs in chance.sample([*sides], share(len(sides))):
+            new = sides[theirs]
             report = _carry(upstream, old, new, patch)
             (outcome,) = report.outcomes
             if outcome.status.fails or outcome.review:
@@ -216,4 +221,4 @@ def test_law_the_result_of_two_changes_is_gits_or_flagged(
             if report.stack.tree not in trees:
                 wrong.append(f"upstream: {theirs}; patch: {own}: {outcome.status.value}")
     assert wrong == []
-    assert agreed > len(sides)
+    assert agreed > 0

@@ -19,7 +19,7 @@ from bench.faults.tracing import Tracer, unavailable
 
 pytestmark = pytest.mark.slow
 
-POINTS = int(os.environ.get("PATCHKIT_TEST_FAULTS", "8"))
+POINTS = int(os.environ.get("PATCHKIT_TEST_FAULTS", "5"))
 SEED = int(os.environ.get("PATCHKIT_TEST_SEED", "1"))
 
 

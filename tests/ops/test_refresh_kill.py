@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -10,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from patchkit.disk.transaction import recover
+from tests.support.laws import every
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import Stacked, small_patches
 from tests.workspace.killing import killed_at
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
 
-#: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
-STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "37"))
+#: Every how many-th point is tried.
+STEP = every(12)
 
 
 def _product(stack: Stacked) -> tuple[dict[str, bytes], dict[str, bytes]]:

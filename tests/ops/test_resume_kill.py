@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -12,15 +11,16 @@ import pytest
 
 from patchkit.disk.transaction import recover
 from tests.ops.test_resume import Bumping
+from tests.support.laws import every
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import Stacked, lines, small_patches
 from tests.workspace.killing import killed_at
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
 
-#: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
-STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "71"))
+#: Every how many-th point is tried.
+STEP = every(20)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import tempfile
@@ -16,16 +15,16 @@ from hypothesis import strategies as st
 
 from patchkit.disk.transaction import recover
 from tests.ops.test_resume import Bumping
-from tests.support.laws import share
+from tests.support.laws import every, share
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
 from tests.support.stacked import Stacked, lines, small_patches
 from tests.workspace.killing import killed_at
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
 
-#: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
-STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "31"))
+#: Every how many-th point is tried.
+STEP = every(10)
 
 _MANIFEST = "manifests/demo.yaml"
 

@@ -10,17 +10,24 @@ import math
 import os
 from fractions import Fraction
 
-#: PATCHKIT_TEST_SHARE, a fraction as 1/3 or 1; `make faults` takes 1.
-SHARE = Fraction(os.environ.get("PATCHKIT_TEST_SHARE", "1/3"))
+#: PATCHKIT_TEST_SHARE, a fraction as 1/10 or 1; `make faults` takes 1.
+SHARE = Fraction(os.environ.get("PATCHKIT_TEST_SHARE", "1/10"))
 #: PATCHKIT_TEST_SEED: which examples these are; without it the same at every run.
 SEED = int(os.environ.get("PATCHKIT_TEST_SEED", "1"))
 #: A law of so few examples has all of them.
-_FEW = 4
+_FEW = 3
 
 
 def share(count: int) -> int:
     """How many of `count` examples of a law a run tries."""
     return min(count, max(_FEW, math.ceil(count * SHARE)))
+
+
+def every(step: int) -> int:
+    """Every how many-th point of a command it is killed at, where all examples take each `step`-th;
+    PATCHKIT_TEST_KILLS=1 strikes at each.
+    """
+    return int(os.environ.get("PATCHKIT_TEST_KILLS", "0")) or math.ceil(step / SHARE)
 
 
 def told() -> str:

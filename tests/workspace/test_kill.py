@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +10,15 @@ import pytest
 
 from patchkit.workspace import CheckoutState
 from patchkit.workspace.enter import Action, RefusalCause, Stacked
+from tests.support.laws import every
 from tests.support.repos import Files, Symlink, executable
 from tests.workspace.bench import STAMP, Bench, committed_files, disk_files
 from tests.workspace.killing import killed_at
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
 
-#: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
-STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "19"))
+#: Every how many-th point is tried.
+STEP = every(6)
 
 OLD: Files = {
     "same.py": "same\n",
