@@ -54,17 +54,15 @@ from patchkit.guards.contracts.traversal import (
 from patchkit.manifest.globs import Scope as Files
 from patchkit.manifest.values import Contracts, DeclaredCall
 from patchkit.python.callables import (
-    Arguments,
     Called,
-    CallFault,
-    CallMismatch,
-    Opaque,
-    accepts,
     arguments_of,
+    crossed,
     how_called,
-    mismatches,
+    misfits,
+    signature_text,
+    takes,
 )
-from patchkit.python.inference import Bound, Instance, Value, Values
+from patchkit.python.inference import Bound, Instance, Unknown, Value, Values
 from patchkit.python.modules import Imported, JoinedModules, Module, Modules, ParsedModules
 from patchkit.python.resolve import Absent, Code, Inherited, Outside, Resolver
 
@@ -221,7 +219,7 @@ class Examiner(Struct):
         opaque = [
             (value, each)
             for value, each in zip(found, called, strict=True)
-            if isinstance(each, Opaque) and not isinstance(value, Absent | Outside)
+            if isinstance(each, Unknown) and not isinstance(value, Absent | Outside)
         ]
         if not foreign:
             told = [each for value, each in opaque if self._leads_out(value)]
@@ -272,49 +270,34 @@ class Examiner(Struct):
         self, module: Module, call: ast.Call, spot: UseSpot, targets: Sequence[Called]
     ) -> None:
         given = arguments_of(call, spot.scope)
-        wrong = [self._mismatches(each, given) for each in targets]
-        if not all(wrong) or spot.caught & _NO_FIT:
-            doubtful = [n for n in given.perhaps if not any(self._takes(e, n) for e in targets)]
+        wrong = [list(misfits(each.signature, given)) for each in targets]
+        mixed = [list(crossed(each.signature, given)) for each in targets]
+        target, told = targets[0], "; ".join(wrong[0]) or ", ".join(mixed[0])
+        if not all(map(any, zip(wrong, mixed, strict=True))) or spot.caught & _NO_FIT:
+            doubtful = [n for n in given.perhaps if not any(takes(e.signature, n) for e in targets)]
             if doubtful:
-                why = f"{targets[0].name} takes no {', '.join(doubtful)}, given on some ways"
+                why = f"{target.name} takes no {', '.join(doubtful)}, given on some ways"
                 self._leave_open(module, call, spot, why)
             else:
                 self._bound += 1
             return
-        target, first = targets[0], wrong[0]
         if spot.versioned:
-            what = "; ".join(each.text for each in first)
-            self._leave_open(module, call, spot, f"{target.name} {what}; {_VERSIONED}")
+            self._leave_open(module, call, spot, f"{target.name} {told}; {_VERSIONED}")
             return
-        crossed = all(each.misfit is CallFault.CROSSED for each in first)
         self._broken.append(
             BrokenCall(
-                breach=Breach.CROSSED if crossed else Breach.ARGUMENTS,
+                breach=Breach.ARGUMENTS if wrong[0] else Breach.CROSSED,
                 component=self.tree,
                 path=module.path,
                 line=call.lineno,
                 within=spot.within,
                 target=target.name,
-                what="; ".join(each.text for each in first),
+                what=told,
                 provider=target.tree,
                 defined=target.place,
-                signature=str(target.signature),
+                signature=signature_text(target.signature),
             )
         )
-
-    def _mismatches(self, target: Called, given: Arguments) -> tuple[CallMismatch, ...]:
-        found = mismatches(target.signature, given)
-        if found or not target.signature.more:
-            return found
-        names = dict.fromkeys(given.keywords)
-        unknown = tuple(each for each in names if not self._takes(target, each))
-        if not unknown:
-            return ()
-        text = f"takes no argument {', '.join(unknown)}, nor does what it passes them on to"
-        return (CallMismatch(CallFault.KEYWORD, unknown, text),)
-
-    def _takes(self, target: Called, keyword: str) -> bool:
-        return accepts(self.values, target, keyword)
 
     def _leave_open(self, module: Module, call: ast.Call, spot: UseSpot, why: str) -> None:
         text = ast.unparse(call.func)
