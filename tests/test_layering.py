@@ -125,7 +125,16 @@ def test_what_is_kept_follows_from_all_code_that_made_it(
     makes: str, places: tuple[str, ...]
 ) -> None:
     """But for what brings bytes, whole or as an error, and for what only holds values."""
-    brings = ("__init__", "errors", "parallel", "disk/", "gitcmd/", "upstream/", "manifest/")
+    brings = (
+        "__init__",
+        "entry_points",
+        "errors",
+        "parallel",
+        "disk/",
+        "gitcmd/",
+        "upstream/",
+        "manifest/",
+    )
     values = ("guards/contracts/breaches", "recipes/rule", "model/objects", "model/progress")
     holds = {f"{name}.py" for name in values}
     left, made_by = {m for m in MODULES if m.startswith(makes)}, set[str]()

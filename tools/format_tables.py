@@ -22,7 +22,7 @@ from patchkit.manifest.types import (
 )
 from patchkit.manifest.values import Manifest
 from patchkit.recipes.recipe_file import recipe_schema
-from patchkit.recipes.rule import Recipe
+from patchkit.recipes.run import Recipe
 
 
 def format_files(docs: Path) -> dict[Path, str]:

@@ -25,13 +25,12 @@ from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.trees import Overlay
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId
-from patchkit.recipes.generate import Rewritten, read_scope, rewrite
+from patchkit.recipes.generate import Rewritten, rewrite
 from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import Recipe
-from patchkit.recipes.run import run_recipe
+from patchkit.recipes.run import Recipe, run_recipe
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.stack.patch_files import Layout, canonical_diffs
 
@@ -96,14 +95,16 @@ class _Bench:
         base = read_base(self.repository, CommitId(commit))
         made = rewrite(self.reader, base.tree, self.recipe)
         after = Overlay(self.reader, made.objects)
-        files = read_scope(after, made.tree_id, self.recipe)
-        left = rewrite(after, made.tree_id, self.lookout).run.sites
+        files = TreeView(after, made.tree_id).contents(self.recipe.covers)
+        sites = self.recipe.run(TreeView(self.reader, base.tree).contents(self.recipe.covers)).sites
+        seen = TreeView(after, made.tree_id).contents(self.lookout.covers)
+        left = self.lookout.run(seen).sites
         date = self.repository.git("log", "-1", "--format=%cs", commit).out.decode().strip()
         return Trial(
             branch,
             commit,
             date,
-            len(made.run.sites),
+            len(sites),
             len(made.run.changed),
             tuple(_wrong(self.recipe, made, files)),
             self._missed(base, text),
@@ -114,7 +115,9 @@ class _Bench:
         stack = build_stack(self.reader, base, [text])
         if not stack.clean:
             return None
-        applied = read_scope(Overlay(self.reader, stack.objects), stack.tree, self.recipe)
+        applied = TreeView(Overlay(self.reader, stack.objects), stack.tree).contents(
+            self.recipe.covers
+        )
         return sum(len(_WORD.findall(data)) for data in applied.values())
 
 

@@ -29,8 +29,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, CommitId, TreeEntry
 from patchkit.model.outcome import Status
-from patchkit.recipes.rule import Recipe
-from patchkit.recipes.run import run_recipe
+from patchkit.recipes.generate import PatchRecipe
 from patchkit.upstream.history import History, HistoryReader, tree_of
 
 # So much of a file must be the same for it to be the same file, renamed: as `find_rename` asks git.
@@ -308,7 +307,7 @@ class ScopeWatch(Struct):
     """
 
     along: HistoryReader  # reads the commits of the line
-    recipes: Mapping[str, Recipe]
+    recipes: Mapping[str, PatchRecipe]
     paths: Collection[str]
     _files: dict[str, TreeEntry] = field(default_factory=dict)
     _ahead: list[Landing] = field(default_factory=list)
@@ -345,7 +344,7 @@ class ScopeWatch(Struct):
         self._told[name].update(rows)
 
     def _made_of(self, name: str, path: str, data: bytes) -> Status:
-        run = run_recipe(self.recipes[name], {path: data})
+        run = self.recipes[name].run({path: data})
         if run.fatal:
             return Status.CONFLICTED
         return Status.REGENERATED if run.changed else Status.EMPTY
@@ -392,10 +391,9 @@ class ScopeWatch(Struct):
         self._files |= self._covered(landing.touches)
 
 
-def _folders_named_by(recipes: Collection[Recipe]) -> Sequence[str]:
+def _folders_named_by(recipes: Collection[PatchRecipe]) -> Sequence[str]:
     """Folders below which all files are that recipes look at; "." for the whole tree."""
-    globs = {g for recipe in recipes for rule in recipe.all_rules for g in rule.scope.files}
-    heads = {_fixed(glob) for glob in globs}
+    heads = {_fixed(glob) for recipe in recipes for glob in recipe.globs}
     return ["."] if "" in heads else sorted(heads)
 
 

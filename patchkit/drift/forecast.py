@@ -45,8 +45,7 @@ from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import FewFiles, ObjectSource, ObstructedError, Overlay, Tree
-from patchkit.recipes.rule import Recipe
-from patchkit.recipes.run import run_recipe
+from patchkit.recipes.generate import PatchRecipe
 from patchkit.stack.build import SeriesPatch, StackBuilder, build_stack, patch_changes
 
 #: A patch that applies as it is.
@@ -103,7 +102,7 @@ class Forecaster:
         patches: Sequence[SeriesPatch],
         route: Route,
         *,
-        recipes: Mapping[str, Recipe],
+        recipes: Mapping[str, PatchRecipe],
         verdicts: Verdicts,
         remembered: Mapping[str, Resolution],
         watch: ScopeWatch,
@@ -547,7 +546,7 @@ class Forecaster:
     def _is_generated(self, path: str, data: bytes) -> bool:
         """Whether a recipe makes something of a file with these contents."""
         recipes = (each for each in self._recipes.values() if each.covers(path))
-        runs = (run_recipe(each, {path: data}) for each in recipes)
+        runs = (each.run({path: data}) for each in recipes)
         return any(run.fatal or run.changed for run in runs)
 
     # Patches that recipes make
@@ -595,11 +594,11 @@ class Forecaster:
             return builder.place(patch, tree, (), applying, files)
         return builder.place(patch, tree, ())
 
-    def _run(self, recipe: Recipe, name: str, path: str, entry: TreeEntry) -> TreeEntry | None:
+    def _run(self, recipe: PatchRecipe, name: str, path: str, entry: TreeEntry) -> TreeEntry | None:
         """What a recipe makes of a file; None if that must not be used."""
         key = name, path, entry.oid
         if key not in self._runs:
-            run = run_recipe(recipe, {path: self._given.read(entry.oid, "blob")})
+            run = recipe.run({path: self._given.read(entry.oid, "blob")})
             blob = entry.oid
             if path in run.changed:
                 made = make_object("blob", run.changed[path])

@@ -30,7 +30,7 @@ from patchkit.upstream.history import History
 
 if TYPE_CHECKING:  # an answer that is kept whole loads nothing that would find it
     from patchkit.model.resolution import Resolution
-    from patchkit.recipes.rule import Recipe
+    from patchkit.recipes.generate import PatchRecipe
 
 # Raise it when the same files could come to another verdict.
 _FORM = 3
@@ -105,7 +105,7 @@ class SeriesMemory:
         folder: Path,
         history: History,
         patches: Sequence[LoadedPatch],
-        recipes: Mapping[str, Recipe],
+        recipes: Mapping[str, PatchRecipe],
         remembered: Mapping[str, Resolution],
     ) -> None:
         series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
@@ -116,7 +116,7 @@ class SeriesMemory:
         # what a file comes to, and what a whole series does: a recipe looks at more than a file
         self._files: list[object] = [_FORM, code_digest(*_ENGINE), sha256(decided).hexdigest()]
         self._files += [upstream, history.pin, series]
-        rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
+        rules = {name: recipe.facts for name, recipe in sorted(recipes.items())}
         self._series = [*self._files, rules]
 
     def verdicts(self) -> Verdicts:

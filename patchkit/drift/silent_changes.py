@@ -55,7 +55,8 @@ from patchkit.model.syntax import parse_python
 from patchkit.python.bodies import FunctionNode
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
-from patchkit.recipes.rule import Recipe, Rule
+from patchkit.recipes.rule import Rule
+from patchkit.recipes.run import Recipe
 from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.upstream.history import History, HistoryReader, tree_of

@@ -31,7 +31,7 @@ from patchkit.gitcmd.first_parent import (
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
-from patchkit.recipes.rule import Recipe
+from patchkit.recipes.generate import PatchRecipe
 from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
 from patchkit.upstream.history import READ_AT_ONCE, HistoryReader
 
@@ -45,7 +45,7 @@ class WatchedSeries(Struct, frozen=True):
     """
 
     patches: Sequence[SeriesPatch]
-    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    recipes: Mapping[str, PatchRecipe] = field(default_factory=dict)
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
     verdicts: Verdicts = field(default_factory=Verdicts)
     alone: Sequence[str] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.objects import (
     EMPTY_TREE,
+    EXECUTABLE_MODE,
     FILE_MODE,
     SYMLINK_MODE,
     TREE_MODE,
@@ -74,6 +75,13 @@ class TreeView:
         if self._files is None:
             self._files = dict(self._walk(self.oid, ""))
         return self._files
+
+    def contents(self, covers: Callable[[str], bool]) -> dict[str, bytes]:
+        """Path -> contents of the ordinary files whose paths are covered."""
+        regular = (FILE_MODE, EXECUTABLE_MODE)
+        found = {p: e.oid for p, e in self.files().items() if e.mode in regular and covers(p)}
+        blobs = dict(self.source.read_many(sorted({*found.values()}), "blob"))
+        return {path: blobs[oid] for path, oid in sorted(found.items())}
 
     def _walk(self, oid: str, prefix: str) -> Iterator[tuple[str, TreeEntry]]:
         if oid == EMPTY_TREE:

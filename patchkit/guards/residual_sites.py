@@ -35,7 +35,7 @@ from patchkit.model.text import counted, listed
 from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule
-from patchkit.recipes.run import needed_in, sites_in, without_files
+from patchkit.recipes.run import Recipe, needed_in, sites_in, without_files
 from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.series import LoadedPatch
 
@@ -64,7 +64,7 @@ def lint_rules(
     rules: list[Rule] = []
     for patch in patches:
         recipe = recipe_of(patch)
-        if recipe is not None:
+        if isinstance(recipe, Recipe):
             rules += map(_everywhere, recipe.all_rules)
     for path in paths:
         recipe = load_recipe(root / path, path, root=root)

@@ -139,9 +139,8 @@ def step_findings(verifying: Verifying, steps: Sequence[VerifyStep]) -> Iterator
 
 def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
     from patchkit.manifest.globs import Scope  # noqa: PLC0415
-    from patchkit.recipes.generate import read_scope  # noqa: PLC0415
 
-    files = read_scope(source, tree, Scope(step.files))
+    files = TreeView(source, tree).contents(Scope(step.files).covers)
     where, title = str(step.where), step.title
     if not files:
         if not step.optional:
@@ -168,13 +167,11 @@ def _places(files: Mapping[str, bytes], text: bytes) -> Iterator[str]:
 
 
 def _rules(step: RuleStep, verifying: Verifying, tree: TreeId) -> Iterator[Finding]:
-    from patchkit.recipes.generate import read_scope  # noqa: PLC0415
     from patchkit.recipes.recipe_file import load_recipe  # noqa: PLC0415
-    from patchkit.recipes.run import run_recipe  # noqa: PLC0415
 
     try:
         recipe = load_recipe(verifying.root / step.rules, step.rules, root=verifying.root)
-        run = run_recipe(recipe, read_scope(verifying.source, tree, recipe))
+        run = recipe.run(TreeView(verifying.source, tree).contents(recipe.covers))
     except PatchkitError as error:
         for problem in error.problems:
             where = problem.where or str(step.where)

@@ -29,7 +29,7 @@ from patchkit.manifest.types import KEYS
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
 
 #: The code that decides what becomes of a text: a change of it makes another key.
-_CODE = ("entry_points", "manifest", "model/names", "model/text")
+_CODE = ("manifest", "model/names", "model/text")
 
 
 def read_manifest(path: Path, cache: Path) -> Manifest:

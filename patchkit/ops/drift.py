@@ -46,7 +46,7 @@ from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
     from patchkit.model.resolution import Resolution
-    from patchkit.recipes.rule import Recipe
+    from patchkit.recipes.generate import PatchRecipe
 
 
 def is_watched(manifest: Manifest, component: Component) -> bool:
@@ -237,7 +237,7 @@ def _line_drift(looking: _Looking) -> LineDrift:
     if component.series is not None:
         home = SeriesFolder(looking.manifest.root, component.series, component)
         remembered = load_resolutions(home)
-    recipes: Mapping[str, Recipe] = {}
+    recipes: Mapping[str, PatchRecipe] = {}
     if any(each.has_recipe for each in patches):
         from patchkit.recipes.generate import load_generator  # noqa: PLC0415
 

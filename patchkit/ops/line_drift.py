@@ -60,6 +60,7 @@ from patchkit.ops.agreements import partners_of
 from patchkit.ops.built_stack import built_stack
 from patchkit.ops.reviews import baseline_path
 from patchkit.recipes.generate import load_generator
+from patchkit.recipes.run import Recipe
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.series import LoadedPatch, LoadedSeries
 from patchkit.upstream.history import HistoryReader
@@ -199,7 +200,8 @@ def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSit
     rules = lint_rules(manifest.root, component.residual.rules, patches)
     if not rules:
         return ()
-    recipes = list(load_generator(patches).recipes.values())
+    made = load_generator(patches).recipes.values()
+    recipes = [each for each in made if isinstance(each, Recipe)]
     name = baseline_path(component)
     baseline = load_baseline(manifest.root, name)
 

@@ -16,23 +16,20 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.trees import Overlay
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest
 from patchkit.manifest.write import yaml_text
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import RECIPE_ENDING, broken_name_rule, is_patch_name, recipe_name, slug
+from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
 from patchkit.model.text import counted
-from patchkit.recipes.generate import (
-    Rewritten,
-    rewrite,
-    with_headers,
-)
+from patchkit.recipes.generate import rewrite, with_headers
 from patchkit.recipes.recipe_file import load_recipe, parse_recipe
-from patchkit.recipes.rule import LANGUAGES, Recipe
-from patchkit.recipes.run import ExampleResult, RecipeRun, run_examples
+from patchkit.recipes.rule import LANGUAGES
+from patchkit.recipes.run import ExampleResult, Recipe, RecipeRun, run_examples
 from patchkit.recipes.sites import check_rule
 from patchkit.refresh.project_files import Project, files_of
 from patchkit.stack.build import Stack, build_stack
@@ -150,7 +147,7 @@ def try_recipe(
     ]
     before = patches[: patches.index(beside[0])] if beside else patches
     with standing(component, before, store, progress) as (stack, source):
-        result = rewrite(source, stack.tree, recipe)
+        result, run = rewrite(source, stack.tree, recipe), _run(source, stack.tree, recipe)
         with overlay(store.repository(component)) as trial:
             write_objects(trial, (*stack.objects, *result.objects))
             (diff,) = canonical_diffs(trial, [(stack.tree, result.tree_id)])
@@ -158,12 +155,16 @@ def try_recipe(
         component=component.name,
         recipe=str(path),
         place=beside[0].name if beside else "",
-        looked_at=result.run.looked_at,
-        rules=tuple(counts_of(recipe, result.run)),
-        sites=tuple(shown_sites(result.run)),
-        findings=result.run.findings,
+        looked_at=run.looked_at,
+        rules=tuple(counts_of(recipe, run)),
+        sites=tuple(shown_sites(run)),
+        findings=run.findings,
         diff=diff,
     )
+
+
+def _run(source: Overlay, tree: TreeId, recipe: Recipe) -> RecipeRun:
+    return recipe.run(TreeView(source, tree).contents(recipe.covers))
 
 
 def patches_of(
@@ -276,9 +277,9 @@ def new_recipe(
     for rule in first.rules:
         check_rule(rule)
     with standing(component, patches, store, progress) as (stack, source):
-        open_end = rewrite(source, stack.tree, first)
+        open_end = _run(source, stack.tree, first)
     _require_good(open_end, start, shown)
-    text = _text(start, sum(site.new is not None for site in open_end.run.sites))
+    text = _text(start, sum(site.new is not None for site in open_end.sites))
     recipe = parse_recipe(text, path, shown)
     writes = {path: text, **_listed(project, seen, name)}
     if not dry_run:
@@ -287,8 +288,8 @@ def new_recipe(
         component=component.name,
         recipe=shown,
         patch=name,
-        rules=tuple(counts_of(recipe, open_end.run)),
-        sites=tuple(shown_sites(open_end.run)),
+        rules=tuple(counts_of(recipe, open_end)),
+        sites=tuple(shown_sites(open_end)),
         written=tuple(each.relative_to(manifest.root).as_posix() for each in writes),
         dry_run=dry_run,
     )
@@ -302,14 +303,14 @@ def _require_free(name: str, path: Path) -> None:
         raise UsageError(f"{taken[0].name} is there already", hint="choose another name")
 
 
-def _require_good(result: Rewritten, start: RecipeStart, shown: str) -> None:
+def _require_good(run: RecipeRun, start: RecipeStart, shown: str) -> None:
     sought = start.pattern if start.find is None else start.find
-    if not result.run.sites:
+    if not run.sites:
         hint = "$NAME stands for one piece of code, $$$NAME for several; --files says where to look"
-        files = counted(result.run.looked_at, "file")
+        files = counted(run.looked_at, "file")
         raise NothingFoundError(Problem(f"{sought} is in none of {files}", shown, hint))
-    problems = [Problem(each.what, each.where, each.hint) for each in result.run.findings]
-    if not problems and not result.run.changed:
+    problems = [Problem(each.what, each.where, each.hint) for each in run.findings]
+    if not problems and not run.changed:
         problems = [Problem("the rule changes nothing", shown, "what does --fix say?")]
     if problems:
         raise NothingFoundError(*problems)

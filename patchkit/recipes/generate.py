@@ -1,7 +1,8 @@
 """Patches that are made from recipes: which those are, and their places in a stack.
 
 A patch names its recipe by the trailer `Recipe: NAME.recipe.yml` in its message; the file stands
-beside it. To everybody else it is an ordinary patch.
+beside it. To everybody else it is an ordinary patch. What reads such a file is an extension, found
+by the entry point `recipe.yml` in `patchkit.recipes`.
 """
 
 from __future__ import annotations
@@ -9,63 +10,86 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit import entry_points
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.manifest.globs import Scope
 from patchkit.model.apply_changes import apply_changes
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.header import format_header, is_trailers
 from patchkit.model.mail import parse_patch
-from patchkit.model.names import recipe_name
-from patchkit.model.objects import (
-    EXECUTABLE_MODE,
-    FILE_MODE,
-    GitObject,
-    TreeEntry,
-    TreeId,
-    make_object,
-)
+from patchkit.model.names import RECIPE_ENDING, recipe_name
+from patchkit.model.objects import GitObject, TreeEntry, TreeId, make_object
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Header, Identity
 from patchkit.model.text import counted
 from patchkit.model.tree import ObjectSource, Tree
-from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import Recipe
-from patchkit.recipes.run import RecipeRun, run_recipe
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.series import LoadedPatch, named_recipe
 
-# A recipe on a git tree: reads the files in its scope, no checkout.
+
+class Made(Protocol):
+    """What a recipe makes of files."""
+
+    @property
+    def changed(self) -> Mapping[str, bytes]:
+        """Path -> new contents of each file that it changes."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a person should look at."""
+
+    @property
+    def fatal(self) -> tuple[Finding, ...]:
+        """Those for which the result must not be used."""
 
 
-_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
+class PatchRecipe(Protocol):
+    """What a patch is made from. It does the same with the same files, one by one or together."""
+
+    @property
+    def description(self) -> str:
+        """The message of a patch that is made for the first time."""
+
+    @property
+    def globs(self) -> Iterable[str]:
+        """The files that it looks at, and perhaps more."""
+
+    @property
+    def facts(self) -> str:
+        """All that its result follows from beside the files: what it says, and its code."""
+
+    def covers(self, path: str) -> bool:
+        """Whether it looks at a file of that path."""
+
+    def run(self, files: Mapping[str, bytes]) -> Made:
+        """What it makes of files by path; BadInputError if it cannot be run."""
+
+
+#: Reads a recipe, which messages call by the second text; of the project in the last folder.
+#: BadInputError with every problem.
+LoadRecipe: TypeAlias = Callable[[Path, str, Path | None], PatchRecipe]
+
+
+# A recipe on a git tree: reads the files that it covers, no checkout.
 
 
 class Rewritten(Struct, frozen=True):
     """The tree that a recipe makes of another; `objects` are its new blobs and trees."""
 
-    run: RecipeRun  # which sites were found and edited
+    run: Made
     tree: Tree
     tree_id: TreeId
     objects: tuple[GitObject, ...]
 
 
-def read_scope(source: ObjectSource, tree: TreeId, scope: Recipe | Scope) -> dict[str, bytes]:
-    """Path -> contents of every ordinary file of a tree that a scope, or a rule, covers."""
-    files = TreeView(source, tree).files()
-    regular = {path: entry.oid for path, entry in files.items() if entry.mode in _REGULAR}
-    oids = {path: oid for path, oid in regular.items() if scope.covers(path)}
-    blobs = dict(source.read_many(sorted(set(oids.values())), "blob"))
-    return {path: blobs[oid] for path, oid in sorted(oids.items())}
-
-
-def rewrite(source: ObjectSource, tree: TreeId, recipe: Recipe) -> Rewritten:
+def rewrite(source: ObjectSource, tree: TreeId, recipe: PatchRecipe) -> Rewritten:
     """Run a recipe on a tree; nothing is written."""
-    run = run_recipe(recipe, read_scope(source, tree, recipe))
+    run = recipe.run(TreeView(source, tree).contents(recipe.covers))
     after = Tree(source, tree)
     objects: list[GitObject] = []
     for path, data in run.changed.items():
@@ -78,7 +102,7 @@ def rewrite(source: ObjectSource, tree: TreeId, recipe: Recipe) -> Rewritten:
     return Rewritten(run, after, tree_id, tuple(objects))
 
 
-def recipe_of(patch: LoadedPatch) -> Recipe | None:
+def recipe_of(patch: LoadedPatch) -> PatchRecipe | None:
     """The recipe that a patch is made from; None for an ordinary one.
 
     BadInputError if it names one that cannot be read, or that is not called like the patch.
@@ -93,7 +117,12 @@ def recipe_of(patch: LoadedPatch) -> Recipe | None:
     if named not in ("", wanted):
         what = f"names {named} as its recipe, not {wanted}"
         raise BadInputError(Problem(what, patch.where, "a recipe is called like its patch"))
-    return load_recipe(path, shown, root=patch.root)
+    place = entry_points.named("patchkit.recipes").get(RECIPE_ENDING[1:])
+    if place is None:
+        what = f"is made from {wanted}, and no extension that reads it is installed"
+        raise BadInputError(Problem(what, patch.where))
+    load: LoadRecipe = entry_points.load(place)
+    return load(path, shown, patch.root)
 
 
 def with_headers(
@@ -116,8 +145,8 @@ class Generator(Struct):
     problem is a conflict.
     """
 
-    recipes: Mapping[str, Recipe]
-    runs: dict[str, RecipeRun] = field(default_factory=dict)
+    recipes: Mapping[str, PatchRecipe]
+    runs: dict[str, Made] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchResult | None:
@@ -150,7 +179,7 @@ def load_generator(patches: Iterable[LoadedPatch]) -> Generator:
 
     Raises BadInputError with all problems of all recipes.
     """
-    recipes: dict[str, Recipe] = {}
+    recipes: dict[str, PatchRecipe] = {}
     problems: list[Problem] = []
     for patch in patches:
         try:
@@ -178,7 +207,7 @@ def _first_header(patch: LoadedPatch, author: Identity | None) -> LoadedPatch:
     return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
 
 
-def _problems_of(name: str, run: RecipeRun) -> list[Problem]:
+def _problems_of(name: str, run: Made) -> list[Problem]:
     """Why nothing may be made of a run."""
     fatal = [Problem(each.what, each.where, each.hint) for each in run.fatal]
     if fatal or run.changed:

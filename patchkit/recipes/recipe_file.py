@@ -17,7 +17,8 @@ from patchkit.manifest.keys import record_of
 from patchkit.manifest.validate import Whole, read_file
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 from patchkit.recipes.regex import matches
-from patchkit.recipes.rule import RELATION, RULE, Recipe, require_bounded
+from patchkit.recipes.rule import RELATION, RULE, require_bounded
+from patchkit.recipes.run import Recipe
 from patchkit.recipes.sites import used_variables, variables_in
 
 
@@ -32,7 +33,7 @@ _POSITIVE = (
 )
 
 
-def load_recipe(path: Path, name: str = "", *, root: Path | None = None) -> Recipe:
+def load_recipe(path: Path, name: str = "", root: Path | None = None) -> Recipe:
     """The recipe in a file; `name` is what messages call it, `root` the project that it is part of.
 
     Raises BadInputError with every problem.

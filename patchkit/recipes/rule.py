@@ -378,8 +378,8 @@ Rule = CodeRule | TextRule
 FORMAT_VERSION = 1
 
 
-class Recipe(Struct, frozen=True, kw_only=True):
-    """A recipe: rules from which a patch is generated."""
+class RecipeRules(Struct, frozen=True, kw_only=True):
+    """What a recipe says; see run.py."""
 
     path: Path
     version: Annotated[int, Number(FORMAT_VERSION, FORMAT_VERSION), "The format: 1."]

@@ -1,4 +1,4 @@
-"""Files in, files out: what the rules of a recipe make of files, and what is wrong with that.
+"""Files in, files out: a recipe, what its rules make of files, and what is wrong with that.
 
 All rules look at a file as it was; their edits are made at once, so the order of rules does not
 matter. Edits that overlap, a second run that would edit again, and a result that no longer parses
@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.result_cache import code_digest
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.syntax import pieces_of, syntax_problem
@@ -27,7 +28,7 @@ from patchkit.recipes.rule import (
     CodeRule,
     Example,
     Expect,
-    Recipe,
+    RecipeRules,
     Rule,
     is_local,
 )
@@ -250,6 +251,9 @@ def _kind_of(piece: str) -> str:
     return "many" if piece == "." or piece.startswith("[^") else "one"
 
 
+#: The code that decides what a recipe makes of a file.
+_CODE = ("model/syntax", "model/text", "recipes")
+
 #: Findings for which the result must not be used.
 FATAL = frozenset({"recipe-overlap", "recipe-not-idempotent", "recipe-does-not-parse"})
 
@@ -276,6 +280,24 @@ class RecipeRun(Struct, frozen=True):
     def count(self, rule: str) -> int:
         """How many sites a rule has that are not allowed."""
         return sum(site.rule == rule and site.allowed is None for site in self.sites)
+
+
+class Recipe(RecipeRules, frozen=True, kw_only=True):
+    """A recipe: rules from which a patch is generated."""
+
+    @property
+    def globs(self) -> Iterator[str]:
+        """Those of all rules."""
+        return (glob for rule in self.all_rules for glob in rule.scope.files)
+
+    @property
+    def facts(self) -> str:
+        """What it says, and a digest of the code."""
+        return f"{code_digest(*_CODE)} {self!r}"
+
+    def run(self, files: Mapping[str, bytes]) -> RecipeRun:
+        """What all rules make of files, see run_recipe."""
+        return run_recipe(self, files)
 
 
 def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:

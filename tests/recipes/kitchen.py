@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from patchkit.recipes.recipe_file import parse_recipe
-from patchkit.recipes.rule import Recipe
+from patchkit.recipes.run import Recipe
 
 SUBJECT = "Run uncompiled\n\nBecause it has to be.\n\nUpstream-Status: Pending\n"
 

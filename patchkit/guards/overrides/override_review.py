@@ -27,7 +27,6 @@ from patchkit.model.text import counted, listed
 from patchkit.model.tree import ObjectSource
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
-from patchkit.recipes.generate import read_scope
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 
@@ -171,8 +170,8 @@ def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replaceme
         raise BadInputError(
             *(Problem(f"{rule.id} would edit", str(rule.where), hint) for rule in editing)
         )
-    files = read_scope(own.source, own.tree, recipe)
     view = TreeView(own.source, own.tree)
+    files = view.contents(recipe.covers)
     return find_replacements(recipe, Modules(view.files(), view.data), files)
 
 

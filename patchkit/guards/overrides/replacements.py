@@ -30,8 +30,8 @@ from patchkit.python.resolve import (
     Unclear,
     decorator_names,
 )
-from patchkit.recipes.rule import CodeRule, Recipe
-from patchkit.recipes.run import decode_file, expectations, may_match, needed_in
+from patchkit.recipes.rule import CodeRule
+from patchkit.recipes.run import Recipe, decode_file, expectations, may_match, needed_in
 from patchkit.recipes.sites import Capture, Site, Source, find_captures
 
 # What a replacement of a function depends on: how it is called, and what it does.
