@@ -65,7 +65,7 @@ say 'Check' 'The same verdict without a checkout: what a CI job runs.'
 run 0 patchkit check --manifest "$manifest"
 
 say 'Who did this?' 'The patch that last touched a line of a checkout.'
-run 0 patchkit blame --manifest "$manifest" workspace/megatron-core/megatron/core/jit.py:17
+run 0 git -C workspace/megatron-core blame -L17,17 megatron/core/jit.py
 
 say 'Edit a checkout' \
     'A function of ours gets a better name. patchkit finds the patch that the lines belong to;' \

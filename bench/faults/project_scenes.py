@@ -167,7 +167,7 @@ def _tested(box: Sandbox) -> None:
 def _tested_bump(box: Sandbox) -> None:
     """Tests that were learnt, and a newer commit of upstream's."""
     _tested(box)
-    box.project.run("test", "--learn").ok()
+    box.project.run("check", "--only", "tests", "--learn").ok()
     upstream = box.upstream("tested")
     if upstream.resolve("refs/heads/next") is None:
         upstream.commit({"a.txt": lines({28: "new\n"})}, "next", branch="next",
@@ -220,8 +220,9 @@ PROJECT_SCENES = (
     Scene("install --accept-differing", ("install", "site", "--accept-differing",
                                               "demo/a.txt"), _differing),
     Scene("install, files that may differ", ("install", "site"), _may_differ),
-    Scene("test --junit", ("test", "--junit", "out.xml"), _tested, done=frozenset({0})),
-    Scene("test --learn", ("test", "--learn"), _tested),
+    Scene("check --only tests -o", ("check", "--only", "tests", "-o", "out.xml"), _tested,
+          done=frozenset({0})),
+    Scene("check --only tests --learn", ("check", "--only", "tests", "--learn"), _tested),
     Scene("bump --test", ("bump", "--to", "next", "--test"), _tested_bump),
     Scene("bisect", ("bisect", "demo", "--run", "grep -q 'line 5' a.txt"), _two),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,

@@ -51,6 +51,7 @@ _ELSEWHERE = {
     "update": "`patchkit bump` moves the pin and carries the patches there",
     "upgrade": "`patchkit bump` moves the pin and carries the patches there",
     "pull": "`patchkit bump` moves the pin and carries the patches there",
+    "blame": "`git blame` in the checkout: each patch is a commit there",
     "add": "`git add` in the checkout, then `patchkit refresh`",
     "clone": "`patchkit init` writes a manifest, `patchkit apply` makes the checkout",
     "checkout": "`patchkit apply` makes the checkouts, `git switch patchkit` in one goes back",

@@ -25,6 +25,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "manifest:lint",
             "Say what is wrong with manifests, with file and line",
         ),
+        "check --only tests": (
+            "test:test",
+            "Run upstream's own tests on the patched components",
+        ),
+        "check --only recipes": ("recipe:test", "Run the examples that recipes hold"),
         "refresh": ("refresh:refresh", "Record edits in the checkouts in the patch files"),
         "new": ("refresh:new", "Record the edits of a checkout as a new patch"),
         "edit": ("series:edit", "Change a patch's message"),
@@ -39,9 +44,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
         "diff": ("views:diff", "Show what the checkouts have beyond their stacks"),
         "log": ("views:log", "List each component's patches, in order"),
+        "log --graph": ("views:graph", "Show which patches need which earlier ones"),
         "show": ("views:show", "Print a patch, or a commit of upstream"),
-        "blame": ("views:blame", "Say which patch each line of a patched file comes from"),
-        "graph": ("views:graph", "Show which patches need which earlier ones"),
     },
     "Move with upstream": {
         "drift": ("drift:drift", "Say which upstream commit broke which patch, and when"),
@@ -63,7 +67,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "reviews:contracts",
             "Say which calls from one component into another do not fit",
         ),
-        "test": ("test:test", "Run upstream's own tests on the patched components"),
         "overrides": (
             "reviews:overrides",
             "Check whether code that is replaced at run time has changed",
@@ -71,7 +74,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "scan": ("reviews:scan", "Find code that rules match and no patch changes"),
     },
     "Patches by recipe": {
-        "recipe test": ("recipe:test", "Run the examples that recipes hold"),
         "recipe try": ("recipe:try_", "Show what a recipe would do to a component"),
         "recipe new": ("recipe:new", "Start a recipe with one rule, at the end of a series"),
     },
@@ -96,6 +98,11 @@ MOVED = {
     "report merge": "ci --merge",
     "report issues": "ci --issues",
     "version": "--version",
+    "test": "check --only tests",
+    "doctor": "check --only machine",
+    "attest": "check --only installed",
+    "graph": "log --graph",
+    "recipe test": "check --only recipes",
 }
 
 #: The entry points by which an extension brings commands: name -> "module:function".

@@ -811,8 +811,8 @@ class Component(Extended, frozen=True, kw_only=True):
     install: Annotated[tuple[InstallStep, ...], "How to install the patched checkout."] = ()
     upstream_tests: Annotated[
         UpstreamTests | None,
-        "Tests of upstream's own that the patched component is to pass; run by `patchkit test` "
-        "only.",
+        "Tests of upstream's own that the patched component is to pass; run by "
+        "`patchkit check --only tests`.",
         also("test", "unit_tests", "pytest"),
     ] = None
     environment: Annotated[

@@ -50,15 +50,15 @@ class BuiltStack(Struct, frozen=True):
 
         return TreeAt(self.source, self.stack.tree, self.stack.base.commit)
 
-    def attribute(self) -> tuple[Attribution, tuple[PatchDependency, ...]]:
-        """Where each line comes from, and which patches need which."""
+    def needs(self) -> tuple[PatchDependency, ...]:
+        """Which patches need which."""
         attribution = Attribution(TreeView(self.source, self.stack.base.tree).data)
         needs: list[PatchDependency] = []
         pairs = zip(self.series.series_patches, self.stack.outcomes, strict=True)
         for number, (patch, outcome) in enumerate(pairs, 1):
             if outcome.status.applies and outcome.files:
                 needs += attribution.add(number, patch_changes(patch), outcome.files)
-        return attribution, tuple(needs)
+        return tuple(needs)
 
 
 @contextmanager

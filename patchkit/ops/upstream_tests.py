@@ -47,7 +47,7 @@ VARIABLE = "PATCHKIT_JUNIT"
 
 #: From best to worst.
 _OUTCOMES = ("passed", "skipped", "failed")
-_HINT = "create it with: patchkit test --learn"
+_HINT = "create it with: patchkit check --only tests --learn"
 _UNEXPLAINED = "the exit code counts: 0, or 1 to 125 where the file has a test that failed"
 
 

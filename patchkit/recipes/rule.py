@@ -225,7 +225,7 @@ class Allowance(Struct, frozen=True):
 
 
 class Example(Struct, frozen=True):
-    """What `patchkit recipe test` runs."""
+    """What `patchkit check --only recipes` runs."""
 
     before: Annotated[_Code, "A piece of code."]
     where: Location  # the entry in the recipe's file

@@ -37,7 +37,7 @@ command -v patchkit >/dev/null || {
 }
 
 step 'Is this the right machine?'
-patchkit doctor --manifest "$manifest" --only system
+patchkit check --only machine --manifest "$manifest" system
 
 install_environment() {
     pip install \
@@ -116,4 +116,4 @@ step 'The environment again: the steps may have moved it'
 install_environment
 
 step 'Is everything in place?'
-patchkit doctor --manifest "$manifest" --only system --only packages
+patchkit check --only machine --manifest "$manifest" system packages

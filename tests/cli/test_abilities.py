@@ -2,7 +2,8 @@
 now, and a test that uses it.
 
 `tests/data/before.txt` is what `python -m tools.abilities` printed then. `tests/data/abilities.tsv`
-has a row for each of its lines: what it was, what it is now, and the test.
+has a row for each of its lines: what it was, what it is now, and the test. What git does as well,
+in a checkout, is "git" and its own command; what nothing does any more is "-", and the reason.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ def test_each_ability_has_a_row() -> None:
 
 
 def test_each_ability_has_a_place_now() -> None:
-    today = set(abilities())
-    assert [(before, now) for before, now, _ in ROWS if now not in today] == []
+    today = {*abilities(), "-"}
+    lost = [(before, now) for before, now, _ in ROWS if now not in today]
+    assert [row for row in lost if not row[1].startswith("git ")] == []
 
 
 def test_each_ability_has_a_test() -> None:
     """One that is there, and has the word of the command, the option or the key."""
     without = []
     for before, now, test in ROWS:
+        if now == "-" and len(test.split()) > 2:
+            continue  # a reason
         path, _, name = test.partition("::")
         word = now.removeprefix("key: ").split()[-1].rpartition(".")[2]
         if not (ROOT / path).is_file() or not any(word in text for text in _texts(path, name)):

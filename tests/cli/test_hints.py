@@ -50,9 +50,9 @@ def _text(node: ast.Constant | ast.JoinedStr) -> str:
 
 
 #: Words that are arguments; `{target}` is of `str.format`.
-_NAMES = {"slime", "demo", "base", "last", "env", "install", "fish", "hccl", "target"}
+_NAMES = {"slime", "demo", "base", "last", "env", "install", "fish", "hccl", "target", "packages"}
 #: Titles, and shell lines whose commands stand inside.
-_OTHER = re.compile(r"\$\(|^## |^patchkit (?:manifest|recipe)$")
+_OTHER = re.compile(r"\$\(|^## |^patchkit recipe$")
 
 
 def _texts(path: Path) -> Iterator[tuple[int, str]]:

@@ -86,7 +86,7 @@ def test_without_a_command_it_shows_the_daily_round() -> None:
 
 def test_help_of_a_group_is_that_of_its_commands() -> None:
     page = run("recipe", "--help").ok().out
-    assert "recipe test " in page
+    assert "recipe new " in page
     assert "recipe try " in page
 
 
@@ -95,7 +95,7 @@ def test_an_option_chooses_a_form_of_a_command() -> None:
     assert page.startswith("Usage: patchkit check --only manifest [OPTIONS] [MANIFEST]\n")
     for argv in (["check", "--only=manifest", "--help"], ["check", "--help", "--only", "manifest"]):
         assert run(*argv).ok().out == page
-    assert "check --only manifest  Say what" in run("check", "--help").ok().out
+    assert "check --only manifest Say what" in " ".join(run("check", "--help").ok().out.split())
     assert "status --resolved " in run("status", "--help").ok().out
     assert "status --resolved" not in run("--help").ok().out
 

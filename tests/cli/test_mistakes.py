@@ -46,7 +46,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("import", "import: SOURCE is missing", "patchkit import ../fixes"),
         ("bump app", "bump: --to REF is missing", "--to latest"),
         ("apply -m", "apply: -m needs a value", "-m MANIFEST"),
-        ("attest", "attest: one of --into DIR", "attest --python"),
+        ("check --only installed", "DIR|PYTHON is missing", "check --only installed /usr/bin"),
         ("init https://example.com/x.git", "no upstream is given", "init --git https://example"),
         ("init demo", "no upstream is given", "init demo --git URL --ref main"),
         # an option that is spelt in another way

@@ -19,7 +19,6 @@ from tools.help_pages import CommandParameter, parameters
 _NEEDED = {
     "bump": ("--to", "main"),
     "export": ("--quilt", "quilt"),
-    "attest": ("--into", "."),
     "bisect": ("--run", "true"),
     "move": ("--to", "2"),
     "split": ("--file", "sub/b"),
@@ -27,7 +26,7 @@ _NEEDED = {
     "saved drop": ("1",),
     "recipe new": ("--pattern", "f($X)", "--remove"),
 }
-_VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "FILE[:LINE]": "a"}
+_VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "DIR|PYTHON": "."}
 
 
 def _words(command: str, but: CommandParameter | None = None, value: str = "") -> list[str]:

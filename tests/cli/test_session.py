@@ -94,7 +94,7 @@ def test_in_a_checkout_its_component_and_manifest_are_meant(
         (["check", "apq"], "did you mean app?"),
         (["status", "-m", "demo", "demo"], "demo is a manifest"),
         (["status", "nothing"], "there is app"),
-        (["doctor", "demo", "-m", "demo"], "one manifest at a time"),
+        (["status", "--resolved", "demo", "-m", "demo"], "one manifest at a time"),
     ],
 )
 def test_a_wrong_name_gets_a_hint(words: list[str], said: str, one: Project) -> None:

@@ -59,10 +59,10 @@ def test_doctor_names_a_git_that_will_not_do(
 ) -> None:
     project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
     another_git(bin_, f'case "$*" in version) echo "{said}";; *) exit 129;; esac\n')
-    ran = with_it(project, bin_, "doctor", "--only", "system")
+    ran = with_it(project, bin_, "check", "--only", "machine", "system")
     assert (ran.code, "missing  git" in ran.out) == (1, True), ran.out
     none = bin_.with_name("none")
-    with_it(project, none, "doctor", "--only", "system").ok()
+    with_it(project, none, "check", "--only", "machine", "system").ok()
 
 
 def test_a_git_that_has_become_old_is_blamed_for_what_fails(

@@ -53,8 +53,8 @@ def test_every_command_that_looks(evil: Project, upstream: Upstream, moved: bool
         evil.component("demo", upstream, tip, {}, track="main")
         evil.write({"patches/demo/series": "evil.patch\n"})
     for words in (
-        "check", "check --strict", "status", "log", "graph", "apply", "apply --dry-run", "drift",
-        "blame code.py", "refresh --dry-run", "fetch", "status --resolved", "apply --force",
+        "check", "check --strict", "status", "log", "log --graph", "apply", "apply --dry-run",
+        "drift", "refresh --dry-run", "fetch", "status --resolved", "apply --force",
     ):  # fmt: skip
         ran = evil.run(*words.split())
         assert ran.code in (0, 1, 3, 4, 5), ran.err

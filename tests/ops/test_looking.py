@@ -1,7 +1,8 @@
-"""`patchkit diff`, `log`, `blame` and `graph`: what is in a stack, and what is beside it."""
+"""`patchkit diff` and `log`: what is in a stack, and what is beside it."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -108,53 +109,27 @@ def test_log_of_a_stack_that_does_not_apply(
     golden("log-conflicted", demo.run("log"))
 
 
-# --- blame
+# --- git blame
 
 
-def test_blame(demo: Project, golden: Golden) -> None:
-    golden("blame-lines", demo.run("blame", "core.py:1-4"))
-    golden("blame-file", demo.run("blame", "npu.py"))
-
-
-def test_blame_through_the_checkout(demo: Project, applied: Path) -> None:
-    inside = demo.run("blame", "workspace/demo/core.py:2", "--json").ok().json
-    assert inside["path"] == "core.py"
-    assert [(each["number"], each["patch"]) for each in inside["lines"]] == [(2, "three.patch")]
-    outside = demo.run("blame", str(applied / "core.py") + ":1", "--json").ok().json
-    assert [each["patch"] for each in outside["lines"]] == [None]
-
-
-@pytest.mark.parametrize(
-    ("spot", "says"),
-    [
-        ("nothing.py", "no such file"),
-        ("core.py:13", "no line 13 in it, it has 12"),
-        ("core.py:0", "no line 0"),
-        ("core.py:5-2", "no line 2"),
-    ],
-)
-def test_blame_of_what_is_not_there(demo: Project, spot: str, says: str) -> None:
-    ran = demo.run("blame", spot)
-    assert ran.code == 2
-    assert says in ran.err
-
-
-def test_blame_asks_which_component(demo: Project, upstream: Upstream) -> None:
-    demo.component("twin", upstream, upstream.commit(S0))
-    ran = demo.run("blame", "core.py:2")
-    assert ran.code == 2
-    assert "several components have it: demo, twin" in ran.err
-    line = demo.run("blame", "core.py:2", "-c", "twin", "--json").ok().json["lines"][0]
-    assert line["patch"] is None
+def test_git_blame_in_a_checkout_names_the_patch(demo: Project, applied: Path) -> None:
+    """Each patch is a commit there, whose message ends with the patch's name."""
+    named = {}
+    for line in ("1", "2"):
+        told = git_in(applied, "blame", "--porcelain", f"-L{line},{line}", "core.py").decode()
+        commit = told.split()[0]
+        shown = git_in(applied, "show", "-s", "--format=%B", commit).decode()
+        named[line] = re.findall("Patchkit-Patch: .*", shown)
+    assert named == {"1": [], "2": ["Patchkit-Patch: three.patch"]}
 
 
 # --- graph
 
 
 def test_graph(demo: Project, golden: Golden) -> None:
-    golden("graph-text", demo.run("graph"))
-    golden("graph-dot", demo.run("graph", "--dot"))
-    nodes = demo.run("graph", "--json").ok().json["components"][0]["patches"]
+    golden("graph-text", demo.run("log", "--graph"))
+    golden("graph-dot", demo.run("log", "--graph", "--dot"))
+    nodes = demo.run("log", "--graph", "--json").ok().json["components"][0]["patches"]
     assert [[need["on"] for need in node["needs"]] for node in nodes] == [[], [], ["one.patch"]]
 
 
@@ -164,7 +139,9 @@ def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> 
     project.component("demo", upstream, upstream.commit(states[0]), patches)
 
     def needs(*options: str) -> list[list[str]]:
-        nodes = project.run("graph", "--json", *options).ok().json["components"][0]["patches"]
+        nodes = (
+            project.run("log", "--graph", "--json", *options).ok().json["components"][0]["patches"]
+        )
         return [[need["on"] for need in node["needs"]] for node in nodes]
 
     assert needs() == [[], ["1.patch"], ["2.patch"]]
@@ -173,7 +150,7 @@ def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> 
 
 def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream) -> None:
     demo.component("demo", upstream, upstream.commit({"core.py": "x\n"}), PATCHES)
-    ran = demo.run("graph")
+    ran = demo.run("log", "--graph")
     assert ran.code == 4
     assert "one.patch does not apply" in ran.err
 

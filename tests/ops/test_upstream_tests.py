@@ -1,4 +1,4 @@
-"""`patchkit test`: what of upstream's tests breaks is told test by test, and by whose fault."""
+"""`check --only tests`: what of upstream's tests breaks is told test by test, by whose fault."""
 
 from __future__ import annotations
 
@@ -46,31 +46,31 @@ def demo(project: Project, upstream: Upstream) -> Project:
 def test_learnt_then_broken_by_upstream_and_by_patches(
     demo: Project, upstream: Upstream, golden: Golden
 ) -> None:
-    golden("test-learn", demo.run("test", "--learn"))
+    golden("test-learn", demo.run("check", "--only", "tests", "--learn"))
     record = json.loads((demo.root / "manifests/demo.tests.json").read_text())
     assert record["components"]["demo"]["unpatched"]["t::two"] == "passed"
     assert record["components"]["demo"]["patched"]["t::two"] == "failed"
-    assert "✓ passed  demo" in demo.run("test").ok().out
+    assert "✓ passed  demo" in demo.run("check", "--only", "tests").ok().out
     moved = "one=ok\ntwo=ok\nthree=ok\nfour=skip\nfive=bad\n"
     upstream.commit({"cases": moved}, "Break five, leave out six, mend three")
     ran = demo.run("bump", "demo", "--to", "latest", "--test")
-    golden("test-broken", demo.run("test"))
+    golden("test-broken", demo.run("check", "--only", "tests"))
     assert (ran.code, "t::five" in ran.out, "t::six" in ran.out) == (1, True, True), ran.out
 
 
 @pytest.mark.slow
 def test_a_patch_that_breaks_what_passed(demo: Project) -> None:
-    demo.run("test", "--learn").ok()
+    demo.run("check", "--only", "tests", "--learn").ok()
     worse = {**_BASE, "cases": _CASES.replace("two=ok", "two=err").replace("one=ok", "one=bad")}
     demo.series("demo", {"one.patch": make_patch(_BASE, worse, subject="Worse")})
-    ran = demo.run("test", "--junit", "out.xml")
+    ran = demo.run("check", "--only", "tests", "-o", "out.xml")
     assert (ran.code, "✗ broken  t::one  fails because of the patches" in ran.out) == (1, True)
     assert read_junit((demo.root / "out.xml").read_bytes())["t::one"] == "failed"
     assert not demo.checkout("demo").exists()
 
 
 def test_nothing_learnt_nothing_compared(demo: Project) -> None:
-    ran = demo.run("test", "--json")
+    ran = demo.run("check", "--only", "tests", "--json")
     assert (ran.code, ran.json["components"][0]["result"]) == (1, "not learnt")
     assert ran.json["components"][0]["counts"] == {"passed": 3, "skipped": 1, "failed": 2}
 
@@ -87,7 +87,7 @@ def test_nothing_learnt_nothing_compared(demo: Project) -> None:
 )
 def test_a_command_without_junit(project: Project, upstream: Upstream, run: str, said: str) -> None:
     project.component("demo", upstream, upstream.commit(_BASE), {}, upstream_tests={"run": run})
-    ran = project.run("test", "--learn")
+    ran = project.run("check", "--only", "tests", "--learn")
     assert (ran.code, said in ran.err) == (5, True), ran.err
     assert not (project.root / "manifests/demo.tests.json").exists()
 
@@ -113,7 +113,7 @@ def test_a_good_junit_file_and_a_bad_end(
     pin = upstream.commit({"cases": cases, "run.py": _RUNNER})
     tests = {"run": f"python3 run.py; {ending}"}
     project.component("demo", upstream, pin, {}, upstream_tests=tests)
-    ran = project.run("test", "--learn", "--junit", "out.xml")
+    ran = project.run("check", "--only", "tests", "--learn", "-o", "out.xml")
     assert (ran.code, said in ran.err, "✗ failed" in ran.out) == (5, True, True), ran.err
     assert not (project.root / "manifests/demo.tests.json").exists()
     assert not (project.root / "out.xml").exists()
@@ -125,7 +125,7 @@ def test_the_command_runs_in_its_directory_of_the_workspace_that_is_named(
     base = {"inner/cases": "one=ok\n", "inner/run.py": _RUNNER, "cases": "two=ok\n"}
     tests = {"run": f"python3 run.py; pwd > '{project.root}/pwd'", "directory": "inner"}
     project.component("demo", upstream, upstream.commit(base), {}, upstream_tests=tests)
-    project.run("test", "--learn", "--workspace", "elsewhere").ok()
+    project.run("check", "--only", "tests", "--learn", "--workspace", "elsewhere").ok()
     place = Path((project.root / "pwd").read_text().rstrip("\n"))
     assert place.name == "inner"
     assert (project.root / "elsewhere").resolve() in place.parents
@@ -138,7 +138,10 @@ def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstrea
     pin = upstream.commit({"cases": "one=bad", "run.py": _RUNNER})
     tests = {"run": "python3 run.py; exit 1"}
     project.component("demo", upstream, pin, {}, upstream_tests=tests)
-    assert (project.run("test").code, project.run("test", "--learn").code) == (1, 0)
+    assert (
+        project.run("check", "--only", "tests").code,
+        project.run("check", "--only", "tests", "--learn").code,
+    ) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -153,14 +156,14 @@ def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstrea
 )
 def test_a_damaged_record(demo: Project, text: str) -> None:
     (demo.root / "manifests/demo.tests.json").write_text(text, errors="surrogateescape")
-    assert demo.run("test").code == 4
+    assert demo.run("check", "--only", "tests").code == 4
 
 
 def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path) -> None:
     project.component("demo", upstream, upstream.commit(_BASE), {})
-    ran = project.run("test")
+    ran = project.run("check", "--only", "tests")
     assert (ran.code, "no component has tests of upstream's" in ran.err) == (0, True)
-    assert project.run("test", "--json").json["components"] == []
+    assert project.run("check", "--only", "tests", "--json").json["components"] == []
     pin = (project.root / "manifests/demo.yaml").read_text()
     upstream.commit({"cases": "one=ok\n"}, "Move")
     assert project.run("bump", "demo", "--to", "main", "--test", "--json").code == 2
@@ -169,7 +172,7 @@ def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream) -> None:
-    demo.run("test", "--learn").ok()
+    demo.run("check", "--only", "tests", "--learn").ok()
     upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
     ran = demo.run("bump", "demo", "--to", "main", "--test", "--json")
     assert (ran.code, ran.json["schema"]) == (1, "patchkit/bump/2"), ran.err
@@ -189,7 +192,7 @@ def test_tests_of_a_bump_that_was_cut_short_run_when_it_is_repeated(
     demo: Project, upstream: Upstream
 ) -> None:
     """The pin moved and nobody tested it: to say then that all is well would be wrong."""
-    demo.run("test", "--learn").ok()
+    demo.run("check", "--only", "tests", "--learn").ok()
     upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
     shell = demo.root / "bin" / "sh"  # a shell that ends with its command, as after kill -9
     write_files(demo.root, {"bin/sh": "#!/bin/sh\nkill -9 $PPID\n"})
@@ -207,7 +210,7 @@ def test_several_components_write_one_junit(demo: Project, upstream: Upstream) -
     pin = upstream.commit({"cases": "seven=ok\n"}, "Another")
     demo.component("other", upstream, pin, {}, upstream_tests={"run": "python3 run.py"})
     demo.component("worse", upstream, pin, {}, upstream_tests={"run": "exit 3"})
-    ran = demo.run("test", "--learn", "--junit", "out.xml", "--json")
+    ran = demo.run("check", "--only", "tests", "--learn", "--output", "out.xml", "--json")
     rows = {each["name"]: each for each in ran.json["components"]}
     assert (ran.code, rows["worse"]["result"]) == (5, "failed")
     assert "exits with 3, and writes no JUnit" in rows["worse"]["problems"][0]["what"]

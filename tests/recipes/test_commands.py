@@ -1,4 +1,4 @@
-"""`recipe test` and `recipe try` on a project."""
+"""`check --only recipes` and `recipe try` on a project."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_try_names_what_is_allowed(demo: Project) -> None:
 
 
 def test_rules_without_examples_are_named(demo: Project) -> None:
-    ran = demo.run("recipe", "test").ok()
+    ran = demo.run("check", "--only", "recipes").ok()
     assert f"warning: {RECIPE}: no examples of drop-fuser" in ran.err
 
 
@@ -68,7 +68,7 @@ def test_rules_without_examples_are_named(demo: Project) -> None:
 def test_what_is_no_code_is_told(demo: Project, rule: dict[str, object]) -> None:
     rule = {"id": "half", "rule": rule, "remove": "lines"}
     demo.write({RECIPE: recipe_text(rule)})
-    ran = demo.run("recipe", "test")
+    ran = demo.run("check", "--only", "recipes")
     assert (ran.code, "the pattern is no Python: @fuser" in ran.err) == (4, True)
 
 
@@ -76,19 +76,19 @@ def test_an_example_whose_result_is_no_code_is_told(demo: Project) -> None:
     example = {"before": "x + 1\n", "after": "x\n"}
     rule = {"id": "half", "rule": {"pattern": "x + 1"}, "fix": "x +", "examples": [example]}
     demo.write({RECIPE: recipe_text(rule)})
-    ran = demo.run("recipe", "test")
+    ran = demo.run("check", "--only", "recipes")
     assert (ran.code, "half: the result is no python any more" in ran.err) == (1, True)
     assert "half: half:" not in ran.err
 
 
 def test_without_recipes_there_is_nothing_to_test(project: Project) -> None:
-    ran = project.run("recipe", "test")
+    ran = project.run("check", "--only", "recipes")
     assert (ran.code, "no recipe in patches/" in ran.err) == (0, True)
 
 
 def test_a_folder_that_cannot_be_read_is_not_without_recipes(demo: Project) -> None:
     nest_too_deep(demo.root / "patches")
-    ran = demo.run("recipe", "test")
+    ran = demo.run("check", "--only", "recipes")
     assert (ran.code, "File name too long" in ran.err) == (5, True)
 
 
@@ -97,5 +97,5 @@ def test_the_documented_recipe_is_one(demo: Project) -> None:
     (text,) = re.findall(r"(?ms)^```yaml\n(.*?)^```$", page)
     parse_recipe(text.encode(), Path("x.recipe.yml"))
     demo.write({"patches/demo/documented.recipe.yml": text})
-    ran = demo.run("recipe", "test", "patches/demo/documented.recipe.yml").ok()
+    ran = demo.run("check", "--only", "recipes", "patches/demo/documented.recipe.yml").ok()
     assert "1 example" in ran.out

@@ -84,7 +84,8 @@ TestOption = Annotated[
     bool,
     typer.Option(
         "--test",
-        help="Run upstream's tests, as `patchkit test` does; with --all where the pin moved.",
+        help="Run upstream's tests, as `patchkit check --only tests` does; with --all where the "
+        "pin moved.",
     ),
 ]
 PartialOption = Annotated[
@@ -202,7 +203,7 @@ def bump(
         if not writing.printed:
             from patchkit.cli.commands.test import render_tests
 
-            session.report("test", tests, render_tests)
+            session.report("check --only tests", tests, render_tests)
         report = replace(report, tests=tests)
     return report.exit_code
 

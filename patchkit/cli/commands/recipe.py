@@ -1,4 +1,4 @@
-"""`patchkit recipe test`, `recipe try`, `recipe new`."""
+"""`patchkit check --only recipes`, `recipe try`, `recipe new`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe
 @command(
     "json quiet",
     examples=[
-        ("patchkit recipe test", "every recipe of patches/"),
-        ("patchkit recipe test patches/megatron-lm/jit-fuser-off.recipe.yml", "one of them"),
+        ("patchkit check --only recipes", "every recipe of patches/"),
+        (
+            "patchkit check --only recipes patches/megatron-lm/jit-fuser-off.recipe.yml",
+            "one of them",
+        ),
     ],
     exits={
         ExitCode.OK: "every example is right, or there are no recipes",
@@ -64,7 +67,7 @@ def test(
 
     paths = tuple(files or ()) or find_recipes(project_folder() / "patches")
     report = check_recipes(paths)
-    return session.report("recipe test", report, render_tests)
+    return session.report("check --only recipes", report, render_tests)
 
 
 @command(

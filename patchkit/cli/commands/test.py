@@ -1,4 +1,4 @@
-"""`patchkit test`."""
+"""`patchkit check --only tests`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @command(
     "manifest components workspace store json quiet",
     examples=[
-        ("patchkit test --learn", "at the pin: which of upstream's tests pass?"),
-        ("patchkit test", "after a bump: what broke of what passed?"),
-        ("patchkit test slime --junit slime.xml", "and keep what the command wrote"),
+        ("patchkit check --only tests --learn", "at the pin: which of upstream's tests pass?"),
+        ("patchkit check --only tests", "after a bump: what broke of what passed?"),
+        ("patchkit check --only tests slime -o slime.xml", "and keep what the command wrote"),
     ],
     exits={
         ExitCode.OK: "every test passes that passed when it was learnt, or none are declared",
@@ -44,10 +44,13 @@ def test(
         bool,
         typer.Option("--learn", help="Run them without the patches, too, and record what passes."),
     ] = False,
-    junit: Annotated[
+    output: Annotated[
         Path | None,
         typer.Option(
-            "--junit", metavar="FILE", help="Keep the JUnit files of the patched runs, as one."
+            "--output",
+            "-o",
+            metavar="FILE.xml",
+            help="Keep the JUnit files of the patched runs, as one.",
         ),
     ] = None,
 ) -> ExitCode:
@@ -58,8 +61,8 @@ def test(
     beside the manifest which pass with the patches and without. Later runs say, test by test, what
     broke of what passed, and whether it fails without the patches, too.
     """
-    report = run_tests(session, session.manifest, session.components, learn=learn, junit=junit)
-    return session.report("test", report, render_tests)
+    report = run_tests(session, session.manifest, session.components, learn=learn, junit=output)
+    return session.report("check --only tests", report, render_tests)
 
 
 def run_tests(
@@ -100,7 +103,7 @@ def render_tests(terminal: Terminal, report: TestReport) -> None:
     if any(each.result.value == "learnt" for each in report.components):
         terminal.say(f"wrote {near(report.record)}")
     if any(each.result.value == "not learnt" for each in report.components):
-        terminal.hint("patchkit test --learn  records what passes now")
+        terminal.hint("patchkit check --only tests --learn  records what passes now")
 
 
 def _rows(each: TestedComponent) -> list[tuple[Painted, str, str]]:

@@ -1,4 +1,4 @@
-"""`patchkit diff`, `log`, `blame` and `graph`: a stack looked at; nothing changes."""
+"""`patchkit diff`, `log` and `show`: a stack looked at; nothing changes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
-from patchkit.model.text import counted, shown
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.status import DiffReport, FileStat
     from patchkit.ops.views import (
-        BlamedLine,
-        BlameReport,
         ComponentGraph,
         ComponentLog,
         Dependency,
@@ -211,78 +209,6 @@ def show(
     return session.report("show", shown, lambda terminal, r: terminal.diff(r.text))
 
 
-SpotArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE[:LINE]",
-        help="A file of the patched upstream, from its top folder or through the checkout; "
-        "FILE:LINE or FILE:FIRST-LAST for some of its lines.",
-    ),
-]
-
-
-@command(
-    "manifest components workspace store json",
-    examples=[
-        ("patchkit blame megatron/core/jit.py -m qwen3-vl-npu", "a whole file"),
-        ("patchkit blame workspace/MindSpeed/setup.py:12 -m qwen3-vl-npu", "one line"),
-    ],
-    exits={
-        ExitCode.OK: "shown",
-        ExitCode.BAD_INPUT: "a series or patch cannot be read",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
-    result="patchkit.ops.views:BlameReport",
-)
-def blame(
-    session: Session,
-    *,
-    file: SpotArgument,
-) -> ExitCode:
-    """Say which patch each line of a patched file comes from.
-
-    Lines without a patch are upstream's. The patch files are read, not the checkout: edits that are
-    in no patch yet are not shown.
-    """
-    from patchkit.ops.views import blame as find
-    from patchkit.ops.views import parse_spot
-
-    with session.progress() as progress:
-        report = find(
-            session.manifest,
-            session.components,
-            parse_spot(file),
-            workspace=session.workspace,
-            store=session.store,
-            progress=progress,
-        )
-    return session.terminal.report("blame", report, ExitCode.OK, _render_blame)
-
-
-def _render_blame(terminal: Terminal, report: BlameReport) -> None:
-    numbers = {patch.name: patch.number for patch in report.patches}
-    width = len(str(report.lines[-1].number)) if report.lines else 1
-    for line in report.lines:
-        terminal.product(_blamed_row(line, numbers, width))
-    if report.patches:
-        terminal.product()
-    for patch in report.patches:
-        mark = Painted(f"{patch.number:>3}", Paint.NOTICE)
-        terminal.product([mark, "  ", Painted(patch.name, Paint.STRONG), f"  {patch.subject}"])
-        if patch.where != patch.name:
-            terminal.product(["     ", Painted(patch.where, Paint.FAINT)])
-    if not report.patches:
-        terminal.say("every line of these is upstream's")
-
-
-def _blamed_row(line: BlamedLine, numbers: dict[str, int], width: int) -> Line:
-    text = shown(line.text).expandtabs(8)
-    if line.patch is None:
-        return [f"  ·  {line.number:>{width}}  ", text]
-    mark = Painted(f"{numbers[line.patch]:>3}", Paint.NOTICE)
-    return [mark, f"  {line.number:>{width}}  ", Painted(text, Paint.ADDED)]
-
-
 DotOption = Annotated[bool, typer.Option("--dot", help="Print Graphviz's language.")]
 EveryOption = Annotated[
     bool, typer.Option("--all", help="Also show what follows from other dependencies.")
@@ -292,8 +218,8 @@ EveryOption = Annotated[
 @command(
     "manifest components store json",
     examples=[
-        ("patchkit graph -m qwen3-vl-npu", "every component"),
-        ("patchkit graph -m qwen3-vl-npu --dot | dot -Tsvg > stack.svg", "a picture"),
+        ("patchkit log --graph -m qwen3-vl-npu", "every component"),
+        ("patchkit log --graph -m qwen3-vl-npu --dot | dot -Tsvg > stack.svg", "a picture"),
     ],
     exits={
         ExitCode.OK: "drawn",
@@ -323,7 +249,7 @@ def graph(
             progress,
             every=every,
         )
-    return session.report("graph", report, _render_dot if dot else _render_graph)
+    return session.report("log --graph", report, _render_dot if dot else _render_graph)
 
 
 def _render_graph(terminal: Terminal, report: GraphReport) -> None:

@@ -1,7 +1,8 @@
-"""`patchkit install`, `attest` and `sbom`."""
+"""`patchkit install`, `check --only installed` and `sbom`."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,7 +75,7 @@ def install(
 
     All of them are put there, or nothing. Only files that match the pin are patched; mode changes
     of a patch are applied, too. A receipt is left there: --reverse restores the files from it, byte
-    for byte, and `patchkit attest` reads it.
+    for byte, and `patchkit check --only installed` reads it.
     """
     from patchkit.extensions.installed.stacks_in_packages import apply_into, reverse_into
 
@@ -99,9 +100,12 @@ def install(
 @command(
     "manifest components store json quiet",
     examples=[
-        ("patchkit attest -m demo --python /usr/bin/python3", "is it in this Python's packages?"),
-        ("patchkit attest --into /opt/venv/lib/python3.11/site-packages", "what was put here?"),
-        ("patchkit attest --image-root rootfs -m qwen3-vl-npu", "is this image that manifest's?"),
+        ("patchkit check --only installed /usr/bin/python3 -m demo", "is it in its packages?"),
+        ("patchkit check --only installed venv/lib/python3.11/site-packages", "what was put here?"),
+        (
+            "patchkit check --only installed /mnt/rootfs --image -m demo",
+            "is this image that manifest's?",
+        ),
     ],
     exits={
         ExitCode.OK: "every patch of the manifest that has files there is live",
@@ -117,18 +121,16 @@ def install(
 def attest(
     session: Session,
     *,
-    into: Annotated[
-        Path | None,
-        typer.Option("--into", metavar="DIR", help="A folder of installed packages."),
-    ] = None,
-    python: Annotated[
-        Path | None,
-        typer.Option("--python", metavar="EXE", help="A Python: all its folders of modules."),
-    ] = None,
-    image_root: Annotated[
-        Path | None,
-        typer.Option("--image-root", metavar="DIR", help="The root of an unpacked image."),
-    ] = None,
+    place: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR|PYTHON",
+            help="A folder of installed packages, or a Python: all its folders of modules.",
+        ),
+    ],
+    image: Annotated[
+        bool, typer.Option("--image", help="DIR is the root of an unpacked image.")
+    ] = False,
 ) -> ExitCode:
     """Check which patches are present in installed packages.
 
@@ -145,23 +147,18 @@ def attest(
     )
     from patchkit.extensions.installed.stacks_in_packages import attest as judge
 
-    if sum(each is not None for each in (into, python, image_root)) != 1:
-        raise UsageError(
-            "attest: one of --into DIR, --python EXE and --image-root DIR is missing",
-            hint="for example `patchkit attest --python /usr/bin/python3`",
-        )
-    if into is not None and not into.is_dir():
-        raise UsageError(f"{into} is not a folder")
-    if python is not None:
-        folders = folders_of_python(python)
+    if place.is_dir():
+        folders = folders_of_image(place) if image else (place,)
+    elif image or not shutil.which(place):
+        raise UsageError(f"{place} is not a folder{'' if image else ', nor a Python'}")
     else:
-        folders = folders_of_image(image_root) if image_root else (Path(str(into)),)
+        folders = folders_of_python(place)
     expected = None
     with session.progress() as progress:
         if session.asked != (None, []):
             expected = Expected(session.manifest, session.components, session.store, progress)
-        report = judge(folders, expected, image=image_root)
-    return session.report("attest", report, _render)
+        report = judge(folders, expected, image=place if image else None)
+    return session.report("check --only installed", report, _render)
 
 
 def _render(terminal: Terminal, report: AttestReport) -> None:

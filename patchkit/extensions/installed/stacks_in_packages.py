@@ -628,7 +628,7 @@ def folders_of_python(executable: Path) -> tuple[Path, ...]:
     """
     python = ask_python(str(executable))
     if isinstance(python, str):
-        hint = "name the interpreter whose packages are meant: --python /usr/bin/python3"
+        hint = "name the interpreter whose packages are meant, as /usr/bin/python3"
         raise SurroundingsError(f"{executable} does not report its path: {python}", hint=hint)
     places = [Path(each) for each in python.folders]
     found = [each for each in places if each.is_dir()]

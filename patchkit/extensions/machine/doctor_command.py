@@ -1,4 +1,4 @@
-"""`patchkit doctor`."""
+"""`patchkit check --only machine`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 @command(
     "manifest workspace cache json quiet",
     examples=[
-        ("patchkit doctor -m demo", "all: system, packages, variables, metadata"),
-        ("patchkit doctor -m demo --python .venv/bin/python --only packages", "another Python"),
-        ("patchkit doctor -m demo --values site.yaml", "variables that only the site knows, too"),
+        ("patchkit check --only machine -m demo", "all: system, packages, variables, metadata"),
+        (
+            "patchkit check --only machine -m demo --python .venv/bin/python packages",
+            "another Python",
+        ),
+        (
+            "patchkit check --only machine -m demo --values site.yaml",
+            "variables that only the site knows, too",
+        ),
     ],
     exits={
         ExitCode.OK: "nothing is wrong or missing, though something may be uncertain",
@@ -37,9 +43,9 @@ if TYPE_CHECKING:
 def doctor(
     session: Session,
     *,
-    only: Annotated[
+    topics: Annotated[
         list[Topic] | None,
-        typer.Option("--only", help="Look only at this; may be given several times."),
+        typer.Argument(metavar="TOPIC", help="Look only at this. Default: at all."),
     ] = None,
     python: Annotated[
         str | None,
@@ -100,10 +106,10 @@ def doctor(
             view,
             session.store,
             progress,
-            topics=tuple(only or Topic),
+            topics=tuple(topics or Topic),
             given=given,
         )
-    return session.report("doctor", report, _render)
+    return session.report("check --only machine", report, _render)
 
 
 def _render(terminal: Terminal, report: DoctorReport) -> None:

@@ -54,7 +54,7 @@ def test_the_lock_is_enough(
 ) -> None:
     demo.run("install", str(site)).ok()
     _elsewhere(demo, upstream, monkeypatch)
-    asked = ("attest", "-m", "demo", "--into", str(site))
+    asked = ("check", "--only", "installed", "-m", "demo", str(site))
     assert "✓ live  demo/demo  2 of 2 patches" in demo.run(*asked).ok().out
     shutil.rmtree(site / ".patchkit")
     assert "no receipt" in demo.run(*asked).ok().out
@@ -76,9 +76,9 @@ def test_an_older_lock_is_built_or_nothing_can_be_said(
     demo.run("apply").ok()
     demo.run("install", str(site)).ok()
     assert _lock(demo).read_bytes() == old  # nothing differs, so that CI changes no file
-    demo.run("attest", "-m", "demo", "--into", str(site)).ok()
+    demo.run("check", "--only", "installed", "-m", "demo", str(site)).ok()
     _elsewhere(demo, upstream, monkeypatch)
-    seen = demo.run("attest", "-m", "demo", "--into", str(site))
+    seen = demo.run("check", "--only", "installed", "-m", "demo", str(site))
     assert (seen.code, "? unknown  demo/demo  it cannot be said" in seen.out) == (1, True)
     assert "error: demo: " in seen.err
 
@@ -93,7 +93,7 @@ def test_apply_adds_what_an_older_lock_lacks(demo: Project, site: Path, word: st
 
 def test_patches_that_are_not_the_locks_are_built(demo: Project, site: Path) -> None:
     demo.run("install", str(site)).ok()
-    asked = ("attest", "-m", "demo", "--into", str(site))
+    asked = ("check", "--only", "installed", "-m", "demo", str(site))
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
     assert demo.run(*asked).code == 1
     changed = {"python/demo/core.py": "other\n"}
@@ -114,7 +114,7 @@ def test_no_forged_receipt_makes_it_live(demo: Project, site: Path) -> None:
     for layer in (empty, {**good["layer"], "files": swapped}):
         path.write_text(json.dumps({**good, "layer": layer, "before": [], "records": []}))
         for manifest in ((), ("-m", "demo")):
-            seen = demo.run("attest", "--into", str(site), *manifest, "--json")
+            seen = demo.run("check", "--only", "installed", str(site), *manifest, "--json")
             (found,) = seen.json["components"]
             verdict = "not live" if manifest else "as its receipt says"
             assert (seen.code, found["verdict"]) == (1, verdict)
@@ -128,7 +128,7 @@ def test_an_edited_file_is_not_vouched_for_by_a_forged_receipt(demo: Project, si
     receipt = json.loads(path.read_text())
     receipt["before"] = []
     (path).write_text(json.dumps(receipt))
-    seen = demo.run("attest", "-m", "demo", "--into", str(site))
+    seen = demo.run("check", "--only", "installed", "-m", "demo", str(site))
     assert (seen.code, "✓" in seen.out) == (1, False)
 
 
@@ -136,13 +136,13 @@ def test_an_image_is_not_left_through_links(demo: Project, site: Path, tmp_path:
     demo.run("install", str(site)).ok()
     image = tmp_path / "image/usr/lib/python3/site-packages"
     shutil.copytree(site, image)
-    asked = ("attest", "-m", "demo", "--image-root", str(tmp_path / "image"))
+    asked = ("check", "--only", "installed", "-m", "demo", str(tmp_path / "image"), "--image")
     demo.run(*asked).ok()
     shutil.rmtree(image / "demo")
     (image / "demo").symlink_to(site / "demo")
     seen = demo.run(*asked)
     assert (seen.code, "is a link out of the image" in seen.err) == (1, True)
-    assert demo.run("attest", "--image-root", str(tmp_path / "image")).code == 4
+    assert demo.run("check", "--only", "installed", str(tmp_path / "image"), "--image").code == 4
     (image / "demo").unlink()
     (image / "demo").symlink_to("../inside")
     shutil.copytree(site / "demo", image.parent / "inside")
@@ -151,10 +151,10 @@ def test_an_image_is_not_left_through_links(demo: Project, site: Path, tmp_path:
 
 def test_what_is_left_out_is_named(demo: Project, site: Path) -> None:
     demo.run("install", str(site)).ok()
-    seen = demo.run("attest", "-m", "demo", "--into", str(site)).ok()
+    seen = demo.run("check", "--only", "installed", "-m", "demo", str(site)).ok()
     assert "two.patch: python/pyproject.toml is not installed, left out" in seen.out
     (site / "demo/deep/new.py").unlink()  # the receipt says that it was installed
-    assert demo.run("attest", "-m", "demo", "--into", str(site)).code == 1
+    assert demo.run("check", "--only", "installed", "-m", "demo", str(site)).code == 1
 
 
 def test_a_draft_of_a_killed_one_is_said(demo: Project, site: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_draft_of_a_killed_one_is_said(demo: Project, site: Path) -> None:
     (site / beside).write_text("half")
     row = {"path": "demo/core.py", "beside": beside, "old": None, "new": "0" * 64}
     (site / DRAFT).write_text(json.dumps({"version": 2, "steps": [row]}))
-    seen = demo.run("attest", "-m", "demo", "--into", str(site))
+    seen = demo.run("check", "--only", "installed", "-m", "demo", str(site))
     assert (seen.code, "killed in" in seen.out) == (1, True)
     demo.run("install", str(site), "--reverse").ok()
     assert not [name for _, _, names in os.walk(site) for name in names if "patchkit" in name]

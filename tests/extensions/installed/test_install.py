@@ -83,12 +83,12 @@ def test_a_wheel_is_patched_attested_and_taken_back_byte_for_byte(
     assert not list(site.glob("demo/__pycache__/core.*"))
     assert list(site.glob("demo/__pycache__/other.*"))
     require_true(_record(site))
-    golden("attest-live", demo.run("attest", "--into", str(site), "-m", "demo"))
-    golden("attest-receipt", demo.run("attest", "--into", str(site)))
+    golden("attest-live", demo.run("check", "--only", "installed", str(site), "-m", "demo"))
+    golden("attest-receipt", demo.run("check", "--only", "installed", str(site)))
     golden("install-reverse", demo.run("install", str(site), "--reverse"))
     assert contents(site) == before
     assert not (site / ".patchkit").exists()
-    golden("attest-nothing", demo.run("attest", "--into", str(site)))
+    golden("attest-nothing", demo.run("check", "--only", "installed", str(site)))
 
 
 def test_twice_touches_nothing_though_the_files_were_compiled_since(
@@ -151,11 +151,11 @@ def test_a_wheel_that_has_a_patch_already(demo: Project, tmp_path: Path) -> None
     folder = tmp_path / "site"
     install(folder, {**WHEEL, "demo/core.py": str(ONE["python/demo/core.py"])})
     before = contents(folder)
-    seen = demo.run("attest", "--into", str(folder), "-m", "demo")
+    seen = demo.run("check", "--only", "installed", str(folder), "-m", "demo")
     assert (seen.code, "1 of 2 patches" in seen.out, "no receipt" in seen.out) == (1, True, True)
     assert "✗ not live  two.patch  demo/core.py, demo/deep/new.py, demo/gone.py" in seen.out
     demo.run("install", str(folder)).ok()
-    demo.run("attest", "--into", str(folder), "-m", "demo").ok()
+    demo.run("check", "--only", "installed", str(folder), "-m", "demo").ok()
     demo.run("install", str(folder), "--reverse").ok()
     assert contents(folder) == before
 
@@ -196,10 +196,10 @@ def test_a_reinstalled_package_is_patched_again(demo: Project, site: Path) -> No
     demo.run("install", str(site)).ok()
     shutil.rmtree(site / "demo")
     install(site, WHEEL)
-    seen = demo.run("attest", "--into", str(site))
+    seen = demo.run("check", "--only", "installed", str(site))
     assert (seen.code, "not live  demo/demo  0 of 2 patches" in seen.out) == (1, True)
     demo.run("install", str(site)).ok()
-    demo.run("attest", "--into", str(site), "-m", "demo").ok()
+    demo.run("check", "--only", "installed", str(site), "-m", "demo").ok()
     require_true(_record(site))
 
 
@@ -207,7 +207,7 @@ def test_an_edit_since_is_not_overwritten(demo: Project, site: Path, golden: Gol
     demo.run("install", str(site)).ok()
     (site / "demo/core.py").write_text("edited since\n")
     before = contents(site)
-    golden("attest-edited", demo.run("attest", "--into", str(site)))
+    golden("attest-edited", demo.run("check", "--only", "installed", str(site)))
     for argv in (("--reverse",), ()):
         ran = demo.run("install", str(site), *argv)
         assert (ran.code, "demo/core.py is not as patchkit left it" in ran.err) == (1, True)
@@ -232,9 +232,11 @@ def test_two_layers_of_one_package(demo: Project, site: Path, upstream: Upstream
     assert "together with demo/demo" in ran.out
     both = lines({5: "five\n", 15: "fifteen\n", 25: "twenty-five\n"})
     assert (site / "demo/core.py").read_text() == both
-    assert demo.run("attest", "--into", str(site)).out.count("? as its receipt says") == 2
+    assert (
+        demo.run("check", "--only", "installed", str(site)).out.count("? as its receipt says") == 2
+    )
     for name in ("demo", "upper"):
-        seen = demo.run("attest", "--into", str(site), "-m", name)
+        seen = demo.run("check", "--only", "installed", str(site), "-m", name)
         assert (seen.code, "as its receipt says" in seen.out) == (1, True), (name, seen.out)
     lower = demo.run("install", "-m", "demo", str(site), "--reverse")
     assert (lower.code, "demo/core.py was changed by upper/demo" in lower.err) == (1, True)
@@ -307,11 +309,11 @@ def test_modes_are_given_and_taken_back(
     assert {name for name, runs in _modes(site).items() if runs} == running
     assert "unchanged" in project.run("install", str(site)).ok().out
     (site / "demo/changed.sh").chmod(0o644)
-    seen = project.run("attest", "--into", str(site))
+    seen = project.run("check", "--only", "installed", str(site))
     assert (seen.code, "partly live  run.patch  demo/changed.sh" in seen.out) == (1, True)
     project.run("install", str(site)).ok()
     assert {name for name, runs in _modes(site).items() if runs} == running
-    project.run("attest", "--into", str(site), "-m", "demo").ok()
+    project.run("check", "--only", "installed", str(site), "-m", "demo").ok()
     project.run("install", str(site), "--reverse").ok()
     assert (contents(site), _modes(site)) == (before, modes)
 
@@ -326,11 +328,14 @@ def test_a_patch_that_only_changes_modes(
     project.run("install", str(site)).ok()
     assert _modes(site) == {"run.sh": True}
     assert (
-        project.run("attest", "--into", str(site), "-m", "demo").ok().out.count("1 of 1 patch") == 1
+        project.run("check", "--only", "installed", str(site), "-m", "demo")
+        .ok()
+        .out.count("1 of 1 patch")
+        == 1
     )
     project.run("install", str(site), "--reverse").ok()
     assert _modes(site) == {"run.sh": False}
-    seen = project.run("attest", "--into", str(site), "-m", "demo")
+    seen = project.run("check", "--only", "installed", str(site), "-m", "demo")
     assert (seen.code, "0 of 1 patch" in seen.out) == (1, True)
 
 
@@ -351,7 +356,7 @@ def test_a_file_that_the_wheel_made_is_accepted_by_name(
     patched = lines({5: "five\n", 15: "fifteen\n", 29: "made = when the wheel was built\n"})
     assert (site / own).read_text() == patched
     require_true(record)
-    seen = demo.run("attest", "--into", str(site), "-m", "demo")
+    seen = demo.run("check", "--only", "installed", str(site), "-m", "demo")
     assert (seen.code, "? as its receipt says" in seen.out) == (1, True)
     assert f"{own}: the wheel's own, not the pin's; accepted" in seen.out
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
@@ -382,14 +387,17 @@ def test_files_that_the_manifest_lets_differ(
         demo.component("demo", upstream, pin, PATCHES, differing=differing)
         assert demo.run("install", str(site), "--dry-run").code == code
     demo.run("apply").ok()
-    seen = demo.run("attest", "--into", str(site), "-m", "demo", "--json")
+    seen = demo.run("check", "--only", "installed", str(site), "-m", "demo", "--json")
     (found,) = seen.json["components"]
     assert (found["receipt"], found["neither"], found["reasons"]) == (False, [], {own: reason})
     assert {each["presence"] for each in found["patches"]} <= {"not live", "left out"}
     said = demo.run("install", str(site)).ok().out
     assert f"{own}: the wheel's own, not the pin's; accepted: {reason}" in said
     require_true(record)
-    assert f"accepted: {reason}" in demo.run("attest", "--into", str(site), "-m", "demo").ok().out
+    assert (
+        f"accepted: {reason}"
+        in demo.run("check", "--only", "installed", str(site), "-m", "demo").ok().out
+    )
     assert "every patch is live" in demo.run("install", str(site)).ok().out
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
     demo.run("apply").ok()
@@ -476,10 +484,10 @@ def test_a_lock_that_says_otherwise(demo: Project, site: Path) -> None:
     assert (ran.code, "✗ differs  demo/demo  not the stack in the lock" in ran.out) == (1, True)
     demo.run("apply", "--update-lock").ok()
     demo.run("install", str(site)).ok()
-    demo.run("attest", "--into", str(site), "-m", "demo").ok()
+    demo.run("check", "--only", "installed", str(site), "-m", "demo").ok()
     demo.series("demo", PATCHES)
     demo.run("apply", "--update-lock").ok()
-    seen = demo.run("attest", "--into", str(site), "-m", "demo")
+    seen = demo.run("check", "--only", "installed", str(site), "-m", "demo")
     assert (seen.code, "✗ not live  two.patch" in seen.out) == (1, True)
 
 
@@ -489,18 +497,18 @@ def test_attest_finds_a_python_and_an_image(demo: Project, site: Path, tmp_path:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    assert "✓ live" in demo.run("attest", "-m", "demo", "--python", str(python)).ok().out
+    assert "✓ live" in demo.run("check", "--only", "installed", "-m", "demo", str(python)).ok().out
     image = tmp_path / "image/usr/lib/python3/dist-packages"
     shutil.copytree(site, image)
-    ran = demo.run("attest", "--image-root", str(tmp_path / "image"), "--json")
+    ran = demo.run("check", "--only", "installed", str(tmp_path / "image"), "--image", "--json")
     assert [each["folder"] for each in ran.json["components"]] == [str(image)]
     nest_too_deep(tmp_path / "image")
-    ran = demo.run("attest", "--image-root", str(tmp_path / "image"))
+    ran = demo.run("check", "--only", "installed", str(tmp_path / "image"), "--image")
     assert (ran.code, "File name too long" in ran.err) == (5, True)
     python.write_text("#!/bin/sh\nexit 3\n")
-    assert demo.run("attest", "--python", str(python)).code == 5
-    assert demo.run("attest").code == 2
-    assert demo.run("attest", "--into", str(site), "--image-root", str(site)).code == 2
+    assert demo.run("check", "--only", "installed", str(python)).code == 5
+    assert demo.run("check", "--only", "installed").code == 2
+    assert demo.run("check", "--only", "installed", str(python), "--image").code == 2
 
 
 @pytest.mark.parametrize(
@@ -518,7 +526,7 @@ def test_a_damaged_receipt_is_not_believed(demo: Project, site: Path, old: str, 
     (receipt,) = (site / ".patchkit").iterdir()
     receipt.write_text(receipt.read_text().replace(old, new))
     before = contents(site)
-    for argv in (("install", "--reverse"), ("install",), ("attest", "--into")):
+    for argv in (("install", "--reverse"), ("install",), ("check", "--only", "installed")):
         ran = demo.run(*argv, str(site))
         assert (ran.code, str(receipt) in ran.err) == (4, True)
     assert contents(site) == before
@@ -533,9 +541,9 @@ def test_a_read_only_tree(demo: Project, site: Path) -> None:
 def test_a_killed_one_is_told_and_finished(demo: Project, site: Path) -> None:
     demo.run("install", str(site)).ok()
     (site / JOURNAL).write_text('{"version": 2, "steps": []}')
-    assert "killed in" in demo.run("attest", "--into", str(site)).out
+    assert "killed in" in demo.run("check", "--only", "installed", str(site)).out
     demo.run("install", str(site)).ok()
-    demo.run("attest", "--into", str(site), "-m", "demo").ok()
+    demo.run("check", "--only", "installed", str(site), "-m", "demo").ok()
 
 
 def test_digest_is_what_pip_writes() -> None:

@@ -147,7 +147,7 @@ def test_a_damaged_receipt_takes_no_time(
     ):
         receipt.write_text(json.dumps({**good, "before": rows}))
         begin = time.process_time()
-        ran = project.run("attest", "--into", str(site))
+        ran = project.run("check", "--only", "installed", str(site))
         assert time.process_time() - begin < 2
         assert (ran.code, said in ran.err) == (4, True), ran.err[-300:]
         assert ran.err.count("error: ") <= 21

@@ -56,13 +56,13 @@ def test_a_shipped_stack(tmp_path: Path, requirement: str, component: str, patch
     ran.ok()
     require_true(record)
     for more in ((), options):
-        (seen,) = run("attest", "--into", str(site), *more, "--json").json["components"]
+        (seen,) = run("check", "--only", "installed", str(site), *more, "--json").json["components"]
         assert seen["verdict"] == ("live" if more else "as its receipt says")
         live = [each for each in seen["patches"] if each["presence"] == "live"]
         assert (len(live), seen["package"].split()[0]) == (patches, component)
     run("install", str(site), "--reverse").ok()
     assert contents(site) == before
-    seen = run("attest", "--into", str(site), *options, "--json")
+    seen = run("check", "--only", "installed", str(site), *options, "--json")
     assert (seen.code, seen.json["components"][0]["receipt"]) == (1, False)
 
 
@@ -122,6 +122,6 @@ def test_a_patch_of_ones_own(
         pytest.skip(f"no package index: {ran.err}")
     ran.ok()
     require_true(record)
-    project.run("attest", "--into", str(site), "-m", "demo").ok()
+    project.run("check", "--only", "installed", str(site), "-m", "demo").ok()
     project.run("install", str(site), "--reverse").ok()
     assert contents(site) == before

@@ -102,7 +102,7 @@ def _holds(place: Path, wheels: list[tuple[str, list[str]]]) -> None:
     assert len(every) == len(set(every)), "two wheels list one file"
     assert {p for p in contents(site) if not p.startswith(".patchkit/")} == set(every)
     _uninstalled_leaves_the_others(place, site, records)
-    project.run("attest", "--into", str(site), "-m", "demo").ok()
+    project.run("check", "--only", "installed", str(site), "-m", "demo").ok()
     project.run("install", str(site), "--reverse").ok()
     assert (contents(site), _looks(site)) == (was, looked)
 

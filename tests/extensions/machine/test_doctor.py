@@ -97,7 +97,7 @@ def add(project: Project, **keys: object) -> None:
 
 def doctor(project: Project, host: Host, *words: str) -> Ran:
     place = ("--python", str(host.python), "--ascend", str(host.ascend))
-    return project.run("doctor", *place, *words)
+    return project.run("check", "--only", "machine", *place, *words)
 
 
 def told(ran: Ran) -> Ran:
@@ -132,14 +132,14 @@ def test_a_machine_as_it_should_be(
 def test_what_is_wrong_is_told_with_what_to_do(demo: Project, host: Host, golden: Golden) -> None:
     host.software(cann="8.1.RC1", nnal="8.5.0", driver="25.2.0")
     host.install(torch="2.9.1", torch_npu="2.8.0", numpy="1.26.4", flash_attn="2.8.3")
-    only = ("--only", "system", "--only", "packages")
+    only = ("system", "packages")
     golden("doctor-wrong", told(doctor(demo, host, *only)))
 
 
 def test_no_driver_is_uncertain_and_fails_nothing(demo: Project, host: Host) -> None:
     host.software()
     (host.ascend / "driver" / "version.info").unlink()
-    ran = doctor(demo, host, "--only", "system", "--json")
+    ran = doctor(demo, host, "system", "--json")
     assert ran.code == 0
     assert verdicts(ran)["hdk"] == "uncertain"
     (hdk,) = [each for each in ran.json["diagnoses"] if each["name"] == "hdk"]
@@ -148,14 +148,16 @@ def test_no_driver_is_uncertain_and_fails_nothing(demo: Project, host: Host) -> 
 
 def test_versions_that_nobody_can_read_are_uncertain(demo: Project, host: Host) -> None:
     host.software(cann="8.5.T63", nnal="")
-    found = verdicts(doctor(demo, host, "--only", "system", "--json").ok())
+    found = verdicts(doctor(demo, host, "system", "--json").ok())
     assert (found["cann"], found["nnal"]) == ("uncertain", "uncertain")
 
 
 def test_a_python_that_is_not_there(demo: Project, host: Host, tmp_path: Path) -> None:
-    ran = demo.run("doctor", "--python", str(tmp_path / "none"), "--only", "packages", "--json")
+    ran = demo.run(
+        "check", "--only", "machine", "--python", str(tmp_path / "none"), "packages", "--json"
+    )
     assert verdicts(ran) == {"packages": "uncertain"}
-    ran = demo.run("doctor", "--python", "/bin/false", "--only", "system", "--json")
+    ran = demo.run("check", "--only", "machine", "--python", "/bin/false", "system", "--json")
     assert verdicts(ran)["python"] == "missing"
     assert ran.code == 1
 
@@ -165,21 +167,21 @@ def test_packages_of_that_python_and_not_of_where_we_stand(demo: Project, blank:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.8.0\n")
     (demo.root / "json.py").write_text("raise SystemExit('imported from where we stand')\n")
-    ran = doctor(demo, blank, "--only", "packages", "--json")
+    ran = doctor(demo, blank, "packages", "--json")
     assert verdicts(ran)["torch"] == "missing"
 
 
 def test_a_python_named_from_here(demo: Project, host: Host) -> None:
     host.install(torch="2.8.0")
     near = os.path.relpath(host.python, demo.root)
-    ran = demo.run("doctor", "--python", near, "--only", "packages", "--json")
+    ran = demo.run("check", "--only", "machine", "--python", near, "packages", "--json")
     assert verdicts(ran)["torch"] == "ok"
 
 
 def test_variables(demo: Project, blank: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8")
     monkeypatch.setenv("MODEL", "/somewhere")
-    ran = doctor(demo, blank, "--only", "variables", "--json")
+    ran = doctor(demo, blank, "variables", "--json")
     assert verdicts(ran) == {
         "CUDA_DEVICE_MAX_CONNECTIONS": "wrong",
         "GREETING": "missing",
@@ -190,10 +192,10 @@ def test_variables(demo: Project, blank: Host, monkeypatch: pytest.MonkeyPatch) 
     assert advice["GREETING"] == "export GREETING='a b'"
     folder = f"{demo.root}/workspace/core/src"
     assert advice["PYTHONPATH"] == f"export PYTHONPATH={folder}${{PYTHONPATH:+:$PYTHONPATH}}"
-    given = doctor(demo, blank, "--only", "variables", "--json", "--set", "model=/other")
+    given = doctor(demo, blank, "variables", "--json", "--set", "model=/other")
     assert verdicts(given)["MODEL"] == "wrong"
     demo.write({"site.yaml": "model: /somewhere\n"})
-    given = doctor(demo, blank, "--only", "variables", "--json", "--values", "site.yaml")
+    given = doctor(demo, blank, "variables", "--json", "--values", "site.yaml")
     assert verdicts(given)["MODEL"] == "ok"
 
 
@@ -203,7 +205,7 @@ def test_versions_of_the_manifest_that_do_not_belong_together(
     versions = {"torch": "==2.8.0", "torchvision": "==0.22.1", "torch-npu": "==2.7.1"}
     add(demo, environment={"versions": versions})
     demo.run("fetch").ok()
-    golden("doctor-pairs", told(doctor(demo, host, "--only", "metadata")))
+    golden("doctor-pairs", told(doctor(demo, host, "metadata")))
 
 
 SETUP = "[options]\ninstall_requires =\n    torch==2.9.1\n    flash-attn\n    numpy\n"
@@ -215,13 +217,13 @@ def test_a_component_that_asks_for_something_else(
 ) -> None:
     project.component("core", upstream, upstream.commit({"setup.cfg": SETUP}), install=STEP)
     add(project, environment=ENVIRONMENT, values={"model": {"description": "the checkpoint"}})
-    unfetched = doctor(project, host, "--only", "metadata", "--json")
+    unfetched = doctor(project, host, "metadata", "--json")
     assert verdicts(unfetched) == {"core": "uncertain"}
     project.run("fetch", "--cache", "../other").ok()
-    elsewhere = doctor(project, host, "--only", "metadata", "--json", "--cache", "../other")
+    elsewhere = doctor(project, host, "metadata", "--json", "--cache", "../other")
     assert elsewhere.json["diagnoses"] != unfetched.json["diagnoses"]
     project.run("fetch").ok()
-    golden("doctor-metadata", told(doctor(project, host, "--only", "metadata")))
+    golden("doctor-metadata", told(doctor(project, host, "metadata")))
 
 
 def test_a_patch_can_settle_it(project: Project, upstream: Upstream, blank: Host) -> None:
@@ -231,7 +233,7 @@ def test_a_patch_can_settle_it(project: Project, upstream: Upstream, blank: Host
     project.component("core", upstream, pin, {"less.patch": patch}, install=STEP)
     add(project, environment={"versions": {"torch": "==2.8.0"}, "unsupported": {"flash-attn": "x"}})
     project.run("fetch").ok()
-    assert verdicts(doctor(project, blank, "--only", "metadata", "--json").ok()) == {}
+    assert verdicts(doctor(project, blank, "metadata", "--json").ok()) == {}
 
 
 def test_a_version_that_a_component_asks_for(
@@ -240,7 +242,7 @@ def test_a_version_that_a_component_asks_for(
     own = {"versions": {"torch": "==2.7.0"}}
     project.component("core", upstream, upstream.commit({"core.py": "pass\n"}), environment=own)
     host.install(torch="2.8.0")
-    ran = doctor(project, host, "--only", "packages", "--json")
+    ran = doctor(project, host, "packages", "--json")
     assert (ran.code, verdicts(ran)["torch"]) == (1, "wrong")
 
 
@@ -250,7 +252,7 @@ def test_a_package_that_a_component_cannot_bear(
     own = {"unsupported": {"flash-attn": "no kernels"}}
     project.component("core", upstream, upstream.commit({"core.py": "pass\n"}), environment=own)
     host.install(flash_attn="2.8.0")
-    ran = doctor(project, host, "--only", "packages", "--json")
+    ran = doctor(project, host, "packages", "--json")
     assert (ran.code, verdicts(ran)["flash-attn"]) == (1, "wrong")
     assert "no kernels" in ran.out
 
@@ -270,7 +272,7 @@ def test_what_the_steps_settle_is_a_note(
     project.component("core", upstream, upstream.commit({"setup.cfg": wish}), install=steps)
     add(project, environment={"unsupported": {"flash-attn": "no kernels"}})
     project.run("fetch").ok()
-    assert verdicts(doctor(project, blank, "--only", "metadata", "--json").ok()) == {"core": "note"}
+    assert verdicts(doctor(project, blank, "metadata", "--json").ok()) == {"core": "note"}
 
 
 def test_a_component_from_the_index_is_what_it_is_pinned_at(
@@ -286,7 +288,7 @@ def test_a_component_from_the_index_is_what_it_is_pinned_at(
     )
     path.write_text(text)
     project.run("fetch", "--component", "core").ok()
-    ran = doctor(project, blank, "--only", "metadata", "--json")
+    ran = doctor(project, blank, "metadata", "--json")
     wrong = [each["wanted"] for each in ran.json["diagnoses"] if each["verdict"] == "wrong"]
     assert wrong == ["Python <3.8", "other==1.0"]
 
@@ -302,7 +304,7 @@ def test_a_stack_that_does_not_apply_is_uncertain(
         pin = upstream.commit({"setup.cfg": SETUP})
         project.component(name, upstream, pin, {f"{name}.patch": patch}, install=[{**STEP[0]}])
         project.run("fetch", "--component", name)
-        ran = doctor(project, blank, "--only", "metadata", "--json").ok()
+        ran = doctor(project, blank, "metadata", "--json").ok()
         assert verdicts(ran)[name] == "uncertain"
         assert why in ran.json["diagnoses"][-1]["found"]
 
@@ -320,6 +322,6 @@ def test_a_manifest_that_asks_for_nothing(
 
 
 def test_words_that_are_no_topic(demo: Project) -> None:
-    ran = demo.run("doctor", "--only", "everything")
+    ran = demo.run("check", "--only", "machine", "everything")
     assert ran.code == 2
     assert "everything" in ran.err

@@ -45,10 +45,10 @@ def test_the_install_script_does_all_in_order(root: Path, machine: Machine) -> N
     done = machine.run(rendered(root) / "install.sh")
     assert done.returncode == 0, done.stderr
     environment = "[-m] [pip] [install] [torch==2.8.0] [numpy>=1.26,<2]"
-    checks = "[doctor] [--manifest] [manifests/demo.yaml]"
+    checks = "[check] [--only] [machine] [--manifest] [manifests/demo.yaml]"
     workspace = f"[--workspace] [{root}/workspace]"
     assert called(machine) == [
-        f"patchkit {checks} [--only] [system]",
+        f"patchkit {checks} [system]",
         f"python3 {environment}",
         f"patchkit [apply] [--manifest] [manifests/demo.yaml] {workspace}",
         "python3 [-m] [pip] [install] [-e] [.]",
@@ -56,7 +56,7 @@ def test_the_install_script_does_all_in_order(root: Path, machine: Machine) -> N
         "tool [two]",
         "python3 [-m] [pip] [install] [-e] [.]",
         f"python3 {environment}",
-        f"patchkit {checks} [--only] [system] [--only] [packages]",
+        f"patchkit {checks} [system] [packages]",
     ]
     places = [line.split(" with ")[0].removeprefix("  in ") for line in machine.log[1::2]]
     assert places == [
@@ -376,7 +376,7 @@ def test_the_steps_run_in_a_root_of_their_own(
     assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{package}]" in ran
     assert "patchkit [apply] [--manifest] [manifests/demo.yaml]" in " ".join(ran)
     assert [line for line in machine.log if line.startswith("  in /opt/demo/workspace/Core ")]
-    assert ran[-1].startswith("patchkit [doctor]")
+    assert ran[-1].startswith("patchkit [check]")
     assert not (image / "tmp/patchkit").exists()
 
 
@@ -394,7 +394,7 @@ def image(tmp_path: Path, machine: Machine) -> Path:
 def test_the_image_takes_patchkit_from_the_index(root: Path, machine: Machine, image: Path) -> None:
     ran = _build(root, machine, image)
     assert f"python3 [-m] [pip] [install] [--no-cache-dir] [patchkit-cli=={__version__}]" in ran
-    assert ran[-1].startswith("patchkit [doctor]")
+    assert ran[-1].startswith("patchkit [check]")
     assert not (image / "tmp/patchkit").exists()
     assert (image / "opt/demo/manifests/demo.yaml").is_file()
     assert (image / "opt/demo/patches/core/series").is_file()
