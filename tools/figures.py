@@ -7,14 +7,18 @@ comments deleted.
 from __future__ import annotations
 
 import ast
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
+
+from patchkit.cli.main import run
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "patchkit"
@@ -86,9 +90,6 @@ def _run(*argv: str, cwd: Path) -> str:
     return done.stdout
 
 
-_PROGRAM = (sys.executable, "-m", "patchkit")
-
-
 def words_and_options() -> dict[str, frozenset[str]]:
     """The commands that --help lists, and their forms -> the long options of each, as its help
     lists them.
@@ -107,7 +108,11 @@ def options_of(word: str = "") -> frozenset[str]:
 
 def _help(*words: str) -> str:
     os.environ["COLUMNS"] = "200"
-    return _run(*_PROGRAM, *words, "--help", cwd=ROOT)
+    page = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with redirect_stdout(page):
+        run([*words, "--help"])
+    page.seek(0)
+    return page.read()
 
 
 def _watched() -> Iterable[str]:
