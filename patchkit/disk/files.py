@@ -35,7 +35,7 @@ def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
     On disk: a temporary file beside it, synced, renamed over it. Raises SurroundingsError.
     """
     target = Path(os.path.realpath(path)) if named else path
-    if named and _is_special(target):
+    if named and target.exists() and not target.is_file() and not target.is_dir():
         try:
             target.write_bytes(data)
         except OSError as error:
@@ -179,11 +179,6 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
-
-
-def _is_special(path: Path) -> bool:
-    """Whether there is something that is no file and no folder: /dev/null, a pipe."""
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _unwritable(path: Path, error: OSError) -> SurroundingsError:

@@ -71,7 +71,12 @@ def find_origin(
         for path, blob in wanted.items()
         if not (found := _blob_at(view, path)).startswith(blob)
     )
-    makers = [name for each in others for name in _makers(each, results or {})]
+    makers = [
+        name
+        for each in others
+        for blob, name in (results or {}).get(each.path, ())
+        if blob.startswith(each.expected) or each.expected.startswith(blob)
+    ]
     return Origin(len(wanted), others, made_by=tuple(dict.fromkeys(makers)))
 
 
@@ -104,14 +109,6 @@ def preimages(changes: Iterable[FileChange]) -> Iterator[tuple[str, str]]:
 def _blob_at(view: TreeView, path: str) -> str:
     entry = view.tree.entry(path)
     return "" if entry is None else entry.oid
-
-
-def _makers(other: OtherBlob, results: Results) -> list[str]:
-    return [
-        name
-        for blob, name in results.get(other.path, ())
-        if blob.startswith(other.expected) or other.expected.startswith(blob)
-    ]
 
 
 # Which commit of its own repository changed a patch so that it fits no more.

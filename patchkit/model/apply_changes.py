@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from patchkit.errors import advice
 from patchkit.model.diff_parse import apply_delta, split_lines
-from patchkit.model.hunks import HunkMismatch, place_hunks
+from patchkit.model.hunks import place_hunks
 from patchkit.model.merging.scopes import ELSEWHERE, PYTHON, UNCHECKED, misplaced_hunks
-from patchkit.model.names import unsafe_path
+from patchkit.model.names import COMMIT_ID, unsafe_path
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
@@ -201,7 +201,8 @@ class _Attempt(Struct):
         entry = self.tree.entry(change.old_path)
         if entry is not None:
             return _File(entry.mode, entry.oid)
-        if _may_add(change):
+        # a plain diff whose only hunk adds lines to nothing may make a file
+        if change.plain and len(change.hunks) == 1 and change.hunks[0].old_count == 0:
             return None
         raise _clash(change, Reason.MISSING, path=change.old_path)
 
@@ -261,7 +262,18 @@ class _Attempt(Struct):
         data = self._data(before)
         placed = place_hunks(data, change.hunks, terse=self.terse)
         if placed.data is None:
-            clashes = [_misfit_clash(change, each, self.terse) for each in placed.misfits]
+            clashes = [
+                Clash(
+                    change.path,
+                    Reason.CONTEXT,
+                    each.hunk.line,
+                    hunk=each.number,
+                    expected=() if self.terse else tuple(each.hunk.preimage),
+                    found=each.found,
+                    found_at=each.found_at,
+                )
+                for each in placed.misfits
+            ]
             raise _ClashError(*clashes, offsets=placed.offsets)
         if change.kind is Kind.DELETE and placed.data:
             return self._emptied(change, placed.data, mode), placed.offsets
@@ -311,7 +323,7 @@ class _Attempt(Struct):
     def _make(self, change: FileChange, mode: int, data: bytes) -> _File:
         if mode == SUBMODULE_MODE and change.kind is not Kind.DELETE:
             oid = data.removeprefix(_SUBPROJECT)[:40].decode("ascii", "replace")
-            if not data.startswith(_SUBPROJECT) or not _is_full_id(oid):
+            if not data.startswith(_SUBPROJECT) or not COMMIT_ID.fullmatch(oid):
                 raise _clash(change, Reason.MODE, "no commit of a submodule")
             return _File(mode, oid, data)
         fits = 0 < len(data) <= LONGEST_TARGET and b"\0" not in data
@@ -337,7 +349,7 @@ class _Attempt(Struct):
         """The tree after all changes; None, with the outcome corrected, if a path is obstructed."""
         tree = self.tree
         for change, _ in self.results:
-            if change.old_path is not None and _leaves(change):
+            if change.kind is not Kind.COPY and change.old_path not in (None, change.new_path):
                 tree = tree.remove(change.old_path)
         sound = True
         for number, (change, after) in enumerate(self.results):
@@ -356,11 +368,6 @@ class _Attempt(Struct):
         return tree if sound else None
 
 
-def _leaves(change: FileChange) -> bool:
-    """Whether the old path is vacant afterwards; a plain diff may name another new file."""
-    return change.kind is not Kind.COPY and change.old_path != change.new_path
-
-
 def _refuse_unsafe(change: FileChange) -> None:
     checked = []
     if change.kind in (Kind.DELETE, Kind.MODIFY, Kind.RENAME):
@@ -371,11 +378,6 @@ def _refuse_unsafe(change: FileChange) -> None:
         fault = unsafe_path(path, mode) if path is not None else None
         if fault is not None:
             raise _clash(change, Reason.UNSAFE, fault, path=path)
-
-
-def _may_add(change: FileChange) -> bool:
-    """Whether a plain diff may be the addition of a file: one hunk that needs nothing there."""
-    return change.plain and len(change.hunks) == 1 and change.hunks[0].old_count == 0
 
 
 def _compare_preimage(change: FileChange, before: _File | None) -> Preimage:
@@ -396,18 +398,6 @@ def _clash(
     return _ClashError(Clash(named, reason, change.line, detail=detail))
 
 
-def _misfit_clash(change: FileChange, misfit: HunkMismatch, terse: bool) -> Clash:
-    return Clash(
-        change.path,
-        Reason.CONTEXT,
-        misfit.hunk.line,
-        hunk=misfit.number,
-        expected=() if terse else tuple(misfit.hunk.preimage),
-        found=misfit.found,
-        found_at=misfit.found_at,
-    )
-
-
 def _canonical(change: FileChange, mode: int) -> int:
     kind = mode & _TYPE
     if kind in (SYMLINK_MODE, SUBMODULE_MODE):
@@ -420,7 +410,3 @@ def _canonical(change: FileChange, mode: int) -> int:
 def _type_name(mode: int) -> str:
     names = {0o100000: "a file", SYMLINK_MODE: "a symlink", SUBMODULE_MODE: "a submodule"}
     return names.get(mode & _TYPE, f"mode {mode:o}")
-
-
-def _is_full_id(text: str) -> bool:
-    return len(text) == 40 and not text.strip("0123456789abcdef")

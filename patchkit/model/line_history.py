@@ -192,7 +192,9 @@ class Attribution(Struct):
         file = self._file(change.old_path or change.path)
         if change.kind is Kind.ADD or file is None:
             path = change.path
-            self._files[path] = _made(change, number)
+            self._files[path] = _file_of(
+                b"".join(line for hunk in change.hunks for line in hunk.postimage), number
+            )
             remover = self._removed_by.get(path, BASE)
             return [PatchDependency(number, remover, path, 0)] if remover else []
         old_path = change.old_path or change.path
@@ -216,10 +218,6 @@ class Attribution(Struct):
 def _file_of(data: bytes, number: int) -> _File:
     count = len(split_lines(data))
     return _File([number] * count, [frozenset()] * (count + 1), number, number)
-
-
-def _made(change: FileChange, number: int) -> _File:
-    return _file_of(b"".join(line for hunk in change.hunks for line in hunk.postimage), number)
 
 
 def _file_needs(number: int, change: FileChange, file: _File, path: str) -> list[PatchDependency]:

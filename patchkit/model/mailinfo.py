@@ -249,16 +249,12 @@ def _decode_line(line: str, charset: str) -> str:
     if line.isascii() and charset.lower().startswith(("iso-8859", "windows-", "latin", "cp")):
         return line
     raw = line.encode("utf-8", "surrogateescape")
-    if not line.isascii() and _is_text(line):
+    if not line.isascii() and not re.search("[\udc80-\udcff]", line):
         return line
     try:
         return raw.decode(charset)
     except (LookupError, ValueError):
         return line
-
-
-def _is_text(line: str) -> bool:
-    return not re.search("[\udc80-\udcff]", line)
 
 
 def clean_subject(subject: str) -> str:
@@ -313,7 +309,8 @@ def _mailbox(text: str) -> tuple[str, str]:
 
     An address in angle brackets goes before a name with an @, which git takes for the address.
     """
-    plain = _unquoted(text)
+    # without the quotes of quoted strings, and backslashes in them; those in comments are their own
+    plain = _QUOTED.sub(lambda m: re.sub(r"\\(.)", r"\1", m["string"] or m["comment"] or ""), text)
     bracket = _BRACKET.search(plain)
     at = plain.find("@", bracket.start() if bracket else 0)
     if at < 0 or (bracket and "@" not in bracket[0]):
@@ -331,14 +328,6 @@ def _mailbox(text: str) -> tuple[str, str]:
     if text.lstrip("<").startswith("(") or not before.strip(BLANKS):
         name = name[1:-1] if name.startswith("(") and name.endswith(")") else name
     return name, plain[start:end]
-
-
-def _unquoted(text: str) -> str:
-    """`text` without the quotes of quoted strings, and without backslashes in them.
-
-    Quotes in a comment, `(in parentheses)`, are its own.
-    """
-    return _QUOTED.sub(lambda m: re.sub(r"\\(.)", r"\1", m["string"] or m["comment"] or ""), text)
 
 
 def _clean(text: str) -> str:

@@ -74,7 +74,9 @@ def pick_patch(word: str, names: Sequence[str]) -> str:
 
 def is_component_name(text: str) -> bool:
     """Whether `text` can name a component (and so a checkout folder and a ref)."""
-    return bool(COMPONENT_NAME.fullmatch(text)) and _is_safe(text)
+    return bool(COMPONENT_NAME.fullmatch(text)) and (
+        ".." not in text and not text.endswith(".lock") and not _RESERVED.fullmatch(text)
+    )
 
 
 def is_patch_name(text: str) -> bool:
@@ -128,10 +130,6 @@ def new_name(subject: str, used: Collection[str]) -> str:
 def recipe_name(patch: str) -> str:
     """What the recipe of a patch is called: `fix-rope.recipe.yml` makes `fix-rope.patch`."""
     return patch.removesuffix(".patch") + RECIPE_ENDING
-
-
-def _is_safe(text: str) -> bool:
-    return ".." not in text and not text.endswith(".lock") and not _RESERVED.fullmatch(text)
 
 
 # Paths: a patch must name none that leaves the tree or enters git's own folder. The rules are those

@@ -75,7 +75,7 @@ def unpack(archive: Path, limits: Limits | None = None) -> tuple[Member, ...]:
     problems += _stray_links(members)
     if problems:
         raise BadInputError(*problems)
-    return tuple(sorted(_distinct(members), key=lambda member: member.path))
+    return tuple(member for _, member in sorted({each.path: each for each in members}.items()))
 
 
 _NOT_READABLE = (
@@ -217,10 +217,6 @@ def _folders(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
-
-
-def _distinct(members: list[Member]) -> Iterator[Member]:
-    return iter({member.path: member for member in members}.values())
 
 
 # The commit: the same archive gives the same id on every machine. Author, committer and date are

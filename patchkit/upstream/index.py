@@ -125,7 +125,9 @@ def _configuration(steering: Sequence[tuple[str, str]]) -> IndexConfiguration:
     uv = uv_options(environment)
     first = options.get("index-url") or next(iter(uv["index-url"].split()), "")
     if not first and not _is_true(options.get("no-index", "")):
-        first = default_index(_help([*pip, "install"] if pip else ["uv", "pip", "install"]))
+        first = default_index(
+            _output([*([*pip, "install"] if pip else ["uv", "pip", "install"]), "--help"]) or ""
+        )
     return configuration(options, uv, first)
 
 
@@ -200,10 +202,6 @@ def _asked_pip() -> tuple[list[str], str]:
         if listing is not None:
             return pip, listing
     return [], ""
-
-
-def _help(command: Sequence[str]) -> str:
-    return _output([*command, "--help"]) or ""
 
 
 def _output(command: Sequence[str]) -> str | None:

@@ -225,7 +225,12 @@ class Store:
             if data is not None:
                 return data
             progress.step(component.name, f"fetching {entry.path}")
-            entries = _entries_at(manifest, source.url, commit) or (entry,)
+            entries = tuple(
+                entry
+                for component in manifest.components
+                for entry in component.references
+                if (entry.git, entry.commit) == (source.url, commit)
+            ) or (entry,)
             fetching = self.fetching(component.name, progress)
             with about(component.name):
                 files = fetch_files(source, commit, {each.path for each in entries}, fetching)
@@ -373,16 +378,6 @@ def source_of(manifest: Manifest, url: str) -> GitSource:
     sources = [c.source for c in manifest.components if isinstance(c.source, GitSource)]
     same = [s for s in sources if upstream_key(s) == upstream_key(GitSource(url))]
     return GitSource(url, tuple(dict.fromkeys(mirror for s in same for mirror in s.mirrors)))
-
-
-def _entries_at(manifest: Manifest, url: str, commit: CommitId) -> tuple[PinnedPatch, ...]:
-    """Every file that the manifest names in that repository at that commit."""
-    return tuple(
-        entry
-        for component in manifest.components
-        for entry in component.references
-        if (entry.git, entry.commit) == (url, commit)
-    )
 
 
 def _fits(entry: PinnedPatch, data: bytes) -> bool:
