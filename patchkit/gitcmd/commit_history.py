@@ -15,7 +15,6 @@ from msgspec import Struct, field
 
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.first_parent import (
-    NOT_HERE,
     Beginning,
     Commit,
     Entries,
@@ -29,8 +28,9 @@ from patchkit.gitcmd.first_parent import (
     read_log,
 )
 from patchkit.gitcmd.object_reader import MissingObjectError, reading
-from patchkit.gitcmd.repository import ZERO, Repository
+from patchkit.gitcmd.repository import NOT_HERE, ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.evidence import count_of, evidence
 from patchkit.model.names import short_id
@@ -99,7 +99,8 @@ def best_match(
     best: tuple[int, str] | None = None
     for tip in tips:
         before = best[0] if best is not None else 0
-        state = _blobs_at(repository, tip, wanted)
+        there = entries_at(repository, tip, list(wanted), required=False)
+        state = {path: entry.oid for path, entry in there.items()}
         options = ["--first-parent", "-m", "-n", _COMMITS]
         span = closed_span(repository, since, tip) if since else [tip]
         rows = read_log(repository, options, span, list(wanted), required=False)[::-1]
@@ -122,23 +123,6 @@ def _renames(out: bytes) -> dict[str, str]:
     """Old path -> new one, of `diff-tree -z --name-status`: status, old, new."""
     names = [decode_path(each) for each in out.split(b"\0")]
     return {names[at + 1]: names[at + 2] for at in range(0, len(names) - 2, 3)}
-
-
-def _moved_blobs(repository: Repository, commit: CommitId) -> Iterator[str]:
-    """The blobs that a commit takes away, and those that it adds."""
-    arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", commit]
-    out = repository.ask(*arguments, no=NOT_HERE) or b""
-    rows = (row[1:].decode().split() for row in out.split(b"\0") if row.startswith(b":"))
-    for _, _, old, new, status in rows:
-        yield old if status == "D" else new
-
-
-def _blobs_at(repository: Repository, tip: CommitId, paths: Iterable[str]) -> dict[str, str]:
-    """Path -> blob id of those that are files at `tip`."""
-    listing = ("--literal-pathspecs", "ls-tree", "-r", "-z", tip, "--", *paths)
-    out = repository.ask(*listing, no=NOT_HERE) or b""
-    rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]
-    return {decode_path(path): meta.split()[2].decode() for meta, path in rows}
 
 
 def _matches(
@@ -251,13 +235,6 @@ def _not_reverted(blocks: Sequence[str]) -> Iterator[_Told]:
         yield _Told(*fields[:4])
 
 
-def _changed_blobs(repository: Repository, pair: tuple[str, str]) -> list[str]:
-    """The blobs on both sides of what differs between two commits."""
-    out = repository.ask("diff-tree", "-r", "-z", "--no-renames", *pair, no=NOT_HERE) or b""
-    rows = (row[1:].decode().split() for row in out.split(b"\0") if row.startswith(b":"))
-    return [oid for row in rows for oid in row[2:4] if oid.strip("0")]
-
-
 class Between(Struct):
     """The range of commits from `old` (exclusive) to `new`; `repository` has these two."""
 
@@ -356,13 +333,13 @@ class Between(Struct):
         oid = commit.partition(" ")[0]
         if not oid and self._is_joined():
             return ()
-        past, which, pair = self._with_past(), "AM", (f"{oid}^", oid)
-        if not oid:
-            past, which, pair = self.repository, "A", (self.old, self.new)
         if oid not in self._written:
-            options = ["-r", "-z", "--no-renames", f"--diff-filter={which}", "--name-only"]
-            out = past.ask("diff-tree", *options, *pair, no=NOT_HERE) or b""
-            self._written[oid] = tuple(decode_path(each) for each in out.split(b"\0") if each)
+            past, pair = self._with_past(), (f"{oid}^", oid)
+            if not oid:
+                past, pair = self.repository, (self.old, self.new)
+            changes = tree_changes(past, *pair, required=False)
+            new = (each.path for each in changes if each.new and (oid or not each.old))
+            self._written[oid] = tuple(new)
         return self._written[oid]
 
     def since(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
@@ -422,7 +399,8 @@ class Between(Struct):
         """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
         past = self._with_past()
         pair = (f"{commit}^", commit)
-        self.bring(_changed_blobs(past, pair))
+        files = tree_changes(past, *pair, required=False)
+        self.bring(side.oid for file in files for side in (file.old, file.new) if side)
         options = ("-p", "-U3", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
         out = past.ask("diff-tree", "-r", "--full-index", *options, *pair, no=NOT_HERE)
         try:
@@ -520,7 +498,11 @@ class Between(Struct):
             if commit not in self._opened:
                 # with those of the commits that took away other files, which are asked about next
                 commits = {commit, *map(self._deletion, self.paths)} - {"", *self._opened}
-                self.bring(oid for each in commits for oid in _moved_blobs(past, CommitId(each)))
+                pairs = (tree_changes(past, f"{oid}^", oid, required=False) for oid in commits)
+                moved = (
+                    each for changes in pairs for each in changes if not (each.old and each.new)
+                )
+                self.bring(side.oid for each in moved for side in (each.old, each.new) if side)
                 self._opened |= commits
             self._moved[commit] = _renames_in(past, commit)
         return self._moved[commit]

@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from patchkit.gitcmd.repository import ZERO, Repository
+from patchkit.gitcmd.repository import NOT_HERE, ZERO, Repository
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.names import short_id
 from patchkit.model.objects import (
     EMPTY_TREE,
@@ -35,9 +36,6 @@ Files: TypeAlias = Mapping[str, TreeEntry | None]
 
 # 9999-12-31T23:59:59Z, the last moment that a date has a form for
 _LAST_SECOND = 253_402_300_799
-
-#: How git ends where a part of the history that it is asked about is not here.
-NOT_HERE = (1, 128)
 
 # no path begins with a slash, and neither do these texts behind their blank
 _FORM = "%x00/%H%x00%P%x00%ct%x00 %an%x00 %s%x00"
@@ -199,11 +197,17 @@ def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[CommitI
     return {row.id: row.commit for row in map(_parse, _rows(out))}
 
 
-def entries_at(repository: Repository, revision: str, paths: Collection[str]) -> Entries:
-    """What stands at `paths` in a commit: files, symlinks and submodules, never folders."""
+def entries_at(
+    repository: Repository, revision: str, paths: Collection[str], *, required: bool = True
+) -> Entries:
+    """What stands at `paths` in a commit: files, symlinks and submodules, never folders.
+
+    Where that commit is not here GitFailureError, or nothing if it is not `required`.
+    """
     if not paths:
         return {}
-    out = repository.git("--literal-pathspecs", "ls-tree", "-z", revision, "--", *paths).out
+    listing = ("--literal-pathspecs", "ls-tree", "-z", revision, "--", *paths)
+    out = repository.git(*listing).out if required else repository.ask(*listing, no=NOT_HERE) or b""
     rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]
     facts = {decode_path(path): meta.split() for meta, path in rows}
     return {
@@ -223,18 +227,9 @@ def removed_and_added(
 ) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
     """The files that a commit takes away from its first parent, or `since`, and those it adds."""
     before = since or repository.resolve(f"{commit}^") or EMPTY_TREE
-    arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", before, commit]
-    fields = iter(repository.git(*arguments).out.split(b"\0"))
-    removed: dict[str, TreeEntry] = {}
-    added: dict[str, TreeEntry] = {}
-    for facts in fields:
-        if facts:
-            old_mode, new_mode, old, new, status = facts.lstrip(b":").split()
-            path = decode_path(next(fields))
-            if status == b"D":
-                removed[path] = TreeEntry(int(old_mode, 8), old.decode())
-            else:
-                added[path] = TreeEntry(int(new_mode, 8), new.decode())
+    changes = tree_changes(repository, before, commit)
+    removed = {each.path: each.old for each in changes if each.old and not each.new}
+    added = {each.path: each.new for each in changes if each.new and not each.old}
     return removed, added
 
 

@@ -18,6 +18,8 @@ from patchkit.gitcmd.process import Finished, require_git, run_sealed
 from patchkit.model.objects import CommitId, TreeId, lines_of
 
 ZERO = "0" * 40
+#: How git ends where a part of the history that it is asked about is not here.
+NOT_HERE = (1, 128)
 
 _HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
 _ID = re.compile(rb"[0-9a-f]{40}")

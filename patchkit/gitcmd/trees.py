@@ -14,7 +14,7 @@ from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.process import run_sealed
-from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.repository import NOT_HERE, Repository
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.objects import (
     EMPTY_TREE,
@@ -24,10 +24,11 @@ from patchkit.model.objects import (
     TREE_MODE,
     TreeEntry,
     TreeId,
+    decode_path,
     encode_path,
     parse_tree,
 )
-from patchkit.model.tree import ObjectSource, Overlay, Tree
+from patchkit.model.tree import ObjectSource, Overlay, Tree, TreeChange
 
 if TYPE_CHECKING:
     from patchkit.model.similarity import Index
@@ -93,8 +94,33 @@ class TreeView:
                 yield prefix + name, entry
 
 
-# Diffs between trees whose bytes depend on nothing but the trees.
-#
+# Which paths differ between two trees; then diffs whose bytes depend on nothing but the trees.
+
+
+def tree_changes(
+    repository: Repository, old: str, new: str, *, required: bool = True
+) -> list[TreeChange]:
+    """The paths in which two trees differ, in git's order; a rename is two of them.
+
+    Where one of them is not here GitFailureError, or nothing if it is not `required`.
+    """
+    if old == new:
+        return []
+    command = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, "--"]
+    out = repository.git(*command).out if required else repository.ask(*command, no=NOT_HERE) or b""
+    fields = decode_path(out).split("\0")[:-1]
+    return [_change(head, path) for head, path in zip(fields[::2], fields[1::2], strict=True)]
+
+
+def _change(head: str, path: str) -> TreeChange:
+    old_mode, new_mode, old, new, _ = head.removeprefix(":").split(" ")
+    return TreeChange(path, _entry(old_mode, old), _entry(new_mode, new))
+
+
+def _entry(mode: str, oid: str) -> TreeEntry | None:
+    return TreeEntry(int(mode, 8), oid) if int(mode, 8) else None
+
+
 # Every setting of git that changes a diff's bytes is either pinned by an option or out of reach:
 # git runs in an empty repository of its own that only borrows the objects, so neither the
 # repository's configuration nor `info/attributes` nor a `.gitattributes` file is ever seen.

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.diff_parse import is_binary, split_lines
 from patchkit.model.merging.regions import Labels, compare_three, conflict_text
 from patchkit.model.objects import (
@@ -29,7 +30,7 @@ from patchkit.ops.undo import holds, keep_commit, rows_of
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent
 from patchkit.workspace import Checkout, Snapshot
-from patchkit.workspace.changes import obstacles, tree_changes
+from patchkit.workspace.changes import obstacles
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, move_checkout
 from patchkit.workspace.operations import Operation, Place, locks_made, recorded

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem, UsageError
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.trees import diff_trees
+from patchkit.gitcmd.trees import diff_trees, tree_changes
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import (
     EMPTY_TREE,
@@ -30,7 +30,7 @@ from patchkit.ops.edit_merge import CannotMergeError, merge_changes
 from patchkit.ops.hints import in_columns
 from patchkit.ops.undo import drop_refs
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
-from patchkit.workspace.changes import obstacles, tree_changes
+from patchkit.workspace.changes import obstacles
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import MoveTarget, move_checkout
 from patchkit.workspace.operations import Operation, Place, recorded

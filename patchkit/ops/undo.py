@@ -22,6 +22,7 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.decoding import from_builtins
 from patchkit.model.objects import CommitId, GitObject, TreeEntry
@@ -36,7 +37,7 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
-from patchkit.workspace.changes import absent_objects, tree_changes
+from patchkit.workspace.changes import absent_objects
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.contents import contents_at, fits
 from patchkit.workspace.enter import Action, Entered, Refusal, RefusalCause

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import ZERO, Repository
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.line_history import PatchDependency
 from patchkit.model.names import pick_patch
@@ -30,7 +31,6 @@ from patchkit.upstream.history import (
 )
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
-from patchkit.workspace.changes import tree_changes
 
 
 class LoggedPatch(Struct, frozen=True):

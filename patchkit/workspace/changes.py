@@ -35,15 +35,6 @@ from patchkit.workspace.contents import (
 )
 
 
-def tree_changes(repository: Repository, old: Treeish, new: Treeish) -> list[TreeChange]:
-    """The paths in which two trees differ, in git's order; a rename is two of them."""
-    if old == new:
-        return []
-    out = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, "--").out
-    fields = decode_path(out).split("\0")[:-1]
-    return [_change(head, path) for head, path in zip(fields[::2], fields[1::2], strict=True)]
-
-
 def absent_objects(repository: Repository, oids: Iterable[str]) -> frozenset[str]:
     """Which of the objects the repository does not have (some servers have lost a few blobs)."""
     # a move of plain files asks not
@@ -84,15 +75,6 @@ def _is_taken(root: Path, change: TreeChange, tracked: set[str]) -> bool:
         # a folder of tracked files that go makes room by itself
         return any(path not in tracked for path in files_below(root, change.path))
     return actual.kind == SPECIAL or change.new is None or actual.oid != change.new.oid
-
-
-def _change(head: str, path: str) -> TreeChange:
-    old_mode, new_mode, old, new, _ = head.removeprefix(":").split(" ")
-    return TreeChange(path, _entry(old_mode, old), _entry(new_mode, new))
-
-
-def _entry(mode: str, oid: str) -> TreeEntry | None:
-    return TreeEntry(int(mode, 8), oid) if int(mode, 8) else None
 
 
 # Bring the files of a tree into the form that they have in a worktree, in a folder beside it.

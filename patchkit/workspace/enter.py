@@ -20,16 +20,10 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import bear_absent
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.objects import CommitId, GitObject, TreeId, decode_path
 from patchkit.model.tree import Tree, TreeChange
-from patchkit.workspace.changes import (
-    absent_objects,
-    leave_out,
-    obstacles,
-    refresh_index,
-    tree_changes,
-    unlike,
-)
+from patchkit.workspace.changes import absent_objects, leave_out, obstacles, refresh_index, unlike
 from patchkit.workspace.checkout import (
     APPLIED_REF,
     BASE_REF,

@@ -21,6 +21,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError, expected
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.objects import CommitId, GitObject, TreeId, Treeish
 from patchkit.model.tree import TreeChange
 from patchkit.workspace.changes import (
@@ -35,7 +36,6 @@ from patchkit.workspace.changes import (
     set_rows,
     stage,
     tracked_files,
-    tree_changes,
     unlike,
 )
 from patchkit.workspace.checkout import BRANCH, Checkout

@@ -18,7 +18,7 @@ from msgspec import Struct
 from patchkit.disk.files import files_in
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
-from patchkit.gitcmd.trees import add_all, add_paths, unfiltered, write_tracked
+from patchkit.gitcmd.trees import add_all, add_paths, tree_changes, unfiltered, write_tracked
 from patchkit.model.objects import (
     SUBMODULE_MODE,
     CommitId,
@@ -38,7 +38,6 @@ from patchkit.workspace.changes import (
     recorded_blobs,
     rows_of,
     set_rows,
-    tree_changes,
 )
 from patchkit.workspace.checkout import BRANCH, SAVED_REFS, Checkout
 from patchkit.workspace.contents import (

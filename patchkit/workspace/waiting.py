@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.decoding import from_builtins
 from patchkit.model.merging.regions import leftover_markers
 from patchkit.model.objects import (
@@ -31,7 +32,7 @@ from patchkit.model.objects import (
 from patchkit.model.patch import Identity
 from patchkit.model.text import with_article
 from patchkit.model.tree import Tree, TreeChange
-from patchkit.workspace.changes import obstacles, rows_of, tree_changes
+from patchkit.workspace.changes import obstacles, rows_of
 from patchkit.workspace.checkout import HALT_REF, Checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.move import Moved, MoveTarget, move_checkout, settle

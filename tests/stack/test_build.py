@@ -13,6 +13,7 @@ from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.process import sealed_environment
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.mail import add_patch_trailer, parse_patch, split_patch_trailer
 from patchkit.model.objects import CommitId, TreeEntry, TreeId, make_object
 from patchkit.model.outcome import Preimage, Reason, Status
@@ -26,7 +27,6 @@ from patchkit.stack.build import (
     patch_changes,
     read_stack,
 )
-from patchkit.workspace.changes import tree_changes
 from tests.support.repos import Files, Submodule, Symlink, Upstream, executable, git_in, make_patch
 
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 41))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.objects import CommitId
-from patchkit.workspace.changes import tree_changes
 from patchkit.workspace.enter import Action, Stacked
 from patchkit.workspace.plain_move import _edited_index, date_new_files, stage_plainly
 from tests.support.repos import File, Files, Submodule, Symlink, executable
