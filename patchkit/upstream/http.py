@@ -1,6 +1,6 @@
 """Read pages and files over HTTP or from disk, with the user's proxies, certificates and netrc.
 
-Redirects are followed here and not by urllib, which would hand a password on to any host.
+A redirect gets the credentials of its own host; urllib would hand a password on to any.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hashlib import sha256
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -30,7 +30,6 @@ from patchkit.model.names import readable_url
 from patchkit.model.progress import Stop
 
 _REDIRECTS = (301, 302, 303, 307, 308)
-_MAXIMUM_REDIRECTS = 10
 _MAXIMUM_PAGE = 256 << 20  # the page of a project with thousands of releases has some 10 MiB
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
@@ -85,7 +84,12 @@ class Http:
 
     def __init__(self, access: Access | None = None) -> None:
         self._access = access or Access()
-        self._openers: dict[str, urllib.request.OpenerDirector] = {}
+        proxy = self._access.proxy
+        self._opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else None),
+            _Https(self._access),
+            _Redirects,
+        )
 
     def page(self, url: str, *, accept: str = "*/*") -> Page:
         """A whole document; HttpError if it cannot be fetched."""
@@ -98,13 +102,20 @@ class Http:
     def opened(self, url: str, headers: Mapping[str, str]) -> Iterator[Any]:
         """The response to a GET, redirects followed; errors inside the block become HttpError."""
         try:
-            with self._follow(url, headers) as response:
+            timeout = self._access.timeout
+            with self._opener.open(_request(url, headers), timeout=timeout) as response:
                 yield response
         except urllib.error.HTTPError as error:
             error.close()
             passing = error.code >= 500 or error.code in (408, 429)
             what = f"the server says {error.code} {error.reason}"
-            raise HttpError(url, what, status=error.code, passing=passing) from error
+            hint, target = "", error.headers.get("Location")
+            if error.code in _REDIRECTS and target:
+                what = f"redirects to {readable_url(target)}, which is less safe"
+                hint = "name the final URL"
+            if error.reason.startswith(_Redirects.inf_msg):
+                what = f"redirected more than {_Redirects.max_redirections} times"
+            raise HttpError(url, what, status=error.code, passing=passing, hint=hint) from error
         except urllib.error.URLError as error:
             raise _no_answer(url, error.reason) from error
         except (OSError, HTTPException) as error:
@@ -112,57 +123,32 @@ class Http:
                 raise  # the caller's, who writes what it reads
             raise _no_answer(url, error) from error
 
-    def _follow(self, url: str, headers: Mapping[str, str]) -> Any:
-        for _ in range(_MAXIMUM_REDIRECTS):
-            try:
-                return self._open(url, headers)
-            except urllib.error.HTTPError as error:
-                target = error.headers.get("Location")
-                if error.code not in _REDIRECTS or not target:
-                    raise
-                error.close()
-                url = _redirected(url, urljoin(url, target))
-        raise HttpError(url, f"redirected more than {_MAXIMUM_REDIRECTS} times")
 
-    def _open(self, url: str, headers: Mapping[str, str]) -> Any:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https", "file"):
-            raise HttpError(url, "neither an http nor an https URL", hint="check the URL")
-        bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
-        request = urllib.request.Request(bare)
-        request.add_header("User-Agent", f"patchkit/{__version__}")
-        for name, value in headers.items():
-            request.add_header(name, value)
-        login = _login(url)
-        if login:
-            # not handed on by us, and a server that needs none ignores it
-            request.add_unredirected_header("Authorization", login)
-        opener = self._opener(urlsplit(bare).netloc)
-        return opener.open(request, timeout=self._access.timeout)
-
-    def _opener(self, host: str) -> urllib.request.OpenerDirector:
-        """What opens URLs of `host`."""
-        if host not in self._openers:
-            proxy = self._access.proxy
-            proxies = {"http": proxy, "https": proxy} if proxy else None
-            self._openers[host] = urllib.request.build_opener(
-                urllib.request.ProxyHandler(proxies),
-                _Https(self._access, host),
-                _NoRedirects,
-            )
-        return self._openers[host]
+def _request(url: str, headers: Mapping[str, str]) -> urllib.request.Request:
+    """A GET without the user and password that its URL may have, but for its own header."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https", "file"):
+        raise HttpError(url, "neither an http nor an https URL", hint="check the URL")
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+    agent = {"User-Agent": f"patchkit/{__version__}"}
+    request = urllib.request.Request(bare, headers={**headers, **agent})
+    login = _login(url)
+    if login:
+        # not handed on by us, and a server that needs none ignores it
+        request.add_unredirected_header("Authorization", login)
+    return request
 
 
 class _Https(urllib.request.HTTPSHandler):
     """Asks for certificates as `access` says for a host; reads the authorities when it has to."""
 
-    def __init__(self, access: Access, host: str) -> None:
+    def __init__(self, access: Access) -> None:
         # from Python 3.12 on, HTTPSHandler's own makes a context that nobody needs
         urllib.request.AbstractHTTPHandler.__init__(self)
-        self._access, self._host = access, host
+        self._access = access
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        access, host = self._access, self._host
+        access, host = self._access, urlsplit(req.full_url).netloc
         authorities, own = access.certificates, access.client_certificate
         trusted = not access.trusted.isdisjoint((host, host.partition(":")[0]))
         try:
@@ -190,18 +176,20 @@ def _context(authorities: str, own: str, trusted: bool) -> ssl.SSLContext:
     return context
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follow nothing: the HTTPError reaches `_follow`."""
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows with the credentials of the next host, and never to where it is less safe."""
 
+    max_repeats = max_redirections = 10
+    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302  # missing in Python 3.10
 
-def _redirected(origin: str, target: str) -> str:
-    """The target of a redirect, if it may lead there."""
-    secure = urlsplit(origin).scheme == "https"
-    if urlsplit(target).scheme not in (("https",) if secure else ("http", "https")):
-        what = f"redirects to {readable_url(target)}, which is less safe"
-        raise HttpError(origin, what, hint="name the final URL")
-    return target
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, *told: Any
+    ) -> urllib.request.Request:
+        """The request for the target of a redirect, if it may lead there."""
+        code, message, headers, target = told
+        if urlsplit(target).scheme not in ("https", urlsplit(req.full_url).scheme):
+            raise urllib.error.HTTPError(req.full_url, code, message, headers, fp)
+        return _request(target, req.headers)
 
 
 def _login(url: str) -> str:
