@@ -30,8 +30,8 @@ from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.load import load_manifest
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
-from patchkit.recipes.generate import load_generator
 from patchkit.stack.build import patch_changes
+from patchkit.stack.generated import load_generator
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import History, HistoryReader, open_history

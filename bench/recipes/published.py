@@ -14,9 +14,9 @@ from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId
 from patchkit.model.patch import FileChange, Hunk
-from patchkit.recipes.generate import rewrite
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.stack.build import SeriesPatch, build_stack
+from patchkit.stack.generated import rewrite
 from patchkit.stack.patch_files import Layout, canonical_diffs
 
 _MEGATRON = "3714d81d418c9f1bca4594fc35f9e8289f652862"

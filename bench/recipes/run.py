@@ -28,10 +28,10 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId
-from patchkit.recipes.generate import Rewritten, rewrite
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.run import Recipe, run_recipe
 from patchkit.stack.build import SeriesPatch, build_stack
+from patchkit.stack.generated import Rewritten, rewrite
 from patchkit.stack.patch_files import Layout, canonical_diffs
 
 HERE = Path(__file__).parent

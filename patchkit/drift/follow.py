@@ -29,7 +29,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, CommitId, TreeEntry
 from patchkit.model.outcome import Status
-from patchkit.recipes.generate import PatchRecipe
+from patchkit.stack.generated import PatchRecipe
 from patchkit.upstream.history import History, HistoryReader, tree_of
 
 # So much of a file must be the same for it to be the same file, renamed: as `find_rename` asks git.

@@ -45,8 +45,8 @@ from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import FewFiles, ObjectSource, ObstructedError, Overlay, Tree
-from patchkit.recipes.generate import PatchRecipe
 from patchkit.stack.build import SeriesPatch, StackBuilder, build_stack, patch_changes
+from patchkit.stack.generated import PatchRecipe
 
 #: A patch that applies as it is.
 FITS = (Status.UNCHANGED, Status.SHIFTED)

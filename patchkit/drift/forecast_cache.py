@@ -30,7 +30,7 @@ from patchkit.upstream.history import History
 
 if TYPE_CHECKING:  # an answer that is kept whole loads nothing that would find it
     from patchkit.model.resolution import Resolution
-    from patchkit.recipes.generate import PatchRecipe
+    from patchkit.stack.generated import PatchRecipe
 
 # Raise it when the same files could come to another verdict.
 _FORM = 3
@@ -44,7 +44,6 @@ _ENGINE = (
     "explain",
     "guards/overrides",
     "python",
-    "recipes",
     "stack",
 )
 

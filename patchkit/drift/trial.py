@@ -21,8 +21,8 @@ from patchkit.gitcmd.first_parent import blobs_of, entries_at
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.objects import CommitId
-from patchkit.recipes.generate import Generator
 from patchkit.stack.build import series_paths
+from patchkit.stack.generated import Generator
 from patchkit.upstream.history import HistoryReader, tree_of
 
 

@@ -31,8 +31,8 @@ from patchkit.gitcmd.first_parent import (
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
-from patchkit.recipes.generate import PatchRecipe
 from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
+from patchkit.stack.generated import PatchRecipe
 from patchkit.upstream.history import READ_AT_ONCE, HistoryReader
 
 

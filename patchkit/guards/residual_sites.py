@@ -32,11 +32,11 @@ from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import AtLine
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
 from patchkit.model.text import counted, listed
-from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule
 from patchkit.recipes.run import Recipe, needed_in, sites_in, without_files
 from patchkit.recipes.sites import Site, engine_version
+from patchkit.stack.generated import recipe_of
 from patchkit.stack.series import LoadedPatch
 
 

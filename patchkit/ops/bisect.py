@@ -32,9 +32,9 @@ from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.model.resolution import Resolution
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
-from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
+from patchkit.stack.generated import load_generator
 from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import OWN_FOLDER, Checkout, locked_file

@@ -559,7 +559,7 @@ def _generated(
     if not patch.has_recipe:
         return ()
     # most stacks have no recipe, and a check should feel instant
-    from patchkit.recipes.generate import check_generated
+    from patchkit.stack.generated import check_generated
 
     return check_generated(patch, outcome, overlay, tree)
 

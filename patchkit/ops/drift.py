@@ -46,7 +46,7 @@ from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
     from patchkit.model.resolution import Resolution
-    from patchkit.recipes.generate import PatchRecipe
+    from patchkit.stack.generated import PatchRecipe
 
 
 def is_watched(manifest: Manifest, component: Component) -> bool:
@@ -239,7 +239,7 @@ def _line_drift(looking: _Looking) -> LineDrift:
         remembered = load_resolutions(home)
     recipes: Mapping[str, PatchRecipe] = {}
     if any(each.has_recipe for each in patches):
-        from patchkit.recipes.generate import load_generator  # noqa: PLC0415
+        from patchkit.stack.generated import load_generator  # noqa: PLC0415
 
         recipes = load_generator(patches).recipes
     history = looking.along.history

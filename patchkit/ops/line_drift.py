@@ -59,9 +59,9 @@ from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of
 from patchkit.ops.built_stack import built_stack
 from patchkit.ops.reviews import baseline_path
-from patchkit.recipes.generate import load_generator
 from patchkit.recipes.run import Recipe
 from patchkit.stack.build import SeriesPatch
+from patchkit.stack.generated import load_generator
 from patchkit.stack.series import LoadedPatch, LoadedSeries
 from patchkit.upstream.history import HistoryReader
 from patchkit.upstream.store import Store

@@ -48,9 +48,9 @@ from patchkit.planning.plan_report import (
     MetadataRequirement,
     UnmetRequirement,
 )
-from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
+from patchkit.stack.generated import load_generator
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import History, HistoryReader, open_history

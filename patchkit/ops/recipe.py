@@ -26,13 +26,13 @@ from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
 from patchkit.model.text import counted
-from patchkit.recipes.generate import rewrite, with_headers
 from patchkit.recipes.recipe_file import load_recipe, parse_recipe
 from patchkit.recipes.rule import LANGUAGES
 from patchkit.recipes.run import ExampleResult, Recipe, RecipeRun, run_examples
 from patchkit.recipes.sites import check_rule
 from patchkit.refresh.project_files import Project, files_of
 from patchkit.stack.build import Stack, build_stack
+from patchkit.stack.generated import rewrite, with_headers
 from patchkit.stack.patch_files import canonical_diffs
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.store import Store

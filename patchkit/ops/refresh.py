@@ -89,8 +89,8 @@ from patchkit.workspace.waiting import read_halt
 
 if TYPE_CHECKING:
     from patchkit.ops.refresh_carry import Carried
-    from patchkit.recipes.generate import Generator
     from patchkit.refresh.series_edits import SeriesEdit
+    from patchkit.stack.generated import Generator
 
 
 def refresh_components(
@@ -258,7 +258,7 @@ class _Refreshing(Struct):
         """The series, with a header for what is still to be made, and what makes it."""
         if not any(each.has_recipe for each in series.patches):
             return series, None
-        from patchkit.recipes.generate import load_generator, with_headers  # noqa: PLC0415
+        from patchkit.stack.generated import load_generator, with_headers  # noqa: PLC0415
 
         # whoever makes a patch is its author, as with `patchkit new`
         patches = with_headers(series.patches, lambda: user_identity(self._manifest.root))

@@ -25,8 +25,8 @@ from patchkit.stack.series import ImportedPatch, LoadedSeries
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, inspect
 
 if TYPE_CHECKING:  # a stack without recipes does not load them
-    from patchkit.recipes.generate import Generator
     from patchkit.refresh.series_edits import SeriesEdit
+    from patchkit.stack.generated import Generator
 
 
 class RefreshInput(Struct, frozen=True):

@@ -41,7 +41,7 @@ from patchkit.stack.build import SeriesPatch, build_stack, series_paths
 from patchkit.stack.series import LoadedPatch
 
 if TYPE_CHECKING:
-    from patchkit.recipes.generate import Generator
+    from patchkit.stack.generated import Generator
 
 
 class FixedPatchesError(PatchkitError):
