@@ -9,7 +9,7 @@ import yaml
 from bench.faults.project_scenes import PROJECT_SCENES
 from bench.faults.sandbox import Sandbox, Scene
 from patchkit.model.objects import CommitId
-from tests.recipes.kitchen import DROP, recipe_text
+from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.support.archives import digest, make_tar
 from tests.support.projects import Project
 from tests.support.repos import Content, Files, Symlink, Upstream, executable, git_in, make_patch

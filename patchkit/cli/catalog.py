@@ -29,7 +29,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "test:test",
             "Run upstream's own tests on the patched components",
         ),
-        "check --only recipes": ("recipe:test", "Run the examples that recipes hold"),
         "refresh": ("refresh:refresh", "Record edits in the checkouts in the patch files"),
         "new": ("refresh:new", "Record the edits of a checkout as a new patch"),
         "edit": ("series:edit", "Change a patch's message"),
@@ -72,10 +71,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Check whether code that is replaced at run time has changed",
         ),
         "scan": ("reviews:scan", "Find code that rules match and no patch changes"),
-    },
-    "Patches by recipe": {
-        "recipe try": ("recipe:try_", "Show what a recipe would do to a component"),
-        "recipe new": ("recipe:new", "Start a recipe with one rule, at the end of a series"),
     },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),

@@ -55,7 +55,7 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> object:
 def test_commands_and_groups(asked) -> None:  # type: ignore[no-untyped-def]
     assert {"apply", "recipe", "status"} <= set(asked(""))
     assert asked("reci") == ["recipe"]
-    assert asked("recipe", "") == ["try", "new"]
+    assert asked("recipe", "") == ["new", "try"]
     assert asked("--v") == ["--version"]
 
 

@@ -38,7 +38,6 @@ def test_the_version() -> None:
     ("name", "argv"),
     [
         ("unknown-command", ["versoin"]),
-        ("group-alone", ["recipe"]),
         ("moved-command", ["manifest", "lint", "demo"]),
         ("unknown-form", ["check", "--only", "manifets"]),
         ("option-first", ["-q", "status"]),
@@ -82,12 +81,6 @@ def test_without_a_command_it_shows_the_daily_round() -> None:
     ]
     assert len(shown) == 9
     assert None not in shown
-
-
-def test_help_of_a_group_is_that_of_its_commands() -> None:
-    page = run("recipe", "--help").ok().out
-    assert "recipe new " in page
-    assert "recipe try " in page
 
 
 def test_an_option_chooses_a_form_of_a_command() -> None:

@@ -7,7 +7,7 @@ import pytest
 from patchkit.drift.drift_report import PatchDrift, PatchForecast, forecast_words
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
-from tests.recipes.kitchen import DROP, recipe_text
+from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 

@@ -6,10 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
+from patchkit import entry_points
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
 from tests.support.projects import Project, write_files
@@ -27,6 +29,7 @@ _CORE = (
 
 _COMMAND = """\
 from patchkit.cli.command import command
+from patchkit import entry_points
 from patchkit.errors import ExitCode
 
 @command("manifest", examples=[("patchkit shout", "loudly")], exits={ExitCode.OK: "shouted"})
@@ -144,31 +147,32 @@ def test_one_that_cannot_be_loaded_says_so(tmp_path: Path, foreign: dict[str, st
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_each_can_be_taken_away(folder: str, tmp_path: Path) -> None:
-    """The core's tests pass without it, and its commands say that they are not there."""
+    """The core's tests pass without it, and its words are none, or say that it cannot be loaded."""
     for name in ("patchkit", "tests", "bench", "tools", "docs"):
-        gone = shutil.ignore_patterns("build", *([folder] if name == "patchkit" else []))
+        gone = shutil.ignore_patterns("build")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=gone)
+    shutil.rmtree(tmp_path / "patchkit/extensions" / folder)
     shutil.rmtree(tmp_path / "tests/extensions" / folder)
     for name in ("pyproject.toml", "ARCHITECTURE.md"):
         shutil.copy(ROOT / name, tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    words = _words(folder)
+    points = distribution("patchkit-cli").read_text("entry_points.txt") or ""
+    lines = points.split("\n")
+    own = [line for line in lines if f" = patchkit.extensions.{folder}." in line]
+    commands = entry_points.named("patchkit.commands")
+    words = [name for name in (line.partition(" = ")[0] for line in own) if name in commands]
     assert words
     for word in words:
         ran = run_process(*word.split(), cwd=tmp_path, environment=environment)
-        assert ran.code == 5, ran
+        assert ran.code == ExitCode.ENVIRONMENT, ran
         assert "an extension cannot be loaded" in ran.err
+    rest = "\n".join(line for line in lines if line not in own)
+    write_files(tmp_path, {"patchkit_cli-0.dist-info/entry_points.txt": rest})
+    for word in words:
+        ran = run_process(*word.split(), cwd=tmp_path, environment=environment)
+        assert ran.code == ExitCode.USAGE, ran
     tests = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
     done = subprocess.run(
         [*tests, *_CORE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:]
-
-
-def _words(folder: str) -> list[str]:
-    """The commands that the project's entry points say are of an extension."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    place = f'"patchkit.extensions.{folder}.'
-    return [
-        line.partition(" = ")[0].strip('"') for line in text.split("\n") if f" = {place}" in line
-    ]

@@ -13,7 +13,7 @@ from patchkit.errors import BadInputError
 from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.recipes.rule import nests_deeper
 from patchkit.recipes.run import RecipeRun, run_recipe
-from tests.recipes.kitchen import recipe_text
+from tests.extensions.recipes.kitchen import recipe_text
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.drift.lines import numbered
-from tests.recipes.kitchen import DROP, recipe_text
+from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

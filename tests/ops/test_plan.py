@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.drift.lines import edit, numbered
-from tests.recipes.kitchen import DROP, recipe_text
+from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

@@ -7,7 +7,7 @@ import pytest
 from patchkit.errors import BadInputError
 from patchkit.guards.overrides.replacements import Replacements, find_replacements
 from patchkit.python.modules import Modules
-from tests.recipes.kitchen import recipe_of
+from tests.extensions.recipes.kitchen import recipe_of
 
 RULE = {"id": "put", "rule": {"pattern": "$_.put($TARGET, $$$)"}, "files": ["src/**"]}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from patchkit.recipes.rule import CodeRule, is_local
 from patchkit.recipes.run import decode_file, needed_in, sites_in
 from patchkit.recipes.sites import Source, find_sites
-from tests.recipes.kitchen import DROP, recipe_of
+from tests.extensions.recipes.kitchen import DROP, recipe_of
 
 _LOCAL: list[dict[str, Any]] = [
     {"kind": "string", "regex": "^[\"']cuda[\"']$"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recipes.test_generated import BASE, FIRST
+from tests.extensions.recipes.test_generated import BASE, FIRST
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 

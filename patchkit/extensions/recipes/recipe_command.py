@@ -17,18 +17,18 @@ from patchkit.errors import ExitCode, Problem, UsageError
 from patchkit.model.finding import Severity
 from patchkit.model.objects import lines_of
 from patchkit.model.text import counted
-from patchkit.ops.recipe import (
-    NewRecipe,
-    RecipeTest,
-    RecipeTestReport,
-    RecipeTrial,
-    RuleCount,
-    ShownSite,
-)
-from patchkit.recipes.run import ExampleResult
 
 if TYPE_CHECKING:
-    from patchkit.ops.recipe import RecipeStart
+    from patchkit.extensions.recipes.workbench import (
+        NewRecipe,
+        RecipeStart,
+        RecipeTest,
+        RecipeTestReport,
+        RecipeTrial,
+        RuleCount,
+        ShownSite,
+    )
+    from patchkit.recipes.run import ExampleResult
 
 
 RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe.")]
@@ -48,7 +48,8 @@ RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe
         ExitCode.FINDING: "a rule makes something else of an example",
         ExitCode.BAD_INPUT: "a recipe cannot be read, or ast-grep does not take a rule",
     },
-    result="patchkit.ops.recipe:RecipeTestReport",
+    result="patchkit.extensions.recipes.workbench:RecipeTestReport",
+    group="Patches by recipe",
 )
 def test(
     session: Session,
@@ -63,7 +64,7 @@ def test(
     An example is a piece of code before a rule is run and after (`examples:` of a rule). Nothing
     but the recipe is read: no manifest, no upstream.
     """
-    from patchkit.ops.recipe import check_recipes, find_recipes
+    from patchkit.extensions.recipes.workbench import check_recipes, find_recipes
 
     paths = tuple(files or ()) or find_recipes(project_folder() / "patches")
     report = check_recipes(paths)
@@ -82,7 +83,8 @@ def test(
         ExitCode.BAD_INPUT: "the recipe or a patch before it cannot be read, or does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.recipe:RecipeTrial",
+    result="patchkit.extensions.recipes.workbench:RecipeTrial",
+    group="Patches by recipe",
 )
 def try_(
     session: Session,
@@ -97,7 +99,7 @@ def try_(
     It runs where its patch stands in the series, or at the end if the series has no such patch.
     Nothing is written.
     """
-    from patchkit.ops.recipe import try_recipe
+    from patchkit.extensions.recipes.workbench import try_recipe
 
     picked = session.component
     with session.progress() as progress:
@@ -127,7 +129,8 @@ def try_(
         ExitCode.BAD_INPUT: "ast-grep does not take the pattern, or a patch does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.recipe:NewRecipe",
+    result="patchkit.extensions.recipes.workbench:NewRecipe",
+    group="Patches by recipe",
 )
 def new(
     session: Session,
@@ -171,7 +174,7 @@ def new(
     The rule is run first: how many sites it finds is what the recipe then expects. refresh makes
     the patch. Further rules, exceptions and examples are written into the file.
     """
-    from patchkit.ops.recipe import RecipeStart, new_recipe
+    from patchkit.extensions.recipes.workbench import RecipeStart, new_recipe
 
     start = RecipeStart(name, message, pattern, find, fix, language, tuple(files or ()))
     _require_one_kind(start, remove=remove)

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from patchkit.errors import ExitCode
-from patchkit.ops.recipe import check_recipes
+from patchkit.extensions.recipes.workbench import check_recipes
 from tests.support.repos import Upstream
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BENCH = ROOT / "bench" / "recipes"
 SITE = "from megatron.core.jit import jit_fuser\n\n\n@jit_fuser\ndef f(x):\n    return x\n"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from patchkit.errors import BadInputError
 from patchkit.model.finding import Severity
 from patchkit.recipes.run import RecipeRun, run_recipe
-from tests.recipes.kitchen import DROP, recipe_of
+from tests.extensions.recipes.kitchen import DROP, recipe_of
 
 CALL: dict[str, Any] = {"id": "call", "rule": {"pattern": "old($$$ARGS)"}, "fix": "new($$$ARGS)"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.recipes.kitchen import DROP, recipe_text
+from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, make_patch

@@ -8,13 +8,25 @@ from pathlib import Path
 import pytest
 
 from patchkit.recipes.recipe_file import parse_recipe
-from tests.recipes.kitchen import DROP, recipe_text
-from tests.recipes.test_generated import BASE, FIRST, RECIPE
+from tests.extensions.recipes.kitchen import DROP, recipe_text
+from tests.extensions.recipes.test_generated import BASE, FIRST, RECIPE
+from tests.support.commands import run
 from tests.support.damage import nest_too_deep
+from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_a_group_alone_names_its_commands(golden: Golden) -> None:
+    golden("usage-group-alone", run("recipe"))
+
+
+def test_help_of_a_group_is_that_of_its_commands() -> None:
+    page = run("recipe", "--help").ok().out
+    assert "recipe new " in page
+    assert "recipe try " in page
 
 
 @pytest.fixture

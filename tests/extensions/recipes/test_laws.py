@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.recipes.run import run_recipe
-from tests.recipes.kitchen import DROP, recipe_of
+from tests.extensions.recipes.kitchen import DROP, recipe_of
 
 pytestmark = pytest.mark.slow
 

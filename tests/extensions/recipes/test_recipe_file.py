@@ -11,7 +11,7 @@ import yaml
 
 from patchkit.errors import BadInputError
 from patchkit.recipes.recipe_file import load_recipe, parse_recipe, recipe_schema
-from tests.recipes.kitchen import DROP, recipe_of, recipe_text
+from tests.extensions.recipes.kitchen import DROP, recipe_of, recipe_text
 from tests.support.schemas import jsonschema
 
 HEAD = "version: 1\ndescription: A reason\nrules:\n  - id: one\n    language: python\n"

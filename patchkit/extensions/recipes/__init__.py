@@ -1,0 +1,1 @@
+"""Structural rules from which patches are generated, and that find what no patch covers."""
