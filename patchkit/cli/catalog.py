@@ -70,7 +70,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "reviews:overrides",
             "Check whether code that is replaced at run time has changed",
         ),
-        "scan": ("reviews:scan", "Find code that rules match and no patch changes"),
     },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),

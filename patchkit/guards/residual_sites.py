@@ -26,7 +26,7 @@ from patchkit.manifest.globs import Glob, Scope
 from patchkit.manifest.keys import record_of
 from patchkit.manifest.types import Complaint, Key, Number, Reason, Text
 from patchkit.manifest.validate import Whole, read_file
-from patchkit.manifest.values import Location
+from patchkit.manifest.values import Component, Location
 from patchkit.manifest.write import flow_mapping
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import AtLine
@@ -268,6 +268,15 @@ class ReviewedArea(Struct, frozen=True):
     def covers(self, site: Site) -> bool:
         """Whether the site is in it."""
         return self.rule in ("*", site.rule) and Scope((self.path,)).covers(site.path)
+
+
+def baseline_path(component: Component) -> str:
+    """The component's baseline, relative to the project: what it says, or beside its series."""
+    if component.residual.baseline:
+        return component.residual.baseline
+    series = component.series
+    folder = series.path.rpartition("/")[0] if series else f"patches/{component.name}"
+    return f"{folder}/residual.yml" if folder else "residual.yml"
 
 
 class Baseline(Struct, frozen=True):

@@ -114,13 +114,13 @@ def _residual(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
     if not component.residual.rules and not any(each.has_recipe for each in checked.generated):
         return
     from patchkit.guards.residual_sites import (
+        baseline_path,
         lint_rules,
         load_baseline,
         residual_findings,
         review_sites,
         scan_once,
     )
-    from patchkit.ops.reviews import baseline_path
 
     rules = lint_rules(manifest.root, component.residual.rules, checked.generated)
     if not rules:

@@ -47,6 +47,7 @@ from patchkit.guards.overrides.override_review import read_replacements
 from patchkit.guards.overrides.replacements import Replacements
 from patchkit.guards.residual_sites import (
     ReviewState,
+    baseline_path,
     fingerprint,
     lint_rules,
     load_baseline,
@@ -58,7 +59,6 @@ from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of
 from patchkit.ops.built_stack import built_stack
-from patchkit.ops.reviews import baseline_path
 from patchkit.recipes.run import Recipe
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.generated import load_generator

@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import date
 from difflib import unified_diff
-from pathlib import Path
 from typing import ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
-from patchkit.errors import BadInputError, ExitCode, OfComponents, Problem, UsageError
+from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.gitcmd.object_reader import reading
 from patchkit.guards.contracts.breaches import (
     BrokenCall,
@@ -37,22 +35,6 @@ from patchkit.guards.overrides.override_review import (
     survey,
 )
 from patchkit.guards.overrides.replacements import LINE_END, CallSite, source_of
-from patchkit.guards.residual_sites import (
-    Baseline,
-    ResidualSite,
-    Review,
-    ReviewedArea,
-    ReviewState,
-    Scan,
-    baseline_bytes,
-    lint_rules,
-    load_baseline,
-    review_sites,
-    scan_once,
-    with_reviewed,
-    without,
-)
-from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.values import (
     AbsentTarget,
     Component,
@@ -360,188 +342,3 @@ def _row_of(name: str, found: ComponentAgreement) -> ComponentContracts:
         unused=found.unused,
         unmatched=found.unmatched,
     )
-
-
-# Residual: sites that rules name and no patch covers, against the baseline; accept, prune.
-
-
-class ResidualOptions(Struct, frozen=True):
-    """What to look at, and what to record.
-
-    `paths` are globs, `rules` ids of rules; () for all. `accept`: record the chosen sites, with
-    `reason`, `until` a day or for ever; with `area` the globs themselves. `record`: note new ones
-    as known. `prune`: take out entries that match nothing. `today` decides what is over.
-    """
-
-    today: date
-    paths: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    accept: bool = False
-    record: bool = False
-    reason: str = ""
-    until: date | None = None
-    area: bool = False
-    prune: bool = False
-
-
-class ComponentResidual(Struct, frozen=True):
-    """The sites of one component that no patch covers.
-
-    `rules` are the ids of all that was looked for in `files` files; `sites` those that were asked
-    for. `new`, `expired`, `known` and `reviewed` count all sites, `unmatched` entries of the
-    baseline that match none; `accepted`, `recorded` and `pruned` what was written there.
-    """
-
-    component: str
-    baseline: str
-    rules: tuple[str, ...]
-    files: int
-    sites: tuple[ResidualSite, ...]
-    new: int
-    expired: int
-    known: int
-    reviewed: int
-    unmatched: tuple[str, ...]
-    accepted: int = 0
-    recorded: int = 0
-    pruned: int = 0
-    findings: tuple[Finding, ...] = ()  # rules none of whose files is there
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """A finding where a person has to look."""
-        return ExitCode.FINDING if self.new or self.expired or self.findings else ExitCode.OK
-
-
-class ResidualReport(OfComponents, Struct, frozen=True):
-    """Every component that has rules to look for."""
-
-    manifest: str  # its name
-    components: tuple[ComponentResidual, ...]
-
-
-def baseline_path(component: Component) -> str:
-    """The component's baseline, relative to the project: what it says, or beside its series."""
-    if component.residual.baseline:
-        return component.residual.baseline
-    series = component.series
-    folder = series.path.rpartition("/")[0] if series else f"patches/{component.name}"
-    return f"{folder}/residual.yml" if folder else "residual.yml"
-
-
-def find_residual(
-    manifest: Manifest,
-    components: Sequence[Component],
-    options: ResidualOptions,
-    store: Store,
-    progress: Progress,
-) -> ResidualReport:
-    """Look through the patched trees of the components that have rules.
-
-    On disk: with `accept`, `record` or `prune` the baselines, all or none. BadInputError if a rule,
-    baseline or stack is broken; UsageError for the id of a rule that none has.
-    """
-    _require_sense(options)
-    scanning = _Scanning(manifest, options, store, progress)
-    scanned = [scanning.component(each) for each in components]
-    found = tuple(each for each in scanned if each is not None)
-    known = {rule for each in found for rule in each.rules}
-    if unknown := [rule for rule in options.rules if rule not in known]:
-        hint = f"there are {', '.join(sorted(known))}" if known else ""
-        raise UsageError(*(f"{rule}: no such rule" for rule in unknown), hint=hint)
-    if scanning.writes:
-        write_set(manifest.root, scanning.writes, scanning.seen)
-    return ResidualReport(manifest.name, found)
-
-
-class _Scanning(Struct, frozen=True):
-    """Collects what is to be written, and what was read before."""
-
-    manifest: Manifest
-    options: ResidualOptions  # of the command line
-    store: Store
-    progress: Progress
-    writes: dict[Path, bytes | None] = field(default_factory=dict)  # file -> new bytes
-    #: File -> bytes that it was made from.
-    seen: dict[Path, bytes | None] = field(default_factory=dict)
-
-    def component(self, component: Component) -> ComponentResidual | None:
-        """One component; None if it has no rule."""
-        root = self.manifest.root
-        with built_stack(self.manifest, component, self.store, self.progress) as built:
-            rules = lint_rules(root, component.residual.rules, built.series.patches)
-            if not rules:
-                return None
-            require_clean(built, self.manifest)
-            self.progress.step(component.name, "scanning", local=True)
-            scan = scan_once(self.store.cache, built.source, built.stack.tree, rules)
-        self.progress.finish(component.name, "scanned")
-        return self._judged(component, scan)
-
-    def _judged(self, component: Component, scan: Scan) -> ComponentResidual:
-        options, name = self.options, baseline_path(component)
-        path = self.manifest.root / name
-        seen = path.read_bytes() if path.exists() else None
-        baseline = load_baseline(self.manifest.root, name)
-        before = review_sites(scan.sites, baseline, options.today)
-        changed = _changed(baseline, before, options)
-        if changed != baseline:
-            self.writes[path], self.seen[path] = baseline_bytes(changed), seen
-        after = review_sites(scan.sites, changed, options.today)
-        return ComponentResidual(
-            component=component.name,
-            baseline=name,
-            rules=scan.rules,
-            files=scan.files,
-            sites=tuple(site for site in after.sites if _is_chosen(site, options)),
-            new=after.count(ReviewState.NEW),
-            expired=after.count(ReviewState.EXPIRED),
-            known=after.count(ReviewState.KNOWN),
-            reviewed=after.count(ReviewState.REVIEWED),
-            unmatched=tuple(str(each.where) for each in after.unmatched if each.where is not None),
-            accepted=after.count(ReviewState.REVIEWED) - before.count(ReviewState.REVIEWED),
-            recorded=max(after.count(ReviewState.KNOWN) - before.count(ReviewState.KNOWN), 0),
-            pruned=len(before.unmatched) if options.prune else 0,
-            findings=scan.findings,
-        )
-
-
-def _changed(baseline: Baseline, review: Review, options: ResidualOptions) -> Baseline:
-    """The baseline as it is to be."""
-    if options.prune:
-        baseline = without(baseline, review.unmatched)
-    if not (options.accept or options.record):
-        return baseline
-    if options.area:
-        rules = options.rules or ("*",)
-        areas = tuple(
-            ReviewedArea(rule, glob, options.reason, options.until)
-            for rule in rules
-            for glob in options.paths
-        )
-        return replace(baseline, areas=(*baseline.areas, *areas))
-    chosen = [site for site in review.sites if _is_chosen(site, options)]
-    return with_reviewed(baseline, chosen, options.reason, options.until)
-
-
-def _is_chosen(site: ResidualSite, options: ResidualOptions) -> bool:
-    if options.rules and site.rule not in options.rules:
-        return False
-    return not options.paths or Scope(options.paths).covers(site.path)
-
-
-def _require_sense(options: ResidualOptions) -> None:
-    for glob in options.paths:
-        complaint = check_glob(glob)
-        if complaint is not None:
-            raise UsageError(f"{glob} {complaint.what}", hint=complaint.hint)
-    if options.record and (options.accept or options.reason.strip() or options.until is not None):
-        hint = "--record notes sites without a review; --accept --reason ... reviewed ones"
-        raise UsageError("--record takes no reason", hint=hint)
-    if options.accept and not options.reason.strip():
-        raise UsageError("--accept needs a reason", hint='--reason "why these may stay"')
-    if options.area and not (options.accept and options.paths):
-        hint = "patchkit scan 'tests/**' --accept --area --reason 'not run here'"
-        raise UsageError("--area goes with --accept and globs", hint=hint)
-    if options.until is not None and options.until < options.today:
-        raise BadInputError(Problem(f"{options.until} is over already"))
