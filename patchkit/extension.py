@@ -6,14 +6,16 @@ by `cli/command.py`, keys of manifests as `manifest/keys.py` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from patchkit import entry_points
-from patchkit.gitcmd.trees import Overlay
+from patchkit.errors import BadInputError, Problem
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding
 from patchkit.model.progress import Progress
@@ -61,3 +63,39 @@ def finders(run: CheckRun) -> tuple[Finder, ...]:
     """
     places = entry_points.named("patchkit.findings")
     return tuple(entry_points.load(places[name])(run) for name in sorted(places))
+
+
+# patchkit.rules: what an extension asks of the one that runs rules on code.
+
+
+class Captured(Struct, frozen=True):
+    """What the variable of a rule stands for at a place: the `text` of a file from `start` on, a
+    number of characters; `within` is the function around it.
+    """
+
+    path: str
+    line: int  # from 1, of the whole match
+    within: str
+    start: int
+    text: str
+    allowed: bool  # the rule says that it may stay
+
+
+class Captures(Struct, frozen=True):
+    """What rules find in a tree, file by file; `findings` are what they should and do not."""
+
+    found: Mapping[str, Sequence[Captured]]
+    findings: tuple[Finding, ...]
+
+
+def captures(root: Path, file: str, variable: str, tree: TreeView) -> Captures:
+    """What a variable stands for wherever the rules of a file of the project match Python code.
+
+    BadInputError where these edit, or do not have the variable, and where nothing is installed that
+    runs rules.
+    """
+    place = entry_points.named("patchkit.rules").get("captures")
+    if place is None:
+        raise BadInputError(Problem("no extension that runs rules is installed", file))
+    find: Callable[[Path, str, str, TreeView], Captures] = entry_points.load(place)
+    return find(root, file, variable, tree)

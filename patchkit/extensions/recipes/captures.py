@@ -1,0 +1,51 @@
+"""What a variable of rules stands for, for other extensions: see patchkit/extension.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.extension import Captured, Captures
+from patchkit.gitcmd.trees import TreeView
+from patchkit.recipes.recipe_file import load_recipe
+from patchkit.recipes.rule import CodeRule
+from patchkit.recipes.run import Recipe, decode_file, expectations, may_match, needed_in
+from patchkit.recipes.sites import Site, Source, find_captures
+
+
+def captures(root: Path, file: str, variable: str, tree: TreeView) -> Captures:
+    """What the variable stands for, file by file; BadInputError with what is wrong with rules."""
+    recipe = load_recipe(root / file, file, root=root)
+    if problems := [*_problems(recipe, variable)]:
+        raise BadInputError(*problems)
+    files = tree.contents(recipe.covers)
+    found: dict[str, list[Captured]] = {}
+    sites: list[Site] = []
+    for path, data in files.items():
+        source = Source.of(path, decode_file(data)[0])
+        for rule in recipe.rules:
+            if not rule.scope.covers(path) or not may_match(data, needed_in(rule)):
+                continue
+            for each in find_captures(rule, source, variable):
+                site, text = each.site, source.text[each.start : each.end]
+                sites.append(site)
+                allowed = site.allowed is not None
+                capture = Captured(path, site.line, site.within, each.start, text, allowed)
+                found.setdefault(path, []).append(capture)
+    findings = [each for rule in recipe.rules for each in expectations(rule, sites, files)]
+    return Captures(found, tuple(findings))
+
+
+def _problems(recipe: Recipe, variable: str) -> Iterator[Problem]:
+    for rule in recipe.all_rules:
+        where = str(rule.where)
+        if rule.edits:
+            hint = "it is only to find the calls: delete fix, remove or replace"
+            yield Problem(f"{rule.id} would edit", where, hint)
+        elif not isinstance(rule, CodeRule) or rule.language != "python":
+            yield Problem(f"{rule.id} is a rule on text, or on another language", where)
+        elif f"${variable}" not in repr(rule.rule):
+            what = f"{rule.id} does not say which argument names what is replaced"
+            hint = f"write ${variable} for it: pattern: $_.register_patch(${variable}, $$$)"
+            yield Problem(what, where, hint)
