@@ -318,7 +318,7 @@ def issues(random: Random) -> None:
         CheckReport(strict=False, components=(), shared=(), broken=()), DriftReport(components=())
     )
     with suppress(BadInputError):
-        for each in plan_issues(report, {}, {name: data.decode("utf-8", "replace")}):
+        for each in plan_issues(report, {name: data.decode("utf-8", "replace")}):
             assert f"{each.issue.id}.md" == name  # nobody chooses where we write
 
 

@@ -1,140 +1,105 @@
-"""An explanation as a person reads it: which hunk, what it expects, what is there, and why."""
+"""What was found, as a person reads it, and why a patch does not apply: what each hunk expects,
+what is there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from patchkit.cli.terminal import Line, Paint, Painted, Terminal, cut, room
-from patchkit.explain.explanation import (
-    Cause,
-    edited_files,
-    file_words,
-    hunk_words,
-    percent,
-    place_words,
-)
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, pieces, room
+from patchkit.explain.explanation import Cause, statements
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
-from patchkit.model.text import counted, listed, shown
+from patchkit.model.text import counted, shown
+from patchkit.report.findings import CLASHES
 
 if TYPE_CHECKING:
-    from patchkit.explain.explanation import (
-        FileExplanation,
-        HunkExplanation,
-        Mismatch,
-        MovedPath,
-        Origin,
-        PatchEdit,
-        PatchExplanation,
-    )
+    from patchkit.explain.explanation import HunkExplanation, Mismatch, PatchExplanation
+    from patchkit.model.finding import Finding
+    from patchkit.report.findings import Outcome
 
 # What stands before code, how many lines of a hunk one reads.
-_MARGIN = 22
+_MARGIN = 18
 _LINES = 8
-_BLOBS = 4
+#: So many places of one cause are named; --json has all.
+_PLACES = 6
 
 
-def print_explanation(terminal: Terminal, explanation: PatchExplanation) -> None:
-    """Print why a patch does not apply, below a line that names the patch."""
-    for line in explanation_lines(explanation):
-        terminal.product(line)
+def print_findings(terminal: Terminal, outcomes: Iterable[Outcome], *, named: bool = True) -> None:
+    """What was found of each component, if `named` below its name.
 
-
-def print_steps(terminal: Terminal, steps: Sequence[str]) -> None:
-    """Print what to do next, as `next_steps` says it."""
-    for index, step in enumerate(steps):
-        head = Painted("next", Paint.PLACE) if index == 0 else "    "
-        for number, line in enumerate(lines_of(step)):
-            terminal.product(["  ", head if number == 0 else "    ", "  ", line])
-
-
-def explanation_lines(explanation: PatchExplanation, *, shift: int = 0) -> Iterator[Line]:
-    """The lines of an explanation: each file with its hunks, then what they have in common.
-
-    They fit the terminal when they are shifted so far to the right.
+    What could not be read is told on stderr.
     """
-    space = room() - shift
-    for file in explanation.files:
-        yield from _file_lines(file, space)
-    if explanation.contained:
-        yield ["  ", Painted("why", Paint.NOTICE), "   the tree already has the whole change"]
-    yield from _edited_lines(edited_files(explanation))
-    yield from _edit_lines(explanation.edit)
-    if explanation.strip is not None:
-        folders = counted(explanation.strip, "folder")
-        why = f"   its files are there, to the byte, with {folders} off its paths"
-        yield ["  ", Painted("why", Paint.NOTICE), why]
-    elif not explanation.contained:
-        yield from _origin_lines(explanation.origin)
+    for of, group in groupby(outcomes, key=lambda each: each.of):
+        listed = list(group)
+        explanations = {each.name: each.explanation for each in listed}
+        found = [(f, each.name) for each in listed for f in each.findings if f.code != "problem"]
+        if found:
+            terminal.product()
+        if found and named:
+            terminal.product(Painted(of, Paint.STRONG))
+        alike: dict[tuple[str, ...], list[tuple[Finding, str]]] = {}
+        for finding, name in found:
+            by = finding.by.commit if finding.by is not None else ""
+            said = (finding.severity.value, finding.code, finding.what, finding.hint, by)
+            alike.setdefault(said, []).append((finding, name))
+        for pairs in alike.values():
+            _print_alike(terminal, [finding for finding, _ in pairs])
+            finding, name = pairs[0]
+            if (why := explanations[name]) is not None and finding.code in CLASHES:
+                print_explanation(terminal, why, indent=4)
+            print_hint(terminal, finding.hint)
 
 
-def _origin_lines(origin: Origin) -> Iterator[Line]:
-    if origin.commit is not None:
-        why = "   made for this base without the patches before it, which change "
-        paths = listed([each.path for each in origin.others], _BLOBS)
-        yield ["  ", Painted("why", Paint.NOTICE), f"{why}{paths}"]
-    elif origin.others:
-        were = "file differs" if origin.known == 1 else "files differ"
-        count = f"{len(origin.others)} of {origin.known} {were}"
-        yield [
-            "  ",
-            Painted("why", Paint.NOTICE),
-            f"   made for another base: {count}",
-        ]
-        yield from origin_lines(origin)
+def _print_alike(terminal: Terminal, findings: Sequence[Finding]) -> None:
+    """Findings that say the same of several places, or one with its details."""
+    first, *more = findings
+    sign = word(first.severity)
+    if more:
+        terminal.product(["  ", sign, f"  {len(findings)} places:"])
+        rows = [(each.where, *each.lines[:1]) for each in findings[:_PLACES]]
+        terminal.table(rows, indent=6)
+        if len(findings) > _PLACES:
+            terminal.product(f"      and {len(findings) - _PLACES} more")
+    elif first.where:
+        terminal.product(["  ", sign, "  ", first.where])
+    what: Sequence[Piece] = ["    "] if first.where or more else ["  ", sign, "  "]
+    terminal.product([*what, first.what], hang=4)
+    if first.by is not None:
+        name = short_id(first.by.commit)
+        commit = Painted(name, Paint.PLACE)
+        terminal.product(["      by ", commit, str(first.by).removeprefix(name)], hang=8)
+    for line in first.lines if not more else ():
+        terminal.product(f"      {line}", hang=8)
 
 
-def origin_lines(origin: Origin) -> Iterator[Line]:
-    """Which files were others when a patch was made, and which patches make them."""
-    for other in origin.others[:_BLOBS]:
-        found = short_id(other.found) or "none"
-        yield f"          {short_id(other.expected)} expected, {found} found: {other.path}"
-    if len(origin.others) > _BLOBS:
-        yield f"          and {len(origin.others) - _BLOBS} more"
-    for name in origin.made_by:
-        yield f"        {name} makes such files: is it missing before this one?"
+def print_hint(terminal: Terminal, hint: str) -> None:
+    """What to do about a finding; lines of its own stand below one another."""
+    for number, line in enumerate(lines_of(hint)):
+        head = Painted("hint:", Paint.PLACE) if number == 0 else "     "
+        terminal.product(["    ", head, f" {line}"], hang=10)
 
 
-def _file_lines(file: FileExplanation, space: int) -> Iterator[Line]:
-    words = file_words(file)
-    if len(file.path) + len(words) + 4 <= space:
-        yield ["  ", Painted(file.path, Paint.STRONG), f": {words}"]
-    else:
-        yield ["  ", Painted(file.path, Paint.STRONG), ":"]
-        yield f"    {words}"
-    if file.contained:
-        yield "    already applied"
-        return
-    yield from (_move_line(move) for move in file.moves)
-    for hunk in file.hunks:
-        yield from _hunk_lines(hunk, file, space)
-
-
-def _move_line(move: MovedPath) -> Line:
-    share = f"{percent(move.likeness)} of what the patch needs"
-    return ["    now perhaps ", Painted(move.path, Paint.PLACE), f" ({move.how}, {share})"]
-
-
-def _hunk_lines(hunk: HunkExplanation, file: FileExplanation, space: int) -> Iterator[Line]:
-    here = hunk.place_path == file.path
-    if not here and hunk.place is not None and not hunk.mismatches:
-        yield f"    hunk {hunk.number} (patch line {hunk.line}): fits {place_words(hunk, file)}"
-        return
-    head = f"    hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded}): "
-    words = hunk_words(hunk, file)
-    if len(head) + len(words) <= space:
-        yield head + words
-    else:
-        yield head.rstrip()
-        yield f"      {words}"
-    if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
-        return
-    yield from _mismatch_lines(hunk, space - _MARGIN)
-    if hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
-        yield f"      {hunk.present} of the {hunk.added} lines that it adds are in the file already"
+def print_explanation(
+    terminal: Terminal, explanation: PatchExplanation, *, indent: int = 2
+) -> None:
+    """Print why a patch does not apply, below a line that names it."""
+    for each in statements(explanation):
+        left = indent + 2 * each.depth
+        head, colon, rest = each.text.partition(": ")
+        if each.depth == 0 and colon:
+            paint = Paint.NOTICE if head == "why" else Paint.STRONG
+            terminal.product([" " * left, Painted(head, paint), f": {rest}"], hang=left + 2)
+        else:
+            terminal.product([" " * left, each.text], hang=left + 2)
+        if each.hunk is not None:
+            for line in _mismatch_lines(each.hunk, room() - _MARGIN - left):
+                terminal.product([" " * left, *pieces(line)])
 
 
 def _mismatch_lines(hunk: HunkExplanation, space: int) -> Iterator[Line]:
@@ -144,11 +109,11 @@ def _mismatch_lines(hunk: HunkExplanation, space: int) -> Iterator[Line]:
     texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]], space)
     for row, text in zip(rows, texts, strict=False):
         paint = Paint.REMOVED if row.label == "expected" else Paint.ADDED
-        yield [f"      {row.label:<8} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
+        yield [f"  {row.label:<8} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
     total = sum(len(each.expected) + len(each.found) for each in hunk.mismatches)
     more = total - sum(row.number > 0 for row in rows[:_LINES])
     if more:
-        yield f"      and {counted(more, 'more line')}"
+        yield f"  and {counted(more, 'more line')}"
 
 
 class _Row(Struct, frozen=True):
@@ -197,29 +162,3 @@ def _fitted(texts: Sequence[str], space: int) -> list[str]:
     filled = [text for text in texts if text.strip()]
     indent = min((len(text) - len(text.lstrip()) for text in filled), default=0)
     return [cut(text[indent:], space) for text in texts]
-
-
-def _edited_lines(edited: Sequence[str]) -> Iterator[Line]:
-    if edited:
-        which = "these files are the versions" if len(edited) > 1 else f"{edited[0]} is the version"
-        yield [
-            "  ",
-            Painted("why", Paint.NOTICE),
-            f"   {which} that the patch was made against",
-        ]
-        yield "        (its index lines name these blobs): the patch file was edited since"
-
-
-def _edit_lines(edit: PatchEdit | None) -> Iterator[Line]:
-    if edit is not None:
-        yield [
-            "  ",
-            Painted("why", Paint.NOTICE),
-            "   its repository changed it, and before that it fits: by",
-        ]
-        yield [
-            "        ",
-            Painted(short_id(edit.commit), Paint.STRONG),
-            f" {edit.date[:10]} {edit.author}",
-        ]
-        yield ["        ", cut(edit.subject, room() - _MARGIN)]

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from patchkit.cli.format_options import Format, Writers
 from patchkit.cli.session import moment
-from patchkit.model.states import Level
-from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
-from patchkit.report.findings import (
-    Case,
-    CaseVerdict,
-    Notice,
-    check_cases,
-    check_notices,
-    drift_cases,
-    drift_notices,
-)
+from patchkit.report.ci_formats import annotation_lines, cases_of, junit_document, sarif_document
+from patchkit.report.findings import Outcome, check_outcomes, drift_outcomes, explained
 from patchkit.report.json import envelope
-from patchkit.report.markdown import check_markdown, drift_markdown
+from patchkit.report.markdown import outcomes_markdown
 
 if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport
@@ -33,86 +23,54 @@ if TYPE_CHECKING:
 
 def check_writers(paths: Sequence[Path]) -> Writers[CheckReport]:
     """The forms of a check; `paths` are the manifests that were asked for."""
-
-    def notices(report: CheckReport) -> list[Notice]:
-        return list(check_notices(report, named_paths(paths)))
-
-    return {
-        Format.JSON: lambda report: envelope("check", report, report.exit_code),
-        Format.JUNIT: lambda report: junit_document(check_cases(report), "patchkit check"),
-        Format.SARIF: lambda report: sarif_document(notices(report)),
-        Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
-        Format.MARKDOWN: lambda report: check_markdown(report, notices(report)),
-        Format.HTML: lambda report: _pages().check_page(report, notices(report), written_now()),
-    }
+    return _writers("check", check_outcomes, paths)
 
 
 def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
     """The forms of a drift; `paths` are the manifests that were asked for."""
-
-    def notices(report: DriftReport) -> list[Notice]:
-        return list(drift_notices(report, named_paths(paths)))
-
-    return {
-        Format.JSON: lambda report: envelope("drift", report, report.exit_code),
-        Format.JUNIT: lambda report: junit_document(drift_cases(report), "patchkit drift"),
-        Format.SARIF: lambda report: sarif_document(notices(report)),
-        Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
-        Format.MARKDOWN: drift_markdown,
-        Format.HTML: lambda report: _pages().drift_page(report, notices(report), written_now()),
-    }
+    return _writers("drift", drift_outcomes, paths)
 
 
-def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
+def ci_writers(paths: Sequence[Path], command: str = "ci") -> Writers[CiReport]:
     """The forms of both in one; `paths` are the manifests that were asked for.
 
     Where drift is allowed it fails no test, and is no error beside a line.
     """
 
-    def notices(report: CiReport) -> list[Notice]:
-        named = named_paths(paths)
-        drifted = list(drift_notices(report.drift, named))
-        if report.drift_allowed:
-            lower = {Level.ERROR: Level.WARNING}
-            drifted = [
-                each
-                if each.rule == "problem"
-                else replace(each, level=lower.get(each.level, each.level))
-                for each in drifted
-            ]
-        return [*check_notices(report.check, named), *drifted]
+    def outcomes(report: CiReport) -> Iterable[Outcome]:
+        yield from check_outcomes(report.check)
+        excuse = "drift is allowed" if report.drift_allowed else ""
+        for each in drift_outcomes(report.drift, excuse):
+            yield replace(each, of=f"{each.of} drift")
 
-    def cases(report: CiReport) -> list[Case]:
-        drifted = (replace(c, suite=f"{c.suite} drift") for c in drift_cases(report.drift))
-        if report.drift_allowed:
-            failed = CaseVerdict.FAILED
-            drifted = (
-                replace(c, verdict=CaseVerdict.SKIPPED, message=f"drift is allowed: {c.message}")
-                if c.verdict is failed
-                else c
-                for c in drifted
-            )
-        return [*check_cases(report.check), *drifted]
+    return _writers(command, outcomes, paths)
 
-    def markdown(report: CiReport) -> str:
-        found = check_notices(report.check, named_paths(paths))
-        return f"{check_markdown(report.check, found)}\n\n{drift_markdown(report.drift)}"
+
+def _writers(
+    command: str, outcomes: Callable[[Any], Iterable[Outcome]], paths: Sequence[Path]
+) -> Writers[Any]:
+    named = named_paths(paths)
+    name = f"patchkit {command}"
+
+    def html(report: Any) -> str:
+        # other forms need not wait for its templates to load
+        from patchkit.report.html_page import report_page
+
+        return report_page(name, report, explained(outcomes(report)), written_now())
+
+    def github(report: Any) -> str:
+        return "\n".join(annotation_lines(explained(outcomes(report)), named))
 
     return {
-        Format.JSON: lambda report: envelope("ci", report, report.exit_code),
-        Format.JUNIT: lambda report: junit_document(cases(report), "patchkit ci"),
-        Format.SARIF: lambda report: sarif_document(notices(report)),
-        Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
-        Format.MARKDOWN: markdown,
-        Format.HTML: lambda report: _pages().ci_page(report, notices(report), written_now()),
+        Format.JSON: lambda report: envelope(command, report, report.exit_code),
+        Format.JUNIT: lambda report: junit_document(cases_of(outcomes(report)), name),
+        Format.SARIF: lambda report: sarif_document(explained(outcomes(report)), named),
+        Format.GITHUB: github,
+        Format.MARKDOWN: lambda report: outcomes_markdown(
+            command, report.exit_code, outcomes(report)
+        ),
+        Format.HTML: html,
     }
-
-
-def _pages() -> ModuleType:
-    """The module that makes pages; other forms need not wait for its templates to load."""
-    from patchkit.report import html_page
-
-    return html_page
 
 
 def written_now() -> str:

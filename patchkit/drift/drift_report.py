@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from patchkit.carry.carried import CarriedFile
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
-from patchkit.guards.overrides import TargetVerdict
 from patchkit.model.finding import Landed
-from patchkit.model.names import AtLine
+from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
+from patchkit.model.states import state_of
 from patchkit.model.text import counted
 
 
@@ -74,6 +74,25 @@ class PatchForecast(Struct, frozen=True):
     def absorbed_by(self) -> tuple[str, ...]:
         """The upstream commits, as "ID subject", that made the changes of absorbed files."""
         return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
+
+    @property
+    def words(self) -> str:
+        """What a bump to the tip would do, to be read after those words."""
+        conflicts, review = len(self.conflicts), len(self.review)
+        match self.status:
+            case Status.CONFLICTED:
+                what = f"leaves {conflicts} of {counted(len(self.files), 'file')} in conflict"
+            case Status.REGENERATED:
+                what = "regenerates it from its recipe"
+            case Status.ABSORBED:
+                by = f" ({'; '.join(self.absorbed_by)})" if self.absorbed_by else ""
+                what = f"retires it: upstream has it{by}"
+            case Status.WAITING:
+                are = "are" if len(self.waits_for) > 1 else "is"
+                what = f"carries it once {' and '.join(self.waits_for)} {are} resolved"
+            case _:
+                what = "carries it"
+        return f"{what}, {review} to look at" if review else what
 
 
 def forecast_of(outcome: PatchResult) -> PatchForecast:
@@ -166,38 +185,6 @@ class Suspicion(Struct, frozen=True):
         return replace(self, kind=kind, what=what, by=by)
 
 
-class NewSite(AtLine, Struct, frozen=True):
-    """A site at the tip, as upstream has it, that a rule names and neither pin nor review has.
-
-    `text` is in short; `by` is the commit since which it is there, None where the line did not
-    bring it.
-    """
-
-    rule: str
-    path: str  # the file at the tip
-    line: int
-    within: str  # the function or class around it
-    text: str
-    by: Landed | None = None
-
-
-class MovedTarget(Struct, frozen=True):
-    """What `component` replaces while it runs, and the tip has no more or otherwise than the pin.
-
-    `calls` are the places that name it, `was` and `now` those of its definition ("" for none),
-    `why` says where a name that is gone ends; `by` is the commit that did it.
-    """
-
-    component: str
-    name: str
-    verdict: TargetVerdict  # how the definition at the tip differs from the one at the pin
-    calls: tuple[str, ...]
-    was: str
-    now: str
-    why: str = ""
-    by: Landed | None = None
-
-
 class BrokenContract(Struct, frozen=True):
     """A call from one component into another that fits at the pin and not at the tip.
 
@@ -265,6 +252,44 @@ class PatchDrift(Struct, frozen=True):
         return self.intervals[-1].faults if self.is_broken else ()
 
     @property
+    def needs_work(self) -> bool:
+        """Whether a bump that keeps the patch leaves something to a person."""
+        review = self.forecast is not None and bool(self.forecast.review)
+        kept = self.status is not Status.ABSORBED
+        return (review and kept) or self.status.fails
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether the series must be touched to follow: not where a recipe makes the patch."""
+        return self.needs_work or self.status in (Status.MERGED, Status.ABSORBED)
+
+    @property
+    def words(self) -> str:
+        """What became of it, in a line that is read after its state."""
+        day = f"since {self.event.day}" if self.event is not None else ""
+        if self.is_broken:
+            after = "" if self.days is None else f" after {counted(self.days, 'day')}"
+            if self.stopped_earlier and self.broken_by is not None:
+                after = f", stopped applying {self.broken_by.day}{after}"
+            day = (day or "since the start of the branch") + after
+        means = {
+            Status.UNCHANGED: "fits",
+            Status.REGENERATED: f"fits, {state_of(self.status).means}",
+            Status.WAITING: f"waits for {', '.join(self.waits_for)}",
+            Status.CONFLICTED: "",
+        }.get(self.status, state_of(self.status).means)
+        files = ""
+        if self.risk is not None and self.risk.commits:
+            often = f"{counted(self.risk.commits, 'commit')}, {self.risk.per_month:g} a month"
+            files = f"its files changed: {often}"
+        again = ""
+        if self.breaks and (mended := self.breaks[-1].mended) is not None:
+            by = self.breaks[-1].by
+            broken = f"broken by {short_id(by.commit)}, " if by is not None else ""
+            again = f"{broken}mended {mended.day} by {short_id(mended.commit)}"
+        return "; ".join(each for each in (means, day, again, files) if each)
+
+    @property
     def stopped_earlier(self) -> bool:
         """Whether it stopped applying before it came into its state."""
         return None not in (self.broken_by, self.since) and self.broken_by != self.since
@@ -283,25 +308,3 @@ class LineDrift(Struct, frozen=True):
     commits: int
     touching: int
     patches: tuple[PatchDrift, ...]  # in the order of the series
-
-
-# The words for a forecast that every report shares.
-
-
-def forecast_words(forecast: PatchForecast) -> str:
-    """What a bump to the tip would do, to be read after those words."""
-    conflicts, review = len(forecast.conflicts), len(forecast.review)
-    match forecast.status:
-        case Status.CONFLICTED:
-            what = f"leaves {conflicts} of {counted(len(forecast.files), 'file')} in conflict"
-        case Status.REGENERATED:
-            what = "regenerates it from its recipe"
-        case Status.ABSORBED:
-            by = f" ({'; '.join(forecast.absorbed_by)})" if forecast.absorbed_by else ""
-            what = f"retires it: upstream has it{by}"
-        case Status.WAITING:
-            are = "are" if len(forecast.waits_for) > 1 else "is"
-            what = f"carries it once {' and '.join(forecast.waits_for)} {are} resolved"
-        case _:
-            what = "carries it"
-    return f"{what}, {review} to look at" if review else what

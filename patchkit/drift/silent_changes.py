@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.drift.describe import landed
-from patchkit.drift.drift_report import MovedTarget, Suspicion
+from patchkit.drift.drift_report import Suspicion
 from patchkit.gitcmd.first_parent import Landing, blobs_of
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import TreeView
@@ -46,7 +46,7 @@ from patchkit.guards.overrides.replacements import (
 from patchkit.guards.residual_sites import SHOWN_TEXT, Fingerprint, Scanner, fingerprint
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
-from patchkit.model.finding import Landed
+from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry, TreeId
 from patchkit.model.outcome import FileResult, PatchResult
@@ -267,14 +267,19 @@ def _added(hunk: Hunk) -> list[bytes]:
 
 
 #: Raise it when the same calls could come to something else along the same line.
-_TARGETS_FORM = 2
+_TARGETS_FORM = 3
 
-_MOVED = (TargetVerdict.GONE, TargetVerdict.SIGNATURE, TargetVerdict.BODY)
+#: What upstream did to a function that is replaced.
+_MOVED = {
+    TargetVerdict.GONE: "is gone",
+    TargetVerdict.SIGNATURE: "is called in another way",
+    TargetVerdict.BODY: "does something else",
+}
 
 
 def find_moved_targets(
     along: HistoryReader, component: str, declared: Overrides, calls: Replacements, cache: Path
-) -> tuple[MovedTarget, ...]:
+) -> tuple[Finding, ...]:
     """What `component` replaces and the tip has no more, or has otherwise than the pin.
 
     Kept below the cache folder.
@@ -284,7 +289,7 @@ def find_moved_targets(
     named = {name: [call.place for call in sites] for name, sites in sorted(calls.targets.items())}
     about = [component, repr(declared), named]
     path = memory_path(cache, "replaced", [_TARGETS_FORM, *line, history.tip, *about])
-    kept = recall_as(path, tuple[MovedTarget, ...])
+    kept = recall_as(path, tuple[Finding, ...])
     if kept is not None:
         return kept
     # for the next tip: most of its files are those of this one
@@ -324,19 +329,21 @@ class _TargetSearch(Struct, frozen=True):
 
     def told(
         self, targets: Sequence[OverrideTarget], was: Mapping[str, Definition], pinned: Modules
-    ) -> Iterator[MovedTarget]:
+    ) -> Iterator[Finding]:
         """The targets with where they were, and the commits that changed them."""
         commits = self._commits(targets, was, pinned)
         for target in targets:
-            yield MovedTarget(
-                component=self.component,
-                name=target.name,
-                verdict=target.verdict,
-                calls=tuple(call.place for call in target.calls),
-                was=was[target.name].place,
-                now=target.now.place,
-                why=target.now.why,
+            verdict, place = target.verdict, was[target.name].place
+            why = f": {target.now.why}" if target.now.why else ""
+            lines = [f"replaced at {each.place}" for each in target.calls]
+            lines.append(f"at the pin {place}, now {target.now.place or 'nowhere'}")
+            yield Finding(
+                Severity.NOTE if verdict is TargetVerdict.BODY else Severity.WARNING,
+                f"override-{verdict.value}-upstream",
+                f"{target.name}, which {self.component} replaces, {_MOVED[verdict]}{why}",
+                lines=tuple(lines),
                 by=commits.get(target.name),
+                about=f"{self.component} replaces {target.name}: {verdict.value}",
             )
 
     def _commits(

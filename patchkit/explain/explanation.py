@@ -11,9 +11,11 @@ from shlex import quote
 from msgspec import Struct
 
 from patchkit.manifest.values import Component, LocalSeries, Manifest, PinnedPatch
+from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.similarity import SimilarLines
+from patchkit.model.text import counted, listed
 from patchkit.stack.series import LoadedPatch
 
 
@@ -261,7 +263,100 @@ def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
     return f"its entry at {patch.origin.where.below(manifest.root)}"
 
 
-# What an explanation says of a hunk or a file, in words that every report shares.
+# What an explanation says, in sentences that every report shares.
+
+
+#: So many files that were others are named.
+_BLOBS = 4
+
+
+class Statement(Struct, frozen=True):
+    """A sentence of an explanation, `depth` below the one before it that is less deep.
+
+    `hunk` is the one that it is about, whose lines are to be shown beside those that stand there.
+    """
+
+    text: str
+    depth: int = 0
+    hunk: HunkExplanation | None = None
+
+
+def statements(explanation: PatchExplanation) -> Iterator[Statement]:
+    """All that is to be said: each file with its hunks, then what they have in common."""
+    for file in explanation.files:
+        yield Statement(f"{file.path}: {file_words(file)}")
+        if file.contained:
+            yield Statement("already applied", 1)
+            continue
+        for move in file.moves:
+            share = f"{percent(move.likeness)} of what the patch needs"
+            yield Statement(f"now perhaps {move.path} ({move.how}, {share})", 1)
+        for hunk in file.hunks:
+            yield from _of_hunk(hunk, file)
+    yield from (Statement(text, depth) for text, depth in _reasons(explanation))
+
+
+def explanation_texts(explanation: PatchExplanation) -> tuple[str, ...]:
+    """The same where no lines of files are shown."""
+    return tuple(each.text for each in statements(explanation))
+
+
+def _of_hunk(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Statement]:
+    place = _place_words(hunk, file)
+    if hunk.place is not None and hunk.place_path != file.path and not hunk.mismatches:
+        yield Statement(f"hunk {hunk.number} (patch line {hunk.line}): fits {place}", 1)
+        return
+    head = f"hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded})"
+    same = hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS)
+    yield Statement(f"{head}: {_hunk_words(hunk, place)}", 1, None if same else hunk)
+    if not same and hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
+        words = f"{hunk.present} of the {hunk.added} lines that it adds are in the file already"
+        yield Statement(words, 2)
+
+
+def _reasons(explanation: PatchExplanation) -> Iterator[tuple[str, int]]:
+    edited = [
+        file.path
+        for file in explanation.files
+        if file.preimage is Preimage.MATCHES and file.reason is Reason.CONTEXT
+    ]
+    if explanation.contained:
+        yield "why: the tree already has the whole change", 0
+    if edited:
+        which = "these files are the versions" if edited[1:] else f"{edited[0]} is the version"
+        yield f"why: {which} that the patch was made against", 0
+        yield "(its index lines name these blobs): the patch file was edited since", 1
+    if explanation.edit is not None:
+        edit = explanation.edit
+        yield "why: its repository changed it, and before that it fits: by", 0
+        yield f"{short_id(edit.commit)} {edit.date[:10]} {edit.author}: {edit.subject}", 1
+    if explanation.strip is not None:
+        folders = counted(explanation.strip, "folder")
+        yield f"why: its files are there, to the byte, with {folders} off its paths", 0
+    elif not explanation.contained:
+        origin = explanation.origin
+        if origin.commit is not None:
+            paths = listed([each.path for each in origin.others], _BLOBS)
+            what = "made for this base without the patches before it, which change"
+            yield f"why: {what} {paths}", 0
+        elif origin.others:
+            yield f"why: made for another base: {origin_words(origin)}", 0
+            yield from ((line, 1) for line in origin_lines(origin))
+
+
+def origin_words(origin: Origin) -> str:
+    """How many files were others when a patch was made."""
+    were = "file differs" if origin.known == 1 else "files differ"
+    return f"{len(origin.others)} of {origin.known} {were}"
+
+
+def origin_lines(origin: Origin) -> Iterator[str]:
+    """Which files were others when a patch was made."""
+    for other in origin.others[:_BLOBS]:
+        found = short_id(other.found) or "none"
+        yield f"{short_id(other.expected)} expected, {found} found: {other.path}"
+    if len(origin.others) > _BLOBS:
+        yield f"and {len(origin.others) - _BLOBS} more"
 
 
 _REASONS = {
@@ -282,9 +377,8 @@ def file_words(file: FileExplanation) -> str:
     return f"{len(file.hunks)} of {file.hunks_total} {hunks} failed"
 
 
-def hunk_words(hunk: HunkExplanation, file: FileExplanation) -> str:
+def _hunk_words(hunk: HunkExplanation, place: str) -> str:
     """Why a hunk failed."""
-    place = place_words(hunk, file)
     fuzz = f"; GNU patch takes it with fuzz {hunk.fuzz}" if hunk.fuzz else ""
     words = {
         Cause.CONTAINED: "the file has this change already",
@@ -298,21 +392,12 @@ def hunk_words(hunk: HunkExplanation, file: FileExplanation) -> str:
     return words[hunk.cause] + fuzz
 
 
-def place_words(hunk: HunkExplanation, file: FileExplanation) -> str:
+def _place_words(hunk: HunkExplanation, file: FileExplanation) -> str:
     """Where what is most like a hunk stands, in another file perhaps."""
     if hunk.place is None:
         return ""
     where = f"at line {hunk.place.start}"
     return where if hunk.place_path == file.path else f"in {hunk.place_path} {where}"
-
-
-def edited_files(explanation: PatchExplanation) -> tuple[str, ...]:
-    """Files that are the very ones the patch was made against: it is the patch that was edited."""
-    return tuple(
-        file.path
-        for file in explanation.files
-        if file.preimage is Preimage.MATCHES and file.reason is Reason.CONTEXT
-    )
 
 
 def _anchor(hunk: HunkExplanation, place: str) -> str:

@@ -87,9 +87,7 @@ def broken_by_moving(
 
 def _told(broken: BrokenContract) -> Problem:
     place = broken.place
-    owner, _, name = place.target.rpartition(".")
-    named = place.target in place.what or place.what == f"{owner} has no {name}"
-    text = place.what if named else f"{place.target} {place.what}"
+    text = place.words
     if broken.by is not None:
         text += f", since {short_id(broken.by.commit)} {broken.by.subject}"
     return Problem(f"upstream breaks a call: {text}", f"{place.component} {place.place}")

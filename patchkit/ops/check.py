@@ -17,7 +17,13 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, expected
 from patchkit.explain.diagnose import Results, explain_stack, find_edit, find_origin, results_of
-from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
+from patchkit.explain.explanation import (
+    Origin,
+    PatchEdit,
+    PatchExplanation,
+    origin_lines,
+    origin_words,
+)
 from patchkit.extension import CheckedStack, CheckRun, Finder, finders
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
@@ -37,6 +43,7 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress, Silent
+from patchkit.model.text import listed
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.ops.agreements import Agreements
 from patchkit.ops.check_report import (
@@ -588,13 +595,12 @@ def _outcome_findings(
     reviewed = patch.origin.other_base if isinstance(patch.origin, PinnedPatch) else ()
     others = {other.path for other in origin.others} if origin is not None else set[str]()
     if origin is not None and others - {file.path for file in reviewed}:
-        yield Finding(
-            Severity.WARNING,
-            "another-base",
-            f"applies, but was made for another base: {len(origin.others)} of {origin.known}"
-            f" {'files differ' if origin.known > 1 else 'file differs'}",
-            patch.where,
-        )
+        hint = ""
+        if origin.made_by:
+            hint = f"{listed(origin.made_by, 3)} makes such files: is it missing before this one?"
+        what = "applies, but was made for another base"
+        lines = (origin_words(origin), *origin_lines(origin))
+        yield Finding(Severity.WARNING, "another-base", what, patch.where, hint, lines)
     for file in reviewed if outcome.tree is not None else ():
         if file.path not in others:
             what = f"other_base lists {file.path}, which is the version that the patch expects"

@@ -13,10 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.drift_report import (
-    BrokenContract,
     LineDrift,
-    MovedTarget,
-    NewSite,
     PatchDrift,
 )
 from patchkit.drift.forecast_cache import SeriesMemory
@@ -32,9 +29,11 @@ from patchkit.drift.record import (
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
-from patchkit.model.finding import Landed
+from patchkit.model.finding import Finding, Landed
+from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
+from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.parallel import in_parallel, share_memory
 from patchkit.refresh.conflict import load_resolutions
@@ -74,10 +73,10 @@ class ComponentDrift(Struct, frozen=True):
     of the patches. `on_branch`: the pin is on it. `bisected`: only some commits were tried, so that
     breaks which were mended may be missing. `skipped` says why there was nothing to look at.
     `line` has every commit from `start` on, where that was asked for. `since`, with --since-last,
-    says what changed since the last report, and `patches` are only those that it is about. `sites`
-    and `targets` are what changed without a conflict: code that rules name and no patch covers, and
-    functions that other components replace; `contracts` are calls between components that fit no
-    more; `unseen` says what of that could not be examined.
+    says what changed since the last report, and `patches` are only those that it is about.
+    `findings` are what changed without a conflict: code that rules name and no patch covers,
+    functions that other components replace, calls between components that fit no more; and what of
+    that could not be examined.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"line"})
@@ -99,10 +98,24 @@ class ComponentDrift(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     line: tuple[Landed, ...] = ()
     since: Since | None = None
-    sites: tuple[NewSite, ...] = ()
-    targets: tuple[MovedTarget, ...] = ()
-    contracts: tuple[BrokenContract, ...] = ()
-    unseen: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """The state of the component, and what was looked at, in a line."""
+        if self.problems:
+            return "failed", "could not be examined, see below"
+        if self.tip is None:
+            return "skipped", self.skipped
+        begin = f"from {short_id(self.since.tip)} " if self.since and self.since.tip else ""
+        where = ""
+        if self.fork == self.tip.commit and not self.on_branch:
+            where = ", an ancestor of the pin"
+        elif not self.on_branch:
+            where = f" since {short_id(self.fork)}, where they part: the pin is not on the branch"
+        to = f"{self.ref} {begin}to {short_id(self.tip.commit)} of {self.tip.day}"
+        state = "ok" if self.exit_code is ExitCode.OK else "failed"
+        return state, f"{to}, {counted(self.commits, 'commit')}{where}"
 
 
 class DriftReport(OfComponents, Struct, frozen=True):
@@ -218,13 +231,7 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     overriding = tuple(_overriding(looking.manifest, looking.component))
     watched = Watched(looking.manifest, looking.component, patches, overriding)
     silent = find_silent_drift(watched, looking.along, tools.store, tools.progress)
-    return replace(
-        found,
-        sites=silent.sites,
-        targets=silent.targets,
-        contracts=silent.contracts,
-        unseen=silent.unseen,
-    )
+    return replace(found, findings=silent)
 
 
 def _line_drift(looking: _Looking) -> LineDrift:
@@ -254,20 +261,8 @@ def _line_drift(looking: _Looking) -> LineDrift:
 
 
 def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
-    bad = any(map(needs_attention, patches))
+    bad = any(patch.needs_attention for patch in patches)
     return ExitCode.FINDING if bad else ExitCode.OK
-
-
-def needs_attention(patch: PatchDrift) -> bool:
-    """Whether the series must be touched to follow: not where a recipe regenerates the patch."""
-    return needs_work(patch) or patch.status in (Status.MERGED, Status.ABSORBED)
-
-
-def needs_work(patch: PatchDrift) -> bool:
-    """Whether a bump that keeps the patch leaves something to a person."""
-    review = patch.forecast is not None and bool(patch.forecast.review)
-    kept = patch.status is not Status.ABSORBED
-    return (review and kept) or patch.status in (Status.CONFLICTED, Status.WAITING)
 
 
 # Remember what a drift report saw, and reduce the next one to what changed.
@@ -309,8 +304,8 @@ def note_report(
 
 
 def _is_news(component: ComponentDrift) -> bool:
-    found = component.sites or component.targets or component.contracts
-    return component.since is not None and bool(found or not component.since.is_empty)
+    since = component.since
+    return since is not None and bool(component.findings or not since.is_empty)
 
 
 def _seen(component: ComponentDrift, now: datetime) -> Seen:
@@ -338,22 +333,7 @@ def _notes(component: ComponentDrift) -> Iterator[str]:
             yield f"{patch.name}: {each.path}: {each.what}"
         for hunk in patch.absorbed if patch.status is not Status.ABSORBED else ():
             yield f"{patch.name}: {hunk.path}: hunk {hunk.hunk} is upstream"
-    yield from map(_site_note, component.sites)
-    yield from map(_target_note, component.targets)
-    yield from map(_contract_note, component.contracts)
-
-
-def _site_note(site: NewSite) -> str:
-    return f"{site.rule}: {site.path}: {site.within}: {site.text}"
-
-
-def _target_note(target: MovedTarget) -> str:
-    return f"{target.component} replaces {target.name}: {target.verdict.value}"
-
-
-def _contract_note(contract: BrokenContract) -> str:
-    place = contract.place
-    return f"{place.component} in {place.within}: {place.target}: {place.what}"
+    yield from (each.about for each in component.findings if each.about)
 
 
 def _since(
@@ -364,19 +344,15 @@ def _since(
     if line not in known:
         return component
     since = compare(earlier.get(line), known[line])
-    sites = tuple(each for each in component.sites if _site_note(each) in since.new)
-    targets = tuple(each for each in component.targets if _target_note(each) in since.new)
-    contracts = tuple(e for e in component.contracts if _contract_note(e) in since.new)
-    shown = {*map(_site_note, sites), *map(_target_note, targets), *map(_contract_note, contracts)}
+    findings = tuple(e for e in component.findings if not e.about or e.about in since.new)
+    shown = {each.about for each in findings}
     since = replace(since, new=tuple(each for each in since.new if each not in shown))
     changed = {change.patch for change in since.changes}
     changed |= {patch.name for patch in component.patches if _is_named(patch, since)}
     return replace(
         component,
         patches=tuple(patch for patch in component.patches if patch.name in changed),
-        sites=sites,
-        targets=targets,
-        contracts=contracts,
+        findings=findings,
         since=since,
         exit_code=_since_exit_code(component, since),
     )

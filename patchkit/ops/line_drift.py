@@ -7,9 +7,10 @@ earlier run kept the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,8 +19,6 @@ from patchkit.drift.describe import explain_clash, landed_of, tell
 from patchkit.drift.drift_report import (
     BrokenContract,
     LineDrift,
-    MovedTarget,
-    NewSite,
     PatchDrift,
     Suspicion,
 )
@@ -39,7 +38,7 @@ from patchkit.drift.walk import (
     ended,
     walk_history,
 )
-from patchkit.errors import BadInputError, SurroundingsError
+from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.pins import absent_blobs
@@ -54,7 +53,7 @@ from patchkit.guards.residual_sites import (
     review_sites,
 )
 from patchkit.manifest.values import Component, Manifest, Overrides
-from patchkit.model.finding import Landed
+from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of
@@ -138,15 +137,6 @@ def _clash(
 # Without a conflict: new code that patches should cover, replaced functions that upstream changed.
 
 
-class SilentDrift(Struct, frozen=True):
-    """What changed upstream without a conflict; `unseen` says what could not be examined."""
-
-    sites: tuple[NewSite, ...] = ()  # in the order of rules and files
-    targets: tuple[MovedTarget, ...] = ()  # in the order of the manifest's overrides
-    contracts: tuple[BrokenContract, ...] = ()  # in the order of the calling files
-    unseen: tuple[str, ...] = ()
-
-
 class Watched(Struct, frozen=True):
     """A component and its patches; `overriding` are those that replace functions of it."""
 
@@ -158,32 +148,39 @@ class Watched(Struct, frozen=True):
 
 def find_silent_drift(
     watched: Watched, along: HistoryReader, store: Store, progress: Progress
-) -> SilentDrift:
+) -> tuple[Finding, ...]:
     """Compare the tip with the pin; fetches components that replace code of this one."""
-    unseen: list[str] = []
-    targets: list[MovedTarget] = []
-    try:
-        sites = _sites(watched, along, store)
-    except SurroundingsError as error:
-        sites = ()
-        unseen.append(f"new sites: {error.problems[0]}")
-    for other, declared in watched.overriding:
+    found: list[Finding] = []
+    name = watched.component.name
+
+    def look(
+        what: str,
+        search: Callable[[], Iterable[Finding]],
+        trouble: type[PatchkitError] = SurroundingsError,
+    ) -> None:
         try:
+            found.extend(search())
+        except (SurroundingsError, trouble) as error:
+            words = f"not all of {name} could be looked at: {what}: {error.problems[0]}"
+            found.append(Finding(Severity.NOTE, "unseen", words))
+
+    look("new sites", partial(_sites, watched, along, store))
+    for other, declared in watched.overriding:
+
+        def moved(other: Component = other, declared: Overrides = declared) -> Iterable[Finding]:
             calls = _calls(watched.manifest, other, declared, store, progress)
-            targets += find_moved_targets(along, other.name, declared, calls, store.cache)
-        except SurroundingsError as error:
-            unseen.append(f"what {other.name} replaces: {error.problems[0]}")
-    try:
-        contracts = _contracts(watched, along, store, progress)
-    except (BadInputError, SurroundingsError) as error:
-        contracts = ()
-        unseen.append(f"calls between components: {error.problems[0]}")
-    return SilentDrift(sites, tuple(targets), contracts, tuple(unseen))
+            return find_moved_targets(along, other.name, declared, calls, store.cache)
+
+        look(f"what {other.name} replaces", moved)
+    between = partial(_contracts, watched, along, store, progress)
+    # where another component's patches do not apply, its own check says so
+    look("calls between components", between, BadInputError)
+    return tuple(found)
 
 
 def _contracts(
     watched: Watched, along: HistoryReader, store: Store, progress: Progress
-) -> tuple[BrokenContract, ...]:
+) -> Iterable[Finding]:
     if watched.component.contracts is None:
         return ()
     from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
@@ -191,10 +188,18 @@ def _contracts(
     name = watched.component.name
     with ExitStack() as stack:
         partners, given = partners_of(watched.manifest, store, progress, stack)
-        return find_broken_contracts(along, name, partners, given, store.cache)
+        broken = find_broken_contracts(along, name, partners, given, store.cache)
+    return (_broken_call(each) for each in broken)
 
 
-def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSite, ...]:
+def _broken_call(contract: BrokenContract) -> Finding:
+    place = contract.place
+    where, code = f"{place.component}: {place.place}", "contract-upstream"
+    about = f"{place.component} in {place.within}: {place.words}"
+    return Finding(Severity.WARNING, code, place.words, where, by=contract.by, about=about)
+
+
+def _sites(watched: Watched, along: HistoryReader, store: Store) -> Iterable[Finding]:
     """The new sites that nobody has reviewed and no recipe takes care of."""
     manifest, component, patches = watched.manifest, watched.component, watched.patches
     rules = lint_rules(manifest.root, component.residual.rules, patches)
@@ -202,8 +207,8 @@ def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSit
         return ()
     made = load_generator(patches).recipes.values()
     recipes = [each for each in made if isinstance(each, Recipe)]
-    name = baseline_path(component)
-    baseline = load_baseline(manifest.root, name)
+    name = component.name
+    baseline = load_baseline(manifest.root, baseline_path(component))
 
     def unseen(all_found: Sequence[FoundSite]) -> Sequence[FoundSite]:
         found = [each for each in all_found if not made_by(each.site, recipes)]
@@ -211,16 +216,23 @@ def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSit
         pairs = zip(found, states, strict=True)
         return [each for each, s in pairs if each.is_new and s.state is ReviewState.NEW]
 
-    return tuple(_told(find_new_sites(along, rules, store.cache, unseen), along))
+    return _told(name, find_new_sites(along, rules, store.cache, unseen), along)
 
 
-def _told(found: Sequence[FoundSite], along: HistoryReader) -> Iterator[NewSite]:
+def _told(component: str, found: Sequence[FoundSite], along: HistoryReader) -> Iterator[Finding]:
     ids = list(dict.fromkeys(CommitId(each.by) for each in found if each.by))
     by: dict[str, Landed] = dict(zip(ids, landed_of(along.history, ids), strict=True))
     for each in found:
         known_by, site = fingerprint(each.site), each.site
-        where = (site.rule, site.path, site.line, known_by.within, known_by.text)
-        yield NewSite(*where, by.get(each.by or ""))
+        within = f" in {known_by.within}" if known_by.within else ""
+        yield Finding(
+            Severity.WARNING,
+            "new-site-upstream",
+            f"{site.rule}: a new site{within}: {known_by.text}",
+            f"{component}: {site.path}:{site.line}",
+            by=by.get(each.by or ""),
+            about=f"{site.rule}: {site.path}: {known_by.within}: {known_by.text}",
+        )
 
 
 def _calls(

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 from uuid import UUID, uuid5
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit import REPOSITORY, __version__
 from patchkit.errors import Problem
@@ -28,10 +29,10 @@ from patchkit.manifest.values import (
     PinnedPatch,
     normal_name,
 )
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import short_id
-from patchkit.model.states import Level
 from patchkit.ops.ci import Job, MatrixReport
-from patchkit.report.findings import HELP, RULES, Case, CaseVerdict, Notice
+from patchkit.report.findings import COMPONENT, HELP, RULES, Outcome, Paths, explained, place_of
 from patchkit.stack.lockfile import Lock, LockedComponent, recorded_in
 from patchkit.stack.series import LoadedPatch
 
@@ -39,10 +40,9 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _HELP = "The result's own text says what to do; `patchkit check` prints it with all details."
 
 
-def sarif_document(notices: Iterable[Notice]) -> str:
+def sarif_document(findings: Sequence[Finding], paths: Paths) -> str:
     """The log of one run; without a final newline."""
-    listed = list(notices)
-    rules = list(dict.fromkeys(each.rule for each in listed))
+    rules = list(dict.fromkeys(each.code for each in findings))
     run = {
         "tool": {
             "driver": {
@@ -52,7 +52,7 @@ def sarif_document(notices: Iterable[Notice]) -> str:
             }
         },
         "columnKind": "utf16CodeUnits",
-        "results": [_result(each, rules.index(each.rule)) for each in listed],
+        "results": [_result(each, rules.index(each.code), paths) for each in findings],
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=2, ensure_ascii=True)
@@ -69,19 +69,20 @@ def _rule(name: str) -> dict[str, Any]:
     }
 
 
-def _result(notice: Notice, rule: int) -> dict[str, Any]:
-    fingerprint = sha256(_text(f"{notice.rule}\0{notice.subject}").encode()).hexdigest()
+def _result(finding: Finding, rule: int, paths: Paths) -> dict[str, Any]:
+    fingerprint = sha256(_text(f"{finding.code}\0{finding.subject}").encode()).hexdigest()
     result: dict[str, Any] = {
-        "ruleId": notice.rule,
+        "ruleId": finding.code,
         "ruleIndex": rule,
-        "level": notice.level.value,
-        "message": {"text": _text(notice.message)},
+        "level": finding.severity.value,
+        "message": {"text": _text(finding.text)},
         "partialFingerprints": {"patchkit/v1": fingerprint},
     }
-    if notice.path:
+    path, line = place_of(finding, paths)
+    if path:
         place = {
-            "artifactLocation": {"uri": quote(notice.path, errors="surrogateescape")},
-            "region": {"startLine": max(1, notice.line)},
+            "artifactLocation": {"uri": quote(path, errors="surrogateescape")},
+            "region": {"startLine": max(1, line)},
         }
         result["locations"] = [{"physicalLocation": place}]
     return result
@@ -98,11 +99,34 @@ def _text(text: str) -> str:
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # What steers a terminal that the document is shown on, or reorders it.
 _STEERING = re.compile("[\r\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_ELEMENTS = {
-    CaseVerdict.FAILED: "failure",
-    CaseVerdict.ERROR: "error",
-    CaseVerdict.SKIPPED: "skipped",
-}
+
+
+class Case(Struct, frozen=True):
+    """A test's result: `element` is "failure", "error" or "skipped", "" for one that passed."""
+
+    suite: str
+    name: str  # of the patch or component
+    element: str = ""
+    message: str = ""  # in one line
+    details: str = ""  # in full, as lines
+
+
+def cases_of(outcomes: Iterable[Outcome]) -> Iterator[Case]:
+    """One case for each patch; one for a component or manifest where something is to be said."""
+    for each in outcomes:
+        errors = [f for f in each.findings if f.severity is Severity.ERROR] or each.findings
+        details = "\n".join(finding.text for finding in explained([replace(each, findings=errors)]))
+        first = errors[0].what if each.fails and errors else each.words
+        if any(finding.code == "problem" for finding in errors):
+            yield Case(each.of, each.name, "error", first, details)
+        elif each.fails and each.excuse:
+            yield Case(each.of, each.name, "skipped", f"{each.excuse}: {first}", details)
+        elif each.fails:
+            yield Case(each.of, each.name, "failure", first, details)
+        elif each.state in ("waiting", "skipped"):
+            yield Case(each.of, each.name, "skipped", each.words)
+        elif each.name != COMPONENT:
+            yield Case(each.of, each.name)
 
 
 def junit_document(cases: Iterable[Case], name: str) -> str:
@@ -122,20 +146,20 @@ def junit_document(cases: Iterable[Case], name: str) -> str:
 
 def _case(case: Case) -> str:
     head = f"    <testcase classname={_attribute(case.suite)} name={_attribute(case.name)}"
-    element = _ELEMENTS.get(case.verdict)
-    if element is None:
+    if not case.element:
         return f'{head} time="0"/>'
-    message = f"<{element} message={_attribute(case.message)}"
-    body = f">{_words(case.details)}</{element}>" if case.details else "/>"
+    message = f"<{case.element} message={_attribute(case.message)}"
+    body = f">{_words(case.details)}</{case.element}>" if case.details else "/>"
     return f'{head} time="0">\n      {message}{body}\n    </testcase>'
 
 
-def _counts(cases: list[Case]) -> str:
+def _counts(cases: Sequence[Case]) -> str:
+    elements = [case.element for case in cases]
     counted = {
         "tests": len(cases),
-        "failures": sum(case.verdict is CaseVerdict.FAILED for case in cases),
-        "errors": sum(case.verdict is CaseVerdict.ERROR for case in cases),
-        "skipped": sum(case.verdict is CaseVerdict.SKIPPED for case in cases),
+        "failures": elements.count("failure"),
+        "errors": elements.count("error"),
+        "skipped": elements.count("skipped"),
     }
     return " ".join(f'{key}="{value}"' for key, value in counted.items()) + ' time="0"'
 
@@ -155,18 +179,19 @@ def _words(text: str) -> str:
 # command.
 
 
-def annotation_lines(notices: Iterable[Notice]) -> list[str]:
-    """One line for each notice."""
-    return [_line(each) for each in notices]
+def annotation_lines(findings: Iterable[Finding], paths: Paths) -> list[str]:
+    """One line for each finding."""
+    return [_line(each, *place_of(each, paths)) for each in findings]
 
 
-def _line(notice: Notice) -> str:
-    facts = {"title": notice.title}
-    if notice.path:
-        facts = {"file": notice.path, "line": str(max(1, notice.line)), **facts}
-    command = "notice" if notice.level is Level.NOTE else notice.level.value
+def _line(finding: Finding, path: str, line: int) -> str:
+    facts = {"title": finding.what.partition("\n")[0]}
+    if path:
+        facts = {"file": path, "line": str(max(1, line)), **facts}
+    note = finding.severity is Severity.NOTE
+    command = "notice" if note else finding.severity.value
     told = ",".join(f"{key}={_property(value)}" for key, value in facts.items())
-    return f"::{command} {told}::{_data(notice.message)}"
+    return f"::{command} {told}::{_data(finding.text)}"
 
 
 def _data(text: str) -> str:

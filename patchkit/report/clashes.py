@@ -9,17 +9,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from patchkit.explain.explanation import (
-    Cause,
-    FileExplanation,
-    HunkExplanation,
-    Mismatch,
-    PatchExplanation,
-    edited_files,
-    file_words,
-    hunk_words,
-    percent,
-)
+from patchkit.explain.explanation import Mismatch, PatchExplanation, Statement, statements
 from patchkit.model.text import shown
 
 # So many rows of a hunk are shown; lines up to so long, and so much alike, compared word by word.
@@ -53,54 +43,23 @@ class Row(Struct, frozen=True):
     gap: bool = False
 
 
-class HunkClash(Struct, frozen=True):
-    """A hunk that fails; `left_out` rows are too many to show."""
+class ShownClash(Struct, frozen=True):
+    """A sentence of an explanation, and the rows of the hunk that it is about."""
 
-    title: str  # its number, and its place in the file
-    says: str  # why it has no place
+    said: Statement
     rows: tuple[Row, ...]
-    left_out: int = 0
+    left_out: int  # rows that are too many to show
 
 
-class FileClash(Struct, frozen=True):
-    """A file that does not fit; `says` is to be read after its path."""
-
-    path: str
-    says: str
-    notes: tuple[str, ...]  # further sentences, in order
-    hunks: tuple[HunkClash, ...]  # those that fail, in the order of the patch
-
-
-class ClashView(Struct, frozen=True):
-    """Why a patch does not apply: `reasons` hold for all of it."""
-
-    files: tuple[FileClash, ...]  # in the order of the patch
-    reasons: tuple[str, ...]
-
-
-def clash_of(explanation: PatchExplanation) -> ClashView:
+def clash_of(explanation: PatchExplanation) -> tuple[ShownClash, ...]:
     """An explanation as it is shown."""
-    return ClashView(tuple(map(_file, explanation.files)), tuple(_reasons(explanation)))
+    return tuple(map(_clash, statements(explanation)))
 
 
-def _file(file: FileExplanation) -> FileClash:
-    if file.contained:
-        return FileClash(file.path, file_words(file), ("already applied",), ())
-    moves = [
-        f"now perhaps {each.path} ({each.how}, {percent(each.likeness)} of what the patch needs)"
-        for each in file.moves
-    ]
-    hunks = tuple(_hunk(each, file) for each in file.hunks)
-    return FileClash(file.path, file_words(file), tuple(moves), hunks)
-
-
-def _hunk(hunk: HunkExplanation, file: FileExplanation) -> HunkClash:
-    title = f"hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded})"
-    if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
-        return HunkClash(title, hunk_words(hunk, file), ())
-    rows = [row for each in hunk.mismatches for row in _rows(each)]
-    left_out = max(0, len(rows) - _ROWS)
-    return HunkClash(title, hunk_words(hunk, file), tuple(rows[:_ROWS]), left_out)
+def _clash(said: Statement) -> ShownClash:
+    mismatches = said.hunk.mismatches if said.hunk is not None else ()
+    rows = [row for each in mismatches for row in _rows(each)]
+    return ShownClash(said, tuple(rows[:_ROWS]), max(0, len(rows) - _ROWS))
 
 
 def _rows(mismatch: Mismatch) -> Iterator[Row]:
@@ -160,11 +119,3 @@ def _compared(one: str, other: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]
 
 def _whole(text: str) -> tuple[Part, ...]:
     return (Part(text, False),) if text else ()
-
-
-def _reasons(explanation: PatchExplanation) -> Iterator[str]:
-    if explanation.contained:
-        yield "the tree already has the whole change"
-    edited: Sequence[str] = edited_files(explanation)
-    if edited:
-        yield f"the patch was edited since it was made: {', '.join(edited)} as it was then"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 from markupsafe import Markup
@@ -11,17 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit import __version__
-from patchkit.drift.drift_report import Interval, PatchDrift, forecast_words
+from patchkit.drift.drift_report import Interval, PatchDrift
 from patchkit.errors import ExitCode
-from patchkit.model.finding import Landed
+from patchkit.model.finding import Finding, Landed
 from patchkit.model.outcome import Status
 from patchkit.model.states import PATCH_STATES, ROW, State, state_of
 from patchkit.model.text import clean, counted
-from patchkit.ops.check_report import BrokenManifest, CheckReport, PatchCheck
+from patchkit.ops.check_report import CheckReport, PatchCheck
 from patchkit.ops.ci import CiReport
-from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention, needs_work
-from patchkit.report.clashes import ClashView, clash_of
-from patchkit.report.findings import MOVED_WORDS, Notice
+from patchkit.ops.drift import ComponentDrift, DriftReport
+from patchkit.report.clashes import ShownClash, clash_of
 from patchkit.templates.environments import digest_source, page_part, render_page
 
 # The drawing of an HTML report: a component's history, one row for each patch and one cell for
@@ -136,7 +135,7 @@ def _track(patch: PatchDrift) -> Track:
         for look in PATCH_STATES
     ]
     drawn = tuple(shape for shape in shapes if shape[1])
-    attention = needs_attention(patch)
+    attention = patch.needs_attention
     return Track(patch.name, state_of(patch.status), attention, runs, drawn, _words(runs))
 
 
@@ -294,7 +293,7 @@ class PatchView(Struct, frozen=True):
     look: State  # of the state at the tip
     since: Landed | None
     ahead: str
-    clash: ClashView | None  # None where it applies
+    clash: tuple[ShownClash, ...]  # why it does not apply
     attention: bool  # somebody has to do something
 
 
@@ -314,7 +313,7 @@ class ComponentView(Struct, frozen=True):
     @property
     def work(self) -> int:
         """How many patches a bump leaves to a person."""
-        return sum(map(needs_work, self.drift.patches))
+        return sum(patch.needs_work for patch in self.drift.patches)
 
 
 class CheckView(Struct, frozen=True):
@@ -322,59 +321,38 @@ class CheckView(Struct, frozen=True):
 
     component: str  # its name
     patch: PatchCheck
-    clash: ClashView  # why it does not apply
+    clash: tuple[ShownClash, ...]  # why it does not apply
 
 
-def drift_page(report: DriftReport, notices: Iterable[Notice], written: str) -> str:
-    """The page of a drift; `written` says when, for its foot."""
-    return _page("patchkit drift", report.exit_code, notices, written, drift=report)
-
-
-def check_page(report: CheckReport, notices: Iterable[Notice], written: str) -> str:
-    """The page of a check."""
-    return _page("patchkit check", report.exit_code, notices, written, check=report)
-
-
-def ci_page(report: CiReport, notices: Iterable[Notice], written: str) -> str:
-    """The page of both in one."""
-    code, check, drift = report.exit_code, report.check, report.drift
-    return _page("patchkit ci", code, notices, written, check=check, drift=drift)
-
-
-def _page(
+def report_page(
     title: str,
-    code: ExitCode,
-    notices: Iterable[Notice],
+    report: CheckReport | DriftReport | CiReport,
+    findings: Sequence[Finding],
     written: str,
-    *,
-    check: CheckReport | None = None,
-    drift: DriftReport | None = None,
 ) -> str:
-    components = _components(drift) if drift is not None else ()
-    broken = _broken(check, drift)
-    if check is not None and not check.components:
-        check = None  # as where the jobs of a matrix looked for drift only
+    """The page of a check, of a drift, or of both in one; `written` says when, for its foot."""
+    parts = (report.check, report.drift) if isinstance(report, CiReport) else (report,)
+    drift = next((each for each in parts if isinstance(each, DriftReport)), DriftReport(()))
+    # none of a check, as where the jobs of a matrix looked for drift only
+    checks = (each for each in parts if isinstance(each, CheckReport) and each.components)
+    check = next(checks, None)
+    components = _components(drift)
     style, script = page_part("page.css"), page_part("page.js")
     return render_page(
         "page.html.j2",
         title=title,
-        passed=code is ExitCode.OK,
-        verdict=tuple(
-            _verdict(code, check, components, drift.unchanged if drift is not None else 0)
-        ),
+        passed=report.exit_code is ExitCode.OK,
+        verdict=tuple(_verdict(report.exit_code, check, components, drift.unchanged)),
         check=check,
         failures=_failures(check) if check is not None else (),
         components=components,
         several=len({each.drift.manifest for each in components}) > 1,
-        drift=drift,
-        broken=broken,
-        notices=tuple(notices),
+        findings=findings,
         style=style,
         script=script,
         policy=Markup(f"style-src {digest_source(style)}; script-src {digest_source(script)}"),
         data=embedded(_data(components)),
         state_of=state_of,
-        moved_words=MOVED_WORDS,
         outline=outline,
         row=ROW,
         written=written,
@@ -397,14 +375,14 @@ def _components(report: DriftReport) -> tuple[ComponentView, ...]:
 
 def _rank(patch: PatchDrift) -> tuple[bool, int]:
     """The place of a patch on the page: first those that need work, the worst state before all."""
-    return not needs_work(patch), -PATCH_STATES.index(state_of(patch.status))
+    return not patch.needs_work, -PATCH_STATES.index(state_of(patch.status))
 
 
 def _patch(drift: PatchDrift) -> PatchView:
-    clash = clash_of(drift.explanation) if drift.explanation is not None else None
-    ahead = forecast_words(drift.forecast) if drift.forecast is not None else ""
+    clash = clash_of(drift.explanation) if drift.explanation is not None else ()
+    ahead = drift.forecast.words if drift.forecast is not None else ""
     return PatchView(
-        drift, state_of(drift.status), drift.event, ahead, clash, needs_attention(drift)
+        drift, state_of(drift.status), drift.event, ahead, clash, drift.needs_attention
     )
 
 
@@ -415,12 +393,6 @@ def _failures(check: CheckReport) -> tuple[CheckView, ...]:
         for patch in component.patches
         if patch.explanation is not None
     )
-
-
-def _broken(check: CheckReport | None, drift: DriftReport | None) -> tuple[BrokenManifest, ...]:
-    """A manifest that cannot be read is reported by both, once is enough."""
-    told = (*(check.broken if check is not None else ()), *(drift.broken if drift else ()))
-    return tuple({each.manifest: each for each in told}.values())
 
 
 def _verdict(

@@ -16,30 +16,28 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.drift_report import PatchDrift
 from patchkit.errors import BadInputError, ExitCode, Problem
-from patchkit.model.finding import Landed
+from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
-from patchkit.model.outcome import Attention, FileResult, PatchResult, Status
+from patchkit.model.outcome import Attention, FileResult, PatchResult
 from patchkit.model.patch import Hunk
 from patchkit.model.states import Level, state_of
 from patchkit.model.text import clean, counted, escaped, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamCommit
-from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
-from patchkit.ops.drift import ComponentDrift, DriftReport
 from patchkit.ops.refresh_report import BumpReport, NamedPin
 from patchkit.report.findings import (
+    COMPONENT,
     HELP,
+    MANIFEST,
     RULES,
-    Notice,
-    Paths,
+    Outcome,
     RootCause,
-    check_notices,
-    drift_notices,
+    check_outcomes,
+    drift_outcomes,
+    explained,
     find_causes,
-    silent_notices,
 )
 
 _SIGNS = {
@@ -49,119 +47,55 @@ _SIGNS = {
     Level.FINE: "✅",
     Level.FAINT: "·",
 }
-#: So many silent findings are read in a comment; the rest is counted.
-_LISTED = 20
+#: So many findings are read in a comment, and so many lines of each; the rest is counted.
+_LISTED = 100
+_LINES = 10
 
 
-def check_markdown(report: CheckReport, notices: Iterable[Notice]) -> str:
-    """A table of components, then what was found."""
-    lines = [f"## {_sign(report.exit_code)} patchkit check", ""]
-    lines += ["| manifest | component | patches | verdict |", "|---|---|---|---|"]
-    for each in report.components:
-        status, words = each.verdict
-        cells = (each.manifest, each.name, str(len(each.patches)))
-        sign = _SIGNS[state_of(status).level]
-        lines.append(f"| {' | '.join(map(escaped, cells))} | {sign} {escaped(words)} |")
-    return "\n".join([*lines, *notice_lines(notices)])
+def outcomes_markdown(command: str, code: ExitCode, outcomes: Iterable[Outcome]) -> str:
+    """A table of components, one of the patches that ask for something, then what was found."""
+    listed = list(outcomes)
+    whole = [each for each in listed if each.name in (COMPONENT, MANIFEST)]
+    patches = [each for each in listed if each not in whole and not _is_fine(each)]
+    lines = [f"## {_sign(code)} patchkit {command}", ""]
+    if whole:
+        lines += ["| component | verdict |", "|---|---|"]
+        lines += [
+            f"| {escaped(each.of)} | {_state(each)} {escaped(each.words)} |" for each in whole
+        ]
+    if patches:
+        lines += ["", "| patch | of | state |", "|---|---|---|"]
+    for each in patches:
+        words = ": ".join(filter(None, (each.state, escaped(each.words))))
+        lines.append(f"| {escaped(each.name)} | {escaped(each.of)} | {_state(each)} {words} |")
+    return "\n".join([*lines, *finding_lines(explained(listed))])
 
 
-def drift_markdown(report: DriftReport) -> str:
-    """For each component a table of patches, with the commits that broke them."""
-    lines = [f"## {_sign(report.exit_code)} patchkit drift"]
-    for component in report.components:
-        lines += ["", *_component_lines(component)]
-    for broken in report.broken:
-        lines += ["", f"❌ {escaped(broken.manifest)}: {escaped(str(broken.problems[0]))}"]
-    return "\n".join(lines)
+def _is_fine(outcome: Outcome) -> bool:
+    return state_of(outcome.state).level in (Level.FINE, Level.FAINT)
 
 
-def _component_lines(component: ComponentDrift) -> Iterator[str]:
-    yield f"### {escaped(component.manifest)}: {escaped(component.name)}"
-    yield ""
-    if component.tip is None:
-        problems = "; ".join(str(each) for each in component.problems)
-        yield escaped(problems or component.skipped)
-        return
-    yield (
-        f"**{escaped(component.ref)}** to {_commit(component.tip)}:"
-        f" {counted(component.commits, 'commit')} since {escaped(short_id(component.fork))}"
-    )
-    yield ""
-    yield "| patch | state | since | last good | risk |"
-    yield "|---|---|---|---|---|"
-    for patch in component.patches:
-        yield _row(patch)
-    for patch in component.patches:
-        yield from _absorbed(patch)
-    yield from _silent_lines(component)
+def _state(outcome: Outcome) -> str:
+    return _SIGNS[state_of(outcome.state).level]
 
 
-def _row(patch: PatchDrift) -> str:
-    reverted = sum(each.mended is not None for each in patch.breaks)
-    note = f" ({counted(reverted, 'earlier break')} mended)" if reverted else ""
-    risk = counted(patch.risk.commits, "commit") if patch.risk is not None else ""
-    cells = (
-        escaped(patch.name),
-        f"{_SIGNS[state_of(patch.status).level]} {_state_words(patch)}{note}",
-        _told(patch.event),
-        _commit(patch.last_good) if patch.last_good else "",
-        risk,
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _state_words(patch: PatchDrift) -> str:
-    if patch.status is Status.WAITING:
-        return f"waits for {escaped(', '.join(patch.waits_for))}"
-    return str(patch.status.value)
-
-
-def _absorbed(patch: PatchDrift) -> Iterator[str]:
-    if patch.absorbed:
+def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    """A list of what was found, behind an empty line; nothing for none."""
+    if findings:
         yield ""
-        yield f"{len(patch.absorbed)} of {patch.hunks} hunks of {escaped(patch.name)} are upstream:"
-        yield ""
-        for each in patch.absorbed:
-            yield f"- patch line {each.line} ({escaped(each.path)}): {_told(each.by)}"
-
-
-def _silent_lines(component: ComponentDrift) -> Iterator[str]:
-    """What drifted without a conflict, in short."""
-    found = [
-        f"{patch.name}: {each.what}" for patch in component.patches for each in patch.suspicions
-    ]
-    notices = [each for each in silent_notices(component, "") if each.level is not Level.NOTE]
-    notices.sort(key=lambda each: not each.rule.startswith("override-"))  # fewer, and graver
-    found += ["; ".join(lines_of(each.message)[:2]) for each in notices]
-    if found:
-        yield ""
-    yield from (f"- ⚠️ {escaped(each)}" for each in found[:_LISTED])
-    if len(found) > _LISTED:
-        yield f"- and {len(found) - _LISTED} more: `--json` has all"
-
-
-def _told(commit: Landed | None) -> str:
-    if commit is None:
-        return ""
-    via = f", by way of {_commit(commit.via)}" if commit.via is not None else ""
-    return f"{_commit(commit)} {escaped(commit.subject)}{via}"
+    for each in findings[:_LISTED]:
+        by = [f"by {_commit(each.by)}"] if each.by is not None else []
+        first, *more = lines_of(replace(each, by=None).text)
+        yield f"- {_SIGNS[Level(each.severity.value)]} {escaped(first)}"
+        yield from (f"  <br>{text}" for text in [*by, *map(escaped, more)][:_LINES])
+    if len(findings) > _LISTED:
+        yield f"- and {len(findings) - _LISTED} more: `--json` has all"
 
 
 def _commit(commit: Landed) -> str:
-    text = f"{short_id(commit.commit)} of {commit.day}"
-    return f"[{text}]({commit.link})" if commit.link else text
-
-
-def notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
-    """A list of what was found, behind an empty line; nothing for none."""
-    listed = list(notices)
-    if listed:
-        yield ""
-    for each in listed:
-        place = f" ({escaped(each.path)}:{each.line})" if each.path else ""
-        first, *more = lines_of(each.message) or [each.title]
-        yield f"- {_SIGNS[each.level]} {escaped(first)}{place}"
-        yield from (f"  <br>{escaped(line)}" for line in more[:10])
+    name, words = short_id(commit.commit), str(commit)
+    linked = f"[{name}]({commit.link})" if commit.link else name
+    return f"{linked} {escaped(words.removeprefix(name))}"
 
 
 def _sign(code: ExitCode) -> str:
@@ -534,7 +468,7 @@ def is_issue_file(name: str) -> bool:
     return _FILE.fullmatch(name) is not None
 
 
-def plan_issues(report: CiReport, paths: Paths, known: Mapping[str, str]) -> tuple[IssueFile, ...]:
+def plan_issues(report: CiReport, known: Mapping[str, str]) -> tuple[IssueFile, ...]:
     """What the folder should hold; `known` is what it holds, name -> text.
 
     Notes, and what could not be examined because the network or git failed, make no issue.
@@ -543,9 +477,9 @@ def plan_issues(report: CiReport, paths: Paths, known: Mapping[str, str]) -> tup
     old = {name.removesuffix(".md"): _read(name, text) for name, text in known.items()}
     found = [
         _issue_file(look, cause, old.get(cause.id), known.get(f"{cause.id}.md", ""))
-        for look, notices in _looks(report, paths)
+        for look, notices in _looks(report)
         for cause in find_causes(notices)
-        if cause.level is not Level.NOTE
+        if cause.findings[0].severity is not Severity.NOTE
     ]
     seen = _seen(report)
     ids = {each.issue.id for each in found}
@@ -556,17 +490,15 @@ def plan_issues(report: CiReport, paths: Paths, known: Mapping[str, str]) -> tup
     return (*found, *gone)
 
 
-def _looks(report: CiReport, paths: Paths) -> Iterator[tuple[str, list[Notice]]]:
+def _looks(report: CiReport) -> Iterator[tuple[str, list[Finding]]]:
     checked, drifted = report.check, report.drift
     lost = ExitCode.ENVIRONMENT
     failed = {f"{e.manifest}: {e.name}" for e in checked.components if e.exit_code is lost}
     failed |= {f"{e.manifest}: {e.name}" for e in drifted.components if e.exit_code is lost}
     failed |= {e.manifest for e in (*checked.broken, *drifted.broken) if e.exit_code is lost}
-    for look, notices in (
-        ("check", check_notices(checked, paths)),
-        ("drift", drift_notices(drifted, paths)),
-    ):
-        yield look, [n for n in notices if not (n.rule == "problem" and n.of in failed)]
+    for look, outcomes in (("check", check_outcomes(checked)), ("drift", drift_outcomes(drifted))):
+        findings = explained(outcomes)
+        yield look, [f for f in findings if not (f.code == "problem" and f.of in failed)]
 
 
 def _seen(report: CiReport) -> set[tuple[str, str]]:
@@ -585,8 +517,8 @@ def _issue_file(look: str, cause: RootCause, before: Issue | None, text: str) ->
         change=IssueChange.OPENED,
         is_open=True,
         title=_line(cause.title),
-        rule=cause.rule,
-        level=cause.level.value,
+        rule=cause.findings[0].code,
+        level=cause.findings[0].severity.value,
         look=look,
         of=cause.of,
     )
@@ -624,14 +556,12 @@ def _text(issue: Issue, body: str) -> str:
 
 
 def _body(cause: RootCause) -> str:
+    first = cause.findings[0]
     where = ", ".join(map(escaped, cause.of))
-    lines = [
-        f"{RULES.get(cause.rule, cause.rule)}: {where}." if where else RULES.get(cause.rule, "")
-    ]
-    if cause.notices[0].by:
-        lines += ["", f"By {escaped(cause.notices[0].by)}"]
-    lines += notice_lines(cause.notices)
-    lines += ["", HELP.get(cause.rule, "`patchkit check` prints it with all details.")]
+    rule = RULES.get(first.code, "")
+    lines = [f"{rule or first.code}: {where}." if where else rule]
+    lines += finding_lines(cause.findings)
+    lines += ["", HELP.get(first.code, "`patchkit check` prints it with all details.")]
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.drift.drift_report import PatchDrift, PatchForecast, forecast_words
+from patchkit.drift.drift_report import PatchDrift, PatchForecast
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
 from tests.extensions.recipes.kitchen import DROP, recipe_text
@@ -123,6 +123,6 @@ def test_a_recipe_reads_what_earlier_patches_leave(project: Project, upstream: U
 
 def test_the_words_for_a_patch_that_waits() -> None:
     waiting = PatchForecast("c.patch", Status.WAITING, waits_for=("a.patch",))
-    assert forecast_words(waiting) == "carries it once a.patch is resolved"
+    assert waiting.words == "carries it once a.patch is resolved"
     both = PatchForecast("c.patch", Status.WAITING, waits_for=("a.patch", "b.patch"))
-    assert forecast_words(both) == "carries it once a.patch and b.patch are resolved"
+    assert both.words == "carries it once a.patch and b.patch are resolved"

@@ -57,24 +57,28 @@ def test_new_sites_are_told_with_the_commit_that_brought_each(
 
     component = _drift(project)
 
-    found = [(s["rule"], s["path"], s["line"], s["by"]["commit"]) for s in component["sites"]]
+    found = [
+        (s["what"].partition(":")[0], s["where"], s["by"]["commit"]) for s in component["findings"]
+    ]
     assert found == [
-        ("device", "lib.py", 3, lib),
-        ("drop-fuser", "lite.py", 1, lite),
-        ("device", "run.py", 3, run),
+        ("device", "demo: lib.py:3", lib),
+        ("drop-fuser", "demo: lite.py:1", lite),
+        ("device", "demo: run.py:3", run),
     ]
     assert _drift(project) == component  # from memory
     reviewed = "version: 1\nareas:\n  - {rule: '*', path: 'lite.py', reason: not run}\n"
     project.write({"patches/demo/residual.yml": reviewed})
-    assert [s["path"] for s in _drift(project)["sites"]] == ["lib.py", "run.py"]
+    left = [site["where"] for site in _drift(project)["findings"]]
+    assert left == ["demo: lib.py:3", "demo: run.py:3"]
     ran = project.run("drift")
     assert ran.code == 0  # to be read: no reason for a red light
     sarif = json.loads(project.run("drift", "--format", "sarif").ok().out)
     results = sarif["runs"][0]["results"]
     assert [each["ruleId"] for each in results] == ["new-site-upstream"] * 2
-    assert ran.out.count("1 new site in demo") == 2
+    assert ran.out.count("device: a new site") == 2
     for each in results:  # the same words, with the commit that brought it
-        assert each["message"]["text"].replace("\n", "\n    ") in ran.out
+        what, by = each["message"]["text"].removeprefix("demo: demo: ").split("\n")
+        assert what.replace(": device", "\n    device") + f"\n      {by}\n" in ran.out
 
 
 def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
@@ -95,24 +99,27 @@ def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
     core.commit({"core/ops.py": ops + "\nmore = 1\n"}, "No matter")
 
     component = _drift(project, "-c", "core")
-    found = [(t["name"], t["verdict"], t["by"]["commit"]) for t in component["targets"]]
+    found = [(t["about"], t["code"], t["by"]["commit"]) for t in component["findings"]]
     assert found == [
-        ("core.layer.Layer.forward", "gone", second),
-        ("core.ops.shift", "body", first),
-        ("core.scale", "signature", first),
+        (f"speed replaces {name}: {what}", f"override-{what}-upstream", commit)
+        for name, what, commit in (
+            ("core.layer.Layer.forward", "gone", second),
+            ("core.ops.shift", "body", first),
+            ("core.scale", "signature", first),
+        )
     ]
-    assert component["targets"][2]["calls"] == ["speed/features.py:2"]
+    assert component["findings"][2]["lines"][0] == "replaced at speed/features.py:2"
     out = project.run("drift", "-c", "core").out
-    assert out.count("  speed replaces 1 function that upstream has changed (") == 2
-    assert out.count("  speed replaces 1 function that upstream has removed (") == 1
     markdown = project.run("drift", "-c", "core", "--format", "markdown").out
-    listed = [line for line in markdown.splitlines() if line.startswith("- ")]
-    assert [line.partition(" (")[0] for line in listed] == [
-        "- ⚠️ speed replaces 1 function that upstream has removed",
-        "- ⚠️ speed replaces 1 function that upstream has changed",
-    ]
+    for name, what in (
+        ("core.layer.Layer.forward", "is gone"),
+        ("core.scale", "is called in another way"),
+        ("core.ops.shift", "does something else"),
+    ):
+        words = f"{name}, which speed replaces, {what}"
+        assert words in out and words in markdown
     again = _drift(project, "-c", "core", "--offline")
-    assert again["targets"] == component["targets"]
+    assert again["findings"] == component["findings"]
 
 
 def test_the_next_tip_is_told_as_without_what_is_remembered(
@@ -131,21 +138,20 @@ def test_the_next_tip_is_told_as_without_what_is_remembered(
     news = {"core/ops.py": MOVED["core/ops.py"], "run.py": 'a = "cuda"\n'}
     core.commit(news, "Operators")
 
-    def told(*argv: str) -> tuple[list[Any], list[Any]]:
-        component = _drift(project, "-c", "core", *argv)
-        return component["sites"], component["targets"]
+    def told(*argv: str) -> list[Any]:
+        return list(_drift(project, "-c", "core", *argv)["findings"])
 
     told()
     layer = core.commit({"core/layer.py": MOVED["core/layer.py"], "b.py": 'b = "cuda"\n'}, "On")
-    sites, targets = told()
-    assert (sites, targets) == told("--cache", "anew")
-    assert {each["by"]["commit"] for each in sites + targets} > {layer}
+    found = told()
+    assert found == told("--cache", "anew")
+    assert {each["by"]["commit"] for each in found} > {layer}
 
     core.branch("main", pin)
     again = core.commit({**news, "b.py": 'b = "cuda"\n'}, "All at once, rewritten")
-    sites, targets = told()
-    assert (sites, targets) == told("--cache", "anew")
-    assert {each["by"]["commit"] for each in sites + targets} == {again}
+    found = told()
+    assert found == told("--cache", "anew")
+    assert {each["by"]["commit"] for each in found} == {again}
 
 
 def test_what_broke_comes_before_what_is_silent(project: Project, upstream: Upstream) -> None:
@@ -160,8 +166,8 @@ def test_what_broke_comes_before_what_is_silent(project: Project, upstream: Upst
     told = project.run("drift", "--format", "github").out.splitlines()
     assert [line.partition(" ")[0] for line in told if line] == ["::error", "::warning"]
     markdown = project.run("drift", "--format", "markdown").out
-    assert "device: 1 new site in one" in markdown
-    assert ": 1 commit since" in markdown
+    assert "one: b.py:1: device: a new site" in markdown
+    assert ", 1 commit |" in markdown
 
 
 def test_since_the_last_report_only_what_is_new_is_told(
@@ -194,8 +200,9 @@ def test_what_cannot_be_looked_at_is_told(
     component = _drift(project, "-c", "core")
 
     assert component["patches"][0]["status"] == "unchanged"
-    (unseen,) = component["unseen"]
-    assert unseen.startswith("what speed replaces: ")
+    (unseen,) = component["findings"]
+    assert unseen["code"] == "unseen"
+    assert unseen["what"].startswith("not all of core could be looked at: what speed replaces: ")
     ran = project.run("drift", "-c", "core", "--format", "github")
     assert ran.out.startswith("::notice file=manifests/demo.yaml,line=1,title=not all of core")
 

@@ -298,7 +298,7 @@ def test_patches_for_other_bases_are_one_message_whatever_is_cached(
     project.component("demo", upstream, later, patches=patches)
     said = project.run("check").ok().out
     assert said.count("made for another base") == 1
-    assert "  ! warning  3 patches:\n      patches/demo/a.patch  1 of 1 file\n" in said
+    assert "  ! warning  3 places:\n      patches/demo/a.patch  1 of 1 file differs\n" in said
     warm = project.run("check", "--json").json
     fresh = project.run("check", "--json", "--cache", str(project.root / "fresh")).json
     assert warm == fresh  # other pins in the cache show in nothing

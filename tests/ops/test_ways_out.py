@@ -342,7 +342,7 @@ def by_hand(ran: Ran) -> bool:
 def check(ran: Ran) -> None:
     """A refusal names a way on; nothing is a bug."""
     assert ran.code in (0, 1, 2, 3, 4, 5), ran.err
-    told = "hint: " in ran.err or "  next  " in ran.out
+    told = "hint: " in ran.err or "  hint: " in ran.out
     assert ran.code in (0, 2) or told, f"no hint: {ran.argv} {ran.code}\n{ran.err}"
 
 

@@ -13,7 +13,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from patchkit.drift.drift_report import MovedTarget, NewSite
 from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
@@ -22,15 +21,15 @@ from patchkit.explain.explanation import (
     Origin,
     PatchExplanation,
 )
-from patchkit.guards.overrides import TargetVerdict as ReplacedVerdict
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.states import PATCH_STATES, state_of
 from patchkit.model.text import clean
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.report.clashes import clash_of
-from patchkit.report.findings import drift_notices
-from patchkit.report.html_page import ci_page, drift_page, timeline_of
+from patchkit.report.findings import drift_outcomes, explained
+from patchkit.report.html_page import report_page, timeline_of
 from patchkit.templates.environments import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
 from tests.support.projects import Project
@@ -83,12 +82,11 @@ class _Page(HTMLParser):
 
 def _page(text: str) -> str:
     component = component_drift({f"{text}.patch": "uuxx"}, ["", text, text], author=text)
-    site = NewSite(text, text, 3, f"f{text}", text, component.tip)
-    target = MovedTarget(text, text, ReplacedVerdict.GONE, (text,), text, text, text)
+    found = Finding(Severity.WARNING, text, text, f"x{text}", text, (text,), component.tip, text)
     component = replace(component, ref=text, manifest=text, name=text)
-    component = replace(component, sites=(site,), targets=(target,), unseen=(text,))
+    component = replace(component, findings=(found,))
     report = drift_report(component, replace(component, tip=None, skipped=text))
-    return drift_page(report, drift_notices(report, {}), text)
+    return report_page("patchkit drift", report, explained(drift_outcomes(report)), text)
 
 
 @cache
@@ -176,7 +174,7 @@ def test_a_clash_side_by_side() -> None:
     hunk = HunkExplanation(1, 5, 20, Cause.CHANGED, "x.py", None, (mismatch,), 1, 0)
     file = FileExplanation("x.py", Reason.CONTEXT, Preimage.DIFFERS, 3, "", False, 2, (hunk,), ())
     clash = clash_of(PatchExplanation("p", False, 1, (file,), Origin(0, ())))
-    first, second = clash.files[0].hunks[0].rows
+    first, second = clash[1].rows
     assert (first.expects.number, first.stands.number) == (7, 30)
     assert [(part.text, part.differs) for part in first.stands.parts] == [
         ("a = ", False),
@@ -185,7 +183,7 @@ def test_a_clash_side_by_side() -> None:
     ]
     long = replace(mismatch, expected=(b"x" * 10**6,), expected_lines=(7,))
     clash = clash_of(PatchExplanation("p", False, 1, (_with(file, hunk, long),), Origin(0, ())))
-    assert len(clash.files[0].hunks[0].rows[0].expects.parts[0].text) < 2000
+    assert len(clash[1].rows[0].expects.parts[0].text) < 2000
     assert [part.differs for part in second.expects.parts] == [False]  # nothing alike: no marks
 
 
@@ -255,7 +253,7 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
 
 def test_without_its_line_a_timeline_knows_the_commits_that_changed_something() -> None:
     component = replace(component_drift({"a.patch": "uuxxs"}), line=())
-    page = _Page(drift_page(drift_report(component), (), "now"))
+    page = _Page(report_page("drift", drift_report(component), (), "now"))
     assert page.data["components"]["component-1"]["cells"] == [0, 2, 4]
     whole = component_drift({"a.patch": "u" * 14 + "x"})
     exact, guessed = timeline_of(whole).months, timeline_of(replace(whole, line=())).months
@@ -277,7 +275,7 @@ def test_the_headline_counts_work_and_the_worst_patch_stands_first(
     states: str, headline: str, order: str
 ) -> None:
     component = component_drift({f"{at}.patch": f"u{state}" for at, state in enumerate(states)})
-    page = _Page(drift_page(drift_report(component), (), ""))
+    page = _Page(report_page("drift", drift_report(component), (), ""))
     text = re.sub(r"\s+", " ", page.text)
     assert f" {headline} made-up" in text.replace(" demo made-up", " made-up")
     table = text.partition("Patches at the tip")[2]
@@ -288,7 +286,7 @@ def test_the_headline_counts_work_and_the_worst_patch_stands_first(
 def test_components_on_other_branches_fit_their_upstreams() -> None:
     one = component_drift({"a.patch": "ux"})
     report = drift_report(one, replace(one, ref="v2.0"))
-    page = _Page(drift_page(report, (), ""))
+    page = _Page(report_page("drift", report, (), ""))
     assert "2 of 2 patches need work to fit their upstreams." in page.text
     assert re.sub(r"\s+", " ", page.text).count("✗ 1 of 1 needs work") == 2
 
@@ -297,6 +295,6 @@ def test_a_page_of_nothing_says_so() -> None:
     nothing = CiReport(
         CheckReport(strict=False, components=(), shared=(), broken=()), drift_report()
     )
-    page = _Page(ci_page(nothing, (), ""))
+    page = _Page(report_page("drift", nothing, (), ""))
     assert "There is nothing to look at." in page.text
     assert "Patches on their pins" not in page.text

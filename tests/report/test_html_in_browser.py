@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.report.html_page import drift_page
+from patchkit.report.html_page import report_page
 from tests.report.lines import PAGE, component_drift, drift_report, landed
 from tests.support.browser import look_at, print_page
 
@@ -78,7 +78,9 @@ return {inner: innerWidth, width: document.documentElement.scrollWidth, zoomed: 
 
 
 def _page() -> str:
-    return drift_page(drift_report(component_drift(_PATCHES, _SUBJECTS)), (), "now")
+    return report_page(
+        "patchkit drift", drift_report(component_drift(_PATCHES, _SUBJECTS)), (), "now"
+    )
 
 
 def test_every_commit_is_reached(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_every_commit_is_reached(tmp_path: Path) -> None:
 
 def test_it_fits_a_phone_and_a_desk_by_day_and_night(tmp_path: Path) -> None:
     patches = {"one.patch": "u" * 1234 + "x" + "s" * 765, "two.patch": "s" * 2000}
-    page = drift_page(drift_report(component_drift(patches)), (), "now")
+    page = report_page("patchkit drift", drift_report(component_drift(patches)), (), "now")
     phone = look_at(page, tmp_path, _LAYOUT, width=375)
     desk = look_at(page, tmp_path, _LAYOUT, width=1280, dark=True)
     assert (phone["wide"], desk["wide"]) == ([], [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 from itertools import groupby
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import JOBS, JobsOption, command
-from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
+from patchkit.cli.explanations import print_findings
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.session import Session, in_ci
 from patchkit.cli.status_words import word
@@ -20,16 +20,15 @@ from patchkit.errors import ExitCode, Problem
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.model.text import counted
+from patchkit.report.findings import check_outcomes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from patchkit.cli.terminal import Answers
-    from patchkit.explain.explanation import Origin
     from patchkit.manifest.values import Component, Manifest
-    from patchkit.model.finding import Finding, Severity
-    from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
+    from patchkit.ops.check_report import CheckReport, ComponentCheck, SharedPatch
 
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Count warnings, and what is style, as errors.")
@@ -124,11 +123,6 @@ def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:
     return check_writers(paths)
 
 
-#: So many places of one cause are named in a terminal; --json has all.
-_PLACES = 6
-_ANOTHER_BASE = "another-base"
-
-
 def print_check(
     terminal: Terminal, report: CheckReport, brief: bool = False, *, shown: bool = False
 ) -> None:
@@ -141,8 +135,10 @@ def print_check(
         for name, components in groupby(known, key=lambda each: each.manifest):
             terminal.product(Painted(name, Paint.STRONG))
             terminal.table(list(map(_row, components)), indent=2)
-        _print_failures(terminal, report)
-        _print_findings(terminal, report)
+        outcomes = list(check_outcomes(report))
+        print_findings(terminal, outcomes)
+        waiting = [each for each in outcomes if each.state == Status.WAITING.value]
+        terminal.table([(word(each.state), each.name, each.words) for each in waiting], indent=2)
         _print_shared(terminal, report.shared)
     problems = [problem for each in report.broken for problem in each.problems]
     problems += [problem for each in report.components for problem in each.problems]
@@ -160,97 +156,6 @@ def print_check(
 def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
     status, words = check.verdict
     return word(status), check.name, words
-
-
-def _print_failures(terminal: Terminal, report: CheckReport) -> None:
-    for component in report.components:
-        for patch in component.patches:
-            if patch.explanation is not None:
-                _print_failure(terminal, component, patch)
-            elif patch.status is Status.WAITING:
-                names = ", ".join(patch.outcome.waits_for)
-                terminal.product()
-                terminal.product([word(patch.status), "  ", patch.name, f"  waits for {names}"])
-
-
-def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCheck) -> None:
-    assert patch.explanation is not None
-    files = f"{len(patch.explanation.files)} of {counted(patch.explanation.files_total, 'file')}"
-    terminal.product()
-    terminal.product(
-        [
-            Painted(f"✗ {patch.name} does not apply", Paint.BAD),
-            f" to {component.name} {short_id(component.pin)} (in {files})",
-        ]
-    )
-    if patch.where != patch.name:
-        terminal.product(["  ", Painted(patch.where, Paint.FAINT)])
-    print_explanation(terminal, patch.explanation)
-    print_steps(terminal, patch.next_steps)
-
-
-def _print_findings(terminal: Terminal, report: CheckReport) -> None:
-    for component in report.components:
-        chosen = component.counted
-        if chosen:
-            terminal.product()
-            terminal.product(Painted(f"{component.manifest}: {component.name}", Paint.STRONG))
-        origins = {each.where: each.origin for each in component.patches if each.origin is not None}
-        for group in _of_one_cause(chosen, origins):
-            status = group[0].severity
-            of = [origins[each.where] for each in group if each.code == _ANOTHER_BASE]
-            if len(of) > 1:
-                _print_origins(terminal, [each.where for each in group], of, status)
-                continue
-            _print_findings_of_one_cause(terminal, group, status)
-            for origin in of:
-                for line in origin_lines(origin):
-                    terminal.product(line)
-
-
-def _of_one_cause(
-    findings: Iterable[Finding], origins: Mapping[str, Origin]
-) -> list[list[Finding]]:
-    """Findings that say the same of different places, or of patches made for one base, together."""
-    groups: dict[tuple[str, ...], list[Finding]] = {}
-    for each in findings:
-        said = (each.what, each.hint)
-        if each.code == _ANOTHER_BASE:
-            origin = origins[each.where]
-            # one whose file an unapplied patch makes has a cause of its own
-            said = (each.where if origin.made_by else "", "")
-        groups.setdefault((each.severity.value, each.code, *said), []).append(each)
-    return list(groups.values())
-
-
-def _print_origins(
-    terminal: Terminal, places: Sequence[str], origins: Sequence[Origin], status: Severity
-) -> None:
-    """Several patches that were made for other bases, in one message."""
-    terminal.product(["  ", word(status), f"  {len(places)} patches:"])
-    counts = [f"{len(each.others)} of {counted(each.known, 'file')}" for each in origins]
-    terminal.table(list(zip(places, counts, strict=True))[:_PLACES], indent=6)
-    if len(places) > _PLACES:
-        terminal.product(f"      and {len(places) - _PLACES} more")
-    what = "apply, but were made for another base, where so many of the files differ"
-    terminal.product(f"    {what}", hang=4)
-
-
-def _print_findings_of_one_cause(
-    terminal: Terminal, findings: Sequence[Finding], status: Severity
-) -> None:
-    first = findings[0]
-    if len(findings) == 1:
-        terminal.product(["  ", word(status), "  ", first.where])
-    else:
-        terminal.product(["  ", word(status), f"  {len(findings)} places:"])
-        for each in findings[:_PLACES]:
-            terminal.product(["      ", each.where])
-        if len(findings) > _PLACES:
-            terminal.product(f"      and {len(findings) - _PLACES} more")
-    terminal.product(f"    {first.what}", hang=4)
-    if first.hint:
-        terminal.product(["    ", Painted("hint:", Paint.PLACE), f" {first.hint}"])
 
 
 def _print_shared(terminal: Terminal, shared: Sequence[SharedPatch]) -> None:

@@ -353,12 +353,8 @@ def merge(
 
 def _merge_writers() -> Writers[CiReport]:
     from patchkit.cli.report_forms import ci_writers
-    from patchkit.report.json import envelope
 
-    return {
-        **ci_writers(_shipped()),
-        Format.JSON: lambda report: envelope("ci --merge", report, report.exit_code),
-    }
+    return ci_writers(_shipped(), "ci --merge")
 
 
 def _shipped() -> Sequence[Path]:
@@ -400,14 +396,13 @@ def issues(
     results looked at all that it is about; what failed for want of the network opens and closes
     nothing.
     """
-    from patchkit.cli.report_forms import named_paths
     from patchkit.ops.ci import merge_reports
     from patchkit.report.markdown import IssuesReport, is_issue_file, plan_issues
 
     report = merge_reports(read_shares(files))
     there = sorted(into.iterdir()) if into.is_dir() else []
     known = {path.name: _issue_text(path) for path in there if is_issue_file(path.name)}
-    planned = plan_issues(report, named_paths(_shipped()), known)
+    planned = plan_issues(report, known)
     for each in planned:
         name = f"{each.issue.id}.md"
         if not dry_run and known.get(name) != each.text:

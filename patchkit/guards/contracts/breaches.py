@@ -46,6 +46,13 @@ class BrokenCall(AtLine, Struct, frozen=True):
     defined: str = ""
     signature: str = ""
 
+    @property
+    def words(self) -> str:
+        """What is wrong, with what it names."""
+        owner, _, name = self.target.rpartition(".")
+        named = self.target in self.what or self.what == f"{owner} has no {name}"
+        return self.what if named else f"{self.target} {self.what}"
+
 
 class OpenCall(AtLine, Struct, frozen=True):
     """A place of which nobody can tell whether it fits, and why."""
