@@ -18,6 +18,7 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding
+from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
@@ -50,6 +51,17 @@ class CheckedStack(Struct, frozen=True):
     generated: tuple[LoadedPatch, ...]
     stack: Stack
     source: Overlay
+
+    def tree_after(self, patch: str) -> TreeId | None:
+        """The tree after a patch, "" for the last; None if the stack has no such patch."""
+        if not patch:
+            return self.stack.tree
+        tree = self.stack.base.tree
+        for outcome in self.stack.outcomes:
+            tree = outcome.tree or tree
+            if outcome.name == patch:
+                return tree
+        return None
 
 
 #: What is to be looked at in a stack. It is asked of every stack: let it load the rest of its code

@@ -1,7 +1,7 @@
 """What a patched tree must hold: files that parsed before still do, and so for the steps of the
 component's `verify`: what must be there, and what must not.
 
-Apart from `ops/check.py`, its only user: a guard, and recipes are loaded where a step names some.
+Apart from `ops/check.py`, its only user: a guard.
 """
 
 from __future__ import annotations
@@ -11,25 +11,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from patchkit.disk.result_cache import ResultCache, memory_path
-from patchkit.errors import PatchkitError
+from patchkit.extension import CheckedStack
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
+from patchkit.manifest.values import RunStep, TextStep, VerifyStep
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, TreeId
 from patchkit.model.progress import Stop
 from patchkit.model.text import counted, listed
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
-
-if TYPE_CHECKING:  # a component without such steps loads no recipes
-    from patchkit.recipes.run import RecipeRun
-    from patchkit.recipes.sites import Site
 
 # Files that the stack touches and that could be parsed before must parse after. What parses is
 # loaded where a file is not known to be in order.
@@ -103,38 +95,17 @@ def _yaml_reader() -> int:
 _NAMED = 3
 
 
-class Verifying(Struct, frozen=True):
-    """A stack to look at; `root` is the project's folder, `source` reads all of its objects."""
-
-    root: Path
-    stack: Stack
-    source: Overlay
-
-    def tree_after(self, patch: str) -> TreeId | None:
-        """The tree after a patch, "" for the last; None if the stack has no such patch."""
-        if not patch:
-            return self.stack.tree
-        tree = self.stack.base.tree
-        for outcome in self.stack.outcomes:
-            tree = outcome.tree or tree
-            if outcome.name == patch:
-                return tree
-        return None
-
-
-def step_findings(verifying: Verifying, steps: Sequence[VerifyStep]) -> Iterator[Finding]:
+def step_findings(checked: CheckedStack, steps: Sequence[VerifyStep]) -> Iterator[Finding]:
     """What does not hold; commands are left out."""
     for step in steps:
-        tree = verifying.tree_after(step.after)
+        tree = checked.tree_after(step.after)
         if tree is None:
-            have = ", ".join(each.name for each in verifying.stack.outcomes) or "no patches"
+            have = ", ".join(each.name for each in checked.stack.outcomes) or "no patches"
             what = f"{step.title}: {step.after} is not in the stack"
             where = str(step.where)
             yield Finding(Severity.ERROR, "verify-after", what, where, f"it has {have}")
         elif isinstance(step, TextStep):
-            yield from _text(step, verifying.source, tree)
-        elif isinstance(step, RuleStep):
-            yield from _rules(step, verifying, tree)
+            yield from _text(step, checked.source, tree)
 
 
 def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
@@ -166,31 +137,6 @@ def _places(files: Mapping[str, bytes], text: bytes) -> Iterator[str]:
             position = plain.find(text, position + len(text))
 
 
-def _rules(step: RuleStep, verifying: Verifying, tree: TreeId) -> Iterator[Finding]:
-    from patchkit.recipes.recipe_file import load_recipe  # noqa: PLC0415
-
-    try:
-        recipe = load_recipe(verifying.root / step.rules, step.rules, root=verifying.root)
-        run = recipe.run(TreeView(verifying.source, tree).contents(recipe.covers))
-    except PatchkitError as error:
-        for problem in error.problems:
-            where = problem.where or str(step.where)
-            yield Finding(Severity.ERROR, "verify-rules", problem.what, where, problem.hint)
-        return
-    for finding in run.findings:
-        rule = finding.what.partition(":")[0]
-        places = listed([site.place for site in _counted(run, rule)], _NAMED)
-        what = f"{finding.what}: {places}" if places else finding.what
-        name = f"{step.name}: " if step.name else ""
-        code = finding.code.replace("recipe-", "verify-rules-")
-        hint = "if these are right, change `expect` or `allow` them" if places else finding.hint
-        yield replace(finding, code=code, what=name + what, hint=hint)
-
-
-def _counted(run: RecipeRun, rule: str) -> list[Site]:
-    return [site for site in run.sites if site.rule == rule and site.allowed is None]
-
-
 # Commands of `verify` steps, run in a scratch copy of the patched tree.
 #
 # They come from a manifest that somebody else may have written, so nothing here runs unless the
@@ -203,7 +149,7 @@ PATIENCE = 900.0
 
 
 def run_findings(
-    verifying: Verifying, steps: Sequence[RunStep], stop: Stop | None = None
+    checked: CheckedStack, steps: Sequence[RunStep], stop: Stop | None = None
 ) -> Iterator[Finding]:
     """Run each command in a scratch copy of its own; what fails is a finding."""
     from tempfile import TemporaryDirectory  # noqa: PLC0415
@@ -211,11 +157,11 @@ def run_findings(
     from patchkit.gitcmd.user_command import run_command  # noqa: PLC0415
 
     for step in steps:
-        tree = verifying.tree_after(step.after)
+        tree = checked.tree_after(step.after)
         if tree is None:
             continue  # told by step_findings
         with TemporaryDirectory(prefix="patchkit-verify-") as folder:
-            write_tree(verifying.source, tree, Path(folder))
+            write_tree(checked.source, tree, Path(folder))
             where = Path(folder) / step.directory
             ended = run_command(step.run, where, patience=PATIENCE, stop=stop)
             output = ended.output.replace(f"{folder}/", "")

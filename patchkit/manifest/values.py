@@ -371,7 +371,7 @@ class AbsentTarget(Struct, frozen=True):
     where: Location  # the entry in the manifest
 
 
-_RuleFile = Annotated[str, Text("a rule file", FILE_PATTERN, check_file_path, meant=plain_path)]
+RuleFile = Annotated[str, Text("a rule file", FILE_PATTERN, check_file_path, meant=plain_path)]
 
 
 class Overrides(Struct, frozen=True):
@@ -383,7 +383,7 @@ class Overrides(Struct, frozen=True):
         also("component", "of"),
     ]
     rule: Annotated[
-        _RuleFile,
+        RuleFile,
         "A rule file (a recipe without `fix`) that finds the calls which replace something; "
         "`$TARGET` in its pattern stands for the argument that names what.",
         also("rules", "calls"),
@@ -526,17 +526,6 @@ class AbsentText(TextStep, frozen=True, kw_only=True):
     wanted: bool = False
 
 
-class RuleStep(VerifyStep, frozen=True, kw_only=True):
-    """Rules on syntax, by a file of their own."""
-
-    rules: Annotated[_RuleFile, "A rule file: what each rule finds must be as its `expect` says."]
-
-    @property
-    def title(self) -> str:
-        """Its name, else its file."""
-        return self.name or self.rules
-
-
 class RunStep(VerifyStep, frozen=True, kw_only=True):
     """A command that must pass."""
 
@@ -557,7 +546,7 @@ class Residual(Struct, frozen=True):
     """Sites that a rule names and no patch covers."""
 
     rules: Annotated[
-        tuple[_RuleFile, ...],
+        tuple[RuleFile, ...],
         "Rule files (recipes without `fix`) whose sites are looked for, besides those of the "
         "recipes in the series.",
         also("rule", "lint"),
@@ -831,9 +820,7 @@ class Component(Extended, frozen=True, kw_only=True):
     ] = ()
     verify: Annotated[
         tuple[
-            Annotated[
-                VerifyStep, OneOf("verify step", (PresentText, AbsentText, RuleStep, RunStep))
-            ],
+            Annotated[VerifyStep, OneOf("verify step", (PresentText, AbsentText, RunStep))],
             ...,
         ],
         "What must hold once the patches are applied. That files which parsed still do is always "

@@ -28,7 +28,6 @@ from patchkit.extension import CheckedStack, CheckRun, Finder, finders
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.guards.verify import (
-    Verifying,
     not_run_findings,
     parse_findings,
     run_findings,
@@ -90,7 +89,6 @@ def guard_findings(
     yield from _verify(checked, run)
     yield from _overrides(checked, run.store, run.progress)
     yield from _layers(checked, run.store, run.progress)
-    yield from _residual(checked, run)
     yield from _contracts(checked, agreements)
     for finder in finders:
         yield from finder(checked)
@@ -106,37 +104,13 @@ def _verify(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
     steps = checked.component.verify
     if not steps:
         return
-    verifying = Verifying(checked.manifest.root, checked.stack, checked.source)
-    yield from step_findings(verifying, steps)
+    yield from step_findings(checked, steps)
     commands = [step for step in steps if isinstance(step, RunStep)]
     if not run.run:
         yield from not_run_findings(commands)
     elif commands:
         run.progress.step(checked.component.name, "running commands", local=True)
-        yield from run_findings(verifying, commands, run.store.stop)
-
-
-def _residual(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
-    manifest, component = checked.manifest, checked.component
-    if not component.residual.rules and not any(each.has_recipe for each in checked.generated):
-        return
-    from patchkit.guards.residual_sites import (
-        baseline_path,
-        lint_rules,
-        load_baseline,
-        residual_findings,
-        review_sites,
-        scan_once,
-    )
-
-    rules = lint_rules(manifest.root, component.residual.rules, checked.generated)
-    if not rules:
-        return
-    scan = scan_once(run.store.cache, checked.source, checked.stack.tree, rules)
-    name = baseline_path(component)
-    review = review_sites(scan.sites, load_baseline(manifest.root, name), run.today)
-    command = f"patchkit scan {manifest.options(component.name)}"
-    yield from (*scan.findings, *residual_findings(review, name, command))
+        yield from run_findings(checked, commands, run.store.stop)
 
 
 def _contracts(checked: CheckedStack, agreements: Agreements) -> Iterator[Finding]:

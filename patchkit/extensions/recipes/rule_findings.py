@@ -1,0 +1,89 @@
+"""What rules say of a stack; `check` asks of each, so most is loaded where there are rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from patchkit.errors import PatchkitError
+from patchkit.extension import CheckedStack, CheckRun, Finder
+from patchkit.gitcmd.trees import TreeView
+from patchkit.model.finding import Finding, Severity
+from patchkit.model.objects import TreeId
+from patchkit.model.text import listed
+
+if TYPE_CHECKING:
+    from patchkit.extensions.recipes.rule_keys import RuleStep
+
+#: So many places are named, the rest is counted.
+_NAMED = 3
+
+
+def sites(run: CheckRun) -> Finder:
+    """Sites that a rule names and no patch covers, against the reviewed ones."""
+    return partial(_sites, run)
+
+
+def rules(_run: CheckRun) -> Finder:
+    """What rules of `verify` find, and should not, or do not find."""
+    return _rules
+
+
+def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
+    manifest, component = checked.manifest, checked.component
+    if not component.residual.rules and not any(each.has_recipe for each in checked.generated):
+        return
+    from patchkit.guards.residual_sites import (  # noqa: PLC0415
+        baseline_path,
+        lint_rules,
+        load_baseline,
+        residual_findings,
+        review_sites,
+        scan_once,
+    )
+
+    looked_for = lint_rules(manifest.root, component.residual.rules, checked.generated)
+    if not looked_for:
+        return
+    scan = scan_once(run.store.cache, checked.source, checked.stack.tree, looked_for)
+    name = baseline_path(component)
+    review = review_sites(scan.sites, load_baseline(manifest.root, name), run.today)
+    command = f"patchkit scan {manifest.options(component.name)}"
+    yield from (*scan.findings, *residual_findings(review, name, command))
+
+
+def _rules(checked: CheckedStack) -> Iterator[Finding]:
+    if not checked.component.verify:
+        return
+    from patchkit.extensions.recipes.rule_keys import RuleStep  # noqa: PLC0415
+
+    for step in checked.component.verify:
+        tree = checked.tree_after(step.after)
+        if isinstance(step, RuleStep) and tree is not None:  # else `check` says so
+            yield from _step(step, checked, tree)
+
+
+def _step(step: RuleStep, checked: CheckedStack, tree: TreeId) -> Iterator[Finding]:
+    from patchkit.recipes.recipe_file import load_recipe  # noqa: PLC0415
+
+    root = checked.manifest.root
+    try:
+        recipe = load_recipe(root / step.rules, step.rules, root=root)
+        run = recipe.run(TreeView(checked.source, tree).contents(recipe.covers))
+    except PatchkitError as error:
+        for problem in error.problems:
+            where = problem.where or str(step.where)
+            yield Finding(Severity.ERROR, "verify-rules", problem.what, where, problem.hint)
+        return
+    for finding in run.findings:
+        rule = finding.what.partition(":")[0]
+        counted = [site for site in run.sites if site.rule == rule and site.allowed is None]
+        places = listed([site.place for site in counted], _NAMED)
+        what = f"{finding.what}: {places}" if places else finding.what
+        name = f"{step.name}: " if step.name else ""
+        code = finding.code.replace("recipe-", "verify-rules-")
+        hint = "if these are right, change `expect` or `allow` them" if places else finding.hint
+        yield replace(finding, code=code, what=name + what, hint=hint)
