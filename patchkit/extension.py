@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
+from patchkit.upstream.history import HistoryReader
 from patchkit.upstream.store import Store
 
 # patchkit.findings: what `check` says beyond single patches, each a value of `check --only`.
@@ -75,6 +76,38 @@ def finders(run: CheckRun) -> tuple[Finder, ...]:
     """
     places = entry_points.named("patchkit.findings")
     return tuple(entry_points.load(places[name])(run) for name in sorted(places))
+
+
+# patchkit.silent: what upstream changed without a conflict, by what `drift` calls it.
+
+
+class WatchedLine(Struct, frozen=True):
+    """A component's patches, and the line from its pin to a tip, whose commits `along` reads."""
+
+    manifest: Manifest
+    component: Component
+    patches: Sequence[LoadedPatch]
+    along: HistoryReader
+    store: Store
+    progress: Progress
+
+
+class SilentSearch(Protocol):
+    """Compares what is at the tip of a line with what is at its pin."""
+
+    def watches(self, manifest: Manifest, component: Component) -> bool:
+        """Whether it looks for something in the component, whatever its patches."""
+
+    def find(self, line: WatchedLine) -> Iterable[Finding]:
+        """What is otherwise at the tip, each with the commit that did it; SurroundingsError where
+        that cannot be seen.
+        """
+
+
+def silent_searches() -> Mapping[str, SilentSearch]:
+    """Those of all extensions; SurroundingsError where one cannot be loaded."""
+    places = entry_points.named("patchkit.silent")
+    return {name: entry_points.load(places[name])() for name in sorted(places)}
 
 
 # patchkit.rules: what an extension asks of the one that runs rules on code.

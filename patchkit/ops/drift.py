@@ -27,6 +27,7 @@ from patchkit.drift.record import (
     read_record,
 )
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
+from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.finding import Finding, Landed
@@ -50,8 +51,9 @@ if TYPE_CHECKING:
 
 def is_watched(manifest: Manifest, component: Component) -> bool:
     """Whether something is looked for in the component, whatever its patches."""
-    has_own = bool(component.residual.rules) or component.contracts is not None
-    return has_own or any(_overriding(manifest, component))
+    searches = silent_searches().values()
+    has_own = component.contracts is not None or any(_overriding(manifest, component))
+    return has_own or any(search.watches(manifest, component) for search in searches)
 
 
 def _overriding(manifest: Manifest, component: Component) -> Iterator[tuple[Component, Overrides]]:
@@ -226,11 +228,11 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         found = replace(found, line=landed_along(history))
     if not is_watched(looking.manifest, looking.component):
         return found
-    from patchkit.ops.line_drift import Watched, find_silent_drift  # noqa: PLC0415
+    from patchkit.ops.line_drift import find_silent_drift  # noqa: PLC0415
 
     overriding = tuple(_overriding(looking.manifest, looking.component))
-    watched = Watched(looking.manifest, looking.component, patches, overriding)
-    silent = find_silent_drift(watched, looking.along, tools.store, tools.progress)
+    about = (looking.manifest, looking.component, patches, looking.along)
+    silent = find_silent_drift(WatchedLine(*about, tools.store, tools.progress), overriding)
     return replace(found, findings=silent)
 
 

@@ -7,12 +7,10 @@ earlier run kept the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from datetime import date
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.describe import explain_clash, landed_of, tell
@@ -24,11 +22,8 @@ from patchkit.drift.drift_report import (
 )
 from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.drift.silent_changes import (
-    FoundSite,
     find_moved_targets,
-    find_new_sites,
     find_suspicions,
-    made_by,
 )
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import (
@@ -40,28 +35,18 @@ from patchkit.drift.walk import (
 )
 from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.explain.explanation import PatchExplanation
+from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.pins import absent_blobs
 from patchkit.guards.overrides.override_review import read_replacements
 from patchkit.guards.overrides.replacements import Replacements
-from patchkit.guards.residual_sites import (
-    ReviewState,
-    baseline_path,
-    fingerprint,
-    lint_rules,
-    load_baseline,
-    review_sites,
-)
 from patchkit.manifest.values import Component, Manifest, Overrides
-from patchkit.model.finding import Finding, Landed, Severity
-from patchkit.model.objects import CommitId
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of
 from patchkit.ops.built_stack import built_stack
-from patchkit.recipes.run import Recipe
 from patchkit.stack.build import SeriesPatch
-from patchkit.stack.generated import load_generator
-from patchkit.stack.series import LoadedPatch, LoadedSeries
+from patchkit.stack.series import LoadedSeries
 from patchkit.upstream.history import HistoryReader
 from patchkit.upstream.store import Store
 
@@ -137,21 +122,15 @@ def _clash(
 # Without a conflict: new code that patches should cover, replaced functions that upstream changed.
 
 
-class Watched(Struct, frozen=True):
-    """A component and its patches; `overriding` are those that replace functions of it."""
-
-    manifest: Manifest
-    component: Component
-    patches: Sequence[LoadedPatch]
-    overriding: Sequence[tuple[Component, Overrides]]  # each with what it declares of that
-
-
 def find_silent_drift(
-    watched: Watched, along: HistoryReader, store: Store, progress: Progress
+    line: WatchedLine, overriding: Sequence[tuple[Component, Overrides]]
 ) -> tuple[Finding, ...]:
-    """Compare the tip with the pin; fetches components that replace code of this one."""
+    """Compare the tip with the pin; fetches components that replace code of this one, which are
+    `overriding`, each with what it declares of that.
+    """
     found: list[Finding] = []
-    name = watched.component.name
+    along, store, progress = line.along, line.store, line.progress
+    name = line.component.name
 
     def look(
         what: str,
@@ -164,22 +143,23 @@ def find_silent_drift(
             words = f"not all of {name} could be looked at: {what}: {error.problems[0]}"
             found.append(Finding(Severity.NOTE, "unseen", words))
 
-    look("new sites", partial(_sites, watched, along, store))
-    for other, declared in watched.overriding:
+    for words, search in silent_searches().items():
+        look(words, partial(search.find, line))
+    for other, declared in overriding:
 
         def moved(other: Component = other, declared: Overrides = declared) -> Iterable[Finding]:
-            calls = _calls(watched.manifest, other, declared, store, progress)
+            calls = _calls(line.manifest, other, declared, store, progress)
             return find_moved_targets(along, other.name, declared, calls, store.cache)
 
         look(f"what {other.name} replaces", moved)
-    between = partial(_contracts, watched, along, store, progress)
+    between = partial(_contracts, line, along, store, progress)
     # where another component's patches do not apply, its own check says so
     look("calls between components", between, BadInputError)
     return tuple(found)
 
 
 def _contracts(
-    watched: Watched, along: HistoryReader, store: Store, progress: Progress
+    watched: WatchedLine, along: HistoryReader, store: Store, progress: Progress
 ) -> Iterable[Finding]:
     if watched.component.contracts is None:
         return ()
@@ -197,42 +177,6 @@ def _broken_call(contract: BrokenContract) -> Finding:
     where, code = f"{place.component}: {place.place}", "contract-upstream"
     about = f"{place.component} in {place.within}: {place.words}"
     return Finding(Severity.WARNING, code, place.words, where, by=contract.by, about=about)
-
-
-def _sites(watched: Watched, along: HistoryReader, store: Store) -> Iterable[Finding]:
-    """The new sites that nobody has reviewed and no recipe takes care of."""
-    manifest, component, patches = watched.manifest, watched.component, watched.patches
-    rules = lint_rules(manifest.root, component.residual.rules, patches)
-    if not rules:
-        return ()
-    made = load_generator(patches).recipes.values()
-    recipes = [each for each in made if isinstance(each, Recipe)]
-    name = component.name
-    baseline = load_baseline(manifest.root, baseline_path(component))
-
-    def unseen(all_found: Sequence[FoundSite]) -> Sequence[FoundSite]:
-        found = [each for each in all_found if not made_by(each.site, recipes)]
-        states = review_sites([each.site for each in found], baseline, date.min).sites
-        pairs = zip(found, states, strict=True)
-        return [each for each, s in pairs if each.is_new and s.state is ReviewState.NEW]
-
-    return _told(name, find_new_sites(along, rules, store.cache, unseen), along)
-
-
-def _told(component: str, found: Sequence[FoundSite], along: HistoryReader) -> Iterator[Finding]:
-    ids = list(dict.fromkeys(CommitId(each.by) for each in found if each.by))
-    by: dict[str, Landed] = dict(zip(ids, landed_of(along.history, ids), strict=True))
-    for each in found:
-        known_by, site = fingerprint(each.site), each.site
-        within = f" in {known_by.within}" if known_by.within else ""
-        yield Finding(
-            Severity.WARNING,
-            "new-site-upstream",
-            f"{site.rule}: a new site{within}: {known_by.text}",
-            f"{component}: {site.path}:{site.line}",
-            by=by.get(each.by or ""),
-            about=f"{site.rule}: {site.path}: {known_by.within}: {known_by.text}",
-        )
 
 
 def _calls(

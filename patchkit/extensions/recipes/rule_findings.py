@@ -1,16 +1,20 @@
-"""What rules say of a stack; `check` asks of each, so most is loaded where there are rules."""
+"""What rules say of a stack, and of upstream's new code.
+
+`check` and `drift` ask of every component, so most is loaded where there are rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from patchkit.errors import PatchkitError
-from patchkit.extension import CheckedStack, CheckRun, Finder
+from patchkit.extension import CheckedStack, CheckRun, Finder, WatchedLine
 from patchkit.gitcmd.trees import TreeView
+from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import TreeId
 from patchkit.model.text import listed
@@ -87,3 +91,18 @@ def _step(step: RuleStep, checked: CheckedStack, tree: TreeId) -> Iterator[Findi
         code = finding.code.replace("recipe-", "verify-rules-")
         hint = "if these are right, change `expect` or `allow` them" if places else finding.hint
         yield replace(finding, code=code, what=name + what, hint=hint)
+
+
+class NewSites:
+    """The sites that nobody has reviewed and no recipe takes care of; see patchkit/extension.py."""
+
+    def watches(self, manifest: Manifest, component: Component) -> bool:
+        """Whether the manifest names rules."""
+        del manifest
+        return bool(component.residual.rules)
+
+    def find(self, line: WatchedLine) -> Iterable[Finding]:
+        """The sites, by rule and file, with the commits that brought them."""
+        from patchkit.extensions.recipes.new_sites import unseen_sites  # noqa: PLC0415
+
+        return unseen_sites(line)

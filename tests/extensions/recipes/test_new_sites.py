@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from patchkit.drift.silent_changes import SiteHistory
+from patchkit.extensions.recipes.new_sites import SiteHistory
 from patchkit.gitcmd.first_parent import Commit, Landing
 from patchkit.guards.residual_sites import Fingerprint, Scanner, fingerprint
 from patchkit.model.objects import FILE_MODE, CommitId, TreeEntry
