@@ -44,7 +44,7 @@ from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason, Status
 from patchkit.model.similarity import SimilarLines
 from patchkit.ops.drift import ComponentDrift, DriftReport
-from patchkit.report.findings import drift_outcomes, explained
+from patchkit.report.findings import drift_outcomes
 from patchkit.report.html_page import report_page
 
 _ROUNDS = 5
@@ -139,7 +139,7 @@ def main() -> None:
     if page is None:
         report = made_up(options.commits, options.patches, options.states)
         begun = time.process_time()
-        text = report_page("drift", report, explained(drift_outcomes(report)), "made up")
+        text = report_page("drift", report, drift_outcomes(report), "made up")
         print(f"made in          {time.process_time() - begun:6.2f} s of CPU time")
         runs = sum(len(patch.intervals) for patch in report.components[0].patches)
         print(f"runs of a state  {runs:6}")

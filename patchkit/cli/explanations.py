@@ -82,7 +82,7 @@ def print_hint(terminal: Terminal, hint: str) -> None:
     """What to do about a finding; lines of its own stand below one another."""
     for number, line in enumerate(lines_of(hint)):
         head = Painted("hint:", Paint.PLACE) if number == 0 else "     "
-        terminal.product(["    ", head, f" {line}"], hang=10)
+        terminal.product(["    ", head, f" {line}"], hang=12 + len(line) - len(line.lstrip()))
 
 
 def print_explanation(

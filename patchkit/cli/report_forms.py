@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from patchkit.cli.format_options import Format, Writers
 from patchkit.cli.session import moment
 from patchkit.report.ci_formats import annotation_lines, cases_of, junit_document, sarif_document
-from patchkit.report.findings import Outcome, check_outcomes, drift_outcomes, explained
+from patchkit.report.findings import (
+    Outcome,
+    check_outcomes,
+    ci_outcomes,
+    drift_outcomes,
+    explained,
+)
 from patchkit.report.json import envelope
 from patchkit.report.markdown import outcomes_markdown
 
@@ -32,18 +36,8 @@ def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
 
 
 def ci_writers(paths: Sequence[Path], command: str = "ci") -> Writers[CiReport]:
-    """The forms of both in one; `paths` are the manifests that were asked for.
-
-    Where drift is allowed it fails no test, and is no error beside a line.
-    """
-
-    def outcomes(report: CiReport) -> Iterable[Outcome]:
-        yield from check_outcomes(report.check)
-        excuse = "drift is allowed" if report.drift_allowed else ""
-        for each in drift_outcomes(report.drift, excuse):
-            yield replace(each, of=f"{each.of} drift")
-
-    return _writers(command, outcomes, paths)
+    """The forms of both in one; `paths` are the manifests that were asked for."""
+    return _writers(command, ci_outcomes, paths)
 
 
 def _writers(
@@ -56,7 +50,7 @@ def _writers(
         # other forms need not wait for its templates to load
         from patchkit.report.html_page import report_page
 
-        return report_page(name, report, explained(outcomes(report)), written_now())
+        return report_page(name, report, outcomes(report), written_now())
 
     def github(report: Any) -> str:
         return "\n".join(annotation_lines(explained(outcomes(report)), named))

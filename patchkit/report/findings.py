@@ -5,6 +5,7 @@ with what was found. Whatever shows a report, in a terminal or as a file, is a w
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
@@ -19,13 +20,14 @@ from patchkit.explain.explanation import PatchExplanation, explanation_texts
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
-from patchkit.model.states import state_of
+from patchkit.model.states import PATCH_STATES, state_of
 from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest, ComponentCheck, PatchCheck
 
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import PatchDrift
     from patchkit.ops.check_report import CheckReport
+    from patchkit.ops.ci import CiReport
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 #: Names of outcomes that are no patch's.
@@ -132,6 +134,8 @@ def component_drift(component: ComponentDrift) -> Iterator[Outcome]:
     for patch in component.patches:
         yield _drifted(of, component, patch)
     state, words = component.verdict
+    if bad := sum(patch.needs_attention for patch in component.patches):
+        words += f"; {bad} of {counted(len(component.patches), 'patch', 'patches')} to see to"
     findings = (*_problems(component.problems), *by_commit(component.findings))
     yield Outcome(of, COMPONENT, state, words, bool(component.problems), _of(of, findings))
 
@@ -211,6 +215,31 @@ def _absorbed(patch: PatchDrift) -> Iterator[Finding]:
         )
         where = _patch_place(patch, patch.absorbed[0].line)
         yield Finding(Severity.NOTE, "hunks-absorbed-upstream", what, where, lines=lines)
+
+
+def ci_outcomes(report: CiReport) -> Iterator[Outcome]:
+    """Those of a check, then those of a drift: where that is allowed it fails nothing."""
+    yield from check_outcomes(report.check)
+    excuse = "drift is allowed" if report.drift_allowed else ""
+    for each in drift_outcomes(report.drift, excuse):
+        yield replace(each, of=f"{each.of} drift")
+
+
+def summary(outcomes: Iterable[Outcome], unchanged: int = 0) -> str:
+    """What became of all, in a line; `unchanged` components are as the last report saw them."""
+    listed = list(outcomes)
+    whole = [each for each in listed if each.name == COMPONENT]
+    states = Counter(each.state for each in listed if each.name not in (COMPONENT, MANIFEST))
+    lost = sum(any(f.code == "problem" for f in each.findings) for each in whole)
+    parts = [counted(len(whole), "component"), counted(states.total(), "patch", "patches")]
+    ranked = [each for each in reversed(PATCH_STATES) if each.effort and states[each.word]]
+    parts += [f"{states[each.word]} {each.word}" for each in ranked]
+    parts += [f"{lost} not examined"] if lost else []
+    if unchanged:
+        them = "it" if unchanged == 1 else "them"
+        still = f"{counted(unchanged, 'component')} as the last report saw {them}"
+        parts = [*(parts if whole else []), still]
+    return ", ".join(parts)
 
 
 def by_commit(findings: Sequence[Finding]) -> Iterator[Finding]:

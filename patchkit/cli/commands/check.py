@@ -19,8 +19,7 @@ from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, Problem
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
-from patchkit.model.text import counted
-from patchkit.report.findings import check_outcomes
+from patchkit.report.findings import check_outcomes, summary
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -130,12 +129,12 @@ def print_check(
 
     `shown`: a row for each component was printed when it was known.
     """
+    outcomes = list(check_outcomes(report))
     if not brief:
         known = report.components if not shown else ()
         for name, components in groupby(known, key=lambda each: each.manifest):
             terminal.product(Painted(name, Paint.STRONG))
             terminal.table(list(map(_row, components)), indent=2)
-        outcomes = list(check_outcomes(report))
         print_findings(terminal, outcomes)
         waiting = [each for each in outcomes if each.state == Status.WAITING.value]
         terminal.table([(word(each.state), each.name, each.words) for each in waiting], indent=2)
@@ -150,7 +149,8 @@ def print_check(
             terminal.warn(Problem(finding.what, finding.where, finding.hint))
     if not brief:
         terminal.product()
-    terminal.product(_summary(report))
+    good = report.exit_code is ExitCode.OK
+    terminal.product([word("ok" if good else "failed"), f": {summary(outcomes)}"])
 
 
 def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
@@ -172,17 +172,3 @@ def _print_shared(terminal: Terminal, shared: Sequence[SharedPatch]) -> None:
         ]
         terminal.table(rows, indent=4)
         terminal.product(f"    {verdict}")
-
-
-def _summary(report: CheckReport) -> Line:
-    patches = [patch for each in report.components for patch in each.patches]
-    failed = sum(patch.status is Status.CONFLICTED for patch in patches)
-    unchecked = sum(bool(each.problems) for each in report.components)
-    parts = [
-        counted(len(report.components), "component"),
-        counted(len(patches), "patch", "patches"),
-        *([f"{failed} not applying"] if failed else []),
-        *([f"{unchecked} not checked"] if unchecked else []),
-    ]
-    good = report.exit_code is ExitCode.OK
-    return [word("ok" if good else "failed"), ": ", ", ".join(parts)]

@@ -18,9 +18,7 @@ from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
-from patchkit.model.outcome import Status
-from patchkit.model.text import counted
-from patchkit.report.findings import component_drift
+from patchkit.report.findings import component_drift, drift_outcomes, summary
 
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Answers
@@ -185,7 +183,12 @@ def print_drift(
     problems += [problem for each in report.components for problem in each.problems]
     for problem in dict.fromkeys(problems):
         terminal.problem(problem)
-    terminal.product(_summary(report, allowed=allowed))
+    said = summary(drift_outcomes(report), report.unchanged)
+    good = report.exit_code is ExitCode.OK
+    sign = word("ok" if good else "failed")
+    if allowed and report.exit_code is ExitCode.FINDING:
+        sign = word("warning", "drift allowed")
+    terminal.product([sign, f": {said}"])
 
 
 def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
@@ -201,27 +204,3 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
         terminal.table(rows, indent=2)
     print_findings(terminal, [*patches, itself], named=False)
     terminal.product()
-
-
-def _summary(report: DriftReport, *, allowed: bool) -> Line:
-    patches = [patch for each in report.components for patch in each.patches]
-    broken = sum(patch.is_broken for patch in patches)
-    absorbed = sum(patch.status is Status.ABSORBED for patch in patches)
-    waiting = sum(patch.status is Status.WAITING for patch in patches)
-    failed = sum(bool(each.problems) for each in report.components)
-    parts = [
-        counted(len(report.components), "component"),
-        counted(len(patches), "patch", "patches"),
-        *([f"{broken} broken at the tip"] if broken else []),
-        *([f"{waiting} waiting for {'it' if broken == 1 else 'these'}"] if waiting else []),
-        *([f"{absorbed} absorbed"] if absorbed else []),
-        *([f"{failed} not looked at"] if failed else []),
-    ]
-    good = report.exit_code is ExitCode.OK
-    if report.unchanged:
-        them = "it" if report.unchanged == 1 else "them"
-        still = f"{counted(report.unchanged, 'component')} as the last report saw {them}"
-        parts = [*(parts if report.components else []), still]
-    if allowed and report.exit_code is ExitCode.FINDING:
-        return [word("warning", "drift allowed"), ": ", ", ".join(parts)]
-    return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
