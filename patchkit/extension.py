@@ -114,15 +114,17 @@ def silent_searches() -> Mapping[str, SilentSearch]:
 
 
 class Captured(Struct, frozen=True):
-    """What the variable of a rule stands for at a place: the `text` of a file from `start` on, a
-    number of characters; `within` is the function around it.
+    """What the variable of a rule stands for at a place.
+
+    `span` is where that begins and ends: a line from 1, as Python counts them, and how many bytes
+    of it stand before.
     """
 
     path: str
     line: int  # from 1, of the whole match
-    within: str
-    start: int
+    within: str  # the function around it
     text: str
+    span: tuple[tuple[int, int], tuple[int, int]]
     allowed: bool  # the rule says that it may stay
 
 

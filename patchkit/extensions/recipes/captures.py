@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from patchkit.errors import BadInputError, Problem
@@ -13,28 +14,41 @@ from patchkit.recipes.rule import CodeRule
 from patchkit.recipes.run import Recipe, decode_file, expectations, may_match, needed_in
 from patchkit.recipes.sites import Site, Source, find_captures
 
+#: The ends of lines as Python's parser counts them.
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
 
 def captures(root: Path, file: str, variable: str, tree: TreeView) -> Captures:
     """What the variable stands for, file by file; BadInputError with what is wrong with rules."""
     recipe = load_recipe(root / file, file, root=root)
+    return captures_in(recipe, variable, tree.contents(recipe.covers))
+
+
+def captures_in(recipe: Recipe, variable: str, files: Mapping[str, bytes]) -> Captures:
+    """The same in files by path."""
     if problems := [*_problems(recipe, variable)]:
         raise BadInputError(*problems)
-    files = tree.contents(recipe.covers)
     found: dict[str, list[Captured]] = {}
     sites: list[Site] = []
-    for path, data in files.items():
+    for path, data in sorted(files.items()):
         source = Source.of(path, decode_file(data)[0])
         for rule in recipe.rules:
             if not rule.scope.covers(path) or not may_match(data, needed_in(rule)):
                 continue
             for each in find_captures(rule, source, variable):
-                site, text = each.site, source.text[each.start : each.end]
+                site, text = each.site, source.text
                 sites.append(site)
-                allowed = site.allowed is not None
-                capture = Captured(path, site.line, site.within, each.start, text, allowed)
-                found.setdefault(path, []).append(capture)
+                span = _position(text, each.start), _position(text, each.end)
+                about = (path, site.line, site.within, text[each.start : each.end], span)
+                captured = Captured(*about, allowed=site.allowed is not None)
+                found.setdefault(path, []).append(captured)
     findings = [each for rule in recipe.rules for each in expectations(rule, sites, files)]
     return Captures(found, tuple(findings))
+
+
+def _position(text: str, at: int) -> tuple[int, int]:
+    *above, line = _LINE_END.split(text[:at])
+    return len(above) + 1, len(line.encode())
 
 
 def _problems(recipe: Recipe, variable: str) -> Iterator[Problem]:

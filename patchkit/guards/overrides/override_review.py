@@ -10,10 +10,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.extension import captures
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.overrides import TargetVerdict
 from patchkit.guards.overrides.replacements import (
+    VARIABLE,
     CallSite,
     Definition,
     Replacements,
@@ -27,7 +28,6 @@ from patchkit.model.text import counted, listed
 from patchkit.model.tree import ObjectSource
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
-from patchkit.recipes.recipe_file import load_recipe
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 
 
@@ -163,16 +163,9 @@ class Survey(Struct, frozen=True):
 
 def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replacements:
     """What the calls in the replacing component's tree name; `root` is the project's folder."""
-    recipe = load_recipe(root / declared.rule, declared.rule, root=root)
-    editing = [rule for rule in recipe.all_rules if rule.edits]
-    if editing:
-        hint = "it is only to find the calls: delete fix, remove or replace"
-        raise BadInputError(
-            *(Problem(f"{rule.id} would edit", str(rule.where), hint) for rule in editing)
-        )
     view = TreeView(own.source, own.tree)
-    files = view.contents(recipe.covers)
-    return find_replacements(recipe, Modules(view.files(), view.data), files)
+    found = captures(root, declared.rule, VARIABLE, view)
+    return find_replacements(found, Modules(view.files(), view.data))
 
 
 def resolver_of(declared: Overrides, target: TreeAt) -> Resolver:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.extension import Captured, Captures
 from patchkit.model.finding import Finding
 from patchkit.model.names import AtLine
 from patchkit.model.syntax import python_literal
@@ -30,9 +30,6 @@ from patchkit.python.resolve import (
     Unclear,
     decorator_names,
 )
-from patchkit.recipes.rule import CodeRule
-from patchkit.recipes.run import Recipe, decode_file, expectations, may_match, needed_in
-from patchkit.recipes.sites import Capture, Site, Source, find_captures
 
 # What a replacement of a function depends on: how it is called, and what it does.
 #
@@ -292,75 +289,37 @@ class Replacements(Struct, frozen=True):
         }
 
 
-def require_capturing(recipe: Recipe) -> tuple[CodeRule, ...]:
-    """The rules of a recipe; BadInputError unless all are on Python and have the variable."""
-    wrong = [rule for rule in recipe.rules if f"${VARIABLE}" not in repr(rule.rule)]
-    problems = [
-        Problem(
-            f"{rule.id} does not say which argument names what is replaced",
-            str(rule.where),
-            f"write ${VARIABLE} for it: pattern: $_.register_patch(${VARIABLE}, $$$)",
-        )
-        for rule in wrong
-    ]
-    problems += [
-        Problem(f"{rule.id} is a rule on text, or on another language", str(rule.where))
-        for rule in recipe.all_rules
-        if not isinstance(rule, CodeRule) or rule.language != "python"
-    ]
-    if problems:
-        raise BadInputError(*problems)
-    return recipe.rules
-
-
-def find_replacements(recipe: Recipe, modules: Modules, files: Mapping[str, bytes]) -> Replacements:
-    """What the calls in files name; `modules` are those of the whole tree.
-
-    BadInputError for a rule that ast-grep does not take.
-    """
-    rules = require_capturing(recipe)
+def find_replacements(captures: Captures, modules: Modules) -> Replacements:
+    """What the calls name that rules found; `modules` are those of the whole tree."""
     reader = Evaluator(Resolver(modules))
     targets: dict[str, list[CallSite]] = {}
     uncertain: list[CallSite] = []
-    matched: list[Site] = []
-    for path, data in sorted(files.items()):
-        source = Source.of(path, decode_file(data)[0])
-        captures = [each for rule in rules for each in _captures(rule, source, data)]
-        matched += (each.site for each in captures)
-        captures = [each for each in captures if each.site.allowed is None]
-        for site, names, complete in _read(captures, source, modules, reader):
+    for path, found in captures.found.items():
+        counting = [each for each in found if not each.allowed]
+        for site, names, complete in _read(counting, path, modules, reader):
             for name in names:
                 targets.setdefault(name, []).append(site)
             if not complete:
                 uncertain.append(site)
-    found = {name: tuple(dict.fromkeys(sites)) for name, sites in sorted(targets.items())}
-    findings = (each for rule in rules for each in expectations(rule, matched, files))
-    return Replacements(found, tuple(uncertain), tuple(findings))
-
-
-def _captures(rule: CodeRule, source: Source, data: bytes) -> Iterator[Capture]:
-    if rule.scope.covers(source.path) and may_match(data, needed_in(rule)):
-        yield from find_captures(rule, source, VARIABLE)
+    named = {name: tuple(dict.fromkeys(sites)) for name, sites in sorted(targets.items())}
+    return Replacements(named, tuple(uncertain), captures.findings)
 
 
 def _read(
-    captures: Iterable[Capture], source: Source, modules: Modules, reader: Evaluator
+    captures: Iterable[Captured], path: str, modules: Modules, reader: Evaluator
 ) -> Iterator[tuple[CallSite, Collection[str], bool]]:
     nodes: Mapping[tuple[_Position, _Position], ast.expr] = {}
     module: Module | None = None
     brought: Mapping[str, Sequence[str]] = {}
-    for capture in captures:
-        text = source.text[capture.start : capture.end]
-        site = CallSite(source.path, capture.site.line, capture.site.within, text)
-        literal = _literal(text)
+    for captured in captures:
+        site = CallSite(path, captured.line, captured.within, captured.text)
+        literal = _literal(captured.text)
         if literal is not None:
             yield site, [literal], True
             continue
-        module = module or modules.at(source.path)
+        module = module or modules.at(path)
         nodes = nodes or ({} if module is None else _by_place(module))
-        node = nodes.get(
-            (_position(source.text, capture.start), _position(source.text, capture.end))
-        )
+        node = nodes.get(captured.span)
         if module is not None and isinstance(getattr(node, "ctx", None), ast.Store):
             # `package.module.name = ours`; of anything else it is no replacement
             brought = brought or _brought(module, reader.resolver)
@@ -414,12 +373,6 @@ _Position: TypeAlias = tuple[int, int]
 
 #: The ends of lines as Python's parser counts them.
 LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-def _position(text: str, at: int) -> _Position:
-    """Where a character of a source stands."""
-    *above, line = LINE_END.split(text[:at])
-    return len(above) + 1, len(line.encode())
 
 
 def _by_place(module: Module) -> Mapping[tuple[_Position, _Position], ast.expr]:

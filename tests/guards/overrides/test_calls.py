@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
+from patchkit.extensions.recipes.captures import captures_in
 from patchkit.guards.overrides.replacements import Replacements, find_replacements
 from patchkit.python.modules import Modules
 from tests.extensions.recipes.kitchen import recipe_of
@@ -14,7 +15,9 @@ RULE = {"id": "put", "rule": {"pattern": "$_.put($TARGET, $$$)"}, "files": ["src
 
 def found(**files: str) -> Replacements:
     data = {f"src/{name}.py": text.encode() for name, text in files.items()}
-    return find_replacements(recipe_of(RULE), Modules(data, data.get, "src"), data)
+    return find_replacements(
+        captures_in(recipe_of(RULE), "TARGET", data), Modules(data, data.get, "src")
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,4 +93,4 @@ def test_only_names_in_the_packages() -> None:
 def test_a_rule_must_say_which_argument() -> None:
     rule = {**RULE, "rule": {"pattern": "$_.put($NAME)"}}
     with pytest.raises(BadInputError, match="put does not say which argument"):
-        find_replacements(recipe_of(rule), Modules([], lambda path: None), {})
+        captures_in(recipe_of(rule), "TARGET", {})
