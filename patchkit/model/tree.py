@@ -7,6 +7,7 @@ fails half-way costs nothing. Folders are read from the object store when a path
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Protocol
@@ -222,58 +223,36 @@ def tree_fault(source: ObjectSource, oid: str) -> tuple[str, str] | None:
     The names are those that `unsafe_path` refuses in patches. A tree object counts as often as it
     is referred to, and is read once: ten of ten bytes each may stand for any number of files.
     """
-    folders: dict[str, list[str]] = {}
-    files: dict[str, int] = {}
+    known: dict[str, tuple[list[str], int]] = {EMPTY_TREE: ([], 0)}  # folders, number of files
     found_at = {oid: ""}
-    waiting, level = [oid], 0
-    while waiting:
-        if level > DEEPEST:  # before the paths get long
-            return "", f"more than {DEEPEST} folders in each other"
-        level += 1
-        trees = source.read_many([each for each in waiting if each != EMPTY_TREE], "tree")
-        for each, payload in trees:
-            above = found_at[each]
+    level, total = Counter([oid]), 0  # the trees that are equally deep, and how often each is there
+    for _ in range(DEEPEST + 1):
+        for tree, payload in source.read_many(
+            [each for each in level if each not in known], "tree"
+        ):
             rows = _ROW.findall(payload)
-            folders[each], files[each] = [], 0
             for row, name in rows:
-                path = f"{above}{decode_path(name)}"
-                mode = int(row[: row.index(b" ")], 8)
-                fault = "name with a slash" if b"/" in name else unsafe_path(path, mode)
-                if fault is not None:
-                    return path, fault
-                if row.startswith(_FOLDER_MARKS):
-                    below = row[-20:].hex()
-                    folders[each].append(below)
-                    found_at.setdefault(below, f"{path}/")
-                else:
-                    files[each] += 1
+                path = f"{found_at[tree]}{decode_path(name)}"
+                fault = unsafe_path(path, int(row[: row.index(b" ")], 8))
+                if fault is not None or b"/" in name:
+                    return path, fault or "name with a slash"
             if len({name for _, name in rows}) < len(rows):
-                return above, "two entries of one name"
-        waiting = [each for each in found_at if each not in folders and each != EMPTY_TREE]
-    return _size_fault(oid, folders, files)
-
-
-def _size_fault(
-    root: str, folders: Mapping[str, list[str]], files: Mapping[str, int]
-) -> tuple[str, str] | None:
-    """What is wrong with how deep a tree is, or how many files it has."""
-    depth, count = dict[str, int](), dict[str, int]()
-    waiting = [root]
-    while waiting:  # each tree behind all that it refers to; git's ids let no tree refer to itself
-        tree = waiting[-1]
-        left = [each for each in folders.get(tree, ()) if each not in depth]
-        if left:
-            waiting += left
-            continue
-        waiting.pop()
-        below = folders.get(tree, ())
-        depth[tree] = 1 + max((depth[each] for each in below), default=-1)
-        count[tree] = files.get(tree, 0) + sum(count[each] for each in below)
-    if depth[root] > DEEPEST:
-        return "", f"more than {DEEPEST} folders in each other"
-    if count[root] > MOST_FILES:
-        return "", f"{count[root]} files; at most {MOST_FILES} are taken"
-    return None
+                return found_at[tree], "two entries of one name"
+            folders = [(row, name) for row, name in rows if row.startswith(_FOLDER_MARKS)]
+            known[tree] = [row[-20:].hex() for row, _ in folders], len(rows) - len(folders)
+            for below, (_, name) in zip(known[tree][0], folders, strict=True):
+                found_at.setdefault(below, f"{found_at[tree]}{decode_path(name)}/")
+        deeper = Counter[str]()
+        for tree, times in level.items():
+            total += times * known[tree][1]
+            for below in known[tree][0]:
+                deeper[below] += times
+        if total > MOST_FILES:
+            return "", f"more than {MOST_FILES} files"
+        if not deeper:
+            return None
+        level = deeper
+    return "", f"more than {DEEPEST} folders in each other"
 
 
 def _load(source: ObjectSource, oid: str) -> _Folder:
