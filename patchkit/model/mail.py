@@ -318,24 +318,21 @@ def _taken_apart(message: str, old: Words, layout: HeaderLayout, *, fold: bool =
     if layout.form not in (HeaderForm.MAIL, HeaderForm.DEP3):
         return Words(subject, body)
     lines = body.split("\n") if body else []
-    found = list(_last_trailers(lines))
-    free = {joined(each.text): each.field for each in old.entries}
-    own = set(old.body.split("\n"))
-    taken: dict[int, Entry] = {}
-    for number, (entry, _, _) in enumerate(found):
-        field = free.pop(joined(entry.text), None)
-        if field is not None:
-            taken[number] = Entry(entry.name, entry.text, field)
-    names = {each.key: each for each in free.values() if each is not None}
-    for number, (entry, start, _) in enumerate(found):
-        if number in taken or lines[start] in own:
-            continue
+    trailers = list(_last_trailers(lines))
+    said = {joined(entry.text) for entry, _, _ in trailers}
+    known = {joined(entry.text): entry.field for entry in old.entries}
+    named = {entry.key: entry.field for entry in old.entries if joined(entry.text) not in said}
+    taken: list[Entry] = []
+    gone: set[int] = set()
+    for entry, start, end in trailers:
+        field = known.get(joined(entry.text))
+        is_free = field is None and lines[start] not in old.body.split("\n")
         new = layout.form is HeaderForm.DEP3 and entry.key not in SPOKEN
-        if entry.key in names or new:
-            taken[number] = Entry(entry.name, entry.text, names.pop(entry.key, None))
-    gone = {at for number in taken for at in range(found[number][1], found[number][2])}
+        if field is not None or (is_free and (new or entry.key in named)):
+            taken.append(Entry(entry.name, entry.text, field or named.pop(entry.key, None)))
+            gone.update(range(start, end))
     kept = [line for at, line in enumerate(lines) if at not in gone]
-    return Words(subject, trimmed("\n".join(kept)), tuple(taken[n] for n in sorted(taken)))
+    return Words(subject, trimmed("\n".join(kept)), tuple(taken))
 
 
 def _last_trailers(lines: Sequence[str]) -> Iterator[tuple[Entry, int, int]]:
