@@ -69,21 +69,38 @@ class _Installation(Struct, frozen=True):
     files: tuple[str, ...] = ()
 
 
+class _FileMetadata(Struct, frozen=True):
+    """What one file says."""
+
+    lines: tuple[str, ...]  # requirements, one each
+    python: str = ""  # specifier; "" for none
+    unread: str = ""  # why the rest is unknown; "" for nothing
+    certain: bool = True  # pip goes by this file
+
+
 def read_requirements(read: ReadFile, steps: Sequence[InstallStep]) -> DeclaredRequirements:
     """What a component asks for as its install steps install it; without steps: as it stands."""
-    found = DeclaredRequirements()
-    installations = list(_installations(steps)) or [_Installation("", own=True, enforced=False)]
-    for each in installations:
-        for more in (_metadata(read, each), _requirement_files(read, each)):
-            found = DeclaredRequirements(
-                (*found.requirements, *more.requirements),
-                found.python or more.python,
-                found.python_file or more.python_file,
-                (*found.unread, *more.unread),
-            )
-    return DeclaredRequirements(
-        tuple(dict.fromkeys(found.requirements)), found.python, found.python_file, found.unread
-    )
+    requirements: dict[DeclaredRequirement, None] = {}
+    unread: list[str] = []
+    python = python_file = ""
+    for each in [*_installations(steps)] or [_Installation("", own=True, enforced=False)]:
+        for file, told in (*_metadata(read, each), *_requirement_files(read, each)):
+            if told.unread and each.enforced:
+                unread.append(f"{file}: {told.unread}")
+            if not python and len(told.python) <= _LONGEST:
+                python, python_file = told.python, file if told.python else ""
+            for line in told.lines:
+                try:
+                    if len(line) > _LONGEST:
+                        raise InvalidRequirement(line)
+                    wish = Requirement(line)
+                except InvalidRequirement:
+                    unread.append(f"{file}: {line[:_LONGEST]!r} is not a valid requirement")
+                else:
+                    requirements[DeclaredRequirement(wish, file, each.enforced, told.certain)] = (
+                        None
+                    )
+    return DeclaredRequirements((*requirements,), python, python_file, (*unread,))
 
 
 def taken_off(steps: Sequence[InstallStep]) -> frozenset[str]:
@@ -106,9 +123,8 @@ def _installations(steps: Sequence[InstallStep]) -> Iterator[_Installation]:
                 yield _Installation(step.directory, own, enforced, frozenset(names), files)
 
 
-def _metadata(read: ReadFile, where: _Installation) -> DeclaredRequirements:
-    if not where.own:
-        return DeclaredRequirements()
+def _metadata(read: ReadFile, where: _Installation) -> Iterator[tuple[str, _FileMetadata]]:
+    """The first file of a component's own that says something, with its path."""
     prefix = f"{where.folder}/" if where.folder else ""
     for name, parse in (
         ("pyproject.toml", _pyproject),
@@ -116,50 +132,18 @@ def _metadata(read: ReadFile, where: _Installation) -> DeclaredRequirements:
         ("setup.cfg", _setup_cfg),
         ("setup.py", _setup_py),
     ):
-        data = read(prefix + name)
-        if data is None:
+        data = read(prefix + name) if where.own else None
+        told = parse(data.decode("utf-8", "replace"), where.extras) if data is not None else None
+        if told is None:
             continue
-        told = parse(data.decode("utf-8", "replace"), where.extras)
-        if told is not None:
-            requirements = _requirements(told, prefix + name, where.enforced)
-            return _guessed(read, prefix, requirements) if requirements.unread else requirements
-    return DeclaredRequirements()
-
-
-def _guessed(read: ReadFile, prefix: str, known: DeclaredRequirements) -> DeclaredRequirements:
-    """Where code makes the requirements: those of requirements.txt, which it probably reads."""
-    path = f"{prefix}requirements.txt"
-    data = read(path)
-    if data is None or known.requirements:
-        return known
-    lines = _requirement_lines(data)
-    more = _requirements(_FileMetadata(lines, certain=False), path, enforced=True)
-    return DeclaredRequirements(more.requirements, known.python, known.python_file, known.unread)
-
-
-class _FileMetadata(Struct, frozen=True):
-    """What one file says."""
-
-    lines: tuple[str, ...]  # requirements, one each
-    python: str = ""  # specifier; "" for none
-    unread: str = ""  # why the rest is unknown; "" for nothing
-    certain: bool = True  # pip goes by this file
-
-
-def _requirements(told: _FileMetadata, file: str, enforced: bool) -> DeclaredRequirements:
-    requirements: list[DeclaredRequirement] = []
-    unread = [f"{file}: {told.unread}"] if told.unread and enforced else []
-    for line in told.lines:
-        try:
-            if len(line) > _LONGEST:
-                raise InvalidRequirement(line)
-            requirements.append(
-                DeclaredRequirement(Requirement(line), file, enforced, told.certain)
-            )
-        except InvalidRequirement:
-            unread.append(f"{file}: {line[:_LONGEST]!r} is not a valid requirement")
-    python = told.python if len(told.python) <= _LONGEST else ""
-    return DeclaredRequirements(tuple(requirements), python, file if python else "", tuple(unread))
+        yield prefix + name, told
+        # where code makes the requirements, it probably reads them from this file
+        computed = where.enforced and told.unread and not told.lines
+        guessed = read(f"{prefix}requirements.txt") if computed else None
+        if guessed is not None:
+            lines = _requirement_lines(guessed)
+            yield f"{prefix}requirements.txt", _FileMetadata(lines, certain=False)
+        return
 
 
 def _pyproject(text: str, extras: frozenset[str]) -> _FileMetadata | None:
@@ -246,18 +230,14 @@ def setup_arguments(text: str) -> dict[str, object] | None:
     return found
 
 
-def _requirement_files(read: ReadFile, where: _Installation) -> DeclaredRequirements:
-    requirements: tuple[DeclaredRequirement, ...] = ()
-    unread: tuple[str, ...] = ()
+def _requirement_files(read: ReadFile, where: _Installation) -> Iterator[tuple[str, _FileMetadata]]:
     for name in where.files:
         path = _below(where.folder, name)
         data = None if path is None else read(path)
         if path is None or data is None:
-            unread = (*unread, f"{name} is not in the component")
-            continue
-        more = _requirements(_FileMetadata(_requirement_lines(data)), path, where.enforced)
-        requirements, unread = (*requirements, *more.requirements), (*unread, *more.unread)
-    return DeclaredRequirements(requirements, unread=unread)
+            yield name, _FileMetadata((), unread="not in the component")
+        else:
+            yield path, _FileMetadata(_requirement_lines(data))
 
 
 def _requirement_lines(data: bytes) -> tuple[str, ...]:

@@ -146,7 +146,7 @@ def test_requirement_files_that_a_step_names() -> None:
     )
     assert lines(found) == ["torch==2.5.1", "ray[default]>=2"]
     missing = requirements({}, InstallStep("pip install -r ../../secret.txt"))
-    assert missing.unread == ("../../secret.txt is not in the component",)
+    assert missing.unread == ("../../secret.txt: not in the component",)
 
 
 @pytest.mark.parametrize(
