@@ -372,21 +372,23 @@ def find_sdist(
 
     SurroundingsError if there is none, WrongHashError if the index has another file.
     """
-    listed: list[ListedFile] = []
-    errors: list[PatchkitError] = []
-    for found in _listings(http, configuration, project, errors):
-        exact = [file for file in found if file.sha256 == digest]
-        if exact:
-            return (_source(exact, project, version),)
-        listed += found
-    of_project = [file for file in listed if file.is_of(project)]
-    of_version = [f for f in of_project if _same_version(f.version or "", version)]
+    listed, problems = _listed(http, configuration, project)
+    sdists = [file for file in listed if file.is_of(project)]
+    of_version = [file for file in sdists if _same_version(file.version or "", version)]
+    exact = next((file for file in listed if file.sha256 == digest), None)
     unhashed = tuple(file for file in of_version if not file.sha256)
-    if unhashed:
-        return unhashed
-    if of_version:
-        raise _other_file(of_version[0], project, version, digest)
-    raise _not_there(of_project, errors, project, version)
+    if exact is not None and exact not in of_version:
+        what = f"the sha256 of {project} {version} is that of {exact.name}"
+        hint = "take version and sha256 of the source distribution, not of a wheel"
+        raise WrongHashError(Problem(what, hint=hint))
+    if exact is not None or unhashed:
+        return unhashed if exact is None else (exact,)
+    if not of_version:
+        raise _not_there(sdists, problems, project, version)
+    there = of_version[0].sha256
+    what = f"{project} {version} has sha256 {there} on the index, the manifest says {digest}"
+    hint = "if upstream really changed this file, look at it, then correct the pin"
+    raise WrongHashError(Problem(what, hint=hint))
 
 
 def sdist_hash(project: str, version: str) -> str:
@@ -394,16 +396,15 @@ def sdist_hash(project: str, version: str) -> str:
 
     SurroundingsError if there is none, or the index tells no hashes.
     """
-    errors: list[PatchkitError] = []
-    listed: list[ListedFile] = []
-    for file in _sdists(project, errors):
-        listed.append(file)
-        if file.sha256 and _same_version(file.version or "", version):
-            return file.sha256
-    if any(_same_version(file.version or "", version) for file in listed):
+    sdists, problems = _sdists(project)
+    of_version = [file for file in sdists if _same_version(file.version or "", version)]
+    if not of_version:
+        raise _not_there(sdists, problems, project, version)
+    told = next((file.sha256 for file in of_version if file.sha256), "")
+    if not told:
         what = f"the package index has no SHA-256 for {project} {version}"
         raise SurroundingsError(what, hint="download it, and take the output of sha256sum")
-    raise _not_there(listed, errors, project, version)
+    return told
 
 
 def newest_version(project: str) -> str:
@@ -411,69 +412,49 @@ def newest_version(project: str) -> str:
 
     SurroundingsError if there is none.
     """
-    errors: list[PatchkitError] = []
-    listed = _sdists(project, errors)
-    found = {file.version: _version(file.version) for file in listed if file.version}
+    sdists, problems = _sdists(project)
+    found = {file.version: _version(file.version) for file in sdists if file.version}
     versions = {text: version for text, version in found.items() if version is not None}
     if not versions:
-        raise _not_there((), errors, project, "")
+        raise _not_there((), problems, project, "")
     return max(versions, key=lambda each: (not versions[each].is_prerelease, versions[each]))
 
 
-def _sdists(project: str, errors: list[PatchkitError]) -> Iterator[ListedFile]:
-    """The source distributions of a project; a place that fails is noted in `errors`."""
+def _sdists(project: str) -> tuple[list[ListedFile], list[Problem]]:
+    """The source distributions of a project, and what is wrong with places."""
     configuration = index_configuration()
-    for files in _listings(Http(configuration.access), configuration, project, errors):
-        yield from (file for file in files if file.is_of(project))
+    listed, problems = _listed(Http(configuration.access), configuration, project)
+    return [file for file in listed if file.is_of(project)], problems
 
 
-def _listings(
-    http: Http, configuration: IndexConfiguration, project: str, errors: list[PatchkitError]
-) -> Iterator[tuple[ListedFile, ...]]:
-    """What each place lists, one after the other; a place that fails is noted in `errors`."""
+def _listed(
+    http: Http, configuration: IndexConfiguration, project: str
+) -> tuple[list[ListedFile], list[Problem]]:
+    """What all places list, in their order, and what is wrong with those that fail."""
+    listed: list[ListedFile] = []
+    problems: list[Problem] = []
     looks: list[Callable[[], tuple[ListedFile, ...]]] = [
         *(partial(place_files, http, place) for place in configuration.find_links),
         *(partial(project_files, http, index, project) for index in configuration.indexes),
     ]
     for look in looks:
         try:
-            yield look()
+            listed += look()
         except HttpError as error:
-            errors.append(error)
-
-
-def _source(files: Iterable[ListedFile], project: str, version: str) -> ListedFile:
-    """The source distribution among the files with the right hash: there is nothing else to be."""
-    found = next(iter(files))
-    if not found.is_of(project) or not _same_version(found.version or "", version):
-        problem = Problem(
-            f"the sha256 of {project} {version} is that of {found.name}",
-            hint="take version and sha256 of the source distribution, not of a wheel",
-        )
-        raise WrongHashError(problem)
-    return found
-
-
-def _other_file(file: ListedFile, project: str, version: str, digest: str) -> PatchkitError:
-    return WrongHashError(
-        Problem(
-            f"{project} {version} has sha256 {file.sha256} on the index,"
-            f" the manifest says {digest}",
-            hint="if upstream really changed this file, look at it, then correct the pin",
-        )
-    )
+            problems += error.problems
+    return listed, problems
 
 
 def _not_there(
-    files: Iterable[ListedFile], errors: list[PatchkitError], project: str, version: str
+    files: Iterable[ListedFile], problems: list[Problem], project: str, version: str
 ) -> PatchkitError:
-    problems = [problem for error in errors for problem in error.problems]
-    versions = list(dict.fromkeys(file.version for file in files if file.version))
+    versions = {file.version: None for file in files if file.version}
     if versions or not problems:
         what = f"no source distribution of {f'{project} {version}'.strip()} on the package index"
-        shown = ", ".join(sorted(versions, key=_version_key)[-_SHOWN_VERSIONS:])
+        newest = sorted(versions, key=lambda each: _version(each) or Version("0.dev0"))
+        shown = ", ".join(newest[-_SHOWN_VERSIONS:])
         hint = f"it has {shown}" if shown else "check the name, or pip's index configuration"
-        problems.insert(0, Problem(what, hint=hint))
+        problems = [Problem(what, hint=hint), *problems]
     return SurroundingsError(*problems)
 
 
@@ -486,8 +467,3 @@ def _version(text: str) -> Version | None:
         return Version(text)
     except InvalidVersion:
         return None
-
-
-def _version_key(text: str) -> Version:
-    """Versions that are none come first."""
-    return _version(text) or Version("0.dev0")
