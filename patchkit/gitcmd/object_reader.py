@@ -101,13 +101,9 @@ class ObjectReader:
 
     def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
         """(id, payload) of many objects of one kind, in order, without waiting for each answer."""
-        stdout = self._pipes()[1]
-        queue = list(oids)
-        for start in range(0, len(queue), _IN_FLIGHT):
-            batch = queue[start : start + _IN_FLIGHT]
-            self._ask(batch)
+        for batch in self._batches(oids):
             # read whole before the first is handed out: a caller may stop half-way
-            yield from [(oid, self._answer(stdout, oid, kind)) for oid in batch]
+            yield from [(oid, self._answer(oid, kind)) for oid in batch]
 
     def read_present(self, oids: Collection[str]) -> dict[str, bytes]:
         """The blobs among these that are here, by id; one is not where two gits say so."""
@@ -119,19 +115,28 @@ class ObjectReader:
         return found
 
     def _read_present(self, oids: Iterable[str]) -> dict[str, bytes]:
-        stdout = self._pipes()[1]
-        queue = list(oids)
         found: dict[str, bytes] = {}
+        for batch in self._batches(oids):
+            for oid in batch:
+                fields = self._fields()
+                if len(fields) == 3:  # else "ID missing"
+                    found[oid] = self._payload(int(fields[2]))
+        return found
+
+    def _batches(self, oids: Iterable[str]) -> Iterator[Sequence[str]]:
+        """The ids as git is asked for them, each batch before its answers are read."""
+        queue = list(oids)
         for start in range(0, len(queue), _IN_FLIGHT):
             batch = queue[start : start + _IN_FLIGHT]
             self._ask(batch)
-            for oid in batch:
-                fields = stdout.readline().split()
-                if not fields:
-                    raise self._unreadable()
-                if len(fields) == 3:  # else "ID missing"
-                    found[oid] = self._payload(stdout, int(fields[2]))
-        return found
+            yield batch
+
+    def _fields(self) -> list[bytes]:
+        """The line that begins an answer; a git that says nothing has ended."""
+        fields = self._pipes()[1].readline().split()
+        if not fields:
+            raise self._unreadable()
+        return fields
 
     def _ask(self, oids: Sequence[str]) -> None:
         stdin = self._pipes()[0]
@@ -141,7 +146,8 @@ class ObjectReader:
         except BrokenPipeError:
             raise self._unreadable() from None
 
-    def _payload(self, stdout: IO[bytes], size: int) -> bytes:
+    def _payload(self, size: int) -> bytes:
+        stdout = self._pipes()[1]
         payload = stdout.read(size)
         if len(payload) < size or not stdout.read(1):  # git ends where it cannot open it any more
             raise self._unreadable()
@@ -162,16 +168,15 @@ class ObjectReader:
             with suppress(OSError):
                 process.communicate()
 
-    def _answer(self, stdout: IO[bytes], oid: str, kind: str) -> bytes:
-        fields = stdout.readline().split()
+    def _answer(self, oid: str, kind: str) -> bytes:
+        fields = self._fields()
         if len(fields) != 3:
-            # one that says nothing has ended
-            if not fields or self.repository.git("cat-file", "-e", oid, accept=(0, 1)).code == 0:
+            if self.repository.git("cat-file", "-e", oid, accept=(0, 1)).code == 0:
                 raise self._unreadable()
             self.close()
             what = f"object {oid} is missing from {self.repository.git_dir}"
             raise MissingObjectError(what, hint=_HINT)
-        payload = self._payload(stdout, int(fields[2]))
+        payload = self._payload(int(fields[2]))
         if fields[1].decode() != kind:
             raise MissingObjectError(f"object {oid} is a {fields[1].decode()}, not a {kind}")
         return payload

@@ -272,21 +272,22 @@ def user_identity(folder: Path, date: str = "") -> Identity:
     if given and not when:
         what = f"{given!a} is no date"
         raise UsageError(what, hint="2026-01-31, 2026-01-31T12:00:00Z, or seconds since 1970")
-    done = subprocess.run(
-        [git_program(), "var", "GIT_AUTHOR_IDENT"],
-        capture_output=True,
-        env=environment,
-        cwd=folder,
-        check=False,
-    )
-    name, mark, rest = done.stdout.decode("utf-8", "surrogateescape").strip().partition(" <")
+    name, mark, rest = _variable("GIT_AUTHOR_IDENT", folder, environment).partition(" <")
     email = rest.rpartition("> ")[0]
-    if done.returncode != 0 or not mark:
+    if not mark:
         raise SurroundingsError(
             "git has no author identity",
             hint='git config --global user.name "..."; git config --global user.email "..."',
         )
     return Identity(name, email, when)
+
+
+def _variable(name: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """What git knows by a name in a folder; "" for nothing."""
+    command = [git_program(), "var", name]
+    done = subprocess.run(command, capture_output=True, env=environment, cwd=folder, check=False)
+    text = done.stdout.decode("utf-8", "surrogateescape").strip()
+    return text if done.returncode == 0 else ""
 
 
 def _in_utc(text: str) -> str:
@@ -307,16 +308,8 @@ def edit_text(folder: Path, text: str, name: str) -> str:
     """
     if not (any(map(os.environ.get, _EDITORS)) or all(map(os.isatty, (0, 1)))):
         raise SurroundingsError("there is no terminal for an editor", hint="use --message TEXT")
-    environment = network_environment()
-    asked = subprocess.run(
-        [git_program(), "var", "GIT_EDITOR"],
-        capture_output=True,
-        env=environment,
-        cwd=folder,
-        check=False,
-    )
-    editor = asked.stdout.decode("utf-8", "surrogateescape").strip()
-    if asked.returncode != 0 or not editor:
+    editor = _variable("GIT_EDITOR", folder, network_environment())
+    if not editor:
         raise SurroundingsError("git has no editor configured", hint="set EDITOR, or use --message")
     with scratch_folder() as place:
         file = place / name
