@@ -221,7 +221,6 @@ class HeaderDraft(Struct):
     new_mode: int | None = None  # octal, as git's; None: not said
     old_blob: str | None = None  # of the `index` line; None: not said
     new_blob: str | None = None  # of the `index` line; None: not said
-    similarity: int | None = None  # percent; None: not said
     plain: bool = False  # without git's extended lines
 
     @property
@@ -254,7 +253,6 @@ class HeaderDraft(Struct):
             new_mode=self.new_mode,
             old_blob=self.old_blob,
             new_blob=self.new_blob,
-            similarity=self.similarity,
             binary=binary,
             binary_differs=differs,
             plain=self.plain,
@@ -343,10 +341,6 @@ class _Reader(Struct):
                 setattr(draft, name.replace("mode", "name"), self._common_name())
         elif name.endswith("_name"):
             setattr(draft, name, moved_name(text, self.strip))
-        elif name == "similarity":
-            number = text.rstrip(b"%\r\n")
-            if number.isdigit() and len(number) <= 3 and int(number) <= 100:
-                draft.similarity = int(number)
         return True
 
     def settle(self, start: int) -> None:
@@ -410,7 +404,7 @@ class _Reader(Struct):
 
 
 #: How a line of a header begins, which kind of change it declares, and what of a HeaderDraft it
-#: says. A complete rewrite is a modification like any other.
+#: says. How alike two files are, or how unlike, says nothing.
 _LINES: tuple[tuple[bytes, Kind | None, str], ...] = (
     (b"--- ", None, "old_name"),
     (b"+++ ", None, "new_name"),
@@ -425,7 +419,7 @@ _LINES: tuple[tuple[bytes, Kind | None, str], ...] = (
     (b"rename new ", Kind.RENAME, "new_name"),
     (b"rename from ", Kind.RENAME, "old_name"),
     (b"rename to ", Kind.RENAME, "new_name"),
-    (b"similarity index ", None, "similarity"),
+    (b"similarity index ", None, ""),
     (b"dissimilarity index ", None, ""),
 )
 

@@ -83,7 +83,6 @@ class FileChange(Struct, frozen=True):
     new_mode: int | None = None  # after
     old_blob: str | None = None  # before
     new_blob: str | None = None  # after
-    similarity: int | None = None  # in percent, of a rename or copy
     binary: tuple[BinaryHunk, BinaryHunk | None] | None = None
     binary_differs: bool = False
     plain: bool = False

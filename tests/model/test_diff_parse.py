@@ -68,7 +68,7 @@ def test_names_as_git_writes_them(path: str) -> None:
     assert only(git_diff(other, {**file, **other})).new_path == path
     assert only(git_diff({path: (0o100644, b"a\n")}, {path: (0o100755, b"a\n")})).path == path
     moved = only(git_diff({path: (0o100644, b"a\n")}, {"z": (0o100644, b"a\n")}, "-M"))
-    assert (moved.old_path, moved.new_path, moved.similarity) == (path, "z", 100)
+    assert (moved.old_path, moved.new_path) == (path, "z")
 
 
 def test_metadata_only() -> None:
