@@ -75,7 +75,6 @@ class Page(Struct, frozen=True):
     """A document; `url` is where it was found after all redirects."""
 
     url: str
-    kind: str  # its media type
     body: bytes  # the bytes as they came
 
 
@@ -95,8 +94,7 @@ class Http:
         """A whole document; HttpError if it cannot be fetched."""
         with self.opened(url, {"Accept": accept}) as response:
             body = response.read(_MAXIMUM_PAGE)
-            kind = response.headers.get("Content-Type", "") if response.headers else ""
-            return Page(response.geturl(), kind.partition(";")[0].strip().lower(), body)
+            return Page(response.geturl(), body)
 
     @contextmanager
     def opened(self, url: str, headers: Mapping[str, str]) -> Iterator[Any]:

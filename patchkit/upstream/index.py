@@ -1,19 +1,18 @@
 """A source distribution from the user's package index: found, fetched, never built.
 
 `pip download` would run the package's own build code to learn its metadata. Here the index is read
-(PEP 503 pages, PEP 691 JSON, or a folder of files), the file is taken by its SHA-256, and unpacked
+(PEP 503 pages, or a folder of files), the file is taken by its SHA-256, and unpacked
 without running anything.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from html.parser import HTMLParser
@@ -222,13 +221,10 @@ def _output(command: Sequence[str]) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
-# What a package index lists for a project: PEP 503 pages, PEP 691 JSON, folders of files.
+# What a package index lists for a project: PEP 503 pages, which every index has; folders of files.
 
 
-_ACCEPT = (
-    "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
-    " text/html;q=0.1"
-)
+_ACCEPT = "application/vnd.pypi.simple.v1+html, text/html;q=0.5"
 _SDIST = re.compile(r"(?P<stem>.+)\.(?:tar\.gz|tgz|tar\.bz2|tar\.xz|tar|zip)", re.IGNORECASE)
 
 
@@ -276,26 +272,11 @@ def place_files(http: Http, place: str) -> tuple[ListedFile, ...]:
     return tuple(_with_login(file, url) for file in page_files(http.page(url, accept=_ACCEPT)))
 
 
-def page_files(page: Page) -> Iterator[ListedFile]:
+def page_files(page: Page) -> Sequence[ListedFile]:
     """The files that a page names, in its order; ValueError if it is not what it says it is."""
-    if page.kind.endswith("json"):
-        yield from _json_files(page)
-    else:
-        parser = _Anchors(page.url)
-        parser.feed(page.body.decode("utf-8", "replace"))
-        yield from parser.files
-
-
-def _json_files(page: Page) -> Iterator[ListedFile]:
-    try:
-        files = json.loads(page.body)["files"]
-        for file in files:
-            digest = file.get("hashes", {}).get("sha256", "")
-            name = str(file["filename"])
-            yield ListedFile(name, urljoin(page.url, file["url"]), digest.lower())
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        hint = "this is not a package index, or it is broken"
-        raise HttpError(page.url, "its JSON lists no files", hint=hint) from error
+    parser = _Anchors(page.url)
+    parser.feed(page.body.decode("utf-8", "replace"))
+    return parser.files
 
 
 class _Anchors(HTMLParser):

@@ -22,7 +22,7 @@ def test_a_page(server: HttpServer) -> None:
 
     page = Http().page(server.url + "/p", accept="text/html")
 
-    assert (page.body, page.kind, page.url) == (b"hello", "text/html", server.url + "/p")
+    assert (page.body, page.url) == (b"hello", server.url + "/p")
     assert server.requests[0].headers["Accept"] == "text/html"
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from patchkit.upstream.http import Http, HttpError
+from patchkit.upstream.http import Http
 from patchkit.upstream.index import ListedFile, place_files, project_files
 from tests.support.servers import HttpServer, Reply, http_server
 
 DIGEST = "a" * 64
-JSON_KIND = "application/vnd.pypi.simple.v1+json"
 
 
 @pytest.fixture
@@ -45,29 +43,6 @@ def test_a_base_in_an_html_page(server: HttpServer) -> None:
     (file,) = project_files(Http(), server.url + "/simple", "demo")
 
     assert file.url == "https://h.invalid/x/demo-1.tar.gz"
-
-
-def test_a_json_page(server: HttpServer) -> None:
-    files = [
-        {"filename": "demo-1.tar.gz", "url": "../f/demo-1.tar.gz", "hashes": {"sha256": DIGEST}},
-        {"filename": "demo-2.tar.gz", "url": "https://h.invalid/demo-2.tar.gz", "hashes": {}},
-    ]
-    body = json.dumps({"meta": {"api-version": "1.1"}, "name": "demo", "files": files})
-    server.replies["/simple/demo/"] = Reply(body.encode(), JSON_KIND)
-
-    assert project_files(Http(), server.url + "/simple", "demo") == (
-        ListedFile("demo-1.tar.gz", server.url + "/simple/f/demo-1.tar.gz", DIGEST),
-        ListedFile("demo-2.tar.gz", "https://h.invalid/demo-2.tar.gz"),
-    )
-    assert JSON_KIND in server.requests[0].headers["Accept"]
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"files": [1]}', b'{"files": [{"url": "x"}]}'])
-def test_json_that_lists_nothing(server: HttpServer, body: bytes) -> None:
-    server.replies["/simple/demo/"] = Reply(body, JSON_KIND)
-
-    with pytest.raises(HttpError, match="its JSON lists no files"):
-        project_files(Http(), server.url + "/simple", "demo")
 
 
 def test_links_are_relative_to_where_a_redirect_leads(server: HttpServer) -> None:
