@@ -21,7 +21,6 @@ from patchkit.gitcmd.first_parent import (
     Files,
     Landing,
     LoggedCommit,
-    closed_span,
     entries_at,
     first_parents,
     landings,
@@ -61,8 +60,6 @@ class Match(Struct, frozen=True):
 
 def find_rename(repository: Repository, commit: CommitId, path: str) -> Rename | None:
     """How the file `path`, gone at `commit`, left; follows several renames of it."""
-    # without what brings trees: of a file that never was it would be that of every commit
-    repository = Repository(repository.git_dir)
 
     def deleted_by(name: str) -> CommitId:
         arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", commit]
@@ -102,7 +99,7 @@ def best_match(
         there = entries_at(repository, tip, list(wanted), required=False)
         state = {path: entry.oid for path, entry in there.items()}
         options = ["--first-parent", "-m", "-n", _COMMITS]
-        span = closed_span(repository, since, tip) if since else [tip]
+        span = [tip, f"^{since}"] if since else [tip]
         rows = read_log(repository, options, span, list(wanted), required=False)[::-1]
         for commit, matches in _matches(rows, wanted, state):
             if matches > before and (best is None or matches >= best[0]):
@@ -274,7 +271,7 @@ class Between(Struct):
         past = self._with_past()
         cut = shallow_commits(past.git_dir)
         found: dict[str, list[Touch]] = {path: [] for path in paths}
-        span = closed_span(past, self.old, self.new)
+        span = [self.new, f"^{self.old}"]
         for row in read_log(past, [], span, sorted(paths), required=False):
             if row.parents and row.id not in cut:
                 commit = row.commit

@@ -165,17 +165,6 @@ def landed_with(repository: Repository, line: Line, commit: CommitId) -> int:
     return next((n for n, each in enumerate(line.commits, 1) if each in came), 0)
 
 
-def closed_span(repository: Repository, since: str, tip: str) -> list[str]:
-    """The commits that `tip` has and `since` does not, as revisions for git's log.
-
-    Each commit at their edge is excluded by its id. Where dates are out of order git's log would
-    else compare trees beyond the edge, before it knows what is beyond; they need not be here.
-    """
-    out = repository.ask("rev-list", "--boundary", tip, f"^{since}", no=NOT_HERE) or b""
-    edge = (row[1:] for row in lines_of(out.decode()) if row.startswith("-"))
-    return [tip, f"^{since}", *(f"^{commit}" for commit in edge)]
-
-
 def versions(repository: Repository, tip: CommitId, path: str, limit: int) -> tuple[Landing, ...]:
     """The newest `limit` commits of the line of `tip` that change a file, newest first.
 

@@ -316,7 +316,6 @@ def edit_of(
         return applied.tree is not None
 
     try:
-        history.bring_trees()
         repository = history.repository
         return find_edit(repository, commit, entry.path, fits, repository.bring)
     except PatchkitError:  # without a network nobody can tell

@@ -353,7 +353,6 @@ def _shown_commit(
         commit = history.tip
     assert commit is not None
     repository = history.repository
-    history.bring_trees("--max-count=2")  # its parent's, too
     parent = repository.tree(f"{commit}^1") or EMPTY_TREE
     changes = tree_changes(repository, parent, commit)
     entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]

@@ -1,5 +1,5 @@
-"""Histories come with the trees that are looked at, whatever the server can leave out; what they
-tell is what upstream's own repository tells.
+"""Histories come with all trees, whatever the server can leave out; what they tell is what
+upstream's own repository tells.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from random import Random
 
 import pytest
 
-from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.commit_history import Between, Rename, find_rename
-from patchkit.gitcmd.first_parent import Beginning, Landing, entries_at, first_parents, landings
+from patchkit.gitcmd.commit_history import Rename, find_rename
+from patchkit.gitcmd.first_parent import (
+    Beginning,
+    Landing,
+    entries_at,
+    first_parents,
+    landings,
+    missing_objects,
+)
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Silent
@@ -24,14 +30,12 @@ from tests.support.repos import Upstream
 #: What a server is told about filters.
 SERVERS = {
     "any": {"uploadpack.allowFilter": "true"},
-    "files": {"uploadpack.allowFilter": "true", "uploadpackfilter.tree.allow": "false"},
     "none": {"uploadpack.allowFilter": "false"},
 }
 PATHS = ("a.py", "b/c/d.py", "b/e.py")
 
 
 def _serve(upstream: Upstream, server: str) -> None:
-    upstream.git("config", "--remove-section", "uploadpackfilter", accept=(0, 128))
     for key, value in SERVERS[server].items():
         upstream.git("config", key, value)
 
@@ -125,7 +129,6 @@ def test_a_merge_that_brings_the_pin_s_own_branch(upstream: Upstream, store: Sto
 
 
 def test_dates_out_of_order(upstream: Upstream, store: Store) -> None:
-    """git's log walks by date: it must not compare what lies before the trees that are here."""
     _serve(upstream, "any")
     old = [upstream.commit({"a.py": f"{n}\n"}, minute=1000 + n) for n in range(12)]
     start = (old[-1],)
@@ -133,7 +136,6 @@ def test_dates_out_of_order(upstream: Upstream, store: Store) -> None:
     *_, pin = (upstream.commit({"c.py": f"{n}\n"}, minute=n) for n in range(3))
     tip = upstream.commit({"a.py": "1\n"}, "Merge side", parents=(pin, side), minute=2001)
     history = _open(store, upstream, pin, tip)
-    assert not _has(history, old[2])
     told = _told(history.repository, pin, tip, history.fork)
     assert told == _told(Repository(upstream.path), pin, tip, history.fork)
 
@@ -143,99 +145,31 @@ def _has(history: History, commit: str, path: str = "a.py") -> bool:
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_trees_that_no_one_looks_at_stay_where_they_are(
+def test_commits_come_with_their_trees_and_without_files(
     upstream: Upstream, store: Store, server: str
 ) -> None:
     _serve(upstream, server)
-    old, middle, pin, _ = (upstream.commit({"a.py": f"{n}\n"}) for n in range(4))
+    old, _, pin, tip = (upstream.commit({"a.py": f"{n}\n"}) for n in range(4))
     history = _open(store, upstream, pin)
-    assert _has(history, pin)
-    assert _has(history, old) == (server != "any")
-    marker = history.repository.git_dir / "patchkit-treeless"
-    assert marker.exists() == (server == "any")
-    history.bring_trees()
-    assert _has(history, old)
-    assert _has(history, middle)
+    assert all(_has(history, each) for each in (old, pin, tip))
+    blob = upstream.resolve(f"{old}:a.py") or ""
+    assert missing_objects(history.repository, [blob]) == ({blob} if server == "any" else set())
 
 
-def test_nothing_is_fetched_to_look_for_a_file_that_never_was(
-    upstream: Upstream, store: Store
-) -> None:
-    """It would be the trees of the whole history, one at a time."""
+def test_a_mirror_that_is_a_folder_on_the_web_gives_it(upstream: Upstream, store: Store) -> None:
+    first, pin, tip = (upstream.commit({"a.py": f"{n}\n"}) for n in range(3))
+    with dumb_server(upstream) as url:
+        component = git_component(upstream.url, pin, mirrors=(url,))
+        upstream.path.rename(upstream.path.with_name("gone.git"))
+        assert _has(open_history(store, component, tip, Silent()), first)
+
+
+def test_a_rename_is_found_without_the_files(upstream: Upstream, store: Store) -> None:
     _serve(upstream, "any")
-    old, _, pin = (upstream.commit({"a.py": f"{n}\n", "b.py": "b\n"}) for n in range(3))
+    _, _, pin = (upstream.commit({"a.py": f"{n}\n", "b.py": "b\n"}) for n in range(3))
     moved = upstream.commit({"b.py": None, "c.py": "b\n"})
     tip = upstream.commit({"a.py": "3\n"})
     history = _open(store, upstream, pin, tip)
     history.repository.bring([upstream.resolve(f"{pin}:b.py") or ""])
     assert find_rename(history.repository, tip, "nowhere.py") is None
     assert find_rename(history.repository, tip, "b.py") == Rename(moved, "c.py")
-    assert not _has(history, old)
-
-
-def test_a_gap_between_two_lines_is_filled(upstream: Upstream, store: Store) -> None:
-    _serve(upstream, "any")
-    old, early, gap, _, late, tip = ids = [upstream.commit({"a.py": f"{n}\n"}) for n in range(6)]
-    _open(store, upstream, old, early)
-    history = _open(store, upstream, late, tip)
-    assert not _has(history, gap)
-    with pytest.raises(SurroundingsError, match="is not in the cache"):
-        _open(Store(store.cache, offline=True), upstream, old, tip)
-    found = _open(store, upstream, old, tip).landings(["a.py"])
-    assert [each.commit.id for each in found] == ids[1:]
-
-
-@pytest.mark.parametrize("server", ["files", "none", "over HTTP"])
-def test_a_server_that_cannot_leave_out_trees_is_not_told_of_commits_without(
-    upstream: Upstream, store: Store, server: str
-) -> None:
-    """It would leave out what these commits have: here a folder of the first one."""
-    _serve(upstream, "any")
-    first = upstream.commit({"b/c.py": "0\n"})
-    upstream.commit({"b/c.py": "1\n"})
-    pin = upstream.commit({"b/c.py": "2\n"})
-    assert not _has(_open(store, upstream, pin), first, "b/c.py")
-    side = upstream.commit({"a.py": "0\n"}, branch="side", parents=(first,))
-    tip = upstream.commit({"a.py": "0\n"}, parents=(pin, side))
-    if server in SERVERS:
-        _serve(upstream, server)
-        assert _has(_open(store, upstream, pin), side, "b/c.py")
-        return
-    with dumb_server(upstream) as url:
-        component = git_component(upstream.url, pin, mirrors=(url,))
-        upstream.path.rename(upstream.path.with_name("gone.git"))
-        assert _has(open_history(store, component, tip, Silent()), side, "b/c.py")
-
-
-def _lose(repository: Repository, tree: str) -> None:
-    """Take one object out of a repository."""
-    packs = repository.git_dir / "objects/pack"
-    for pack in list(packs.glob("*.pack")):
-        data = pack.read_bytes()
-        for file in packs.glob(f"{pack.stem}.*"):
-            file.unlink()
-        repository.git("unpack-objects", "-q", stdin=data)
-    (repository.git_dir / "objects" / tree[:2] / tree[2:]).unlink()
-
-
-@pytest.mark.parametrize("path", ["", "b", "b/c"])
-def test_a_tree_that_is_not_here_is_fetched(upstream: Upstream, store: Store, path: str) -> None:
-    """Whoever asks; where the server lacks it, too, the error names it."""
-    _serve(upstream, "any")
-    pin, middle, tip = (
-        upstream.commit({"b/c/d.py": f"{number}\n", "a.py": f"{number}\n"}) for number in range(3)
-    )
-    history = _open(store, upstream, pin, tip)
-    tree = upstream.resolve(f"{middle}:{path}") or ""
-    right = history.landings(PATHS)
-    _lose(history.repository, tree)
-    assert _open(store, upstream, pin, tip).landings(PATHS) == right
-    _lose(history.repository, tree)
-    assert Between(history.repository, pin, tip).touches("b/c/d.py")[0].commit.id == tip
-    _lose(history.repository, tree)
-    with pytest.raises(SurroundingsError, match="the cache lacks 1 folder of its history"):
-        _open(Store(store.cache, offline=True), upstream, pin, tip).landings(PATHS)
-    _lose(Repository(upstream.path), tree)
-    with pytest.raises(SurroundingsError, match=tree) as raised:
-        _open(store, upstream, pin, tip).landings(PATHS)
-    assert all(each.hint for each in raised.value.problems)
