@@ -582,8 +582,7 @@ def test_exit(  # noqa: PLR0917
     golden: Golden,
 ) -> None:
     before(Scene(project, upstream))
-    ran = project.run(*argv)
-    assert ran.code == code, ran.err
+    ran = project.run(*argv).ends(code)
     golden(f"exit/{one_word(command)}-{code}", ran)
     _check_json(command, code, project, argv)
 
@@ -597,8 +596,7 @@ def test_every_exit_code_that_is_named_is_reached() -> None:
 
 @pytest.mark.parametrize("name", all_commands())
 def test_an_unknown_option_is_a_usage_error(name: str) -> None:
-    ran = run(*name.split(), "--no-such-option")
-    assert ran.code == ExitCode.USAGE
+    ran = run(*name.split(), "--no-such-option").ends(ExitCode.USAGE)
     message, hint = ran.err.splitlines()
     assert message.startswith(f"error: {name}: no such option: --no-such-option")
     assert hint == f"hint: see `patchkit {name} --help`"
@@ -610,8 +608,9 @@ def test_the_schema_is_printed() -> None:
 
 def test_the_version_needs_git(tmp_path: Path) -> None:
     assert run_process("--version").code == 0
-    ran = run_process("--version", environment=dict(os.environ) | {"PATH": str(tmp_path)})
-    assert ran.code == ExitCode.ENVIRONMENT
+    ran = run_process("--version", environment=dict(os.environ) | {"PATH": str(tmp_path)}).ends(
+        ExitCode.ENVIRONMENT
+    )
     assert ran.err.startswith("error: git is not installed\nhint: ")
 
 

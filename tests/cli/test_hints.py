@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,7 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, _text(node)
 
 
+@cache
 def _all_texts() -> list[tuple[str, str]]:
     return [
         (f"{path.relative_to(_ROOT)}:{line}", text)

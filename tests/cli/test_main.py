@@ -44,8 +44,7 @@ def test_the_version() -> None:
     ],
 )
 def test_usage_errors(golden: Golden, name: str, argv: list[str]) -> None:
-    ran = run(*argv)
-    assert ran.code == ExitCode.USAGE
+    ran = run(*argv).ends(ExitCode.USAGE)
     golden(f"usage-{name}", ran)
 
 
@@ -59,8 +58,7 @@ def test_usage_errors(golden: Golden, name: str, argv: list[str]) -> None:
     ],
 )
 def test_usage_errors_that_typer_finds(argv: list[str], offender: str) -> None:
-    ran = run(*argv)
-    assert ran.code == ExitCode.USAGE
+    ran = run(*argv).ends(ExitCode.USAGE)
     message, hint = ran.err.splitlines()
     assert message.startswith("error: ")
     assert offender in message
@@ -172,9 +170,7 @@ def test_a_reader_that_leaves_is_no_error(argv: list[str]) -> None:
     ("word", "named"), [("commit", "refresh"), ("push", "apply"), ("rebase", "bump")]
 )
 def test_a_command_of_git_or_quilt_gets_the_one_of_patchkit(word: str, named: str) -> None:
-    ran = run(word)
-    assert ran.code == ExitCode.USAGE
-    assert f"hint: `patchkit {named}` " in ran.err
+    run(word).ends(ExitCode.USAGE, f"hint: `patchkit {named}` ")
 
 
 def test_what_the_system_says_names_the_file_or_the_system() -> None:

@@ -70,8 +70,7 @@ def two(project: Project, upstream: Upstream) -> Project:
     ],
 )
 def test_a_mistake_gets_a_hint(words: str, error: str, hint: str, two: Project) -> None:
-    ran = run(*words.split(), cwd=two.root)
-    assert ran.code == ExitCode.USAGE, ran.err
+    ran = run(*words.split(), cwd=two.root).ends(ExitCode.USAGE)
     said, _, hinted = ran.err.partition("\nhint: ")
     assert error in said
     assert hint in hinted

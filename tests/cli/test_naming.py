@@ -86,10 +86,9 @@ def project(project: Project, upstream: Upstream) -> Project:
 def test_components_are_named_alike(command: str, argument: bool, project: Project) -> None:
     ways = [("-c", "ap"), ("--component", "ap"), *([("ap",)] if argument else [])]
     for way in ways:
-        ran = run(*_words(command), *way, cwd=project.root)
-        assert ran.code == ExitCode.USAGE, (way, ran)
-        assert "ap: no such component" in ran.err, (way, ran.err)
-        assert "did you mean app?" in ran.err, (way, ran.err)
+        run(*_words(command), *way, cwd=project.root).ends(
+            ExitCode.USAGE, "ap: no such component", "did you mean app?"
+        )
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,7 @@ def test_a_project_is_found_from_a_checkout(one: Project) -> None:
     (one.checkout("app") / "a").write_text("3\n")
     for folder in (one.checkout("app"), one.checkout("app") / "sub", one.root / "patches" / "app"):
         assert "edited" in run("status", cwd=folder).ok().out
-    ran = run("refresh", cwd=one.checkout("app") / "sub").ok()
-    assert "two.patch" in ran.out
+    run("refresh", cwd=one.checkout("app") / "sub").ok().shows("two.patch")
     assert b"+3" in one.files()["patches/app/two.patch"]
     assert run("apply", cwd=one.root).ok()
     assert not list((one.checkout("app")).rglob("workspace"))
@@ -40,18 +39,15 @@ def test_a_project_is_found_from_a_checkout(one: Project) -> None:
 def test_dash_c_goes_to_a_folder_first(one: Project) -> None:
     assert "applied" in run("-C", str(one.root), "status").ok().out
     assert "applied" in run("-C", str(one.root.parent), "-C", one.root.name, "status").ok().out
-    ran = run("-C", str(one.root / "absent"), "status")
-    assert ran.code == ExitCode.USAGE
-    assert "No such file" in ran.err
+    run("-C", str(one.root / "absent"), "status").ends(ExitCode.USAGE, "No such file")
     assert run("-C").code == ExitCode.USAGE
 
 
 def test_without_a_project_the_hint_names_the_ways_to_one(tmp_path: object) -> None:
     ran = run("status", cwd=tmp_path)  # type: ignore[arg-type]
-    assert ran.code == ExitCode.USAGE
-    assert (
-        "hint: `patchkit init NAME --git URL --ref TAG` starts one; elsewhere: --manifest"
-        in ran.err
+    ran.ends(
+        ExitCode.USAGE,
+        "hint: `patchkit init NAME --git URL --ref TAG` starts one; elsewhere: --manifest",
     )
 
 
@@ -80,8 +76,7 @@ def test_in_a_checkout_its_component_and_manifest_are_meant(
     one.run("apply", "second").ok()
     assert one.run("status").code == ExitCode.USAGE
     assert _components(run("status", "--json", cwd=one.checkout("app")).ok().out) == ["app"]
-    shown = run("bump", "--to", "main", "--dry-run", cwd=one.checkout("third")).ok()
-    assert "third" in shown.out
+    shown = run("bump", "--to", "main", "--dry-run", cwd=one.checkout("third")).ok().shows("third")
     assert "other" not in shown.out
 
 
@@ -98,9 +93,7 @@ def test_in_a_checkout_its_component_and_manifest_are_meant(
     ],
 )
 def test_a_wrong_name_gets_a_hint(words: list[str], said: str, one: Project) -> None:
-    ran = one.run(*words)
-    assert ran.code == ExitCode.USAGE
-    assert said in ran.err
+    one.run(*words).ends(ExitCode.USAGE, said)
 
 
 def test_several_manifests_are_named_that_have_the_component(
@@ -122,8 +115,6 @@ def test_a_patch_is_named_by_number_start_or_file(one: Project) -> None:
         ("twp", "did you mean two.patch?"),
         ("nothing", "the series has 1 two.patch"),
     ):
-        ran = one.run("refresh", "--patch", word)
-        assert ran.code == ExitCode.USAGE
-        assert said in ran.err
+        one.run("refresh", "--patch", word).ends(ExitCode.USAGE, said)
     for word in ("two.patch", "two", "1", "tw", "patches/app/two.patch"):
         assert "sub/b:1  two.patch" in one.run("refresh", "--dry-run", "--patch", word).ok().out

@@ -72,8 +72,9 @@ def test_what_upstream_breaks_is_told_with_the_commit(pair: Project, kernels: Up
         ("there is no module kernels.rope", gone),
         ("kernels.norm.rms_norm needs eps", first),
     ]
-    ran = pair.run("drift", "-c", "kernels")
-    assert "engine: engine/model.py:6\n    kernels.norm.rms_norm needs eps\n" in ran.out
+    pair.run("drift", "-c", "kernels").shows(
+        "engine: engine/model.py:6\n    kernels.norm.rms_norm needs eps\n"
+    )
     sarif = json.loads(pair.run("drift", "-c", "kernels", "--format", "sarif").out)
     rules = [each["ruleId"] for each in sarif["runs"][0]["results"]]
     assert rules == ["contract-upstream"] * 2

@@ -34,10 +34,7 @@ def test_only_what_changed_is_told(drifting: Project, upstream: Upstream) -> Non
     assert (first.code, first.out) == (0, "✓ ok: 1 component as the last report saw it\n")
 
     upstream.commit({"a.py": numbered(l6="theirs")}, "Break a (#1)")
-    broken = _since(drifting)
-    assert broken.code == 1
-    assert "conflicted  a.patch  was unchanged" in broken.out
-    assert "Break a (#1)" in broken.out
+    broken = _since(drifting).ends(1).shows("conflicted  a.patch  was unchanged", "Break a (#1)")
     assert "b.patch" not in broken.out
     again = _since(drifting)
     assert (again.code, again.out) == (0, "✓ ok: 1 component as the last report saw it\n")
@@ -55,9 +52,7 @@ def test_a_break_by_another_commit_is_news(drifting: Project, upstream: Upstream
     drifting.run("drift")
     upstream.commit({"a.py": BASE}, "Mend a")
     upstream.commit({"a.py": numbered(l6="others")}, "Break it again")
-    found = _since(drifting)
-    assert found.code == 1
-    assert "a.patch  by another commit than before" in found.out
+    _since(drifting).ends(1).shows("a.patch  by another commit than before")
 
 
 @pytest.mark.slow
@@ -77,9 +72,7 @@ def test_each_form_has_only_what_changed(drifting: Project, upstream: Upstream) 
 
 def test_a_record_that_cannot_be_written(drifting: Project, tmp_path: Path) -> None:
     (drifting.root / "folder").mkdir()
-    refused = _since(drifting, "--record", "folder")
-    assert refused.code == 5
-    assert "folder cannot be" in refused.err
+    _since(drifting, "--record", "folder").ends(5, "folder cannot be")
     reports = tmp_path / "home" / "cache" / "reports"
     reports.parent.mkdir(parents=True, exist_ok=True)
     reports.write_text("in the way")  # of the cache's own: a report is more than its record

@@ -45,10 +45,9 @@ def test_an_old_git_is_refused_before_anything_is_made(
 ) -> None:
     project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
     another_git(bin_, 'case "$*" in version) echo "git version 2.20.1";; *) git "$@";; esac\n')
-    ran = with_it(project, bin_, "apply")
-    assert ran.code == 5
-    assert f"git 2.20 is too old ({bin_}/git)" in ran.err
-    assert "patchkit needs git 2.34" in ran.err
+    with_it(project, bin_, "apply").ends(
+        5, f"git 2.20 is too old ({bin_}/git)", "patchkit needs git 2.34"
+    )
     assert not project.checkout("demo").exists()
     assert not list((tmp_path / "home" / "cache").glob("repos/*"))
 
@@ -59,8 +58,7 @@ def test_doctor_names_a_git_that_will_not_do(
 ) -> None:
     project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
     another_git(bin_, f'case "$*" in version) echo "{said}";; *) exit 129;; esac\n')
-    ran = with_it(project, bin_, "check", "--only", "machine", "system")
-    assert (ran.code, "missing  git" in ran.out) == (1, True), ran.out
+    with_it(project, bin_, "check", "--only", "machine", "system").ends(1).shows("missing  git")
     none = bin_.with_name("none")
     with_it(project, none, "check", "--only", "machine", "system").ok()
 
@@ -75,8 +73,7 @@ def test_a_git_that_has_become_old_is_blamed_for_what_fails(
         'case "$*" in version) echo "git version 2.20.1";;\n'
         "*) echo 'unknown option' >&2; exit 129;; esac\n",
     )
-    ran = with_it(project, bin_, "refresh")
-    assert (ran.code, "git 2.20 is too old" in ran.err) == (5, True), ran.err
+    with_it(project, bin_, "refresh").ends(5, "git 2.20 is too old")
     assert b"+five" in stack.patch("one.patch")
 
 

@@ -141,8 +141,7 @@ def test_a_cache_of_another_user_says_how_to_share_it(
     project.component("demo", upstream, upstream.commit({"a": "1\n", "b": ""}), PATCH)
     for lock in (tmp_path / "home" / "cache" / "locks").iterdir():
         lock.chmod(0o444)
-    ran = project.run("fetch")
-    assert (ran.code, "chgrp -R GROUP" in ran.err) == (5, True)
+    project.run("fetch").ends(5, "chgrp -R GROUP")
 
 
 def test_where_the_system_gives_no_more_threads() -> None:

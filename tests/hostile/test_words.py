@@ -75,6 +75,5 @@ def test_forms_for_machines(evil: Project) -> None:
 def test_a_manifest_that_is_refused_is_quoted_harmlessly(project: Project) -> None:
     project.write({"manifests/demo.yaml": f'version: 1\n"{MARKUP}\\e[31m\\a": "x"\n'})
     for words in ("check", "check --only manifest", "status"):
-        ran = project.run(*words.split())
-        assert ran.code == 4
+        ran = project.run(*words.split()).ends(4)
         assert not _STEERS.search(_said(ran))

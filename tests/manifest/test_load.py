@@ -406,19 +406,19 @@ def test_a_wild_value_is_shown_on_one_short_line() -> None:
 
 
 _FULL_OF_MISTAKES = {
-    "unknown keys": "".join(f"verson{n}: x\n" for n in range(60_000)),
-    "no source": "components:\n" + "".join(f"  c{n:05}: {{}}\n" for n in range(60_000)),
-    "no mapping": "components:\n" + "".join(f"  C{n:05}: 1\n" for n in range(60_000)),
+    "unknown keys": "".join(f"verson{n}: x\n" for n in range(20_000)),
+    "no source": "components:\n" + "".join(f"  c{n:05}: {{}}\n" for n in range(20_000)),
+    "no mapping": "components:\n" + "".join(f"  C{n:05}: 1\n" for n in range(20_000)),
     "no step": minimal().partition("\n")[2]
     + "    verify:\n"
-    + "".join(f"      - {{presnt: {n}}}\n" for n in range(35_000)),
+    + "".join(f"      - {{presnt: {n}}}\n" for n in range(12_000)),
     "no target": minimal().partition("\n")[2]
     + "    overrides:\n"
-    + "".join(f"      - {{target: x{n}, rule: r.yml, packages: [a]}}\n" for n in range(15_000)),
+    + "".join(f"      - {{target: x{n}, rule: r.yml, packages: [a]}}\n" for n in range(5_000)),
     "no value": minimal().partition("\n")[2]
     + "    environment:\n      variables:\n"
-    + "".join(f"        V{n}: ${{x{n}}}\n" for n in range(30_000)),
-    "control characters": "".join("description: \x01\n" for n in range(60_000)),
+    + "".join(f"        V{n}: ${{x{n}}}\n" for n in range(10_000)),
+    "control characters": "".join("description: \x01\n" for n in range(20_000)),
 }
 
 
@@ -430,7 +430,7 @@ def test_a_file_full_of_mistakes_is_told_in_good_time(kind: str) -> None:
     start = time.process_time()
     with pytest.raises(BadInputError) as caught:
         load_text(text)
-    assert time.process_time() - start < 3  # 1.3 s on an idle machine
+    assert time.process_time() - start < 1.5  # 0.5 s on an idle machine
     *first, last = caught.value.problems
     assert (len(first), str(last).endswith(" more problems")) == (20, True)
 

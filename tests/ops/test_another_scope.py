@@ -58,14 +58,13 @@ def test_a_bump_asks_for_a_look(moved: Project) -> None:
 
 
 def test_with_the_strict_option_it_is_a_conflict(moved: Project) -> None:
-    ran = moved.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz")
-    assert ran.code == 3
-    assert "lands in Zeta.__init__, was made in Beta.__init__" in ran.out
+    moved.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz").ends(3).shows(
+        "lands in Zeta.__init__, was made in Beta.__init__"
+    )
 
 
 def test_a_plan_counts_it(moved: Project) -> None:
-    ran = moved.run("plan", "demo").ok()
-    assert "1 to look at" in ran.out
+    moved.run("plan", "demo").ok().shows("1 to look at")
 
 
 def test_a_check_at_another_pin_finds_it(moved: Project, upstream: Upstream) -> None:
@@ -75,8 +74,7 @@ def test_a_check_at_another_pin_finds_it(moved: Project, upstream: Upstream) -> 
     path.write_text(path.read_text().replace(str(old), str(new)))
     said = "a.py: hunk 1 lands in Zeta.__init__, was made in Beta"
     assert said in moved.run("check").ok().out
-    ran = moved.run("check", "--strict")
-    assert (ran.code, said in ran.out) == (1, True)
+    moved.run("check", "--strict").ends(1).shows(said)
     assert said in moved.run("ci").out
 
 

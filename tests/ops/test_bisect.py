@@ -81,10 +81,10 @@ def test_a_stack_that_does_not_carry_to_the_newest_commit(
     ran = project.run(*run, "--json")
     verdicts = [each["verdict"] for each in ran.json["judged"]]
     assert (ran.code, verdicts, ran.json["title"]) == (1, ["skipped", "bad", "good"], "Break it")
-    fine = project.run("bisect", "--upstream", "--run", "true")
-    assert (fine.code, ", the newest that can be judged" in fine.out) == (0, True)
-    none = project.run("bisect", "--upstream", "--run", "exit 125")
-    assert (none.code, "no state can be judged" in none.out) == (1, True)
+    project.run("bisect", "--upstream", "--run", "true").ok().shows(
+        ", the newest that can be judged"
+    )
+    project.run("bisect", "--upstream", "--run", "exit 125").ends(1).shows("no state can be judged")
 
 
 def _stack(project: Project, upstream: Upstream, bad: int, count: int = 12) -> None:
@@ -133,8 +133,9 @@ _UNCLEAR = "grep -q broken f4.txt && exit 1; grep -q fine f3.txt && exit 125; ex
 )
 def test_answers(project: Project, upstream: Upstream, bad: int, command: str, said: str) -> None:
     _stack(project, upstream, bad, count=5)
-    ran = project.run("bisect", "demo", "--run", command.format(log="/dev/null"))
-    assert (ran.code, said in ran.out) == (int(command != "true"), True), ran.out + ran.err
+    project.run("bisect", "demo", "--run", command.format(log="/dev/null")).ends(
+        int(command != "true")
+    ).shows(said)
 
 
 @pytest.mark.slow
@@ -177,8 +178,7 @@ def test_a_search_that_was_stopped_goes_on(
     process.communicate(timeout=20)
     assert process.returncode == 130
     stop.unlink()
-    ran = project.run("bisect", "--run", command)
-    assert (ran.code, "broken by p07.patch" in ran.out) == (1, True)
+    ran = project.run("bisect", "--run", command).ends(1).shows("broken by p07.patch")
     assert _runs(log) == 7  # the run that was stopped is made again, no other one
     assert ran.out.count("by an earlier run") == 3
     notes = project.root / "workspace/.patchkit/bisect/demo+demo.json"
@@ -202,5 +202,4 @@ def test_bad_input(
     project: Project, upstream: Upstream, argv: tuple[str, ...], code: int, said: str
 ) -> None:
     _stack(project, upstream, bad=1, count=2)
-    ran = project.run("bisect", *argv)
-    assert (ran.code, said in ran.err) == (code, True), ran.err
+    project.run("bisect", *argv).ends(code, said)

@@ -190,8 +190,7 @@ def test_a_conflict_is_left_in_place_of_a_merge_to_look_at(
     old = upstream.commit({"f": text(), "gone": "x\n"})
     bases = old, upstream.commit({"f": text(l2="two"), "gone": "x\n"})
     carry(upstream, bases, "--patch", "one.patch").ok()
-    careful = carry(upstream, bases, "--patch", "one.patch", "--no-fuzz")
-    assert careful.code == ExitCode.HALTED
+    carry(upstream, bases, "--patch", "one.patch", "--no-fuzz").ends(ExitCode.HALTED)
 
 
 def test_folders_are_taken_off_the_paths(upstream: Upstream, tmp_path: Path) -> None:

@@ -53,8 +53,7 @@ def test_no_command_puts_another_name_into_a_patch(project: Project, upstream: U
     pin = upstream.commit({"a.py": there, "b.py": before})
     patch = make_patch({"a.py": before}, {"a.py": after}, body=BODY)
     project.component("app", upstream, pin, {"a.patch": patch})
-    ran = project.run("check")
-    assert ran.code == 1
+    ran = project.run("check").ends(1)
     assert "it was renamed after" not in ran.out
     assert not any(each.startswith("sed ") for each in commands(project.run("check", "--json")))
 
@@ -128,8 +127,7 @@ def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
     project.prepare("apply").ok()
     moved = TEXT.replace("compute(21)", "compute(21, slow=True)")
     project.component("demo", upstream, upstream.commit({"pkg/core.py": moved}), patches)
-    ran = project.run("check")
-    assert "hint: carry the patches to the new pin:" in ran.out
+    ran = project.run("check").shows("hint: carry the patches to the new pin:")
     assert "by hand" not in ran.out
     assert "hint: why, and what to do: patchkit check -m demo -c demo" in project.run("apply").err
     refresh, *_, check = commands(project.run("check", "--json"))
@@ -149,8 +147,7 @@ def test_whole_change_upstream(project: Project, upstream: Upstream) -> None:
 def test_whole_change_in_an_earlier_patch(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"pkg/core.py": TEXT})
     project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": ONE})
-    ran = project.run("check")
-    assert "an earlier patch has the whole change" in ran.out
+    ran = project.run("check").shows("an earlier patch has the whole change")
     assert "upstream has" not in ran.out
     typed(project, commands(project.run("check", "--json"))[0])
     project.run("check").ok()
@@ -163,10 +160,14 @@ def test_a_patch_made_for_the_base_alone_is_told_so(project: Project, upstream: 
     second = make_patch(base, {"a.py": "one\n2\nthree\n"}, subject="Second")
     pin = upstream.commit(base)
     project.component("demo", upstream, pin, {"first.patch": first, "second.patch": second})
-    ran = project.run("check")
-    assert ran.code == 1
-    assert "made for this base without the patches before it, which change a.py" in ran.out
-    assert "it was made for demo's pin without the patches before it" in ran.out
+    ran = (
+        project.run("check")
+        .ends(1)
+        .shows(
+            "made for this base without the patches before it, which change a.py",
+            "it was made for demo's pin without the patches before it",
+        )
+    )
     assert pin not in ran.out
     assert "another base" not in ran.out
 
@@ -182,8 +183,9 @@ def test_another_pin_with_the_same_files_is_no_other_base(
     project.component("other", upstream, upstream.commit({"b.py": "c\n"}))
     project.run("fetch").ok()
     project.component("demo", upstream, pin, {"first.patch": first, "second.patch": second})
-    ran = project.run("check", "-c", "demo")
-    assert "made for this base without the patches before it" in ran.out
+    ran = project.run("check", "-c", "demo").shows(
+        "made for this base without the patches before it"
+    )
     assert "another base" not in ran.out
 
 
@@ -193,8 +195,7 @@ def test_a_wrong_strip_level_is_said(project: Project, upstream: Upstream, strip
     project.component("demo", upstream, pin, {"one.patch": ONE}, strip=strip)
     ran = project.run("check")
     assert "another base" not in ran.out
-    assert "with 1 folder off its paths" in ran.out
-    assert "one.patch -p1" in ran.out
+    ran.shows("with 1 folder off its paths", "one.patch -p1")
     project.write({"patches/demo/series": "one.patch -p1\n"})
     project.run("check").ok()
 
@@ -237,8 +238,7 @@ def test_a_patch_that_lacks_only_its_last_newline_says_so(
 ) -> None:
     pin = upstream.commit({"pkg/core.py": TEXT})
     project.component("demo", upstream, pin, {"one.patch": ONE.rstrip(b"\n")})
-    ran = project.run("check")
-    assert (ran.code, "lacks only the newline at its end" in ran.err) == (4, True)
+    project.run("check").ends(4, "lacks only the newline at its end")
     with (project.root / "patches/demo/one.patch").open("ab") as file:
         file.write(b"\n")
     project.run("check").ok()
@@ -266,9 +266,7 @@ def test_a_damaged_patch_does_not_hide_the_others(project: Project, upstream: Up
     assert re.fullmatch(
         r"patches/demo/series:5 patches/demo/cut.patch:\d+ patches/demo/series:4", " ".join(places)
     )
-    ran = project.run("check")
-    assert ran.code == 4
-    assert "bad.patch does not apply" in ran.out
+    ran = project.run("check").ends(4).shows("bad.patch does not apply")
     for where in places:
         assert f"error: {where}: " in ran.err
 
@@ -284,8 +282,7 @@ def test_an_import_judges_what_it_can_read(
     (tmp_path / "3-bad.patch").write_bytes(good)
     before = project.files()
     for options in ([], ["--force"], ["--dry-run"]):
-        ran = project.run("import", str(tmp_path), *options)
-        assert ran.code == 4
+        ran = project.run("import", str(tmp_path), *options).ends(4)
         assert "applies  patches/demo/2-good.patch" in re.sub("  +", "  ", ran.out)
         assert "conflicted  patches/demo/3-bad.patch" in re.sub("  +", "  ", ran.out)
         assert re.search(r"error: \S+1-cut\.patch:\d+: ", ran.err)

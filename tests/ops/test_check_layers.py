@@ -164,8 +164,7 @@ def test_bad_input(
     _two(project, core, patch, patch)
     upon(project, "vendor", *vendor)
     upon(project, "demo", *demo)
-    ran = project.run("check", "-m", "demo")
-    assert (ran.code, said in ran.err) == (4, True), ran.err
+    project.run("check", "-m", "demo").ends(4, said)
 
 
 def test_three_layers(project: Project, core: Upstream) -> None:

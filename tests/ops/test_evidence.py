@@ -17,11 +17,9 @@ def test_a_checkout_that_waits_has_commits_of_upstream_and_none_that_upstream_la
 ) -> None:
     """What a conflict names is printed by `show`; the two pins are git's in the checkout."""
     before = stack.state
-    stopped = stack.bump()
-    assert stopped.code == 3
+    stopped = stack.bump().ends(3)
     named = str(upstream.resolve("main~2"))[:10]
-    assert f"{named} " in stopped.out
-    assert "Say five (#7)" in stopped.out
+    stopped.shows(f"{named} ", "Say five (#7)")
     assert "Say five (#7)" in stack.run("show", named).ok().out
     refs = stack.git("for-each-ref", "--format=%(refname)").split()
     assert [each for each in refs if not each.startswith(("refs/patchkit/", "refs/heads/"))] == []
@@ -59,8 +57,7 @@ def test_show_prints_what_a_waiting_bump_has_carried(stack: Bumping) -> None:
 
 def test_what_is_neither_is_refused(stack: Bumping) -> None:
     for word, said in (("nothing", "no such patch"), ("0123456789", "no such patch")):
-        ran = stack.run("show", word)
-        assert (ran.code, said in ran.err) == (2, True), ran.err
+        stack.run("show", word).ends(2, said)
 
 
 def test_a_commit_before_the_pin_is_shown(project: Project, upstream: Upstream) -> None:

@@ -43,9 +43,9 @@ def test_git_am_takes_the_mailbox(
     project: Project, upstream: Upstream, nasty: tuple[str, str], tmp_path: Path
 ) -> None:
     target = str(tmp_path / "all.mbox")
-    ran = project.run("export", "--mbox", target)
-    assert ran.code == 4
-    assert "blocks.patch names no author, without which git am takes no mail" in ran.err
+    project.run("export", "--mbox", target).ends(
+        4, "blocks.patch names no author, without which git am takes no mail"
+    )
     project.run("export", "--mbox", target, "--author", "By Me <me@example.com>").ok()
     clone = _clone(upstream, nasty[0], tmp_path / "clone")
     git_in(clone, "am", "--quiet", "--keep-cr", target)
@@ -108,9 +108,9 @@ def test_git_takes_the_quilt_series_too(
 def test_quilt_cannot_do_binary_files(
     project: Project, nasty: tuple[str, str], tmp_path: Path
 ) -> None:
-    ran = project.run("export", "--quilt", str(tmp_path / "patches"))
-    assert ran.code == 4
-    assert "binary.patch changes a binary file, which GNU patch cannot do" in ran.err
+    project.run("export", "--quilt", str(tmp_path / "patches")).ends(
+        4, "binary.patch changes a binary file, which GNU patch cannot do"
+    )
     assert not (tmp_path / "patches").exists()
     assert nasty
 
@@ -135,8 +135,7 @@ def test_nothing_is_overwritten(project: Project, upstream: Upstream, tmp_path: 
     for option in ("--quilt", "--mbox"):
         (tmp_path / "there").mkdir(exist_ok=True)
         (tmp_path / "there/x").touch()
-        ran = project.run("export", option, str(tmp_path / "there"))
-        assert (ran.code, "is there already" in ran.err) == (2, True)
+        project.run("export", option, str(tmp_path / "there")).ends(2, "is there already")
 
 
 @pytest.mark.parametrize("argv", [(), ("--quilt", "a", "--mbox", "b")])
@@ -149,8 +148,7 @@ def test_a_stack_that_does_not_apply_is_not_exported(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
     project.component("demo", upstream, upstream.commit({"a.txt": "else\n"}), small_patches())
-    ran = project.run("export", "--mbox", str(tmp_path / "x"))
-    assert (ran.code, "one.patch does not apply" in ran.err) == (4, True)
+    project.run("export", "--mbox", str(tmp_path / "x")).ends(4, "one.patch does not apply")
 
 
 @pytest.mark.slow

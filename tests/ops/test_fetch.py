@@ -159,10 +159,9 @@ def test_a_cache_that_cannot_be_made(project: Project, upstream: Upstream) -> No
     project.component("demo", upstream, upstream.commit({"a": "1\n"}))
     (project.root / "file").touch()
 
-    ran = project.run("fetch", "--cache", str(project.root / "file" / "cache"))
-
-    assert ran.code == 5
-    assert "--cache DIR" in ran.err
+    ran = project.run("fetch", "--cache", str(project.root / "file" / "cache")).ends(
+        5, "--cache DIR"
+    )
     assert "Traceback" not in ran.err
 
 
@@ -170,9 +169,7 @@ def test_a_blob_that_no_server_has_is_a_warning(project: Project, upstream: Upst
     project.component("demo", upstream, upstream.commit({"a": "1\n", "big.gif": "2\n"}))
     lose_blob(upstream, "2\n")
 
-    ran = project.run("fetch").ok()
-
-    assert "no server has the contents of big.gif" in ran.err
+    project.run("fetch").ok().says("no server has the contents of big.gif")
     assert json.loads(project.run("fetch", "--json").stdout)["components"][0]["absent"] == [
         "big.gif"
     ]

@@ -67,8 +67,7 @@ def test_a_mailbox_holds_it_below_what_makes_it_a_mail(stack: Stacked) -> None:
 )
 def test_an_author_for_a_mailbox_has_an_address(stack: Stacked, argv: tuple[str, ...]) -> None:
     form = () if "--quilt" in argv else ("--mbox", "x")
-    ran = stack.run("export", *form, *argv)
-    assert (ran.code, "--author needs" in ran.err) == (2, True)
+    stack.run("export", *form, *argv).ends(2, "--author needs")
 
 
 @pytest.mark.parametrize(
@@ -80,8 +79,9 @@ def test_a_mailbox_says_which_mails_git_am_does_not_take(
     data = small_patches()["one.patch"]
     head = field + b"Subject: x\n\n"
     stack = Stacked.of(project, upstream, {"one.patch": head + data[data.index(b"diff --git") :]})
-    ran = stack.run("export", "--mbox", str(project.root / "all.mbox")).ok()
-    assert "one.patch: git am does not take its From:" in ran.err
+    stack.run("export", "--mbox", str(project.root / "all.mbox")).ok().says(
+        "one.patch: git am does not take its From:"
+    )
     assert head in (project.root / "all.mbox").read_bytes()
 
 
@@ -179,5 +179,4 @@ def test_new_writes_the_same_bytes_wherever_the_clock_is(
 
 def test_a_date_that_is_none_is_refused(stack: Stacked) -> None:
     stack.edit("c.txt", "line 1\n", "first line\n")
-    ran = stack.run("new", "four", "--date", "yesterday")
-    assert (ran.code, "'yesterday' is no date" in ran.err) == (2, True)
+    stack.run("new", "four", "--date", "yesterday").ends(2, "'yesterday' is no date")

@@ -106,33 +106,28 @@ def test_a_name_that_is_branch_and_tag_is_not_guessed(project: Project, upstream
     one, two = upstream.commit({"a": "1"}), upstream.commit({"a": "2"})
     upstream.branch("same", one)
     upstream.tag("same", two)
-    ran = project.run("init", "--git", upstream.url, "--ref", "same")
-    assert ran.code == 2
-    assert "both a branch and a tag" in ran.err
+    project.run("init", "--git", upstream.url, "--ref", "same").ends(2, "both a branch and a tag")
     project.run("init", "--git", upstream.url, "--ref", "refs/tags/same").ok()
     assert only_component(project, "upstream").pin == GitPin(two)
 
 
 def test_a_ref_that_is_not_there(project: Project, upstream: Upstream) -> None:
     upstream.commit({"a": "1"})
-    ran = project.run("init", "--git", upstream.url, "--ref", "nope")
-    assert ran.code == 2
-    assert "has no branch or tag nope" in ran.err
+    project.run("init", "--git", upstream.url, "--ref", "nope").ends(2, "has no branch or tag nope")
     assert list(project.root.iterdir()) == []
 
 
 def test_an_upstream_that_does_not_answer(project: Project, tmp_path: Path) -> None:
-    ran = project.run("init", "--git", f"file://{tmp_path}/none", "--ref", "main")
-    assert ran.code == 5
+    project.run("init", "--git", f"file://{tmp_path}/none", "--ref", "main").ends(5)
     assert list(project.root.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", [".yaml", ".yml"])
 def test_a_manifest_that_is_there_is_never_overwritten(project: Project, ending: str) -> None:
     project.write({f"manifests/demo{ending}": "mine\n"})
-    ran = project.run("init", "demo", "--git", URL, "--commit", COMMIT)
-    assert ran.code == 2
-    assert f"manifests/demo{ending} is there already" in ran.err
+    project.run("init", "demo", "--git", URL, "--commit", COMMIT).ends(
+        2, f"manifests/demo{ending} is there already"
+    )
     assert project.files("manifests") == {f"manifests/demo{ending}": b"mine\n"}
     assert project.files() == {}
 
@@ -175,9 +170,7 @@ def test_a_project_with_a_schema_keeps_it(project: Project) -> None:
 def test_options_that_do_not_go_together(
     project: Project, flags: tuple[str, ...], message: str
 ) -> None:
-    ran = project.run("init", *flags)
-    assert ran.code == 2
-    assert message in ran.err
+    project.run("init", *flags).ends(2, message)
     assert list(project.root.iterdir()) == []
 
 

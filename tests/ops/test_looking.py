@@ -77,8 +77,7 @@ def test_diff_without_differences(demo: Project) -> None:
 
 
 def test_diff_without_a_checkout(demo: Project) -> None:
-    ran = demo.run("diff").ok()
-    assert "demo: absent, nothing to compare" in ran.err
+    demo.run("diff").ok().says("demo: absent, nothing to compare")
 
 
 # --- log
@@ -150,9 +149,7 @@ def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> 
 
 def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream) -> None:
     demo.component("demo", upstream, upstream.commit({"core.py": "x\n"}), PATCHES)
-    ran = demo.run("log", "--graph")
-    assert ran.code == 4
-    assert "one.patch does not apply" in ran.err
+    demo.run("log", "--graph").ends(4, "one.patch does not apply")
 
 
 # --- show
@@ -161,7 +158,5 @@ def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream)
 def test_a_number_that_no_patch_has_asks_no_network(demo: Project, upstream: Upstream) -> None:
     demo.prepare("apply").ok()
     upstream.path.rename(upstream.path.with_name("away"))
-    ran = demo.run("show", "9")
-    assert ran.code == 2
-    assert "9: no such patch in the series" in ran.err
+    ran = demo.run("show", "9").ends(2, "9: no such patch in the series")
     assert "asking" not in ran.err

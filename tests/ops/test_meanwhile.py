@@ -41,10 +41,9 @@ def test_refresh_and_new_do_not_overwrite(
 ) -> None:
     root = stack.project.root
     before = stack.project.files(), stack.project.files("manifests")
-    ran = run_meanwhile(*command, cwd=root, git="cat-file", change=_saves(root / file))
-    assert ran.code == 5
-    assert f"{file} was changed meanwhile" in ran.err
-    assert "run the command again" in ran.err
+    run_meanwhile(*command, cwd=root, git="cat-file", change=_saves(root / file)).ends(
+        5, f"{file} was changed meanwhile", "run the command again"
+    )
     files = before[0] | before[1]
     files[file] += b"# saved by an editor\n"
     assert stack.project.files() | stack.project.files("manifests") == files
@@ -65,10 +64,9 @@ def incoming(project: Project, upstream: Upstream, tmp_path: Path) -> Path:
 
 def test_import_does_not_overwrite(project: Project, incoming: Path) -> None:
     series = project.root / "patches/demo/series"
-    ran = run_meanwhile(
+    run_meanwhile(
         "import", str(incoming), cwd=project.root, git="cat-file", change=_saves(series)
-    )
-    assert (ran.code, "patches/demo/series was changed meanwhile" in ran.err) == (5, True)
+    ).ends(5, "patches/demo/series was changed meanwhile")
     assert series.read_bytes() == b"one.patch\n# saved by an editor\n"
     project.run("import", str(incoming)).ok()
     assert series.read_bytes() == b"one.patch\n# saved by an editor\nthree.patch\n"
@@ -79,14 +77,13 @@ def test_two_imports_at_once_both_count_or_one_says_that_it_did_not(
 ) -> None:
     other = tmp_path / "two.patch"
     other.write_bytes(small_patches()["two.patch"])
-    ran = run_meanwhile(
+    run_meanwhile(
         "import",
         str(incoming),
         cwd=project.root,
         git="cat-file",
         change=lambda: project.run("import", str(other)).ok(),
-    )
-    assert (ran.code, "was changed meanwhile" in ran.err) == (5, True)
+    ).ends(5, "was changed meanwhile")
     series = project.root / "patches/demo/series"
     assert series.read_bytes() == b"one.patch\ntwo.patch\n"
     project.run("import", str(incoming)).ok()

@@ -141,8 +141,7 @@ def test_what_the_manifest_tracks_is_read_alike(named: Named) -> None:
         )
     track("v1")
     for argv in (["bump", "demo", "--to", "latest"], ["drift"], ["plan", "demo"], ["ci"]):
-        ran = named.project.run(*argv)
-        assert ran.code == 4, argv
+        ran = named.project.run(*argv).ends(4)
         said = ran.out + ran.err
         assert "manifests/demo.yaml:3: track: v1 is both a branch and a tag" in said, said
         assert "say refs/heads/v1 or refs/tags/v1" in said
@@ -176,8 +175,7 @@ def test_init_writes_down_what_stays_plain(named: Named) -> None:
     assert tracked("only") == "only"
     assert tracked("tags/v1") is None
     assert tracked("v0.*") == "v0.*"
-    ran = named.asked("init", "latest")
-    assert (ran.code, "stands for `track`" in ran.err) == (2, True)
+    named.asked("init", "latest").ends(2, "stands for `track`")
 
 
 # -- the meaning alone --------------------------------------------------------------------------

@@ -125,8 +125,7 @@ def test_a_rule_that_finds_nothing_is_no_green_light(
     pair.component("speed", upstream, upstream.commit(speed, parents=()), overrides=[overriding()])
     errors = [error for error, severity in codes(pair) if severity == "error"]
     assert [error for error in errors if error != "override-not-there"] == found
-    ran = pair.run("overrides")
-    assert ran.code == len(found)
+    ran = pair.run("overrides").ends(len(found))
     assert "since reviewed" not in ran.out  # nobody has reviewed anything
     told = pair.run("overrides", "--json").json["overrides"][0]["findings"]
     assert [finding["code"] for finding in told] == found
@@ -176,8 +175,7 @@ def test_all_lists_what_is_as_it_was_reviewed_with_its_calls(pair: Project) -> N
 def test_what_changed_since_is_told(pair: Project, core: Upstream, golden: Golden) -> None:
     pair.run("overrides", "--accept").ok()
     move(pair, core)
-    ran = pair.run("overrides", "--json")
-    assert ran.code == 1
+    ran = pair.run("overrides", "--json").ends(1)
     assert verdicts(ran) == {
         "core.layer.Layer.forward": "gone",
         "core.ops.fused": "declared",
@@ -260,18 +258,14 @@ def test_two_commits_are_compared_without_a_review(
     ],
 )
 def test_what_cannot_be_asked(pair: Project, argv: list[str], message: str) -> None:
-    ran = pair.run("overrides", *argv)
-    assert ran.code == 2
-    assert message in ran.err
+    pair.run("overrides", *argv).ends(2, message)
 
 
 def test_a_rule_that_edits_is_refused(pair: Project) -> None:
     rules = json.loads(json.dumps(RULES))
     rules["rules"][0]["fix"] = "pass"
     pair.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
-    ran = pair.run("overrides")
-    assert ran.code == 4
-    assert "patches/calls.rules.yml:6: replace-call would edit" in ran.err
+    pair.run("overrides").ends(4, "patches/calls.rules.yml:6: replace-call would edit")
 
 
 def test_a_call_that_is_not_plain_is_told(pair: Project, upstream: Upstream) -> None:
@@ -294,8 +288,7 @@ def test_calls_that_a_patch_adds_count(pair: Project, upstream: Upstream) -> Non
 
 
 def test_where_nothing_is_replaced_nothing_is_wrong(pair: Project) -> None:
-    ran = pair.run("overrides", "-c", "core").ok()
-    assert "no component replaces code of another" in ran.err
+    pair.run("overrides", "-c", "core").ok().says("no component replaces code of another")
 
 
 def test_the_target_is_judged_with_its_patches(
@@ -311,16 +304,14 @@ def test_the_target_is_judged_with_its_patches(
     project.run("overrides", "--accept").ok()
     assert codes(project) == []
     project.component("core", core, pin, {"wider.patch": patch})
-    ran = project.run("overrides")
-    assert (ran.code, "signature  core.scale" in ran.out) == (1, True)
+    project.run("overrides").ends(1).shows("signature  core.scale")
     assert ("override-signature", "error") in codes(project)
     upstreams = project.run("overrides", "--since", pin)
     assert "signature" not in upstreams.out
     broken = make_patch({"core/ops.py": "x\n"}, {"core/ops.py": "y\n"}, subject="No", body="No.")
     project.component("core", core, pin, {"wider.patch": broken})
     assert codes(project) == [("overrides-unseen", "warning")]
-    ran = project.run("overrides")
-    assert (ran.code, "wider.patch does not apply" in ran.err) == (4, True)
+    project.run("overrides").ends(4, "wider.patch does not apply")
 
 
 def _patched_core(project: Project, core: Upstream, old: str, new: str) -> None:

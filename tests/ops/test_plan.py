@@ -263,9 +263,7 @@ def test_to_goes_with_one_component(project: Project, upstream: Upstream) -> Non
     pin = upstream.commit({"a.py": BASE})
     project.component("one", upstream, pin, {})
     project.component("two", upstream, pin, {})
-    ran = project.run("plan", "--to", "main")
-    assert ran.code == 2
-    assert "patchkit plan one --to main" in ran.err
+    project.run("plan", "--to", "main").ends(2, "patchkit plan one --to main")
     assert project.run("plan", "two", "--to", "main").code == 0
 
 
@@ -277,10 +275,7 @@ def test_one_that_cannot_be_looked_at_stops_no_other(
     project.component("here", upstream, pin, {}, track="main")
     project.component("gone", gone, gone.commit({"a": "b\n"}), {}, track="main")
     gone.path.rename(tmp_path / "away")
-    ran = project.run("plan")
-    assert ran.code == 5
-    assert "here  main to" in ran.out
-    assert "gone" in ran.err
+    project.run("plan").ends(5, "gone").shows("here  main to")
 
 
 @pytest.mark.slow

@@ -114,8 +114,7 @@ def test_one_that_stopped_is_not_taken_up(stack: Stacked) -> None:
     before = stack.everything()
     rebase(stack, "edit 1, pick 2, pick 3")
     stack.edit("a.txt", "five\n", "FIVE\n")
-    ran = stack.run("refresh")
-    assert (ran.code, "in the middle of a rebase" in ran.err) == (1, True), ran.err
+    stack.run("refresh").ends(1, "in the middle of a rebase")
     stack.git("rebase", "--abort")
     assert stack.everything()[:2] == before[:2]
 

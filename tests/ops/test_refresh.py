@@ -21,8 +21,7 @@ def stack(project: Project, upstream: Upstream) -> Stacked:
 def test_right_after_apply_nothing_is_written(stack: Stacked) -> None:
     files = [*stack.project.root.rglob("patches/**/*"), *stack.project.root.glob("manifests/*")]
     before = [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in files]
-    ran = stack.run("refresh").ok()
-    assert "unchanged" in ran.out
+    stack.run("refresh").ok().shows("unchanged")
     assert before == [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in files]
 
 
@@ -71,8 +70,7 @@ def test_later_patches_on_the_file_are_carried_exactly(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n5 and a half\n")
     ran = stack.run("refresh").ok()
     assert stack.changed(before) == ["one.patch", "two.patch"]
-    assert "shifted    two.patch" in ran.out
-    assert "content    patches/demo/one.patch" in ran.out
+    ran.shows("shifted    two.patch", "content    patches/demo/one.patch")
     assert stack.git("show", "HEAD:a.txt") == (stack.checkout / "a.txt").read_text().strip()
     assert b"5 and a half" not in stack.patch("two.patch")
     stack.settled()
@@ -122,11 +120,11 @@ def test_what_lies_with_a_patch_belongs_to_it(stack: Stacked, old: str, new: str
 def test_what_lies_with_no_patch_is_asked_for(stack: Stacked, old: str, new: str) -> None:
     stack.edit("a.txt", old, new)
     before = stack.everything()
-    ran = stack.run("refresh")
-    assert ran.code == 1
-    assert "touches lines of no patch" in ran.out
-    assert "patchkit refresh -m demo -c demo --new my-change" in ran.err
-    assert "patchkit refresh -m demo -c demo --patch " in ran.err
+    stack.run("refresh").ends(
+        1,
+        "patchkit refresh -m demo -c demo --new my-change",
+        "patchkit refresh -m demo -c demo --patch ",
+    ).shows("touches lines of no patch")
     assert stack.everything() == before
 
 
@@ -138,12 +136,8 @@ def test_an_edit_between_two_patches_names_both(stack: Stacked) -> None:
     stack.run("refresh").ok()
     assert stack.series == ["one.patch", "two.patch", "add-a-neighbour.patch"]
     stack.edit("a.txt", "six\nlater\n", "six or later\n")
-    ran = stack.run("refresh")
-    assert ran.code == 1
-    assert "lines of several patches: one.patch, add-a-neighbour.patch" in ran.out
-    early = stack.run("refresh", "--patch", "one")
-    assert early.code == 2
-    assert "add-a-neighbour.patch comes later" in early.err
+    stack.run("refresh").ends(1).shows("lines of several patches: one.patch, add-a-neighbour.patch")
+    stack.run("refresh", "--patch", "one").ends(2, "add-a-neighbour.patch comes later")
     stack.run("refresh", "--patch", "add-a-neighbour").ok()
     stack.settled()
 
@@ -172,9 +166,10 @@ def test_new_makes_a_patch_of_what_is_ambiguous(stack: Stacked) -> None:
 
 def test_a_new_patch_for_which_nothing_is_left_is_told(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n")
-    ran = stack.run("refresh", "--new", "fives").ok()
-    assert "fives.patch was not made: each edit is next to a patch's lines" in ran.err
-    assert "patchkit undo  and then  patchkit new fives" in ran.err
+    stack.run("refresh", "--new", "fives").ok().says(
+        "fives.patch was not made: each edit is next to a patch's lines",
+        "patchkit undo  and then  patchkit new fives",
+    )
     assert stack.series == [*NAMES]
 
 
@@ -191,17 +186,13 @@ def test_a_new_patch_for_which_nothing_is_left_is_told(stack: Stacked) -> None:
 )
 def test_a_wrong_wish_is_a_usage_error(stack: Stacked, argv: tuple[str, ...], words: str) -> None:
     stack.edit("a.txt", "line 30\n", "thirty\n")
-    ran = stack.run("refresh", *argv)
-    assert ran.code == 2
-    assert words in ran.err
+    stack.run("refresh", *argv).ends(2, words)
 
 
 def test_a_new_file_counts_once_git_knows_it(stack: Stacked) -> None:
     (stack.checkout / "fresh.txt").write_text("fresh\n")
     stack.git("add", "fresh.txt")
-    ran = stack.run("refresh")
-    assert ran.code == 1
-    assert "a new file" in ran.out
+    stack.run("refresh").ends(1).shows("a new file")
     stack.run("refresh", "--patch", "two").ok()
     assert b"new file mode 100644" in stack.patch("two.patch")
     stack.settled()
@@ -216,8 +207,7 @@ def test_removing_the_file_that_a_patch_adds_is_its_own_matter(stack: Stacked) -
 
 def test_removing_a_file_of_the_base_is_asked_for(stack: Stacked) -> None:
     (stack.checkout / "c.txt").unlink()
-    ran = stack.run("refresh")
-    assert (ran.code, "removes the file" in ran.out) == (1, True)
+    stack.run("refresh").ends(1).shows("removes the file")
     stack.run("refresh", "--patch", "one").ok()
     assert b"deleted file mode" in stack.patch("one.patch")
     stack.settled()
@@ -249,10 +239,9 @@ def test_a_dry_run_says_all_and_writes_nothing(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n")
     before = stack.everything()
     index = (stack.checkout / ".git" / "index").read_bytes()
-    ran = stack.run("refresh", "--dry-run", "--diff").ok()
-    assert "would refresh  demo" in ran.out
-    assert "a.txt:5  one.patch" in ran.out
-    assert "-+five\n++5\n" in ran.out
+    stack.run("refresh", "--dry-run", "--diff").ok().shows(
+        "would refresh  demo", "a.txt:5  one.patch", "-+five\n++5\n"
+    )
     assert stack.everything() == before
     assert (stack.checkout / ".git" / "index").read_bytes() == index
 
@@ -295,8 +284,7 @@ def test_a_dropped_commit_takes_its_patch_along(stack: Stacked) -> None:
     _pick(stack, one, three)
     ran = stack.run("refresh").ok()
     assert stack.changed(before) == ["-two.patch", "series"]
-    assert "its commit is gone" in ran.out
-    assert "is kept as refs/patchkit/saved/" in ran.err
+    ran.says("is kept as refs/patchkit/saved/").shows("its commit is gone")
     stack.settled()
 
 
@@ -360,9 +348,7 @@ def test_a_merge_in_the_stack_is_refused(stack: Stacked) -> None:
     stack.git("commit", "-qam", "Aside")
     stack.git("checkout", "-q", "patchkit")
     stack.git("merge", "-q", "--no-edit", "side")
-    ran = stack.run("refresh")
-    assert ran.code == 4
-    assert "is a merge" in ran.err
+    stack.run("refresh").ends(4, "is a merge")
 
 
 # -- checkouts that are not ready ------------------------------------------------------------
@@ -371,21 +357,18 @@ def test_a_merge_in_the_stack_is_refused(stack: Stacked) -> None:
 def test_without_a_checkout_there_is_nothing_to_do(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit(STATES[0])
     project.component("demo", upstream, pin, small_patches())
-    ran = project.run("refresh").ok()
-    assert "absent" in ran.out
+    project.run("refresh").ok().shows("absent")
 
 
 def test_another_branch_is_refused(stack: Stacked) -> None:
     stack.git("checkout", "-q", "-b", "topic")
-    ran = stack.run("refresh")
-    assert (ran.code, "on branch topic" in ran.err) == (1, True)
+    stack.run("refresh").ends(1, "on branch topic")
 
 
 def test_a_checkout_without_patches_does_not_empty_the_series(stack: Stacked) -> None:
     stack.git("reset", "-q", "--hard", "refs/patchkit/base")
     before = stack.project.files()
-    ran = stack.run("refresh")
-    assert (ran.code, "no patch is applied" in ran.err) == (1, True)
+    stack.run("refresh").ends(1, "no patch is applied")
     assert stack.changed(before) == []
 
 
@@ -397,8 +380,7 @@ def test_patches_that_changed_since_are_not_overwritten(stack: Stacked, *, edite
     series.write_text("one.patch\ntwo.patch\n")
     if edited:
         stack.edit("a.txt", "five\n", "5\n")
-    dry = stack.run("refresh", "--dry-run")
-    assert (dry.code, "patches changed since" in dry.err) == (1, True)
+    dry = stack.run("refresh", "--dry-run").ends(1, "patches changed since")
     assert "and so did the checkout" in dry.err or not edited
     ran = stack.run("refresh").ok()
     assert ("the checkout is at what the patches are now" in ran.out) != edited
@@ -506,8 +488,7 @@ def test_a_component_without_a_series_gets_one(project: Project, upstream: Upstr
 
 
 def test_new_without_an_edit_is_a_finding(stack: Stacked) -> None:
-    ran = stack.run("new", "nothing")
-    assert (ran.code, "there are no edits" in ran.err) == (1, True)
+    stack.run("new", "nothing").ends(1, "there are no edits")
 
 
 def test_json_says_where_everything_went(stack: Stacked) -> None:
@@ -549,8 +530,7 @@ def test_canonical_writes_every_diff_anew_and_once(project: Project, upstream: U
     patches["one.patch"] = b"Five and six.\n\n--- a/a.txt" + raw
     stack = Stacked.of(project, upstream, patches)
     assert "unchanged" in stack.run("refresh").ok().out
-    ran = stack.run("refresh", "--canonical").ok()
-    assert "shifted    one.patch" in ran.out
+    stack.run("refresh", "--canonical").ok().shows("shifted    one.patch")
     assert stack.patch("one.patch").startswith(
         b"Five and six.\n\ndiff --git a/a.txt b/a.txt\nindex "
     )
@@ -566,8 +546,7 @@ def test_a_raw_patch_that_is_not_concerned_keeps_its_bytes(
     patches["two.patch"] = b"--- a/a.txt" + patches["two.patch"].partition(b"--- a/a.txt")[2]
     stack = Stacked.of(project, upstream, patches)
     stack.edit("a.txt", "five\n", "5\n")
-    ran = stack.run("refresh").ok()
-    assert "unchanged  2 patches" in ran.out
+    stack.run("refresh").ok().shows("unchanged  2 patches")
     assert stack.patch("two.patch") == patches["two.patch"]
     stack.settled()
 

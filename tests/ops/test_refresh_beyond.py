@@ -41,8 +41,7 @@ def test_a_shared_series_may_change_while_it_applies_for_the_other(
     _refresh(stack).ok()
     assert b"+5\n" in stack.patch("one.patch")
     # the other's lock follows, so that its apply takes the new files without a question
-    moved = project.run("apply", "-m", "other").ok()
-    assert "moved" in moved.out
+    project.run("apply", "-m", "other").ok().shows("moved")
     assert "5\n" in project.checkout("other").joinpath("a.txt").read_text()
 
 
@@ -52,10 +51,9 @@ def test_a_change_that_the_other_cannot_bear_is_refused(
     stack = _shared(project, upstream, far=False)
     before = project.files(), project.files("manifests")
     stack.edit("a.txt", "and more\nline 21\n", "and MORE\nline twenty-one\n")
-    ran = _refresh(stack)
-    assert ran.code == 1
-    assert "demo of other.yaml: two.patch would not apply there any more" in ran.err
-    assert "--copy-series" in ran.err
+    _refresh(stack).ends(
+        1, "demo of other.yaml: two.patch would not apply there any more", "--copy-series"
+    )
     assert before == (project.files(), project.files("manifests"))
 
 
@@ -83,8 +81,7 @@ def test_another_stack_whose_upstream_is_not_here_is_no_blank_cheque(
     entry = [{"series": "patches/demo/series"}]
     project.component("demo", stranger, pin, manifest="other", patches=entry)
     stack.edit("a.txt", "five\n", "5\n")
-    ran = _refresh(stack)
-    assert (ran.code, "is not here to try them" in ran.err) == (1, True)
+    _refresh(stack).ends(1, "is not here to try them")
 
 
 # -- patches of other repositories -----------------------------------------------------------
@@ -112,9 +109,7 @@ def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Stacked:
 
 def test_an_edit_of_a_published_patch_is_asked_for(pinned: Stacked) -> None:
     pinned.edit("a.txt", "five\n", "5\n")
-    ran = pinned.run("refresh")
-    assert ran.code == 1
-    assert "one.patch cannot be rewritten" in ran.out
+    pinned.run("refresh").ends(1).shows("one.patch cannot be rewritten")
     assert pinned.run("refresh", "--patch", "one").code == 2
     pinned.run("refresh", "--patch", "two").ok()
     assert b"-five\n" in pinned.patch("two.patch")
@@ -132,9 +127,7 @@ def test_a_published_patch_that_loses_its_commit_is_refused(pinned: Stacked) -> 
     _, two, three = pinned.git("rev-list", "--reverse", "refs/patchkit/base..HEAD").split()
     pinned.git("reset", "-q", "--hard", "refs/patchkit/base")
     pinned.git("cherry-pick", three)
-    ran = pinned.run("refresh")
-    assert ran.code == 4
-    assert "one.patch has no commit in the stack any more" in ran.err
+    pinned.run("refresh").ends(4, "one.patch has no commit in the stack any more")
     assert two
 
 
@@ -142,9 +135,7 @@ def test_a_commit_before_a_published_patch_has_no_place_in_the_series(pinned: St
     one, two, three = pinned.git("rev-list", "--reverse", "refs/patchkit/base..HEAD").split()
     pinned.git("reset", "-q", "--hard", "refs/patchkit/base")
     pinned.git("cherry-pick", three, one, two)
-    ran = pinned.run("refresh")
-    assert ran.code == 4
-    assert "three.patch is on the wrong side of one.patch" in ran.err
+    pinned.run("refresh").ends(4, "three.patch is on the wrong side of one.patch")
 
 
 # -- a pin that was edited by hand -----------------------------------------------------------
@@ -166,9 +157,7 @@ def test_patches_are_made_anew_for_a_pin_that_they_fit(
     before = project.files()
     moved = upstream.commit({"a.txt": "a new first line\n" + lines(), "d.txt": "d\n"})
     _repin(stack, _pin(stack), moved)
-    ran = stack.run("refresh").ok()
-    assert "carried" in ran.out
-    assert "shifted    one.patch, two.patch" in ran.out
+    ran = stack.run("refresh").ok().shows("carried", "shifted    one.patch, two.patch")
     assert stack.changed(before) == ["one.patch", "two.patch"]
     assert "@@ -3,8 +3,8 @@" in stack.patch("one.patch").decode()
     assert "the checkout is there" in ran.out
@@ -182,8 +171,7 @@ def test_a_patch_that_the_new_pin_contains_leaves_the_series(
     stack = Stacked.of(project, upstream, small_patches())
     moved = upstream.commit(STATES[3])
     _repin(stack, _pin(stack), moved)
-    ran = stack.run("refresh").ok()
-    assert "the new pin contains it" in ran.out
+    stack.run("refresh").ok().shows("the new pin contains it")
     assert stack.series == ["one.patch", "two.patch"]
     stack.prepare("apply").ok()
     stack.settled()
@@ -194,10 +182,7 @@ def test_a_patch_that_does_not_fit_the_new_pin_halts(project: Project, upstream:
     moved = upstream.commit({"a.txt": lines({5: "upstream was here\n"})})
     _repin(stack, _pin(stack), moved)
     before = stack.everything()
-    ran = stack.run("refresh")
-    assert ran.code == 3
-    assert "one.patch" in ran.out
-    assert "stopped at one.patch" in ran.err
+    stack.run("refresh").ends(3, "stopped at one.patch").shows("one.patch")
     assert stack.everything()[:2] == before[:2]
     stack.run("abort").ok()
     assert stack.everything() == before
@@ -210,13 +195,13 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
     moved = upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more")
     _repin(stack, _pin(stack), moved)
     before = stack.everything()
-    careful = stack.run("refresh", "--no-fuzz", "--dry-run")
-    assert careful.code == 3
+    stack.run("refresh", "--no-fuzz", "--dry-run").ends(3)
     assert stack.everything() == before
-    ran = stack.run("refresh").ok()
-    assert "~ merged  one.patch  flagged" in ran.out
-    assert "line 4: upstream changed adjacent lines" in ran.out
-    assert "the checkout is there" in ran.out
+    stack.run("refresh").ok().shows(
+        "~ merged  one.patch  flagged",
+        "line 4: upstream changed adjacent lines",
+        "the checkout is there",
+    )
     assert "unchanged" in stack.run("apply").ok().out
     assert "line 4, upstream\nfive\n" in project.checkout("demo").joinpath("a.txt").read_text()
     stack.settled()
@@ -230,8 +215,7 @@ def test_edits_go_into_the_patches_before_these_go_to_a_new_pin(
     _repin(stack, _pin(stack), moved)
     stack.edit("a.txt", "five\n", "5\n")
     assert "patchkit refresh -m demo -c demo  takes them up" in stack.run("refresh", "-n").err
-    ran = stack.run("refresh").ok()
-    assert "patchkit refresh -m demo -c demo  carries them there" in ran.err
+    stack.run("refresh").ok().says("patchkit refresh -m demo -c demo  carries them there")
     assert b"+5\n" in stack.patch("one.patch")
     assert stack.git("rev-parse", "refs/patchkit/base") != moved
     stack.run("refresh").ok()
@@ -264,10 +248,7 @@ def test_one_component_that_fails_does_not_keep_the_other(
     other = Stacked(project, project.checkout("second"))
     stack.edit("a.txt", "line 30\n", "thirty\n")
     other.edit("a.txt", "five\n", "5\n")
-    ran = stack.run("refresh")
-    assert ran.code == 1
-    assert "ambiguous  demo" in ran.out
-    assert "refreshed  second" in ran.out
+    stack.run("refresh").ends(1).shows("ambiguous  demo", "refreshed  second")
     assert b"+5\n" in (project.root / "patches/second/one.patch").read_bytes()
     program = [sys.executable, "-m", "patchkit", "refresh"]
     both = subprocess.run(
@@ -316,9 +297,7 @@ def test_a_checkout_that_cannot_be_moved_is_told_and_moved_by_the_next_refresh(
     for each in stacks:
         each.edit("a.txt", "five\n", "5\n")
     (stacks[0].checkout / ".git/index.lock").touch()
-    ran = project.run("refresh")
-    assert ran.code == 5
-    assert "index.lock exists" in ran.err
+    ran = project.run("refresh").ends(5, "index.lock exists")
     said = "error: demo: the patch files are written, the checkout's branch is still behind them"
     assert f"{said}\nhint: patchkit refresh" in ran.err
     assert b"+5\n" in stacks[0].patch("one.patch")
@@ -337,9 +316,7 @@ def test_a_patch_that_another_names_does_not_go_away(project: Project, upstream:
     project.prepare("apply", "-m", "other").ok()
     before = project.files(), project.files("manifests")
     stack.git("reset", "-q", "--hard", "HEAD~1")
-    ran = _refresh(stack)
-    assert ran.code == 1
-    assert "demo of other.yaml: would lose three.patch, which goes away" in ran.err
+    _refresh(stack).ends(1, "demo of other.yaml: would lose three.patch, which goes away")
     assert before == (project.files(), project.files("manifests"))
     _refresh(stack, "--copy-series").ok()
     assert "unchanged" in project.run("apply", "-m", "other").ok().out
@@ -387,9 +364,9 @@ def test_two_edits_of_one_patch_do_not_overwrite_each_other(
     left, right = _twice(project, upstream)
     left.edit("a.txt", "five\n", "left\n")
     right.edit("a.txt", "six\n", "right\n")
-    ran = project.run("refresh")
-    assert ran.code == 1
-    assert "right: patches/demo/one.patch is changed by another component's edits" in ran.err
+    ran = project.run("refresh").ends(
+        1, "right: patches/demo/one.patch is changed by another component's edits"
+    )
     assert b"+left\n" in left.patch("one.patch")
     assert "right\n" in (right.checkout / "a.txt").read_text()
     assert "hint: patchkit refresh -m demo -c right  once more" in ran.err
@@ -410,8 +387,7 @@ def test_edits_of_another_shared_patch_do_not_mix_unseen(
     left, right = _twice(project, upstream)
     left.edit("a.txt", "five\n", "left\n")
     right.edit("added.txt", "new\n", "right\n")
-    ran = project.run("refresh")
-    assert (ran.code, "right: patches/demo/one.patch is changed by" in ran.err) == (1, True)
+    project.run("refresh").ends(1, "right: patches/demo/one.patch is changed by")
     assert b"+new\n" in left.patch("three.patch")
     assert "right\n" in (right.checkout / "added.txt").read_text()
 

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import Content, Upstream, git_in, make_patch
 from tests.support.stacked import lines
@@ -99,7 +100,8 @@ def edited(project: Project, random: Random) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.hypothesis  # by this mark `make faults` selects laws
+@pytest.mark.parametrize("seed", range(share(12)))
 def test_no_mail_is_lost(project: Project, upstream: Upstream, tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     data, states = several(random)

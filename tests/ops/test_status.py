@@ -42,19 +42,14 @@ def test_what_is_missing_in_the_project_is_no_fault_of_the_checkout(
     demo.prepare("apply").ok()
     (demo.checkout("demo") / "b.py").write_text("mine\n")
     (demo.root / file).unlink()
-    ran = demo.run("status").ok()
-    assert "edited" in ran.out
-    assert f"demo: {file} is not there" in ran.err
+    ran = demo.run("status").ok().says(f"demo: {file} is not there").shows("edited")
     assert "--force" not in ran.err
 
 
 def test_a_series_that_cannot_be_read_is_told_with_the_state(demo: Project) -> None:
     demo.prepare("apply").ok()
     (demo.root / "patches/demo/series").write_bytes(b"../x.patch\n")
-    ran = demo.run("status")
-    assert ran.code == 4
-    assert "applied" in ran.out
-    assert "patches/demo/series:1" in ran.err
+    ran = demo.run("status").ends(4, "patches/demo/series:1").shows("applied")
     assert "--force" not in ran.err
 
 

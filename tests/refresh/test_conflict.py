@@ -113,9 +113,9 @@ def test_a_replay_that_gives_another_result_is_refused(
     assert old in data
     path.write_bytes(data.replace(old, new))
     before = stack.state
-    ran = stack.bump()
-    assert (ran.code, f"patches/demo/resolutions/{path.name}" in ran.err) == (4, True)
-    assert "delete it, and resolve the conflict again" in ran.err
+    stack.bump().ends(
+        4, f"patches/demo/resolutions/{path.name}", "delete it, and resolve the conflict again"
+    )
     assert stack.state == before
     path.unlink()
     assert stack.bump().code == 3

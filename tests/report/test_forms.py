@@ -217,8 +217,7 @@ def test_forms_say_one_thing_of_a_component(project: Project, upstream: Upstream
 def test_every_form_of_every_report(project: Project, upstream: Upstream, command: str) -> None:
     _drifted(project, upstream, "Rework ::error::x %0A (#7)")
     code = 1 if command == "drift" else 0
-    junit = project.run(command, "--format", "junit")
-    assert junit.code == code
+    junit = project.run(command, "--format", "junit").ends(code)
     assert ElementTree.fromstring(junit.out).find(".//testcase[@name='count.patch']") is not None
     sarif = json.loads(project.run(command, "--format", "sarif").out)
     jsonschema.validate(sarif, _SARIF)
@@ -342,8 +341,7 @@ def test_a_report_in_a_file_leaves_a_summary_on_the_terminal(
     project: Project, upstream: Upstream
 ) -> None:
     _drifted(project, upstream, "Rework")
-    ran = project.run("drift", "--format", "sarif", "--output", "out/drift.sarif")
-    assert ran.code == 1
+    ran = project.run("drift", "--format", "sarif", "--output", "out/drift.sarif").ends(1)
     assert ran.out == "✗ failed: 1 component, 1 patch, 1 conflicted\n"
     assert json.loads((project.root / "out" / "drift.sarif").read_text())["version"] == "2.1.0"
     assert project.run("drift", "-o", "out/page.html").code == 1

@@ -231,8 +231,9 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     assert "1 component, 1 patch, 1 conflicted" in drift.text
     assert "<b>zwei</b>" in drift.text
     assert drift.data["components"]["component-1"]["runs"] == [[[0, 1], [1, 7, ["a.py"]]]]
-    checked = project.run("check", "--format", "html", "--output", "out/check.html").ok()
-    assert "wrote out/check.html" in checked.err
+    project.run("check", "--format", "html", "--output", "out/check.html").ok().says(
+        "wrote out/check.html"
+    )
     page = _Page((project.root / "out" / "check.html").read_text(encoding="utf-8"))
     assert "1 component, 1 patch" in page.text
     both = _Page(project.run("ci", "--format", "html").out)

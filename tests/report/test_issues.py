@@ -165,8 +165,7 @@ def test_other_files_in_the_folder_stay(stack: Project, upstream: Upstream) -> N
 )
 def test_a_file_that_is_no_issue_is_refused(stack: Project, text: str) -> None:
     stack.write({"issues/pk-000000000000.md": text})
-    done = _issues(stack)
-    assert done.code == 4
+    done = _issues(stack).ends(4)
     assert "pk-000000000000.md" in done.err and "Traceback" not in done.err
     assert _texts(stack) == {"pk-000000000000.md": text}
 
@@ -185,9 +184,7 @@ def test_the_folder_cannot_be_written(stack: Project, upstream: Upstream, tmp_pa
     upstream.commit({"a.py": numbered(l6="theirs")}, "Change six")
     stack.write({"file": "x\n"})
     stack.run("drift", "--format", "json", "--output", "drift.json")
-    done = stack.run("ci", "--issues", "drift.json", "--into", "file/issues")
-    assert done.code == 5
-    assert "file/issues" in done.err
+    stack.run("ci", "--issues", "drift.json", "--into", "file/issues").ends(5, "file/issues")
 
 
 _GH = """#!/bin/sh

@@ -193,8 +193,7 @@ def test_what_the_check_cannot_read_is_no_finding_of_a_page(
     data["components"]["demo"]["overrides"] = [declared]
     path.write_text(yaml.safe_dump(data))
     project.run("bump", "demo", "--to", new).ok()
-    ran = project.run("bump", "demo", "--review", "page.html", "--offline")
-    assert (ran.code, "other" in ran.err) == (5, True), ran.err
+    project.run("bump", "demo", "--review", "page.html", "--offline").ends(5, "other")
     assert not (project.root / "page.html").exists()
     project.run("bump", "demo", "--review", "page.html").ok()
     assert (project.root / "page.html").exists()
@@ -205,10 +204,11 @@ def test_what_is_left_to_do_names_no_path_of_this_machine(
     bumping: tuple[Project, str, str],
 ) -> None:
     project, _, broken = bumping
-    ran = project.run("bump", "demo", "--to", broken, "--summary", "-")
-    assert ran.code == 3
-    assert "### Left to do\n\n- [ ] resolve `merged.patch` in `a`: " in ran.out
-    assert "Say five" in ran.out, "subjects are known without a new patch"
+    ran = (
+        project.run("bump", "demo", "--to", broken, "--summary", "-")
+        .ends(3)
+        .shows("### Left to do\n\n- [ ] resolve `merged.patch` in `a`: ", "Say five")
+    )
     assert str(project.root) not in ran.out
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
     done = project.run("continue", "--review", "page.md", "--summary", "body.md").ok()
@@ -249,8 +249,9 @@ def test_who_shares_the_series_is_named(
     series = [{"series": "patches/demo/series"}]
     project.component("demo", upstream, pin, series, manifest="other")
     project.prepare("apply", "-m", "other", "--workspace", "elsewhere").ok()
-    ran = project.run("bump", "demo", "-m", "demo", "--to", new, "--dry-run", "--summary", "-")
-    assert "The series is also that of demo of other.yaml." in ran.out
+    project.run("bump", "demo", "-m", "demo", "--to", new, "--dry-run", "--summary", "-").shows(
+        "The series is also that of demo of other.yaml."
+    )
 
 
 @pytest.mark.slow
@@ -273,8 +274,7 @@ def test_options_that_exclude_each_other(bumping: tuple[Project, str, str]) -> N
         ("--review", "-", "--json"),
         ("--format", "html"),
     ):
-        ran = project.run("bump", "demo", "--to", new, *options)
-        assert ran.code == 2, options
+        project.run("bump", "demo", "--to", new, *options).ends(2)
     assert git_in(project.checkout("demo"), "status", "--porcelain") == b""
 
 
@@ -315,8 +315,7 @@ def test_of_a_file_that_upstream_emptied_only_what_is_near_is_shown(
     new = upstream.commit({"a": "line 1\n" + "new\n" * 200}, "Empty it")
     ran = project.run(
         *("bump", "demo", "--to", new, "--dry-run", "--review", "-", "--format", "markdown")
-    )
-    assert "-line 150\n" in ran.out
+    ).shows("-line 150\n")
     assert "-line 120\n" not in ran.out
     assert "-line 180\n" not in ran.out
     assert (new[:10] in ran.out, far[:10] in ran.out) == (True, False)
@@ -351,6 +350,7 @@ def test_a_file_of_the_patches_own_is_not_gone_upstream(
     project.component("demo", upstream, start, patches)
     project.prepare("apply").ok()
     new = upstream.commit({"a": _with(l10="zehn")}, "Zehn")
-    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--review", "-")
-    assert "Upstream in <code>a</code></h4>" in ran.out
+    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--review", "-").shows(
+        "Upstream in <code>a</code></h4>"
+    )
     assert "Upstream in <code>ours</code>" not in ran.out

@@ -42,7 +42,21 @@ class Ran:
 
     def ok(self) -> Ran:
         """Itself, if the exit code is 0."""
-        assert self.code == 0, f"exit {self.code}\n{self.out}\n{self.err}"
+        return self.ends(0)
+
+    def ends(self, code: int, *words: str) -> Ran:
+        """Itself, if it ended with this exit code, and said these words on standard error."""
+        assert self.code == code, f"exit {self.code}\n{self.out}\n{self.err}"
+        return self.says(*words)
+
+    def says(self, *words: str) -> Ran:
+        """Itself, if these words are on standard error."""
+        assert [each for each in words if each not in self.err] == [], self.err
+        return self
+
+    def shows(self, *words: str) -> Ran:
+        """Itself, if these words are on standard output."""
+        assert [each for each in words if each not in self.out] == [], self.out
         return self
 
 

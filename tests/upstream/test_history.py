@@ -25,6 +25,7 @@ from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from tests.support.components import git_component
 from tests.support.dumb import dumb_server
+from tests.support.laws import share
 from tests.support.repos import Upstream
 
 #: What a server is told about filters.
@@ -95,7 +96,8 @@ def _brought(repository: Repository, landing: Landing) -> list[CommitId]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.hypothesis  # by this mark `make faults` selects laws
+@pytest.mark.parametrize("seed", range(share(6)))
 def test_a_line_is_told_as_upstream_has_it(upstream: Upstream, store: Store, seed: int) -> None:
     random = Random(seed)
     commits = _grown(upstream, random)

@@ -15,6 +15,7 @@ from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.objects import CommitId
 from patchkit.workspace.enter import Action, Stacked
 from patchkit.workspace.plain_move import _edited_index, date_new_files, stage_plainly
+from tests.support.laws import share
 from tests.support.repos import File, Files, Submodule, Symlink, executable
 from tests.workspace.bench import BASE, Bench, committed_files, disk_files
 from tests.workspace.killing import hooks
@@ -61,7 +62,8 @@ def settle_clock(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.hypothesis  # by this mark `make faults` selects laws
+@pytest.mark.parametrize("seed", range(share(50)))
 def test_both_ways_end_in_one_place(bench: Bench, seed: int) -> None:
     dice = random.Random(seed)
     base: dict[str, str] = {}

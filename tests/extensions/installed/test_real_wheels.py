@@ -74,7 +74,7 @@ def test_another_release_is_refused(tmp_path: Path) -> None:
     ran = run("install", "-m", manifest, "-c", "sglang", str(site))
     if ran.code == 5:
         pytest.skip(f"no package index: {ran.err}")
-    assert (ran.code, "of sglang 0.5.8 is not the file of the pin" in ran.err) == (1, True)
+    ran.ends(1, "of sglang 0.5.8 is not the file of the pin")
     assert contents(site) == before
 
 

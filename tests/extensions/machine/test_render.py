@@ -96,9 +96,7 @@ def test_what_a_file_needs_comes_with_it(root: Path) -> None:
 )
 def test_values_files_that_cannot_be_used(root: Path, text: str, message: str) -> None:
     (root / "site.yaml").write_text(text)
-    ran = render(root, "--values", "site.yaml")
-    assert ran.code == 4
-    assert message in ran.err
+    render(root, "--values", "site.yaml").ends(4, message)
     assert not (root / "rendered").exists()
 
 
@@ -131,8 +129,7 @@ def test_stale_and_edited_are_told_apart(root: Path, golden: Golden) -> None:
     before = {each: each.read_bytes() for each in folder.iterdir()}
     golden("render-check", render(root, *VALUES, "--check"))
     assert {each: each.read_bytes() for each in folder.iterdir()} == before
-    ran = render(root, *VALUES, "--json")
-    assert ran.code == 1
+    ran = render(root, *VALUES, "--json").ends(1)
     assert conditions(ran) == {
         "Dockerfile": "foreign",
         "env.sh": "edited",
@@ -175,8 +172,7 @@ def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
     folder = root / "rendered" / "demo"
     folder.mkdir(parents=True)
     (folder / "env.sh").symlink_to(outside)
-    ran = render(root, *VALUES, "--json")
-    assert ran.code == 1
+    ran = render(root, *VALUES, "--json").ends(1)
     assert conditions(ran)["env.sh"] == "foreign"
     assert not outside.exists()
     render(root, *VALUES, "--force").ok()
@@ -188,9 +184,7 @@ def test_a_folder_that_leads_out_of_the_project(root: Path, tmp_path: Path) -> N
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "rendered").symlink_to(outside)
-    ran = render(root, *VALUES)
-    assert ran.code == 4
-    assert "rendered/demo leads out of the project" in ran.err
+    render(root, *VALUES).ends(4, "rendered/demo leads out of the project")
     assert list(outside.iterdir()) == []
 
 
@@ -239,10 +233,9 @@ def test_the_table_goes_between_its_marks(root: Path) -> None:
 )
 def test_pages_without_the_marks(root: Path, page: str, message: str) -> None:
     (root / "README.md").write_text(page)
-    ran = render(root, "--into", "README.md")
-    assert ran.code == 4
-    assert message in ran.err
-    assert "<!-- patchkit versions: manifests/demo.yaml -->" in ran.err
+    render(root, "--into", "README.md").ends(
+        4, message, "<!-- patchkit versions: manifests/demo.yaml -->"
+    )
     assert (root / "README.md").read_text() == page
 
 
@@ -291,9 +284,7 @@ def test_templates_that_cannot_be_used(root: Path, template: str, message: str) 
     (root / "secret").write_text("secret")
     (root / "templates").mkdir()
     (root / "templates" / "env.sh.j2").write_text(template)
-    ran = render(root, *VALUES)
-    assert ran.code == 4, ran.err
-    assert message in ran.err
+    render(root, *VALUES).ends(4, message)
     assert not (root / "rendered").exists()
 
 
@@ -307,9 +298,7 @@ def test_templates_that_cannot_be_used(root: Path, template: str, message: str) 
     ],
 )
 def test_wrong_words(root: Path, words: tuple[str, ...], message: str) -> None:
-    ran = render(root, *words)
-    assert ran.code == 2
-    assert message in ran.err
+    render(root, *words).ends(2, message)
 
 
 def test_a_manifest_that_says_little(tmp_path: Path) -> None:
@@ -318,10 +307,9 @@ def test_a_manifest_that_says_little(tmp_path: Path) -> None:
     root = make_project(tmp_path / "project", Machine(tmp_path), text)
     made = conditions(render(root, "--json").ok())
     assert sorted(made) == ["env.sh", "install.sh", "versions.md"]
-    ran = render(root, "launch", "dockerfile")
-    assert ran.code == 2
-    assert "demo.yaml has no `launch:`" in ran.err
-    assert "demo.yaml has no `image:`" in ran.err
+    render(root, "launch", "dockerfile").ends(
+        2, "demo.yaml has no `launch:`", "demo.yaml has no `image:`"
+    )
 
 
 def test_what_a_component_needs_is_in_the_environment_of_all(tmp_path: Path) -> None:
@@ -374,15 +362,11 @@ def test_components_that_contradict_each_other(tmp_path: Path) -> None:
     at = text.rindex("    install:\n")
     text = text[:at] + own % "2" + text[at + len("    install:\n") :]
     root = make_project(tmp_path / "project", Machine(tmp_path), text)
-    ran = render(root, *VALUES)
-    assert ran.code == 4
-    assert "X is '1' to core and '2' to trainer" in ran.err
+    render(root, *VALUES).ends(4, "X is '1' to core and '2' to trainer")
 
 
 def test_an_image_needs_its_files_in_the_project(root: Path, tmp_path: Path) -> None:
-    ran = render(root, *VALUES, "--output", str(tmp_path / "out"))
-    assert ran.code == 2
-    assert "is outside of the project" in ran.err
+    render(root, *VALUES, "--output", str(tmp_path / "out")).ends(2, "is outside of the project")
 
 
 def test_json_says_what_the_command_is(root: Path) -> None:

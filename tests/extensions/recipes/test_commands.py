@@ -55,23 +55,23 @@ def test_try_shows_the_diff_that_refresh_writes(demo: Project) -> None:
     demo.run("refresh").ok()
     patch = (demo.root / "patches/demo/drop-fuser.patch").read_bytes()
     assert patch.endswith(diff)
-    again = demo.run("recipe", "try", RECIPE).ok()
-    assert "in the place of drop-fuser.patch" in again.err
+    again = demo.run("recipe", "try", RECIPE).ok().says("in the place of drop-fuser.patch")
     assert again.stdout == tried.stdout
 
 
 def test_try_names_what_is_allowed(demo: Project) -> None:
     allow = {"path": "src/a.py", "within": "g", "reason": "it is slow enough"}
     demo.write({RECIPE: recipe_text({**DROP, "allow": [allow], "expect": 2})})
-    ran = demo.run("recipe", "try", RECIPE, "--sites").ok()
-    assert "2 sites in 2 files, 1 allowed" in ran.out
-    assert "allowed: it is slow enough" in ran.out
+    demo.run("recipe", "try", RECIPE, "--sites").ok().shows(
+        "2 sites in 2 files, 1 allowed", "allowed: it is slow enough"
+    )
     assert demo.run("recipe", "try", RECIPE, "--json").ok().json["rules"][0]["allowed"] == 1
 
 
 def test_rules_without_examples_are_named(demo: Project) -> None:
-    ran = demo.run("check", "--only", "recipes").ok()
-    assert f"warning: {RECIPE}: no examples of drop-fuser" in ran.err
+    demo.run("check", "--only", "recipes").ok().says(
+        f"warning: {RECIPE}: no examples of drop-fuser"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,28 +80,24 @@ def test_rules_without_examples_are_named(demo: Project) -> None:
 def test_what_is_no_code_is_told(demo: Project, rule: dict[str, object]) -> None:
     rule = {"id": "half", "rule": rule, "remove": "lines"}
     demo.write({RECIPE: recipe_text(rule)})
-    ran = demo.run("check", "--only", "recipes")
-    assert (ran.code, "the pattern is no Python: @fuser" in ran.err) == (4, True)
+    demo.run("check", "--only", "recipes").ends(4, "the pattern is no Python: @fuser")
 
 
 def test_an_example_whose_result_is_no_code_is_told(demo: Project) -> None:
     example = {"before": "x + 1\n", "after": "x\n"}
     rule = {"id": "half", "rule": {"pattern": "x + 1"}, "fix": "x +", "examples": [example]}
     demo.write({RECIPE: recipe_text(rule)})
-    ran = demo.run("check", "--only", "recipes")
-    assert (ran.code, "half: the result is no python any more" in ran.err) == (1, True)
+    ran = demo.run("check", "--only", "recipes").ends(1, "half: the result is no python any more")
     assert "half: half:" not in ran.err
 
 
 def test_without_recipes_there_is_nothing_to_test(project: Project) -> None:
-    ran = project.run("check", "--only", "recipes")
-    assert (ran.code, "no recipe in patches/" in ran.err) == (0, True)
+    project.run("check", "--only", "recipes").ok().says("no recipe in patches/")
 
 
 def test_a_folder_that_cannot_be_read_is_not_without_recipes(demo: Project) -> None:
     nest_too_deep(demo.root / "patches")
-    ran = demo.run("check", "--only", "recipes")
-    assert (ran.code, "File name too long" in ran.err) == (5, True)
+    demo.run("check", "--only", "recipes").ends(5, "File name too long")
 
 
 def test_the_documented_recipe_is_one(demo: Project) -> None:
@@ -109,5 +105,6 @@ def test_the_documented_recipe_is_one(demo: Project) -> None:
     (text,) = re.findall(r"(?ms)^```yaml\n(.*?)^```$", page)
     parse_recipe(text.encode(), Path("x.recipe.yml"))
     demo.write({"patches/demo/documented.recipe.yml": text})
-    ran = demo.run("check", "--only", "recipes", "patches/demo/documented.recipe.yml").ok()
-    assert "1 example" in ran.out
+    demo.run("check", "--only", "recipes", "patches/demo/documented.recipe.yml").ok().shows(
+        "1 example"
+    )

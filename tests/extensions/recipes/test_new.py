@@ -18,8 +18,9 @@ def demo(project: Project, upstream: Upstream) -> Project:
 
 
 def test_from_nothing_to_a_patch(demo: Project) -> None:
-    ran = demo.run("recipe", "new", "off", "--pattern", "@fuser", "--remove").ok()
-    assert "3 sites in 2 files" in ran.out
+    demo.run("recipe", "new", "off", "--pattern", "@fuser", "--remove").ok().shows(
+        "3 sites in 2 files"
+    )
     text = (demo.root / RECIPE).read_text()
     assert "expect: 3" in text
     series = (demo.root / "patches/demo/series").read_text().splitlines()
@@ -73,8 +74,7 @@ def test_a_component_without_a_series_gets_one(demo: Project) -> None:
 )
 def test_what_is_asked_for_must_be_clear(demo: Project, argv: tuple[str, ...], said: str) -> None:
     before = demo.files("")
-    ran = demo.run("recipe", "new", "off", *argv)
-    assert (ran.code, said in ran.err) == (2, True)
+    demo.run("recipe", "new", "off", *argv).ends(2, said)
     assert demo.files("") == before
 
 
@@ -87,6 +87,7 @@ def test_a_name_must_be_free_and_a_name(demo: Project, name: str) -> None:
 
 def test_a_dry_run_writes_nothing(demo: Project) -> None:
     before = demo.files("")
-    ran = demo.run("recipe", "new", "off", "--pattern", "@fuser", "--remove", "--dry-run").ok()
-    assert "3 sites in 2 files" in ran.out
+    demo.run("recipe", "new", "off", "--pattern", "@fuser", "--remove", "--dry-run").ok().shows(
+        "3 sites in 2 files"
+    )
     assert demo.files("") == before

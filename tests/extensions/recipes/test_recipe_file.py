@@ -121,13 +121,13 @@ def _full(lines: str, kind: str, count: int) -> bytes:
 @pytest.mark.parametrize(
     "data",
     [
-        _full("rules:\n", "  - {{id: a{n}}}\n", 40_000),
-        _full("text:\n", "  - {{id: a, find: x, replace: y, files: [a]}}\n", 15_000),
+        _full("rules:\n", "  - {{id: a{n}}}\n", 13_000),
+        _full("text:\n", "  - {{id: a, find: x, replace: y, files: [a]}}\n", 5_000),
         _full(
             "rules:\n  - id: a\n    language: python\n    files: [a]\n    rule: {pattern: x}\n"
             "    utils:\n",
             "      u{n}: {{matches: v}}\n",
-            30_000,
+            10_000,
         ),
     ],
     ids=["unknown keys", "one id", "no such rule"],
@@ -136,5 +136,5 @@ def test_a_recipe_full_of_mistakes_is_told_in_good_time(data: bytes) -> None:
     start = time.process_time()
     with pytest.raises(BadInputError) as caught:
         parse_recipe(data, Path("x.recipe.yml"))
-    assert time.process_time() - start < 3  # 1.5 s on an idle machine
+    assert time.process_time() - start < 1.5  # 0.5 s on an idle machine
     assert len(caught.value.problems) == 21

@@ -90,8 +90,9 @@ def test_sites_beyond_the_recipe_are_named(scanned: Scanned, golden: Golden) -> 
 def test_what_is_accepted_is_silent_and_what_comes_new_speaks(scanned: Scanned) -> None:
     project = scanned.project
     project.run("scan", "tests/**", "--accept", "--area", "--reason", "not run")
-    done = project.run("scan", "--accept", "--reason", "looked at").ok()
-    assert "2 sites recorded as reviewed" in done.err
+    project.run("scan", "--accept", "--reason", "looked at").ok().says(
+        "2 sites recorded as reviewed"
+    )
     assert scanned.codes() == []
     assert project.run("scan", "--quiet").ok().out == ""
     moved = "# a line more\n" + str(BASE["lite/ops.py"]) + "\n" + FUSED.format("fold")
@@ -127,17 +128,16 @@ def test_the_baseline_is_where_the_manifest_says(scanned: Scanned) -> None:
 
 
 def test_only_what_is_asked_for_is_accepted(scanned: Scanned) -> None:
-    ran = scanned.project.run("scan", "--rule", "device", "--accept", "--reason", "x")
-    assert ran.code == 1
+    scanned.project.run("scan", "--rule", "device", "--accept", "--reason", "x").ends(1)
     assert scanned.sites()["run.py:1 "] == "reviewed"
     assert scanned.sites()["lite/ops.py:2 Ops.shift"] == "new"
 
 
 def test_a_rule_or_component_in_the_wrong_place_is_told(scanned: Scanned) -> None:
     project = scanned.project
-    ran = project.run("scan", "--rule", "devcie", "--accept", "--reason", "x")
-    assert (ran.code, "devcie: no such rule" in ran.err) == (2, True)
-    assert "device" in ran.err
+    project.run("scan", "--rule", "devcie", "--accept", "--reason", "x").ends(
+        2, "devcie: no such rule", "device"
+    )
     assert (
         "demo is a component, and was taken for a file: -c demo" in project.run("scan", "demo").err
     )
@@ -180,15 +180,12 @@ def test_what_a_recipe_allows_is_no_residual(scanned: Scanned) -> None:
     ],
 )
 def test_what_cannot_be_asked(scanned: Scanned, argv: list[str], message: str) -> None:
-    ran = scanned.project.run("scan", *argv)
-    assert ran.code == 2
-    assert message in ran.err
+    scanned.project.run("scan", *argv).ends(2, message)
 
 
 def test_nothing_to_look_for(project: Project, upstream: Upstream) -> None:
     project.component("demo", upstream, upstream.commit(BASE, "base"), {})
-    ran = project.run("scan").ok()
-    assert "no recipe and no rule to match" in ran.err
+    project.run("scan").ok().says("no recipe and no rule to match")
 
 
 def test_looking_changes_nothing(scanned: Scanned) -> None:
@@ -202,9 +199,7 @@ def test_a_rule_file_that_edits_is_refused(scanned: Scanned) -> None:
     rules: Any = json.loads(json.dumps(RULES))
     rules["rules"][0]["fix"] = "device()"
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
-    ran = scanned.project.run("scan")
-    assert ran.code == 4
-    assert "device would edit" in ran.err
+    scanned.project.run("scan").ends(4, "device would edit")
 
 
 def test_a_scan_is_kept_for_the_same_tree_and_rules_only(
@@ -230,8 +225,7 @@ def test_a_scan_is_kept_for_the_same_tree_and_rules_only(
 def test_what_nobody_looked_at_is_known_and_not_reviewed(scanned: Scanned) -> None:
     project = scanned.project
     project.run("scan", "tests/**", "--accept", "--reason", "not run")
-    ran = project.run("scan", "--record").ok()
-    assert "sites recorded as known" in ran.err
+    project.run("scan", "--record").ok().says("sites recorded as known")
     assert "known:\n" in scanned.baseline
     found = project.run("scan", "--json").ok().json["components"][0]
     assert (found["new"], found["known"], found["reviewed"]) == (0, 2, 1)
@@ -255,8 +249,7 @@ def test_a_rule_file_whose_files_are_gone_is_an_error(scanned: Scanned) -> None:
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
     assert "residual-files" in scanned.codes()
     scanned.project.run("scan", "--record")
-    ran = scanned.project.run("scan")
-    assert (ran.code, "device: no file is there that gone/** names" in ran.out) == (1, True)
+    scanned.project.run("scan").ends(1).shows("device: no file is there that gone/** names")
     rules["rules"][0]["optional"] = "only where there is a GPU"
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
     scanned.project.run("scan").ok()
@@ -264,5 +257,4 @@ def test_a_rule_file_whose_files_are_gone_is_an_error(scanned: Scanned) -> None:
 
 
 def test_recording_takes_no_reason(scanned: Scanned) -> None:
-    ran = scanned.project.run("scan", "--record", "--reason", "x")
-    assert (ran.code, "--record takes no reason" in ran.err) == (2, True)
+    scanned.project.run("scan", "--record", "--reason", "x").ends(2, "--record takes no reason")
