@@ -189,7 +189,7 @@ def _strikes() -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.hypothesis  # by this mark `make faults` selects laws
-@pytest.mark.parametrize(("command", "git", "name"), _strikes())
+@pytest.mark.parametrize(("command", "git", "name"), [*_strikes()])
 def test_what_an_editor_saves_meanwhile_is_not_overwritten(
     stack: Bumping, command: str, git: str, name: str
 ) -> None:
