@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from patchkit.extensions.recipes.recipe_file import recipe_schema
+from patchkit.extensions.recipes.run import Recipe
 from patchkit.manifest.json_schema import describe, schema_text
 from patchkit.manifest.keys import record_of
 from patchkit.manifest.types import (
@@ -21,8 +23,6 @@ from patchkit.manifest.types import (
     Text,
 )
 from patchkit.manifest.values import Manifest
-from patchkit.recipes.recipe_file import recipe_schema
-from patchkit.recipes.run import Recipe
 
 
 def format_files(docs: Path) -> dict[Path, str]:

@@ -11,9 +11,9 @@ import yaml
 
 from bench.fuzz.damage import damaged
 from patchkit.errors import BadInputError
-from patchkit.recipes import regex
-from patchkit.recipes.recipe_file import parse_recipe
-from patchkit.recipes.run import run_recipe, splice
+from patchkit.extensions.recipes import regex
+from patchkit.extensions.recipes.recipe_file import parse_recipe
+from patchkit.extensions.recipes.run import run_recipe, splice
 
 _KINDS = ("call", "integer", "identifier", "function_definition", "decorator", "binary_operator")
 _PATTERNS = ("f($A)", "$X + $Y", "def $N($$$): $$$B", "$_", "@$D")

@@ -32,6 +32,7 @@ from patchkit.extensions.installed.layer import (
 )
 from patchkit.extensions.installed.stacks_in_packages import attest, reverse_into
 from patchkit.extensions.installed.wheel_record import edited
+from patchkit.extensions.recipes.recipe_file import parse_recipe
 from patchkit.manifest.load import load_manifest
 from patchkit.model.header import clean_message, format_header
 from patchkit.model.lint import lint_patch
@@ -45,7 +46,6 @@ from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import DriftReport
 from patchkit.ops.upstream_tests import read_junit, read_record
-from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.report.markdown import plan_issues
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import _readable

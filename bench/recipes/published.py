@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
@@ -14,7 +15,6 @@ from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId
 from patchkit.model.patch import FileChange, Hunk
-from patchkit.recipes.recipe_file import load_recipe
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.stack.generated import rewrite
 from patchkit.stack.patch_files import Layout, canonical_diffs

@@ -21,6 +21,8 @@ from bench.figures import put_between_marks
 from bench.recipes.page import page
 from bench.recipes.published import Comparison, compare_published
 from bench.recipes.trial import Trial
+from patchkit.extensions.recipes.recipe_file import load_recipe
+from patchkit.extensions.recipes.run import Recipe, run_recipe
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
@@ -28,8 +30,6 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId
-from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.run import Recipe, run_recipe
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.stack.generated import Rewritten, rewrite
 from patchkit.stack.patch_files import Layout, canonical_diffs

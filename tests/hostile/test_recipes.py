@@ -10,9 +10,9 @@ import yaml
 from ast_grep_py import SgRoot
 
 from patchkit.errors import BadInputError
-from patchkit.recipes.recipe_file import parse_recipe
-from patchkit.recipes.rule import nests_deeper
-from patchkit.recipes.run import RecipeRun, run_recipe
+from patchkit.extensions.recipes.recipe_file import parse_recipe
+from patchkit.extensions.recipes.rule import nests_deeper
+from patchkit.extensions.recipes.run import RecipeRun, run_recipe
 from tests.extensions.recipes.kitchen import recipe_text
 
 pytestmark = pytest.mark.slow
@@ -112,7 +112,7 @@ def text_rule(regex: str, replace: str, text: str) -> RecipeRun:
 
 
 def test_a_regular_expression_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patchkit.recipes.regex.PATIENCE", 0.3)
+    monkeypatch.setattr("patchkit.extensions.recipes.regex.PATIENCE", 0.3)
     with pytest.raises(BadInputError, match=r"words: .* takes more than .* in a.txt") as refused:
         text_rule("^(a|aa)+$", "b", "a" * 60 + "!")
     assert refused.value.problems[0].hint

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.extension import Captured, Captures
+from patchkit.extensions.recipes.recipe_file import load_recipe
+from patchkit.extensions.recipes.rule import CodeRule
+from patchkit.extensions.recipes.run import Recipe, decode_file, expectations, may_match, needed_in
+from patchkit.extensions.recipes.sites import Site, Source, find_captures
 from patchkit.gitcmd.trees import TreeView
-from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import CodeRule
-from patchkit.recipes.run import Recipe, decode_file, expectations, may_match, needed_in
-from patchkit.recipes.sites import Site, Source, find_captures
 
 #: The ends of lines as Python's parser counts them.
 _LINE_END = re.compile(r"\r\n|\r|\n")

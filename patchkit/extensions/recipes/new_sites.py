@@ -18,9 +18,7 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.drift.describe import landed_of
 from patchkit.extension import WatchedLine
-from patchkit.gitcmd.first_parent import Landing, blobs_of
-from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.residual_sites import (
+from patchkit.extensions.recipes.residual_sites import (
     SHOWN_TEXT,
     Fingerprint,
     ReviewState,
@@ -31,11 +29,13 @@ from patchkit.guards.residual_sites import (
     load_baseline,
     review_sites,
 )
+from patchkit.extensions.recipes.rule import Rule
+from patchkit.extensions.recipes.run import Recipe
+from patchkit.extensions.recipes.sites import Site, engine_version
+from patchkit.gitcmd.first_parent import Landing, blobs_of
+from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry
-from patchkit.recipes.rule import Rule
-from patchkit.recipes.run import Recipe
-from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.generated import load_generator
 from patchkit.upstream.history import HistoryReader, tree_of
 

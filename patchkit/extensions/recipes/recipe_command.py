@@ -19,6 +19,7 @@ from patchkit.model.objects import lines_of
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
+    from patchkit.extensions.recipes.run import ExampleResult
     from patchkit.extensions.recipes.workbench import (
         NewRecipe,
         RecipeStart,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         RuleCount,
         ShownSite,
     )
-    from patchkit.recipes.run import ExampleResult
 
 
 RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe.")]
@@ -189,7 +189,7 @@ def new(
 
 
 def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
-    from patchkit.recipes.rule import LANGUAGES
+    from patchkit.extensions.recipes.rule import LANGUAGES
 
     if (start.pattern is None) == (start.find is None):
         raise UsageError("say once what to find", hint="--pattern CODE or --find TEXT")

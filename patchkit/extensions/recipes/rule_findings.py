@@ -40,7 +40,7 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
     manifest, component = checked.manifest, checked.component
     if not component.residual.rules and not any(each.has_recipe for each in checked.generated):
         return
-    from patchkit.guards.residual_sites import (  # noqa: PLC0415
+    from patchkit.extensions.recipes.residual_sites import (  # noqa: PLC0415
         baseline_path,
         lint_rules,
         load_baseline,
@@ -71,7 +71,7 @@ def _rules(checked: CheckedStack) -> Iterator[Finding]:
 
 
 def _step(step: RuleStep, checked: CheckedStack, tree: TreeId) -> Iterator[Finding]:
-    from patchkit.recipes.recipe_file import load_recipe  # noqa: PLC0415
+    from patchkit.extensions.recipes.recipe_file import load_recipe  # noqa: PLC0415
 
     root = checked.manifest.root
     try:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, OfComponents, Problem, UsageError
-from patchkit.guards.residual_sites import (
+from patchkit.extensions.recipes.residual_sites import (
     Baseline,
     ResidualSite,
     Review,

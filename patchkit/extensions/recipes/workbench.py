@@ -14,6 +14,10 @@ from msgspec import Struct
 from patchkit.disk.files import unless_gone
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
+from patchkit.extensions.recipes.recipe_file import load_recipe, parse_recipe
+from patchkit.extensions.recipes.rule import LANGUAGES
+from patchkit.extensions.recipes.run import ExampleResult, Recipe, RecipeRun, run_examples
+from patchkit.extensions.recipes.sites import check_rule
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay, TreeView
@@ -26,10 +30,6 @@ from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
 from patchkit.model.text import counted
-from patchkit.recipes.recipe_file import load_recipe, parse_recipe
-from patchkit.recipes.rule import LANGUAGES
-from patchkit.recipes.run import ExampleResult, Recipe, RecipeRun, run_examples
-from patchkit.recipes.sites import check_rule
 from patchkit.refresh.project_files import Project, files_of
 from patchkit.stack.build import Stack, build_stack
 from patchkit.stack.generated import rewrite, with_headers

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from patchkit.recipes.recipe_file import parse_recipe
-from patchkit.recipes.run import Recipe
+from patchkit.extensions.recipes.recipe_file import parse_recipe
+from patchkit.extensions.recipes.run import Recipe
 
 SUBJECT = "Run uncompiled\n\nBecause it has to be.\n\nUpstream-Status: Pending\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.recipes.recipe_file import parse_recipe
+from patchkit.extensions.recipes.recipe_file import parse_recipe
 from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.extensions.recipes.test_generated import BASE, FIRST, RECIPE
 from tests.support.commands import run

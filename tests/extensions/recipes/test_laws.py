@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.recipes.run import run_recipe
+from patchkit.extensions.recipes.run import run_recipe
 from tests.extensions.recipes.kitchen import DROP, recipe_of
 
 pytestmark = pytest.mark.slow

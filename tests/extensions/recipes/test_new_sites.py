@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from patchkit.extensions.recipes.new_sites import SiteHistory
+from patchkit.extensions.recipes.recipe_file import load_recipe
+from patchkit.extensions.recipes.residual_sites import Fingerprint, Scanner, fingerprint
 from patchkit.gitcmd.first_parent import Commit, Landing
-from patchkit.guards.residual_sites import Fingerprint, Scanner, fingerprint
 from patchkit.model.objects import FILE_MODE, CommitId, TreeEntry
-from patchkit.recipes.recipe_file import load_recipe
 
 RULES = """\
 version: 1

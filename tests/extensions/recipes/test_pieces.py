@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.recipes.rule import CodeRule, is_local
-from patchkit.recipes.run import decode_file, needed_in, sites_in
-from patchkit.recipes.sites import Source, find_sites
+from patchkit.extensions.recipes.rule import CodeRule, is_local
+from patchkit.extensions.recipes.run import decode_file, needed_in, sites_in
+from patchkit.extensions.recipes.sites import Source, find_sites
 from tests.extensions.recipes.kitchen import DROP, recipe_of
 
 _LOCAL: list[dict[str, Any]] = [

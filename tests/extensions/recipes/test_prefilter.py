@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.recipes.run import NOTHING, may_match, needed_by
+from patchkit.extensions.recipes.run import NOTHING, may_match, needed_by
 
 
 @pytest.mark.parametrize(

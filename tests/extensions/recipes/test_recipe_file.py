@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from patchkit.errors import BadInputError
-from patchkit.recipes.recipe_file import load_recipe, parse_recipe, recipe_schema
+from patchkit.extensions.recipes.recipe_file import load_recipe, parse_recipe, recipe_schema
 from tests.extensions.recipes.kitchen import DROP, recipe_of, recipe_text
 from tests.support.schemas import jsonschema
 

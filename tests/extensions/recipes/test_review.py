@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.guards.residual_sites import (
+from patchkit.extensions.recipes.residual_sites import (
     Baseline,
     Fingerprint,
     ReviewedArea,
@@ -23,7 +23,7 @@ from patchkit.guards.residual_sites import (
     with_reviewed,
     without,
 )
-from patchkit.recipes.sites import Site
+from patchkit.extensions.recipes.sites import Site
 
 TODAY = date(2026, 11, 21)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
+from patchkit.extensions.recipes.run import RecipeRun, run_recipe
 from patchkit.model.finding import Severity
-from patchkit.recipes.run import RecipeRun, run_recipe
 from tests.extensions.recipes.kitchen import DROP, recipe_of
 
 CALL: dict[str, Any] = {"id": "call", "rule": {"pattern": "old($$$ARGS)"}, "fix": "new($$$ARGS)"}

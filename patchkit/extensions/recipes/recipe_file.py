@@ -12,14 +12,14 @@ from pathlib import Path
 
 from patchkit.disk.files import read_plain
 from patchkit.errors import BadInputError, Problem, first_problems
+from patchkit.extensions.recipes.regex import matches
+from patchkit.extensions.recipes.rule import RELATION, RULE, require_bounded
+from patchkit.extensions.recipes.run import Recipe
+from patchkit.extensions.recipes.sites import used_variables, variables_in
 from patchkit.manifest.json_schema import record_schema
 from patchkit.manifest.keys import record_of
 from patchkit.manifest.validate import Whole, read_file
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
-from patchkit.recipes.regex import matches
-from patchkit.recipes.rule import RELATION, RULE, require_bounded
-from patchkit.recipes.run import Recipe
-from patchkit.recipes.sites import used_variables, variables_in
 
 
 def recipe_schema() -> dict[str, object]:

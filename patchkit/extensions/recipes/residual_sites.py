@@ -20,6 +20,10 @@ from msgspec.structs import replace
 from patchkit.disk.files import read_plain
 from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.errors import BadInputError, Problem
+from patchkit.extensions.recipes.recipe_file import load_recipe
+from patchkit.extensions.recipes.rule import LANGUAGES, CodeRule, Rule
+from patchkit.extensions.recipes.run import Recipe, needed_in, sites_in, without_files
+from patchkit.extensions.recipes.sites import Site, engine_version
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.globs import Glob, Scope
@@ -32,10 +36,6 @@ from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import AtLine
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
 from patchkit.model.text import counted, listed
-from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule
-from patchkit.recipes.run import Recipe, needed_in, sites_in, without_files
-from patchkit.recipes.sites import Site, engine_version
 from patchkit.stack.generated import recipe_of
 from patchkit.stack.series import LoadedPatch
 

@@ -20,10 +20,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.result_cache import code_digest
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.finding import Finding, Severity
-from patchkit.model.syntax import pieces_of, syntax_problem
-from patchkit.model.text import counted
-from patchkit.recipes.rule import (
+from patchkit.extensions.recipes.rule import (
     LANGUAGES,
     CodeRule,
     Example,
@@ -32,7 +29,10 @@ from patchkit.recipes.rule import (
     Rule,
     is_local,
 )
-from patchkit.recipes.sites import Site, Source, check_rule, find_sites
+from patchkit.extensions.recipes.sites import Site, Source, check_rule, find_sites
+from patchkit.model.finding import Finding, Severity
+from patchkit.model.syntax import pieces_of, syntax_problem
+from patchkit.model.text import counted
 
 # What a file must contain for a rule to match anywhere in it: most files are never parsed.
 #
@@ -252,7 +252,7 @@ def _kind_of(piece: str) -> str:
 
 
 #: The code that decides what a recipe makes of a file.
-_CODE = ("model/syntax", "model/text", "recipes")
+_CODE = ("extensions/recipes", "model/syntax", "model/text")
 
 #: Findings for which the result must not be used.
 FATAL = frozenset({"recipe-overlap", "recipe-not-idempotent", "recipe-does-not-parse"})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import regex
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.recipes.rule import TextRule
+from patchkit.extensions.recipes.rule import TextRule
 
 #: Seconds that a regular expression may take in one file.
 PATIENCE = 20.0

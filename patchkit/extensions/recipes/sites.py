@@ -17,9 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.names import AtLine
-from patchkit.recipes.regex import matches
-from patchkit.recipes.rule import (
+from patchkit.extensions.recipes.regex import matches
+from patchkit.extensions.recipes.rule import (
     HASH_COMMENTS,
     Allowance,
     CodeRule,
@@ -31,6 +30,7 @@ from patchkit.recipes.rule import (
     require_shallow,
     require_small,
 )
+from patchkit.model.names import AtLine
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
