@@ -9,42 +9,27 @@ from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.errors import ExitCode
+from patchkit.model.finding import Finding
 from patchkit.model.outcome import Attention
-from patchkit.model.patch import Hunk
 from patchkit.model.states import State, state_of
 from patchkit.model.text import clean, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamChange
-from patchkit.ops.hints import conflict_ways
 from patchkit.ops.refresh_report import RefreshResult
 from patchkit.report.clashes import Row, compared_rows
 from patchkit.report.markdown import (
     DETAILED,
     FOLDED,
     HEADINGS,
-    SHORT,
-    check_rows,
-    check_words,
+    check_of,
     interdiff_rows,
+    left_to_do,
     problem_rows,
+    upstream_rows,
 )
 from patchkit.templates.environments import digest_source, page_part, render_page
 
 #: So many rows of a difference are shown; the patch files have the rest.
 _ROWS = 400
-
-
-class LineView(Struct, frozen=True):
-    """A line of a diff: `kind` is "come", "gone", "same" or "place"."""
-
-    kind: str
-    text: str  # without marker and newline
-
-
-class UpstreamView(Struct, frozen=True):
-    """What upstream did to a file, as lines of a diff."""
-
-    change: UpstreamChange  # the file, and the commits that changed it
-    lines: tuple[LineView, ...]
 
 
 class ReviewedPatch(Struct, frozen=True):
@@ -55,7 +40,7 @@ class ReviewedPatch(Struct, frozen=True):
     state: State  # what it asks of a reviewer
     rows: tuple[Row, ...]
     left_out: int
-    upstream: tuple[UpstreamView, ...]  # what upstream did to its files
+    upstream: tuple[tuple[UpstreamChange, tuple[str, ...]], ...]  # with the rows of its diff
 
 
 class ReviewedGroup(Struct, frozen=True):
@@ -75,7 +60,7 @@ class ReviewedComponent(Struct, frozen=True):
     groups: tuple[ReviewedGroup, ...]  # most to do first
     left: tuple[str, ...]
     checked: str
-    findings: tuple[tuple[str, str], ...]  # (severity, where and what)
+    findings: tuple[Finding, ...]
 
 
 def review_page(review: BumpReview, written: str) -> str:
@@ -87,7 +72,7 @@ def review_page(review: BumpReview, written: str) -> str:
     )
     style = Markup(page_part("page.css") + page_part("review.css"))
     passed = report.exit_code is ExitCode.OK and not any(each.left for each in components)
-    states = _states(components)
+    states = [each.result.attention for row in review.components for each in row.patches]
     # a page with something to review on it is not ticked off
     first = next((each for each in DETAILED if each in states), Attention.UNCHANGED)
     state = state_of(first if passed else Attention.CONFLICTED)
@@ -97,7 +82,7 @@ def review_page(review: BumpReview, written: str) -> str:
         subject=report.subject,
         dry_run=report.dry_run,
         state=state,
-        counts=tuple(_counts(components, states)),
+        counts=tuple(_counts(review, states)),
         components=components,
         untracked=report.untracked,
         notes=tuple(problem_rows(report.notes)),
@@ -116,30 +101,17 @@ def _component(review: ComponentReview, anchor: str, manifest: str) -> ReviewedC
         if group:
             opened = attention in DETAILED
             groups.append(ReviewedGroup(HEADINGS[attention], attention in FOLDED, opened, group))
-    checked = ""
-    findings: tuple[tuple[str, str], ...] = ()
-    if review.check is not None:
-        checked, findings = check_words(review), tuple(check_rows(review))
-    left = tuple(_left(review, manifest))
-    return ReviewedComponent(review, anchor, tuple(groups), left, checked, findings)
-
-
-def _left(review: ComponentReview, manifest: str) -> Iterator[str]:
-    row = review.report
-    if row.halted is not None:
-        files = ", ".join(each.path for each in row.halted.files)
-        target = f"-m {manifest} -c {row.name}"
-        yield f"{row.halted.patch} is in conflict in {files}"
-        yield from map(": ".join, conflict_ways(target, "resolve it in the checkout, then"))
-    else:
-        yield from problem_rows(row.problems)
-    yield from problem_rows(row.notes)
+    checked, findings = check_of(review)
+    left = tuple(left_to_do(review, manifest))
+    return ReviewedComponent(review, anchor, tuple(groups), left, checked, tuple(findings))
 
 
 def _patch(review: PatchReview, anchor: str) -> ReviewedPatch:
     attention = review.result.attention or Attention.UNCHANGED
     rows = tuple(beside(review.change)) if attention not in FOLDED else ()
-    upstream = tuple(UpstreamView(each, tuple(_diff(each.hunks))) for each in review.upstream)
+    upstream = tuple(
+        (each, tuple(map(clean, upstream_rows(each.hunks)))) for each in review.upstream
+    )
     left_out = max(0, len(rows) - _ROWS)
     return ReviewedPatch(review, anchor, state_of(attention), rows[:_ROWS], left_out, upstream)
 
@@ -176,33 +148,13 @@ def _paired(gone: Sequence[str], come: Sequence[str], *, gap: bool) -> Iterator[
         yield Row(one, other, gap and number == 0)
 
 
-def _diff(hunks: Sequence[Hunk]) -> Iterator[LineView]:
-    kinds = {b"+": "come", b"-": "gone"}
-    for hunk in hunks:
-        yield LineView("place", f"line {hunk.old_start}")
-        for line in hunk.lines:
-            yield LineView(kinds.get(line[:1], "same"), clean(shown(line)))
-
-
-def _states(components: Sequence[ReviewedComponent]) -> list[Attention | None]:
-    """What each patch asks of a reviewer."""
-    return [
-        each.review.result.attention
-        for component in components
-        for group in component.groups
-        for each in group.patches
-    ]
-
-
-def _counts(
-    components: Sequence[ReviewedComponent], states: Sequence[Attention | None]
-) -> Iterator[str]:
+def _counts(review: BumpReview, states: Sequence[Attention | None]) -> Iterator[str]:
     """How many patches there are of each kind, most urgent first."""
-    stays = all(each.review.report.result is RefreshResult.UNCHANGED for each in components)
+    stays = all(each.result is RefreshResult.UNCHANGED for each in review.report.components)
     if not states and stays:
         yield "Nothing was moved, and no bump to this pin is recorded."
     elif not states:
         yield "No patch is carried."
     for attention in Attention:
         if attention in states:
-            yield f"{SHORT[attention]}: {states.count(attention)}."
+            yield f"{HEADINGS[attention]}: {states.count(attention)}."

@@ -104,11 +104,11 @@ def test_a_page_counts_what_check_counts(bumping: tuple[Project, str, str]) -> N
     project.write({"patches/demo/left.patch": b"not listed"})
     project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
     page = _Page((project.root / "page.html").read_text())
-    told = re.search(r"Check: 2 patches, (.*)", page.text)
+    told = re.search(r"Check: (2 patches apply, .*)", page.text)
     assert told is not None
-    assert f"2 patches apply, {told[1]}" in project.run("check").ok().out
+    assert told[1] in project.run("check").ok().out
     levels = [names["class"] for _, names in page.tags if "level" in (names.get("class") or "")]
-    assert (told[1], len(levels)) == (f"{len(levels)} warnings", len(levels))
+    assert told[1].endswith(f", {len(levels)} warnings")
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> N
     text = project.run("bump", "--review", "-", "--format", "markdown").ok().out
     assert "- [ ] `merged.patch` Say ten\n  - `a`: merged, confidence" in text
     assert f"- upstream, `a`: `{new[:10]}` 2023-11-14 Ann Author: Eleven" in text
-    assert "<details><summary>Same change, at other lines (1)</summary>" in text
+    assert "<details><summary>At other lines (1)</summary>" in text
     assert project.files() == before
     project.run("undo").ok()
     assert project.run("bump", "--review", "-").code == 1
@@ -158,7 +158,7 @@ def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
         1, lambda: project.run("continue"), once=lambda: manifest.read_bytes() != before
     )
     page = project.run("continue", "--review", "-", "--format", "markdown").ok().out
-    assert "### Conflicts resolved (1)\n\n- [ ] `merged.patch` Say ten" in page
+    assert "### Resolved (1)\n\n- [ ] `merged.patch` Say ten" in page
 
 
 def test_a_bump_that_failed_leaves_the_review_of_the_one_before(
@@ -207,13 +207,13 @@ def test_what_is_left_to_do_names_no_path_of_this_machine(
     ran = (
         project.run("bump", "demo", "--to", broken, "--summary", "-")
         .ends(3)
-        .shows("### Left to do\n\n- [ ] resolve `merged.patch` in `a`: ", "Say five")
+        .shows("### Left to do\n\n- [ ] resolve merged.patch in a: ", "Say five")
     )
     assert str(project.root) not in ran.out
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
     done = project.run("continue", "--review", "page.md", "--summary", "body.md").ok()
     page, body = ((project.root / name).read_text() for name in ("page.md", "body.md"))
-    assert "### Conflicts resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
+    assert "### Resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
     assert "Left to do" not in body
     assert "### Check: 2 patches" in page
     assert "resolved" in done.out
@@ -263,7 +263,7 @@ def test_going_on_reports_as_a_bump_does(bumping: tuple[Project, str, str]) -> N
     ran = project.run("continue", *words).ok()
     page, body = ((project.root / name).read_text() for name in ("page", "body.md"))
     assert "### Check: " in page
-    assert "### Conflicts resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
+    assert "### Resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
     assert "--- old/merged.patch\n+++ new/merged.patch\n" in ran.out
 
 
