@@ -81,24 +81,15 @@ class Route(Struct, frozen=True):
         return frozenset(seen)
 
 
-def follow(
-    history: History,
-    paths: Collection[str],
-    *,
-    added: Iterable[str] = (),
-    alone: Collection[str] = (),
-) -> Route:
-    """Follow `paths` from the fork to the tip; `added` are paths that patches add.
-
-    `alone` are watched where they are and not followed.
-    """
+def follow(history: History, paths: Collection[str], *, added: Iterable[str] = ()) -> Route:
+    """Follow `paths` from the fork to the tip; `added` are paths that patches add."""
     folders = _folders(history, added)
     neighbours = {path for files in folders.values() for path in files}
-    watched = {*paths, *neighbours, *alone}
+    watched = {*paths, *neighbours}
     found = history.landings(sorted(watched))
     line = history.line()
     start = dict(entries_at(history.repository, line.start, sorted(watched)))
-    follower = _Follower(history, line, frozenset(alone))
+    follower = _Follower(history, line)
     fresh = follower.gone_before(watched, start) | follower.take(found)
     for _ in range(_ROUNDS):
         fresh -= watched
@@ -158,7 +149,6 @@ class RoutePast(Past):
 class _Follower(Struct):
     history: History
     line: Line
-    alone: frozenset[str]  # paths that are not followed where they go
     _places: dict[str, int] = field(default_factory=dict)
     _landings: dict[int, Landing] = field(default_factory=dict)
     _homes: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
@@ -174,7 +164,7 @@ class _Follower(Struct):
         if history.pin == self.line.start:
             return set()
         at_pin = entries_at(history.repository, history.pin, sorted(paths))
-        gone = [path for path in at_pin if path not in start and path not in self.alone]
+        gone = [path for path in at_pin if path not in start]
         return self._moved([*self._gone(0, self.line.start, gone, history.pin)])
 
     def take(self, found: Iterable[Landing]) -> set[str]:
@@ -186,7 +176,6 @@ class _Follower(Struct):
                 continue
             self._note(position, landing)
             gone = [p for p, entry in landing.touches.items() if entry is None]
-            gone = [path for path in gone if path not in self.alone]
             taken += self._gone(position, landing.commit.id, gone)
         return self._moved(taken)
 

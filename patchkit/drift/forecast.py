@@ -89,8 +89,7 @@ class PatchVerdict(Struct, frozen=True):
 class Forecaster:
     """A series on a state that moves on; `judge` says what would become of it there.
 
-    A `quick` one takes a change that applies as it is for that. What patches make of `kept` files
-    can be asked for by `patched`.
+    A `quick` one takes a change that applies as it is for that.
 
     It is an ObjectSource: blobs that a walk read ahead, or that patches make, else upstream's own.
     """
@@ -107,7 +106,6 @@ class Forecaster:
         remembered: Mapping[str, Resolution],
         watch: ScopeWatch,
         quick: bool,
-        kept: Collection[str] = (),
     ) -> None:
         self._source, self._known, self._quick, self._watch = source, verdicts, quick, watch
         self._made: dict[str, bytes] = {}
@@ -129,9 +127,8 @@ class Forecaster:
         self.paths = frozenset(users)
         self._of_patch = places
         read = {path for path in users for each in recipes.values() if each.covers(path)}
-        # paths from which a later patch, a recipe or the caller may start, for each patch
-        self._needed = [frozenset(kept).union(read, *places[n + 1 :]) for n in range(len(places))]
-        self._kept = frozenset(kept)
+        # paths from which a later patch or a recipe may start, for each patch
+        self._needed = [frozenset(read).union(*places[n + 1 :]) for n in range(len(places))]
         #: What stands at each path now; moved on by whoever walks.
         self.state: dict[str, TreeEntry | None] = {}
         self.past = RoutePast(route, self.state)
@@ -169,7 +166,10 @@ class Forecaster:
     def met(self, number: int) -> dict[str, TreeEntry | None]:
         """What the patch would meet at its paths now, were no earlier one in conflict."""
         self._judged(number, set(self._of_patch[number]))
-        return {path: self.after(path) for path in sorted(self._of_patch[number])}
+        here, paths = self._stood.here, sorted(self._of_patch[number])
+        # an earlier patch in conflict counts with what can be carried of it
+        known = {**here, **(self._stood.there or {})}
+        return {path: (here if path in self._stood.open else known).get(path) for path in paths}
 
     def _judged(self, count: int, asked: set[str]) -> tuple[PatchVerdict, ...]:
         """What becomes of the first patches, where they leave something known at paths `asked` for.
@@ -187,22 +187,6 @@ class Forecaster:
             else:
                 return tuple(told)
             asked |= put.asks
-
-    def after(self, path: str) -> TreeEntry | None:
-        """What stands at a path after the series, in the state that was judged last.
-
-        A patch in conflict counts with what can be carried of it.
-        """
-        stood = self._stood
-        known = stood.here if stood.there is None or path in stood.open else stood.there
-        return known.get(path)
-
-    def patched(self, path: str) -> bytes | None:
-        """The contents of what `after` tells; None for no file."""
-        entry = self.after(path)
-        if entry is None or entry.mode not in _REGULAR:
-            return None
-        return self.read(entry.oid, "blob")
 
     def _put(self, number: int) -> _Put:
         """What putting a patch onto what earlier ones leave comes to.
@@ -458,10 +442,10 @@ class Forecaster:
     def groups(self) -> tuple[ChangeGroup, ...]:
         """The changes whose files may be sampled: see `drift.sample`.
 
-        Not those of patches that are taken as a whole or made by a recipe, of files that are
-        `kept`, and not files that a patch adds, which follow their folder.
+        Not those of patches that are taken as a whole or made by a recipe, and not files that a
+        patch adds, which follow their folder.
         """
-        left_out = set(self._kept)
+        left_out = set[str]()
         rows = [
             ((number, index), change, self._places(change))
             for number, changes in enumerate(self._changes)

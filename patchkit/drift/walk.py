@@ -40,15 +40,13 @@ class WatchedSeries(Struct, frozen=True):
     """A series to look along a branch for.
 
     `recipes` are by the patch's name, `remembered` resolutions of conflicts that the project keeps
-    by their keys, `verdicts` what earlier runs found. `alone` are further files to watch as patches
-    leave them; where upstream moves these is not followed.
+    by their keys, `verdicts` what earlier runs found.
     """
 
     patches: Sequence[SeriesPatch]
     recipes: Mapping[str, PatchRecipe] = field(default_factory=dict)
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
     verdicts: Verdicts = field(default_factory=Verdicts)
-    alone: Sequence[str] = ()
 
 
 class TouchingCommit(Struct, frozen=True):
@@ -128,7 +126,7 @@ class Walker:
         along.bring(blobs_of(at_pin.values()))
         self._along = along
         self._series = series
-        self.route = follow(history, paths, added=added, alone=series.alone)
+        self.route = follow(history, paths, added=added)
         along.bring(blobs_of(self.route.start.values()))
         self._paths = frozenset(paths)
         ends = history.pin, history.tip
@@ -145,7 +143,6 @@ class Walker:
             remembered=series.remembered,
             watch=ScopeWatch(along, series.recipes, frozenset((*paths, *homes))),
             quick=quick,
-            kept=series.alone,
         )
         self._touches = touches_of(self.route)
         if sampled:

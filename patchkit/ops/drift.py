@@ -41,7 +41,7 @@ from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.git import LATEST
-from patchkit.upstream.history import HistoryReader, open_history
+from patchkit.upstream.history import History, HistoryReader, open_history
 from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
@@ -241,25 +241,32 @@ def _line_drift(looking: _Looking) -> LineDrift:
 
     What searches a line is loaded only where it has to be searched.
     """
-    tools, component, patches = looking.tools, looking.component, looking.series.patches
-    remembered: Mapping[str, Resolution] = {}
-    if component.series is not None:
-        home = SeriesFolder(looking.manifest.root, component.series, component)
-        remembered = load_resolutions(home)
-    recipes: Mapping[str, PatchRecipe] = {}
-    if any(each.has_recipe for each in patches):
-        from patchkit.stack.generated import load_generator  # noqa: PLC0415
-
-        recipes = load_generator(patches).recipes
-    history = looking.along.history
-    memory = SeriesMemory(tools.store.cache, history, patches, recipes, remembered)
+    tools = looking.tools
+    memory = memory_of(
+        looking.manifest, looking.component, looking.series, looking.along.history, tools.store
+    )
     known = memory.line(bisect=tools.bisect)
     if known is not None:
         return known
     from patchkit.ops.line_drift import judge_line  # noqa: PLC0415
 
-    note = partial(tools.progress.advance, component.name)
+    note = partial(tools.progress.advance, looking.component.name)
     return judge_line(looking.along, looking.series, memory, bisect=tools.bisect, note=note)
+
+
+def memory_of(
+    manifest: Manifest, component: Component, series: LoadedSeries, history: History, store: Store
+) -> SeriesMemory:
+    """What is known of a series along a history, with its recipes and what the project decided."""
+    remembered: Mapping[str, Resolution] = {}
+    if component.series is not None:
+        remembered = load_resolutions(SeriesFolder(manifest.root, component.series, component))
+    recipes: Mapping[str, PatchRecipe] = {}
+    if any(each.has_recipe for each in series.patches):
+        from patchkit.stack.generated import load_generator  # noqa: PLC0415
+
+        recipes = load_generator(series.patches).recipes
+    return SeriesMemory(store.cache, history, series.patches, recipes, remembered)
 
 
 def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:

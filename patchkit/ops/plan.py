@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from itertools import combinations
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.describe import landed_of
-from patchkit.drift.follow import Route
-from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import WatchedSeries
 from patchkit.errors import (
@@ -35,10 +34,12 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
+from patchkit.ops.drift import memory_of
 from patchkit.parallel import in_parallel
-from patchkit.planning.combine import Option, clashes, combine, reaches, tried, walk_stack
-from patchkit.planning.metadata import Metadata
+from patchkit.planning.combine import clashes, combine, reaches, tried, walk_stack
+from patchkit.planning.metadata import Declared, declared_along
 from patchkit.planning.plan_report import (
+    DAY,
     ChosenCommit,
     Combination,
     CommitRange,
@@ -48,18 +49,13 @@ from patchkit.planning.plan_report import (
     MetadataRequirement,
     UnmetRequirement,
 )
-from patchkit.refresh.conflict import load_resolutions
-from patchkit.refresh.patch_plan import SeriesFolder
-from patchkit.stack.generated import load_generator
-from patchkit.stack.series import LoadedSeries, load_series
+from patchkit.stack.series import load_series
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import History, HistoryReader, open_history
 from patchkit.upstream.store import Store
 
 # They wait for the network; what remains is one at a time in any case.
 _JOBS = 2
-# What the manifest itself asks for takes part like a component that stays where it is.
-_DAY = 24 * 60 * 60
 _ENVIRONMENT = "environment"
 #: What a patch of another repository is taken for before it is read: as large as they come.
 _FROM_ELSEWHERE = 1 << 20  # bytes
@@ -110,9 +106,7 @@ class _Planned(Struct, frozen=True):
 
     plan: ComponentPlan
     pinned: Declaration  # what its metadata says at the pin
-    options: tuple[Option, ...] = ()
-    history: History | None = None
-    route: Route | None = None
+    options: tuple[ChosenCommit, ...] = ()
 
 
 def plan_components(
@@ -182,55 +176,30 @@ def _look(
     series = load_series(manifest, component, tools.store, tools.progress)
     history = open_history(tools.store, component, tools.to or LATEST, tools.progress)
     tools.progress.step(component.name, f"looking along {history.ref}", local=True)
-    found = _walked(manifest, component, series, history, tools)
+    memory = memory_of(manifest, component, series, history, tools.store)
+    patches = series.series_patches
+    told = WatchedSeries(patches, memory.recipes, memory.remembered, memory.verdicts())
+    with ObjectReader(history.repository) as reader:
+        along = HistoryReader(history, reader)
+        declared = declared_along(along, component, patches, partial(_tags, component, tools.store))
+        note = partial(tools.progress.advance, component.name)
+        route, stretches = walk_stack(along, told, note)
+        tools.progress.step(component.name, "carrying to where it may go", local=True)
+        stretches = tried(stretches, route, Trial(along, told, memory.trials()))
     plan = replace(
         blank,
         ref=history.ref,
         fork=history.fork,
         on_branch=history.fork == history.pin,
         tip=landed_of(history, [history.tip])[0],
-        commits=len(found.route.line.commits),
-        touching=len(found.route.steps),
-        version=found.at_pin.version,
-        tip_version=found.declared[-1][1].version,
-        reaches=reaches(history, found.route, found.stretches),
-        stretches=found.stretches,
+        commits=len(route.line.commits),
+        touching=len(route.steps),
+        version=declared.at_pin.version,
+        tip_version=declared.along[-1][1].version,
+        reaches=reaches(history, route, stretches),
+        stretches=stretches,
     )
-    return _Planned(plan, found.at_pin, tuple(_options(history, found)), history, found.route)
-
-
-class _Walked(Struct, frozen=True):
-    """What stands along a branch: states of the stack, and what metadata declares from where."""
-
-    route: Route
-    stretches: tuple[CommitRange, ...]  # in order
-    declared: Sequence[tuple[int, Declaration]]  # position -> what is declared from there on
-    at_pin: Declaration  # what the patched pin declares
-
-
-def _walked(
-    manifest: Manifest, component: Component, series: LoadedSeries, history: History, tools: _Tools
-) -> _Walked:
-    store, patches = tools.store, series.patches
-    recipes = load_generator(patches).recipes
-    entry = component.series
-    remembered = load_resolutions(SeriesFolder(manifest.root, entry, component)) if entry else {}
-    memory = SeriesMemory(store.cache, history, patches, recipes, remembered)
-    verdicts, trials = memory.verdicts(), memory.trials()
-
-    with ObjectReader(history.repository) as reader:
-        along = HistoryReader(history, reader)
-        metadata = Metadata(
-            along, component, series.series_patches, partial(_tags, component, store)
-        )
-        told = WatchedSeries(series.series_patches, recipes, remembered, verdicts, metadata.paths)
-        route, stretches = walk_stack(
-            along, told, metadata, partial(tools.progress.advance, component.name)
-        )
-        declared = metadata.along(route.line)
-        tools.progress.step(component.name, "carrying to where it may go", local=True)
-        stretches = tried(stretches, route, Trial(along, told, trials))
-    return _Walked(route, stretches, declared, metadata.at_pin)
+    return _Planned(plan, declared.at_pin, tuple(_options(plan, history, declared)))
 
 
 def _tags(component: Component, store: Store) -> Mapping[str, str]:
@@ -250,19 +219,24 @@ def _released(component: Component) -> Declaration:
     return Declaration(normal_name(name), version, ())
 
 
-def _options(history: History, found: _Walked) -> Iterable[Option]:
+def _options(plan: ComponentPlan, history: History, declared: Declared) -> Iterable[ChosenCommit]:
     """The newest commit of each part of the line where neither work nor metadata change."""
-    stretches, declared = found.stretches, found.declared
-    ids = (found.route.line.start, *found.route.line.commits)
-    lasts = {each.last for each in stretches} | {first - 1 for first, _ in declared[1:]}
+    line = history.line()
+    ids = (line.start, *line.commits)
+    lasts = {each.last for each in plan.stretches} | {at - 1 for at, _ in declared.along[1:]}
     positions = sorted(lasts)
-    landed = landed_of(history, [history.pin, history.tip, *(ids[each] for each in positions)])
-    tip = landed[1].date
-    yield Option(None, Effort(), _age(landed[0].date, tip), found.at_pin)
-    for position, commit in zip(positions, landed[2:], strict=True):
-        effort = next(each.effort for each in stretches if each.last >= position)
-        said = [each for first, each in declared if first <= position][-1]
-        yield Option(position, effort, _age(commit.date, tip), said)
+    pin, tip, *landed = landed_of(history, [history.pin, history.tip, *(ids[n] for n in positions)])
+
+    def option(commit: Landed, behind: int, effort: Effort, said: Declaration) -> ChosenCommit:
+        to = commit if commit.commit != history.pin else None
+        age = _age(commit.date, tip.date)
+        return ChosenCommit(plan.name, to, said.version, effort, age, age // DAY, behind, said)
+
+    yield option(pin, plan.commits, Effort(), declared.at_pin)
+    for position, commit in zip(positions, landed, strict=True):
+        effort = next(each.effort for each in plan.stretches if each.last >= position)
+        said = [each for first, each in declared.along if first <= position][-1]
+        yield option(commit, plan.commits - position, effort, said)
 
 
 def _age(since: str, until: str) -> int:
@@ -274,70 +248,17 @@ def _together(
     manifest: Manifest, planned: Sequence[_Planned]
 ) -> tuple[tuple[Combination, ...], tuple[UnmetRequirement, ...]]:
     """The combinations, and the clashes of today's pins."""
-    needs = [
-        MetadataRequirement(normal_name(name), spec, manifest.path.name)
-        for name, spec in manifest.environment.versions.items()
-    ]
+    versions = manifest.environment.versions.items()
+    file = manifest.path.name
+    needs = [MetadataRequirement(normal_name(name), spec, file) for name, spec in versions]
     pinned = {each.plan.name: each.pinned for each in planned}
+    # what the manifest itself asks for takes part like a component that stays where it is
     pinned[_ENVIRONMENT] = Declaration("", "", tuple(needs))
-    names = list(pinned)
     unmet = tuple(
         clash
-        for number, one in enumerate(names)
-        for other in names[:number]
-        for clash in clashes(one, pinned[one], other, pinned[other])
+        for (other, theirs), (one, ours) in combinations(pinned.items(), 2)
+        for clash in clashes(one, ours, other, theirs)
     )
-    options: dict[str, Sequence[Option]] = {
-        name: (Option(None, Effort(), 0, declared),) for name, declared in pinned.items()
-    }
-    options |= {each.plan.name: _relevant(each, planned) for each in planned if each.options}
-    moving = {each.plan.name: each for each in planned if each.options}
-    found = combine(options, unmet)
-    return (
-        tuple(
-            Combination(
-                each.effort.grade,
-                each.effort,
-                each.age // _DAY,
-                tuple(_choice(moving[name], each.options[name]) for name in moving),
-            )
-            for each in found
-        ),
-        unmet,
-    )
-
-
-def _relevant(each: _Planned, planned: Sequence[_Planned]) -> tuple[Option, ...]:
-    """The options, with what they declare cut down to what somebody else cares for."""
-    others = [other for other in planned if other is not each]
-    cared: Mapping[str, None] = dict.fromkeys(
-        name
-        for other in others
-        for declared in (other.pinned, *(option.declaration for option in other.options))
-        for name in (declared.distribution, *(need.name for need in declared.needs))
-    )
-    return tuple(replace(o, declaration=_cut(o.declaration, cared)) for o in each.options)
-
-
-def _cut(declared: Declaration, cared: Mapping[str, None]) -> Declaration:
-    needs = tuple(need for need in declared.needs if need.name in cared)
-    return replace(declared, needs=needs)
-
-
-def _choice(planned: _Planned, option: Option) -> ChosenCommit:
-    history, route = planned.history, planned.route
-    assert history is not None
-    assert route is not None
-    line = (route.line.start, *route.line.commits)
-    length = len(route.line.commits)
-    commit = None
-    if option.position is not None and line[option.position] != history.pin:
-        commit = landed_of(history, [line[option.position]])[0]
-    return ChosenCommit(
-        planned.plan.name,
-        commit,
-        option.declaration.version,
-        option.effort,
-        option.age // _DAY,
-        length - option.position if option.position is not None else length,
-    )
+    options = {each.plan.name: each.options for each in planned if each.options}
+    fixed = {name: declared for name, declared in pinned.items() if name not in options}
+    return combine(options, fixed, unmet), unmet

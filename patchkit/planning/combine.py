@@ -9,10 +9,11 @@ Apart from `ops/plan.py`, its only user: the search, where that fetches, walks a
 
 from __future__ import annotations
 
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -22,13 +23,14 @@ from patchkit.drift.drift_report import PatchForecast
 from patchkit.drift.follow import Route
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import Walker, WatchedSeries
-from patchkit.planning.metadata import Metadata
 from patchkit.planning.plan_report import (
+    DAY,
+    ChosenCommit,
+    Combination,
     CommitRange,
     Declaration,
     Effort,
     FarthestCommit,
-    Grade,
     UnmetRequirement,
     effort_of,
     stays,
@@ -36,30 +38,10 @@ from patchkit.planning.plan_report import (
 from patchkit.upstream.history import History, HistoryReader
 from patchkit.upstream.requirements import satisfies
 
-_GRADES = tuple(Grade)
 _MORE = ".0.0.1"  # a version right above another one
 #: So many partial choices are looked at for one amount of work; the best so far is taken then.
 _PATIENCE = 200_000
-
-
-class Option(Struct, frozen=True):
-    """A commit that a component could go to; `position` None: the pin as it is.
-
-    `age` is how much older than the tip it is, in seconds.
-    """
-
-    position: int | None
-    effort: Effort
-    age: int
-    declaration: Declaration
-
-
-class Combined(Struct, frozen=True):
-    """One option for each component, and the work that they take together."""
-
-    effort: Effort
-    age: int  # how much older than the tips the commits are, in seconds, summed
-    options: Mapping[str, Option]
+_LOOK = 2  # the level of work at which files are to be looked at, and none is in conflict
 
 
 def clashes(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[UnmetRequirement]:
@@ -77,25 +59,41 @@ def clashes(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[Un
 
 
 def combine(
-    options: Mapping[str, Sequence[Option]], tolerated: Collection[UnmetRequirement]
-) -> tuple[Combined, ...]:
-    """The newest combination for each amount of work, from none on; the same one only once.
+    options: Mapping[str, Sequence[ChosenCommit]],
+    fixed: Mapping[str, Declaration],
+    tolerated: Collection[UnmetRequirement],
+) -> tuple[Combination, ...]:
+    """The combinations that somebody would choose, from the oldest: five at most.
 
+    The newest without any work, with merges, with files to look at; the newest of all, and the one
+    with half as many conflicts as that takes. `fixed` are components that stay where they are.
     Clashes between the same components about the same subject as one that is `tolerated` are none.
     """
-    names = sorted(options, key=lambda name: len(options[name]))
     known = {_about(clash) for clash in tolerated}
-    search = _Search(names, {name: _worthwhile(options[name]) for name in names}, known)
-    most = sum(max(each.effort.conflicts for each in options[name]) for name in names)
-    found: list[Combined] = []
-    for grade, conflicts in [*((grade, 0) for grade in _GRADES[:-1])] + [
-        (Grade.CONFLICTED, count) for count in range(1, most + 1)
-    ]:
-        best = search.best(grade, conflicts)
-        if best is not None and (not found or best.age < found[-1].age):
-            found.append(best)
-        if best is not None and best.age == 0:
-            break
+
+    @cache
+    def fit(one: str, a: Declaration, other: str, b: Declaration) -> bool:
+        return all(_about(clash) in known for clash in clashes(one, a, other, b))
+
+    heard = Counter(name for row in fixed.values() for name in _names(row))
+    for rows in options.values():
+        heard.update({name for each in rows for name in _names(each.declaration)})
+    shared = {name for name, count in heard.items() if count > 1}
+    open_to: list[list[ChosenCommit]] = []
+    for name, rows in options.items():
+        cut = [replace(each, declaration=_cut(each.declaration, shared)) for each in rows]
+        stay = [(other, _cut(row, shared)) for other, row in fixed.items()]
+        open_to.append(
+            _worthwhile([o for o in cut if all(fit(name, o.declaration, *each) for each in stay)])
+        )
+    newest = _newest(open_to, sys.maxsize, fit)
+    if newest is None:
+        return ()
+    half = max(_LOOK, _LOOK + newest.effort.conflicts // 2)
+    found: list[Combination] = []
+    for each in [*(_newest(open_to, level, fit) for level in (*range(_LOOK + 1), half)), newest]:
+        if each is not None and (not found or each.age < found[-1].age):
+            found.append(each)
     return tuple(found)
 
 
@@ -125,9 +123,19 @@ def _about(clash: UnmetRequirement) -> tuple[frozenset[str], str]:
     return frozenset((clash.component, clash.other)), clash.subject
 
 
-def _worthwhile(options: Sequence[Option]) -> list[Option]:
+def _names(declared: Declaration) -> set[str]:
+    """The distributions that a declaration speaks of."""
+    return {declared.distribution, *(need.name for need in declared.needs)}
+
+
+def _cut(declared: Declaration, shared: Collection[str]) -> Declaration:
+    """What another component may care for."""
+    return replace(declared, needs=tuple(need for need in declared.needs if need.name in shared))
+
+
+def _worthwhile(options: Sequence[ChosenCommit]) -> list[ChosenCommit]:
     """Without those for which a newer one says the same and takes no more; newest first."""
-    kept: list[Option] = []
+    kept: list[ChosenCommit] = []
     for option in sorted(options, key=lambda each: (each.age, each.effort)):
         if not any(
             known.declaration == option.declaration and known.effort <= option.effort
@@ -137,79 +145,60 @@ def _worthwhile(options: Sequence[Option]) -> list[Option]:
     return kept
 
 
-class _Search(Struct):
-    """Depth first, one component after the other, newest options first.
+def _newest(
+    options: Sequence[Sequence[ChosenCommit]],
+    level: int,
+    fit: Callable[[str, Declaration, str, Declaration], bool],
+) -> Combination | None:
+    """The newest combination with no more work than a level, the least work of equally new.
 
-    Branch and bound: `rest` are the smallest ages that are still to come, so that what cannot be
-    newer than the best so far is not looked at. A package resolver (resolvelib, pip's) takes the
-    first combination that fits: of 2,000 made-up choices, four components with eight options each,
-    it found the newest in 870, in three times the time; and it knows no sum of conflicts.
+    Depth first, one component after the other, newest options first; what cannot be newer than the
+    best so far is not looked at. A package resolver (resolvelib, pip's) takes the first combination
+    that fits: of 2,000 made-up choices, four components with eight options each, it found the
+    newest in 870, in three times the time; and it knows no sum of conflicts.
     """
+    allowed = [[each for each in rows if each.effort.level <= level] for rows in options]
+    if not all(allowed):
+        return None
+    order = sorted(range(len(options)), key=lambda number: len(options[number]))
+    least = [min(each.age for each in allowed[number]) for number in order]
+    best: Combination | None = None
+    tried = 0
 
-    names: Sequence[str]  # of components, the one with the fewest options first
-    options: Mapping[str, Sequence[Option]]
-    known: Collection[tuple[frozenset[str], str]]  # clashes that stop nothing
-    _fits: dict[tuple[str, str, Declaration, Declaration], bool] = field(default_factory=dict)
-    _best: Combined | None = None
-    _tried: int = 0
-
-    def best(self, grade: Grade, conflicts: int) -> Combined | None:
-        """The newest combination with no more work than that, the least work of equally new."""
-        self._best, self._tried = None, 0
-        most = _GRADES.index(grade)
-        allowed = {
-            name: [each for each in self.options[name] if _GRADES.index(each.effort.grade) <= most]
-            for name in self.names
-        }
-        if all(allowed.values()):
-            rest = [min(each.age for each in allowed[name]) for name in self.names]
-            self._choose(allowed, rest, {}, conflicts)
-        return self._best
-
-    def _choose(
-        self,
-        allowed: Mapping[str, Sequence[Option]],
-        rest: Sequence[int],
-        chosen: dict[str, Option],
-        conflicts: int,
-    ) -> None:
-        self._tried += 1
-        age = sum(each.age for each in chosen.values())
-        if len(chosen) == len(self.names):
-            self._take(chosen, age)
+    def choose(chosen: tuple[ChosenCommit, ...]) -> None:
+        nonlocal best, tried
+        tried += 1
+        if len(chosen) == len(order):
+            by_place = dict(zip(order, chosen, strict=True))
+            told = _together([by_place[number] for number in range(len(order))])
+            if best is None or (told.age, told.effort) < (best.age, best.effort):
+                best = told
             return
-        name = self.names[len(chosen)]
-        for option in allowed[name]:
-            least = age + option.age + sum(rest[len(chosen) + 1 :])
-            if self._tried > _PATIENCE or (self._best is not None and least > self._best.age):
+        for option in allowed[order[len(chosen)]]:
+            more = (*chosen, option)
+            age = sum(each.age for each in more) + sum(least[len(more) :])
+            if tried > _PATIENCE or (best is not None and age > best.age):
                 return
-            if option.effort.conflicts <= conflicts and self._joins(name, option, chosen):
-                chosen[name] = option
-                self._choose(allowed, rest, chosen, conflicts - option.effort.conflicts)
-                del chosen[name]
+            conflicts = sum(each.effort.conflicts for each in more)
+            if conflicts <= max(0, level - _LOOK) and all(
+                fit(option.component, option.declaration, each.component, each.declaration)
+                for each in chosen
+            ):
+                choose(more)
 
-    def _take(self, chosen: Mapping[str, Option], age: int) -> None:
-        efforts = [each.effort for each in chosen.values()]
-        effort = Effort(
-            sum(each.conflicts for each in efforts),
-            sum(each.review for each in efforts),
-            sum(each.changed for each in efforts),
-        )
-        if self._best is None or (age, effort) < (self._best.age, self._best.effort):
-            self._best = Combined(effort, age, dict(chosen))
+    choose(())
+    return best
 
-    def _joins(self, name: str, option: Option, chosen: Mapping[str, Option]) -> bool:
-        return all(
-            self._fit(name, option.declaration, other, each.declaration)
-            for other, each in chosen.items()
-        )
 
-    def _fit(self, one: str, a: Declaration, other: str, b: Declaration) -> bool:
-        key = one, other, a, b
-        if key not in self._fits:
-            found = clashes(one, a, other, b)
-            self._fits[key] = all(_about(clash) in self.known for clash in found)
-        return self._fits[key]
+def _together(choices: Sequence[ChosenCommit]) -> Combination:
+    efforts = [each.effort for each in choices]
+    effort = Effort(
+        sum(each.conflicts for each in efforts),
+        sum(each.review for each in efforts),
+        sum(each.changed for each in efforts),
+    )
+    age = sum(each.age for each in choices)
+    return Combination(effort.grade, effort, age, age // DAY, tuple(choices))
 
 
 # From a walk over a branch to how far each amount of hand work reaches.
@@ -223,10 +212,9 @@ _MOST = 12
 def walk_stack(
     along: HistoryReader,
     series: WatchedSeries,
-    metadata: Metadata | None = None,
     note: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Route, tuple[CommitRange, ...]]:
-    """Forecast every state of the files between the fork and the tip; `metadata` sees them, too."""
+    """Forecast every state of the files between the fork and the tip."""
     walker = Walker(along, series, quick=False, note=note)
     names = [patch.name for patch in series.patches]
     found: list[tuple[int, tuple[PatchForecast, ...]]] = []
@@ -239,8 +227,6 @@ def walk_stack(
         if becomes != before:
             found.append((position, patches))
             before = becomes
-        if metadata is not None:
-            metadata.note(position, walker.forecaster)
     return walker.route, _stretches(found, len(walker.route.line.commits))
 
 

@@ -6,36 +6,31 @@ from __future__ import annotations
 
 import configparser
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 from packaging.version import Version
 
-from patchkit.drift.forecast import Forecaster
-from patchkit.gitcmd.first_parent import Line
+from patchkit.carry import carry_stack
+from patchkit.gitcmd.first_parent import Line, blobs_of, landed_with
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.manifest.values import Component, InstallStep, normal_name
-from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry, lines_of
+from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.syntax import constant_text, module_constants, parse_python
-from patchkit.model.tree import ObjectSource, Overlay, Tree
+from patchkit.model.tree import Overlay, Tree
 from patchkit.planning.plan_report import Declaration, MetadataRequirement
-from patchkit.stack.build import SeriesPatch, build_stack
+from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
 from patchkit.upstream.history import HistoryReader, tree_of
-from patchkit.upstream.requirements import read_requirements, setup_arguments
+from patchkit.upstream.requirements import ReadFile, read_requirements, setup_arguments
 
 # Declarations in the files of one commit. A version that only tags know is unknown here: see
 # `TaggedVersions`.
-
-
-#: A file of the component's tree by its path; None if there is none.
-ReadFile: TypeAlias = Callable[[str], "bytes | None"]
-
 _ATTRIBUTE = re.compile(r"[\w.]+")
 _FROM_TAGS = re.compile(rb"setuptools[-_]scm|hatch[-_]vcs|versioningit|vcs[-_]versioning|pbr\b")
 #: Characters of a name or version.
@@ -187,8 +182,7 @@ class TaggedVersions:
         """The declaration with the version that tags give a commit, if they do."""
         if not declared.by_tags:
             return declared
-        self._bring()
-        return _tagged(declared, self._version(commit))
+        return replace(declared, version=_version(commit, self._tags(commit)))
 
     def along(
         self, line: Line, declared: Sequence[tuple[int, Declaration]]
@@ -196,64 +190,36 @@ class TaggedVersions:
         """(position, what is declared from there on), the versions of tags with it."""
         if not any(each.by_tags for _, each in declared):
             return tuple(declared)
-        self._bring()
-        versions = list(self._along(line))
+        ids = (line.start, *line.commits)
+        came = [(0, tag) for tag in self._tags(line.start)]
+        for tag in self._tags(ids[-1]):
+            if (0, tag) not in came:
+                came.append((landed_with(self._repository, line, tag[1]), tag))
+        positions = {first for first, _ in declared}
+        positions.update(each for first, _ in came for each in (first, first + 1))
         found: list[tuple[int, Declaration]] = []
-        for position in sorted({each for each, _ in (*declared, *versions)}):
+        for position in sorted(positions & set(range(len(ids)))):
             said = [each for first, each in declared if first <= position][-1]
-            version = [each for first, each in versions if first <= position][-1]
-            now = _tagged(said, version) if said.by_tags else said
-            if not found or found[-1][1] != now:
-                found.append((position, now))
+            if said.by_tags:
+                there = [tag for first, tag in came if first <= position]
+                said = replace(said, version=_version(ids[position], there))
+            if not found or found[-1][1] != said:
+                found.append((position, said))
         return tuple(found)
 
-    def _along(self, line: Line) -> Iterable[tuple[int, str]]:
-        """(position, version from there on), from the line's start."""
-        ids = (line.start, *line.commits)
-        places = {commit: number for number, commit in enumerate(ids)}
-        landed: dict[int, tuple[Version, bool]] = {}
-        for name, commit in self._names(ids[-1]).items() - self._names(line.start).items():
-            position = places.get(commit) or self._lands(ids, commit)
-            found = _version(name), commit in places
-            landed[position] = max(found, landed.get(position, found))
-        start = self._version(line.start)
-        yield 0, start
-        if start and len(ids) > 1 and 1 not in landed and not start.endswith(_BEHIND):
-            yield 1, _next(Version(start))
-        for position, (version, exact) in sorted(landed.items()):
-            yield position, str(version) if exact else _next(version)
-            if exact and position + 1 < len(ids) and position + 1 not in landed:
-                yield position + 1, _next(version)
-
-    def _lands(self, ids: Sequence[CommitId], commit: CommitId) -> int:
-        """The position of the first commit of the line that has a commit of another branch."""
-
-        def has(position: int) -> bool:
-            arguments = ["merge-base", "--is-ancestor", commit, ids[position]]
-            return self._repository.git(*arguments, accept=(0, 1)).code == 0
-
-        return bisect_left(range(len(ids)), True, key=has)
-
-    def _version(self, commit: CommitId) -> str:
-        """What a commit is called, by the highest version among the tags that it has."""
-        names = self._names(commit)
-        best = max(names, key=_version, default=None)
-        if best is None:
-            return ""
-        version = _version(best)
-        return str(version) if names[best] == commit else _next(version)
-
-    def _names(self, commit: CommitId) -> dict[str, CommitId]:
-        """Tag -> commit, of the releases that a commit has.
+    def _tags(self, commit: CommitId) -> list[tuple[Version, CommitId]]:
+        """The tags of the releases that a commit has, with their commits.
 
         SurroundingsError where git leaves one out as it is damaged: without it the version would be
         another one.
         """
-        layout, merged = "%(objectname) %(refname)", f"--merged={commit}"
+        self._bring()
+        layout, merged = "%(objectname) %(refname:lstrip=3)", f"--merged={commit}"
         hint = f"delete {self._repository.git_dir / _REFS}: what is there is fetched again"
         out = self._repository.for_each_ref(layout, _REFS, merged, hint=hint)
         rows = (row.split(" ", 1) for row in lines_of(out.decode("utf-8", "surrogateescape")))
-        return {name.removeprefix(_REFS): CommitId(oid) for oid, name in rows}
+        known = ((_TAG.fullmatch(name), oid) for oid, name in rows)
+        return [(Version(match[1]), CommitId(oid)) for match, oid in known if match]
 
     def _bring(self) -> None:
         """Note the tags of commits that are here."""
@@ -276,94 +242,77 @@ class TaggedVersions:
             self._repository.update_refs(changes, reason="patchkit: tags")
 
 
-def _tagged(declared: Declaration, version: str) -> Declaration:
-    return replace(declared, version=version)
-
-
-def _version(name: str) -> Version:
-    match = _TAG.fullmatch(name)
-    return Version(match[1] if match else name)
-
-
-def _next(version: Version) -> str:
-    """What comes behind a release on its way to the next one."""
+def _version(commit: CommitId, tags: Sequence[tuple[Version, CommitId]]) -> str:
+    """What a commit is called that has these tags, by the highest of their versions."""
+    if not tags:
+        return ""
+    version = max(version for version, _ in tags)
+    if (version, commit) in tags:
+        return str(version)
     *first, last = version.release
     step = 0 if version.is_prerelease else 1
     return f"{'.'.join(map(str, [*first, last + step]))}{_BEHIND}"
 
 
-class Metadata:
-    """The files with metadata of a component, those of its pin and of the tip.
+# What a component declares at its pin, and along its branch.
 
-    `paths` are all that are looked at; `at_pin` is what the patched pin declares.
+
+class Declared(Struct, frozen=True):
+    """What the patched pin declares, and `along` the line (position, what from there on)."""
+
+    at_pin: Declaration
+    along: tuple[tuple[int, Declaration], ...]
+
+
+def declared_along(
+    along: HistoryReader, component: Component, patches: Sequence[SeriesPatch], ask: AskTags
+) -> Declared:
+    """Read the files with metadata on each commit of the line that changes them.
+
+    These are the files of the pin and of the tip; what patches change there is carried along.
     """
+    history, line, steps = along.history, along.history.line(), component.install
+    tags = TaggedVersions(history.repository, ask)
+    few: Sequence[SeriesPatch] = ()
+    paths: dict[str, None] = {}
+    for commit in (history.tip, history.pin, history.pin):  # last with what patches ask for
+        paths |= dict.fromkeys(asked_for(_files_at(along, commit, few), steps))
+        few = [each for patch in patches if (each := _part(patch, paths)).file.changes]
+    places = {commit: number for number, commit in enumerate((line.start, *line.commits))}
+    landings = history.landings(sorted(paths))
+    along.bring(blobs_of(entry for each in landings for entry in each.touches.values()))
 
-    def __init__(
-        self,
-        along: HistoryReader,
-        component: Component,
-        patches: Sequence[SeriesPatch],
-        tags: AskTags | None = None,
-    ) -> None:
-        self._along, self._component = along, component
-        history = along.history
-        self._tags = TaggedVersions(history.repository, tags or dict)
-        self._found: list[tuple[int, Declaration]] = []
-        self._files: tuple[TreeEntry | None, ...] = ()
-        pin = history.base(history.pin, along.reader)
-        tip = tree_of(along.reader, history.tip)
-        at_pin = self._patched(patches)
-        asked = [
-            path
-            for read in (self._at(along.reader, pin.tree), at_pin, self._at(along.reader, tip))
-            for path in asked_for(read, component.install)
-        ]
-        self.paths = tuple(dict.fromkeys(asked))
-        self.at_pin = self._tags.at(history.pin, self._declared(at_pin))
+    def declared(commit: CommitId) -> Declaration:
+        return declaration_of(_files_at(along, commit, few), steps, component.name)
 
-    def note(self, position: int, forecaster: Forecaster) -> None:
-        """Note what is declared from a position of the line on, which was judged last."""
-        files = tuple(map(forecaster.after, self.paths))
-        if self._found and files == self._files:
-            return
-        self._files = files
-        try:
-            declared = self._declared(forecaster.patched)
-        except MissingObjectError:  # a file that no server gives
-            return
-        if not self._found or declared != self._found[-1][1]:
-            self._found.append((position, declared))
+    commits = (line.start, *(each.commit.id for each in landings))
+    found = [(places[commit], declared(commit)) for commit in commits]
+    return Declared(tags.at(history.pin, declared(history.pin)), tags.along(line, found))
 
-    def along(self, line: Line) -> tuple[tuple[int, Declaration], ...]:
-        """(position, what is declared from there on), from the start of the line to its tip."""
-        return self._tags.along(line, self._found)
 
-    def _declared(self, read: ReadFile) -> Declaration:
-        return declaration_of(read, self._component.install, self._component.name)
+def _part(patch: SeriesPatch, paths: Container[str]) -> SeriesPatch:
+    """What a patch does to some files."""
+    changes = tuple(c for c in patch_changes(patch) if c.old_path in paths or c.new_path in paths)
+    return SeriesPatch(patch.name, replace(patch.file, changes=changes, strip=1))
 
-    def _patched(self, patches: Sequence[SeriesPatch]) -> ReadFile:
-        """The files of the pin with the patches that apply there."""
-        history, reader = self._along.history, self._along.reader
-        try:
-            stack = build_stack(reader, history.base(history.pin), patches)
-        except MissingObjectError:  # a file that no server gives
-            return self._at(reader, history.base(history.pin).tree)
-        return self._at(Overlay(reader, stack.objects), stack.tree)
 
-    def _at(self, source: ObjectSource, tree: str) -> ReadFile:
-        files = Tree(source, tree)
+def _files_at(along: HistoryReader, commit: CommitId, patches: Sequence[SeriesPatch]) -> ReadFile:
+    """The files of a commit, as patches of the pin leave them there."""
+    reader, pin = along.reader, along.history.pin
+    files, made = Tree(reader, tree_of(reader, commit)), dict[str, bytes]()
+    if patches:
+        for each in (pin, commit):
+            along.bring(blobs_of(along.entries(each, series_paths(patches)).values()))
+        old, new = (along.history.base(each, reader) for each in (pin, commit))
+        with suppress(MissingObjectError):  # a file that no server gives
+            stack = carry_stack(reader, old, new, patches).stack
+            files = Tree(Overlay(reader, stack.objects), stack.tree)
+            made = {each.oid: each.payload for each in stack.objects}
 
-        def read(path: str) -> bytes | None:
-            entry = files.entry(path)
-            if entry is None or entry.mode == SUBMODULE_MODE:
-                return None
-            try:
-                return source.read(entry.oid, "blob")
-            except MissingObjectError:
-                self._along.bring([entry.oid])
-            try:
-                return source.read(entry.oid, "blob")
-            except MissingObjectError:
-                return None
+    def read(path: str) -> bytes | None:
+        entry = files.entry(path)
+        if entry is None or entry.oid in made:
+            return made[entry.oid] if entry is not None else None
+        return along.contents([entry]).get(entry.oid)
 
-        return read
+    return read

@@ -11,6 +11,7 @@ from patchkit.drift.drift_report import PatchForecast
 from patchkit.model.finding import Landed
 from patchkit.model.outcome import Status
 
+DAY = 24 * 60 * 60  # in seconds
 _AS_IT_IS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
 
 
@@ -131,14 +132,18 @@ class UnmetRequirement(Struct, frozen=True):
 
 
 class ChosenCommit(Struct, frozen=True):
-    """A component's commit in a combination; `commit` is None where the pin stays what it is."""
+    """A commit that a component could go to; `commit` is None where the pin stays what it is."""
+
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"age", "declaration"})
 
     component: str
     commit: Landed | None
     version: str  # as its metadata has it; "" unknown
     effort: Effort
-    days: int  # how much older than the tip it is
+    age: int  # how much older than the tip it is, in seconds
+    days: int
     behind: int  # how many commits of the branch come after it
+    declaration: Declaration
 
 
 class Combination(Struct, frozen=True):
@@ -147,7 +152,10 @@ class Combination(Struct, frozen=True):
     `days` is how old the choices are, counted from their tips, all together.
     """
 
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"age"})
+
     grade: Grade
     effort: Effort
+    age: int  # in seconds
     days: int
     choices: tuple[ChosenCommit, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -78,7 +78,6 @@ def plan(
 
 # Amounts of work that are shown in full: the first ones, and what the tip takes.
 _SHOWN = 6
-_Row = TypeVar("_Row")
 
 
 def print_plan(terminal: Terminal, report: PlanReport, *, shown: bool = False) -> None:
@@ -136,7 +135,7 @@ def _versions(plan: ComponentPlan) -> str:
     return f", {plan.version} to {plan.tip_version or '?'}"
 
 
-def _picked(rows: Sequence[_Row]) -> Sequence[_Row]:
+def _picked(rows: Sequence[FarthestCommit]) -> Sequence[FarthestCommit]:
     if len(rows) <= _SHOWN:
         return rows
     return (*rows[: _SHOWN - 1], rows[-1])
@@ -182,7 +181,7 @@ def _patch_words(patch: PatchForecast) -> str:
 
 def _print_combinations(terminal: Terminal, combinations: Sequence[Combination]) -> None:
     terminal.product(Painted("Together", Paint.STRONG))
-    for each in _picked(combinations):
+    for each in combinations:
         work = _work(each.effort)
         days = f" {counted(each.days, 'day')} behind the tips{': ' if work else ''}{work}"
         terminal.product(["  ", word(each.grade), days])
