@@ -32,7 +32,7 @@ def load(place: str) -> Any:
     module, _, attribute = place.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever the code of others raises
         hint = "install the package again that it is of, or uninstall it"
         raise SurroundingsError(f"an extension cannot be loaded: {error}", hint=hint) from error
 

@@ -542,20 +542,6 @@ class RunStep(VerifyStep, frozen=True, kw_only=True):
         return self.name or self.run.strip().partition("\n")[0]
 
 
-class Residual(Struct, frozen=True):
-    """Sites that a rule names and no patch covers."""
-
-    rules: Annotated[
-        tuple[RuleFile, ...],
-        "Rule files (recipes without `fix`) whose sites are looked for, besides those of the "
-        "recipes in the series.",
-        also("rule", "lint"),
-    ] = ()
-    baseline: Annotated[
-        InnerFile, Key(default="residual.yml beside the series"), "The file of reviewed sites."
-    ] = ""
-
-
 # What the files for a machine are made of. A text that "may have site values" has them as
 # `${name}` (model/names.py).
 
@@ -827,9 +813,6 @@ class Component(Extended, frozen=True, kw_only=True):
         "looked at.",
         also("tests", "assert", "guard"),
     ] = ()
-    residual: Annotated[
-        Residual, "What to look for in the whole patched tree.", also("lint", "scan")
-    ] = Residual()
 
     def __post_init__(self) -> None:
         if not self.checkout:

@@ -13,6 +13,7 @@ import pytest
 
 from patchkit import entry_points
 from patchkit.errors import ExitCode
+from patchkit.manifest.types import KEYS
 from tests.support.commands import run_process
 from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch
@@ -31,6 +32,7 @@ _COMMAND = """\
 from patchkit.cli.command import command
 from patchkit import entry_points
 from patchkit.errors import ExitCode
+from patchkit.manifest.types import KEYS
 
 @command("manifest", examples=[("patchkit shout", "loudly")], exits={ExitCode.OK: "shouted"})
 def shout(session):
@@ -165,8 +167,15 @@ def test_each_can_be_taken_away(folder: str, tmp_path: Path) -> None:
         run_process(*word.split(), cwd=tmp_path, environment=environment).ends(
             ExitCode.ENVIRONMENT, "an extension cannot be loaded"
         )
+    keys = [line.partition(" = ")[0] for line in own]
+    keys = [name for name in keys if name in entry_points.named(KEYS)]
+    for name in keys:
+        refused = _with_key(name, tmp_path, environment)
+        assert "an extension cannot be loaded" in refused
     rest = "\n".join(line for line in lines if line not in own)
     write_files(tmp_path, {"patchkit_cli-0.dist-info/entry_points.txt": rest})
+    for name in keys:
+        _with_key(name, tmp_path, environment)
     for word in words:
         run_process(*word.split(), cwd=tmp_path, environment=environment).ends(ExitCode.USAGE)
     tests = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
@@ -174,3 +183,25 @@ def test_each_can_be_taken_away(folder: str, tmp_path: Path) -> None:
         [*tests, *_CORE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def _with_key(name: str, folder: Path, environment: dict[str, str]) -> str:
+    """What is said of a manifest that has a key which an extension would bring."""
+    title, _, key = name.rpartition(".")
+    value = {"component": f"    {key}: {{}}", "verify-step": f"    verify: [{{{key}: a}}]"}
+    pin = "1" * 40
+    text = f"""\
+version: 1
+components:
+  demo:
+    source: {{git: https://example.com/demo.git}}
+    pin: "{pin}"
+{value.get(title, f"{key}: {{}}")}
+"""
+    write_files(folder, {"manifests/keyed.yaml": text})
+    ran = run_process("check", "--only", "manifest", "keyed", cwd=folder, environment=environment)
+    assert ran.code == ExitCode.BAD_INPUT, ran
+    said = ran.out + ran.err
+    assert "keyed.yaml:6" in said
+    assert key in said or title == "verify-step"
+    return said

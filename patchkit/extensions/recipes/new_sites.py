@@ -30,6 +30,7 @@ from patchkit.extensions.recipes.residual_sites import (
     review_sites,
 )
 from patchkit.extensions.recipes.rule import Rule
+from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.extensions.recipes.run import Recipe
 from patchkit.extensions.recipes.sites import Site, engine_version
 from patchkit.gitcmd.first_parent import Landing, blobs_of
@@ -45,7 +46,7 @@ def unseen_sites(line: WatchedLine) -> Iterable[Finding]:
     by rule and file.
     """
     manifest, component, patches = line.manifest, line.component, line.patches
-    rules = lint_rules(manifest.root, component.residual.rules, patches)
+    rules = lint_rules(manifest.root, component.added(ScanKeys).residual.rules, patches)
     if not rules:
         return ()
     made = load_generator(patches).recipes.values()

@@ -22,6 +22,7 @@ from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.extensions.recipes.rule import LANGUAGES, CodeRule, Rule
+from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.extensions.recipes.run import Recipe, needed_in, sites_in, without_files
 from patchkit.extensions.recipes.sites import Site, engine_version
 from patchkit.gitcmd.object_reader import MissingObjectError
@@ -272,8 +273,8 @@ class ReviewedArea(Struct, frozen=True):
 
 def baseline_path(component: Component) -> str:
     """The component's baseline, relative to the project: what it says, or beside its series."""
-    if component.residual.baseline:
-        return component.residual.baseline
+    if baseline := component.added(ScanKeys).residual.baseline:
+        return baseline
     series = component.series
     folder = series.path.rpartition("/")[0] if series else f"patches/{component.name}"
     return f"{folder}/residual.yml" if folder else "residual.yml"

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from patchkit.errors import PatchkitError
 from patchkit.extension import CheckedStack, CheckRun, Finder, WatchedLine
+from patchkit.extensions.recipes.rule_keys import RuleStep, ScanKeys
 from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import TreeId
 from patchkit.model.text import listed
-
-if TYPE_CHECKING:
-    from patchkit.extensions.recipes.rule_keys import RuleStep
 
 #: So many places are named, the rest is counted.
 _NAMED = 3
@@ -38,7 +35,9 @@ def rules(_run: CheckRun) -> Finder:
 
 def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
     manifest, component = checked.manifest, checked.component
-    if not component.residual.rules and not any(each.has_recipe for each in checked.generated):
+    if not component.added(ScanKeys).residual.rules and not any(
+        each.has_recipe for each in checked.generated
+    ):
         return
     from patchkit.extensions.recipes.residual_sites import (  # noqa: PLC0415
         baseline_path,
@@ -49,7 +48,9 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
         scan_once,
     )
 
-    looked_for = lint_rules(manifest.root, component.residual.rules, checked.generated)
+    looked_for = lint_rules(
+        manifest.root, component.added(ScanKeys).residual.rules, checked.generated
+    )
     if not looked_for:
         return
     scan = scan_once(run.store.cache, checked.source, checked.stack.tree, looked_for)
@@ -62,8 +63,6 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
 def _rules(checked: CheckedStack) -> Iterator[Finding]:
     if not checked.component.verify:
         return
-    from patchkit.extensions.recipes.rule_keys import RuleStep  # noqa: PLC0415
-
     for step in checked.component.verify:
         tree = checked.tree_after(step.after)
         if isinstance(step, RuleStep) and tree is not None:  # else `check` says so
@@ -99,7 +98,7 @@ class NewSites:
     def watches(self, manifest: Manifest, component: Component) -> bool:
         """Whether the manifest names rules."""
         del manifest
-        return bool(component.residual.rules)
+        return bool(component.added(ScanKeys).residual.rules)
 
     def find(self, line: WatchedLine) -> Iterable[Finding]:
         """The sites, by rule and file, with the commits that brought them."""

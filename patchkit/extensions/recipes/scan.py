@@ -27,6 +27,7 @@ from patchkit.extensions.recipes.residual_sites import (
     with_reviewed,
     without,
 )
+from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.manifest.globs import Scope, check_glob
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding
@@ -130,7 +131,7 @@ class _Scanning(Struct, frozen=True):
         """One component; None if it has no rule."""
         root = self.manifest.root
         with built_stack(self.manifest, component, self.store, self.progress) as built:
-            rules = lint_rules(root, component.residual.rules, built.series.patches)
+            rules = lint_rules(root, component.added(ScanKeys).residual.rules, built.series.patches)
             if not rules:
                 return None
             require_clean(built, self.manifest)
