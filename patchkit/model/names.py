@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -264,8 +265,6 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 _SCP = re.compile(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
-#: What ends a path, or stands around an address of numbers.
-_ODD = frozenset("?#[]")
 _PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
 
 
@@ -275,22 +274,11 @@ def normal_url(url: str) -> str:
     if scp:
         host, path = scp["host"], scp["path"]
     else:
-        scheme, place, path = url_parts(url)
-        host = place.rpartition("@")[2].removesuffix(f":{_PORTS.get(scheme)}")
+        parts = urlsplit(url)
+        path = parts.path
+        host = parts.netloc.rpartition("@")[2].removesuffix(f":{_PORTS.get(parts.scheme)}")
     path = re.sub(r"/+", "/", path).strip("/").removesuffix(".git").rstrip("/")
     return f"{host.lower() or 'file:'}/{path}"
-
-
-def url_parts(url: str) -> tuple[str, str, str]:
-    """Scheme, user with host and port, path of a URL, as `urlsplit` finds them."""
-    scheme, mark, rest = url.partition("://")
-    if mark and scheme.isalpha() and url.isascii() and url.isprintable() and not set(url) & _ODD:
-        place, slash, path = rest.partition("/")
-        return scheme.lower(), place, slash + path
-    from urllib.parse import urlsplit  # noqa: PLC0415 (a fortieth of a short command)
-
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc, parts.path
 
 
 def readable_url(url: str) -> str:

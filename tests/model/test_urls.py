@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
-from urllib.parse import urlsplit
-
 import pytest
 
-from patchkit.model.names import folder_name, normal_url, readable_url, url_parts
+from patchkit.model.names import folder_name, normal_url, readable_url
 
 
 @pytest.mark.parametrize(
@@ -52,13 +49,3 @@ def test_a_folder_name_is_readable_and_short() -> None:
 def test_passwords_are_not_shown() -> None:
     assert readable_url("https://user:s3cret@git.example/r") == "https://git.example/r"
     assert readable_url("git@git.example:r") == "git@git.example:r"
-
-
-def test_a_url_has_the_parts_that_urlsplit_finds() -> None:
-    schemes = ["https", "HTTP", "file", "git+ssh", " https", "1a", ""]
-    places = ["", "host", "u:p@host:443", "[::1]:22", "a b", "é"]
-    paths = ["", "/", "/a//b.git/", "/a?b=/c", "/a#b", "/a[b]", "/a:80@b"]
-    for scheme, place, path in product(schemes, places, paths):
-        url = f"{scheme}://{place}{path}"
-        parts = urlsplit(url)
-        assert url_parts(url) == (parts.scheme, parts.netloc, parts.path), url
