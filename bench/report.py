@@ -205,7 +205,7 @@ def _clash(name: str) -> PatchExplanation:
     place = SimilarLines(86, 96, 0.71)
     hunk = HunkExplanation(1, 9, 74, Cause.CHANGED, path, place, (one, two), 3, 0)
     file = FileExplanation(path, Reason.CONTEXT, Preimage.DIFFERS, 5, "", False, 2, (hunk,), ())
-    return PatchExplanation(name, False, 1, (file,), Origin(0, ()))
+    return PatchExplanation(name, False, (file,), Origin(0, ()))
 
 
 def _measured(page: Path) -> tuple[float, float, float]:

@@ -456,13 +456,7 @@ def explain_patch(
     changes, at_base = patch_changes(patch), at_base or view
     origin = find_origin(view, changes, results=results)
     if origin.others and not find_origin(at_base, changes).others:
-        subject = view.source.read(base, "commit").partition(b"\n\n")[2].partition(b"\n")[0]
-        origin = replace(
-            origin,
-            commit=base,
-            commit_subject=subject.decode("utf-8", "replace"),
-            commit_matches=origin.known,
-        )
+        origin = replace(origin, commit=base)
     files = [
         _explain_file(view, change, file, base, history)
         for change, file in zip(changes, outcome.files, strict=True)
@@ -473,7 +467,6 @@ def explain_patch(
         contained=_undoes(view, changes),
         upstream=_undoes(at_base, changes),
         strip=_strip_of(files, patch),
-        files_total=len(changes),
         files=tuple(files),
         origin=origin,
     )

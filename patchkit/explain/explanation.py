@@ -107,16 +107,14 @@ class Origin(Struct, frozen=True):
     """What the patch's `index` lines tell about the base it was made for.
 
     Of `known` files with such a line, `others` are another blob in the tree. `commit` is the pinned
-    base where that has all of them (`commit_matches` files): the patch was made for it without the
-    patches before it; else None, as how much history is here must not show. `made_by` names patches
-    whose result one of the blobs is.
+    base where that has all of them: the patch was made for it without the patches before it; else
+    None, as how much history is here must not show. `made_by` names patches whose result one of the
+    blobs is.
     """
 
     known: int
     others: tuple[OtherBlob, ...]
     commit: CommitId | None = None
-    commit_subject: str = ""  # of `commit`; "" where that is None
-    commit_matches: int = 0
     made_by: tuple[str, ...] = ()
 
 
@@ -138,13 +136,12 @@ class PatchExplanation(Struct, frozen=True):
     """Why a patch does not apply.
 
     `contained`: the tree already has the whole change; `upstream`: so has the base. `files` are
-    those that do not fit, of `files_total`. `edit` is what its own repository did to it, where that
+    those that do not fit. `edit` is what its own repository did to it, where that
     repository's history is here.
     """
 
     name: str  # its file's name in the series
     contained: bool
-    files_total: int
     files: tuple[FileExplanation, ...]
     origin: Origin
     edit: PatchEdit | None = None

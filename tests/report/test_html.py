@@ -175,7 +175,7 @@ def test_a_clash_side_by_side() -> None:
     mismatch = Mismatch((b"a = old(1)\n", b"b\n"), (7, 8), (b"a = new(1)\n", b"other\n"), 30)
     hunk = HunkExplanation(1, 5, 20, Cause.CHANGED, "x.py", None, (mismatch,), 1, 0)
     file = FileExplanation("x.py", Reason.CONTEXT, Preimage.DIFFERS, 3, "", False, 2, (hunk,), ())
-    clash = clash_of(PatchExplanation("p", False, 1, (file,), Origin(0, ())))
+    clash = clash_of(PatchExplanation("p", False, (file,), Origin(0, ())))
     first, second = clash[1].rows
     assert (first.expects.number, first.stands.number) == (7, 30)
     assert [(part.text, part.differs) for part in first.stands.parts] == [
@@ -184,7 +184,7 @@ def test_a_clash_side_by_side() -> None:
         ("(1)", False),
     ]
     long = replace(mismatch, expected=(b"x" * 10**6,), expected_lines=(7,))
-    clash = clash_of(PatchExplanation("p", False, 1, (_with(file, hunk, long),), Origin(0, ())))
+    clash = clash_of(PatchExplanation("p", False, (_with(file, hunk, long),), Origin(0, ())))
     assert len(clash[1].rows[0].expects.parts[0].text) < 2000
     assert [part.differs for part in second.expects.parts] == [False]  # nothing alike: no marks
 
