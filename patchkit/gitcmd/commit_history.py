@@ -20,7 +20,6 @@ from patchkit.gitcmd.first_parent import (
     Entries,
     Files,
     Landing,
-    LoggedCommit,
     entries_at,
     first_parents,
     landings,
@@ -93,21 +92,18 @@ def best_match(
     abbreviated) hold; None if no blob of them is met in the history here. Of several tips an
     earlier one comes first. Commits that `since` has are not looked at.
     """
-    best: tuple[int, str] | None = None
+    best: Match | None = None
     for tip in tips:
-        before = best[0] if best is not None else 0
         there = entries_at(repository, tip, list(wanted), required=False)
-        state = {path: entry.oid for path, entry in there.items()}
+        state = {path: entry.oid for path, entry in there.items()}  # after the commit in hand
         options = ["--first-parent", "-m", "-n", _COMMITS]
         span = [tip, f"^{since}"] if since else [tip]
-        rows = read_log(repository, options, span, list(wanted), required=False)[::-1]
-        for commit, matches in _matches(rows, wanted, state):
-            if matches > before and (best is None or matches >= best[0]):
-                best = (matches, commit)
-    if best is None:
-        return None
-    subject = repository.git("log", "-1", "--format=%s", best[1]).out
-    return Match(CommitId(best[1]), subject.decode("utf-8", "replace").strip(), best[0])
+        for row in read_log(repository, options, span, list(wanted), required=False):
+            matches = sum(state.get(path, "-").startswith(blob) for path, blob in wanted.items())
+            if matches > (best.matches if best is not None else 0):
+                best = Match(row.id, row.commit.subject, matches)
+            state.update((path, old or ZERO) for path, old in row.before.items())
+    return best
 
 
 def _renames_in(repository: Repository, commit: CommitId) -> dict[str, str]:
@@ -120,16 +116,6 @@ def _renames(out: bytes) -> dict[str, str]:
     """Old path -> new one, of `diff-tree -z --name-status`: status, old, new."""
     names = [decode_path(each) for each in out.split(b"\0")]
     return {names[at + 1]: names[at + 2] for at in range(0, len(names) - 2, 3)}
-
-
-def _matches(
-    log: Sequence[LoggedCommit], wanted: Mapping[str, str], state: dict[str, str]
-) -> Iterator[tuple[str, int]]:
-    for row in reversed(log):  # the oldest is put last
-        state.update((path, old or ZERO) for path, old in row.before.items())
-    for row in log:
-        state.update((p, entry.oid if entry else ZERO) for p, entry in row.touches.items())
-        yield row.id, sum(state.get(path, "-").startswith(blob) for path, blob in wanted.items())
 
 
 # The commits of a range that touched certain lines of a file: named beside a conflict.
@@ -173,17 +159,16 @@ def that_touched(
     None where no line is evidence beside the oldest version of the file and the newest.
     """
     with reading(repository) as reader:
-        found = reader.read_present(list({oid for each in touches for oid in each.blobs}))
-    texts = {"": b"", **found}
+        texts = {"": b"", **reader.read_present({oid for each in touches for oid in each.blobs})}
     known = [each for each in touches if texts.keys() >= {*each.blobs}]
     ends = (known[-1].old, known[0].new) if known else ()
     wanted = evidence(lines, *(texts[each or ""] for each in ends))
-    sides = ((each, texts[each.old or ""], texts[each.new or ""]) for each in known)
-    return tuple(
-        each
-        for each, old, new in sides
-        if any(count_of(line, old) != count_of(line, new) for line in wanted)
-    )
+
+    def changed(touch: Touch) -> bool:
+        old, new = texts[touch.old or ""], texts[touch.new or ""]
+        return any(count_of(line, old) != count_of(line, new) for line in wanted)
+
+    return tuple(filter(changed, known))
 
 
 # The history between two commits, as carrying asks it. One raw walk names the commits and blobs of
@@ -470,13 +455,10 @@ class Between(Struct):
 
     def _renames(self) -> dict[str, str]:
         if self._direct is None:
-            self._direct = self._compare()
+            options = ("-r", "-z", "-M50%", "-l5000", *_RENAMED)
+            out = self.repository.ask("diff-tree", *options, self.old, self.new, no=NOT_HERE)
+            self._direct = _renames(out or b"")
         return self._direct
-
-    def _compare(self) -> dict[str, str]:
-        options = ("-r", "-z", "-M50%", "-l5000", *_RENAMED)
-        out = self.repository.ask("diff-tree", *options, self.old, self.new, no=NOT_HERE)
-        return _renames(out or b"")
 
     def _by_chain(self, path: str) -> str | None:
         found = _chained(path, self._deletion, self._renames_in)
