@@ -170,13 +170,9 @@ class Store:
         file is not there or is another one.
         """
         data = self.cached_file(manifest, entry)
-        if data is not None:
-            return data
-        if entry.component is not None:
-            data = self._file_of_component(manifest, entry, progress)
-        else:
-            data = self._file_of_git(manifest, component, entry, progress)
-        self._keep(manifest, entry, data)
+        if data is None:
+            data = self._fetched_file(manifest, component, entry, progress)
+            self._keep(manifest, entry, data)
         return data
 
     def _build(self, component: Component, progress: Progress) -> Base:
@@ -198,21 +194,12 @@ class Store:
             write_pin(repository, ref, base)
             return base
 
-    def _file_of_component(
-        self, manifest: Manifest, entry: PinnedPatch, progress: Progress
-    ) -> bytes:
-        from patchkit.upstream.git import read_file  # noqa: PLC0415 (few have published patches)
-
-        other = _component_of(manifest, entry)
-        base = self.base(other, progress)
-        return _found(entry, read_file(self.repository(other), base.commit, entry.path))
-
-    def _file_of_git(
+    def _fetched_file(
         self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
     ) -> bytes:
-        from patchkit.upstream.git import fetch_files, read_file  # noqa: PLC0415 (as above)
+        from patchkit.upstream.git import fetch_files, read_file  # noqa: PLC0415 (few need it)
 
-        source, commit = source_of(manifest, entry.git or ""), entry.commit or CommitId("")
+        source, commit = home_of(manifest, entry)
         repository = self._repository(upstream_key(source))
         if read_pin(repository, commit_ref(commit)) is not None:
             return _found(entry, read_file(repository, commit, entry.path))
@@ -225,15 +212,13 @@ class Store:
             if data is not None:
                 return data
             progress.step(component.name, f"fetching {entry.path}")
-            entries = tuple(
-                entry
-                for component in manifest.components
-                for entry in component.references
-                if (entry.git, entry.commit) == (source.url, commit)
-            ) or (entry,)
+            references = (each for other in manifest.components for each in other.references)
+            entries = [each for each in references if home_of(manifest, each) == (source, commit)]
             fetching = self.fetching(component.name, progress)
             with about(component.name):
-                files = fetch_files(source, commit, {each.path for each in entries}, fetching)
+                files = fetch_files(
+                    source, commit, {entry.path, *(each.path for each in entries)}, fetching
+                )
             for each in entries:  # a wrong one among them is reported when its own turn comes
                 if each.path in files and _fits(each, files[each.path]):
                     self._keep(manifest, each, files[each.path])
@@ -350,10 +335,8 @@ def _require_plain_tree(reader: ObjectReader, base: Base) -> None:
 
 def _place(manifest: Manifest, entry: PinnedPatch) -> tuple[str, str]:
     """Upstream and pin that the file is taken from, the same for every way to write them."""
-    if entry.git is not None:
-        return upstream_key(GitSource(entry.git)), commit_ref(entry.commit or "")
-    other = _component_of(manifest, entry)
-    return upstream_key(other.source), pin_ref(other)
+    source, commit = home_of(manifest, entry)
+    return upstream_key(source), commit_ref(commit)
 
 
 def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
