@@ -87,6 +87,12 @@ class OfComponents:
         """The worst of the components, and of manifests that could not be read."""
         return worst(each.exit_code for each in (*self.components, *self.broken))
 
+    @property
+    def all_problems(self) -> tuple[Problem, ...]:
+        """Each once: a dead host is one problem, however many want something from it."""
+        of_all = (*self.broken, *self.components)
+        return tuple(dict.fromkeys(problem for each in of_all for problem in each.problems))
+
 
 class PatchkitError(Exception):
     """Expected trouble; carries every problem found, not only the first."""

@@ -195,7 +195,7 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
 def _warn(terminal: Terminal, row: RefreshedComponent | BumpedComponent) -> None:
     """What was found, and the first notes: a move may break a hundred calls."""
     for finding in row.findings:
-        terminal.warn(Problem(finding.what, finding.where, finding.hint))
+        terminal.warn(finding.problem)
     for note in row.notes[:_SHOWN]:
         terminal.warn(note)
     if (more := len(row.notes) - _SHOWN) > 0:

@@ -122,6 +122,16 @@ class Interval(Struct, frozen=True):
     faults: tuple[HunkFault, ...] = ()
     waits_for: tuple[str, ...] = ()
 
+    @property
+    def length(self) -> int:
+        """How many commits."""
+        return self.last - self.first + 1
+
+    @property
+    def files(self) -> list[str]:
+        """Those in which a hunk fails."""
+        return list(dict.fromkeys(fault.path for fault in self.faults))
+
 
 class Break(Struct, frozen=True):
     """A time in which a patch did not fit: `by` broke it (None: from the start of the line).

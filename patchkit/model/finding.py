@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from patchkit.errors import Problem
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
 
@@ -73,6 +74,11 @@ class Finding(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what
+
+    @property
+    def problem(self) -> Problem:
+        """The same for who has only a place, a sentence and a hint."""
+        return Problem(self.what, self.where, self.hint)
 
     @property
     def subject(self) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit import __version__
-from patchkit.drift.drift_report import Interval, PatchDrift
+from patchkit.drift.drift_report import PatchDrift
 from patchkit.errors import ExitCode
 from patchkit.model.finding import Landed, Severity
 from patchkit.model.states import PATCH_STATES, ROW, State, state_of
@@ -46,41 +46,16 @@ def outline(look: State, first: float, last: float) -> str:
 # So far apart, in hundredths of the width, labels of months do not touch: on a desk, on a phone.
 _WIDE, _NARROW = 5.0, 17.0
 _FILES = 3
-# Months between two commits that are known are guessed, but for so many.
-_GUESSED = 120
 # A table of more runs than this nobody reads, and a browser takes long to show.
 _LISTED = 3000
-
-
-class Run(Struct, frozen=True):
-    """Cells `first` to `last` in one state; `since` brought it, `files` are those that clash."""
-
-    look: State  # of the state
-    first: int
-    last: int
-    since: Landed | None
-    files: tuple[str, ...]
-
-    @property
-    def length(self) -> int:
-        """How many cells."""
-        return self.last - self.first + 1
 
 
 class Track(Struct, frozen=True):
     """A patch's row: `shapes` is path data by the key of a state, `words` says the same."""
 
-    name: str  # of the patch
-    look: State  # of the state at the tip
-    attention: bool  # somebody has to do something
-    runs: tuple[Run, ...]
+    patch: PatchDrift
     shapes: tuple[tuple[str, str], ...]
     words: str
-
-    @property
-    def label(self) -> str:
-        """The name where there is little room."""
-        return self.name.removesuffix(".patch") or self.name
 
 
 class Month(Struct, frozen=True):
@@ -108,7 +83,7 @@ class Timeline(Struct, frozen=True):
     @property
     def listed(self) -> int:
         """How many runs of a patch, the newest, its table has room for."""
-        total = sum(len(track.runs) for track in self.tracks)
+        total = sum(len(track.patch.intervals) for track in self.tracks)
         return total if total <= _LISTED else max(2, _LISTED // len(self.tracks))
 
     @property
@@ -121,7 +96,7 @@ def timeline_of(component: ComponentDrift) -> Timeline:
     """The timeline of a component that was looked at."""
     cells = component.commits + 1
     tracks = tuple(_track(patch) for patch in component.patches)
-    seen = {run.look for track in tracks for run in track.runs}
+    seen = {state_of(run.status) for patch in component.patches for run in patch.intervals}
     known = known_commits(component)
     legend = tuple(look for look in PATCH_STATES if look in seen)
     return Timeline(cells, tuple(_months(known, cells)), tracks, legend)
@@ -137,82 +112,34 @@ def known_commits(component: ComponentDrift) -> dict[int, Landed]:
 
 
 def _track(patch: PatchDrift) -> Track:
-    runs = tuple(map(_run, patch.intervals))
-    shapes = [
-        (look.key, "".join(outline(look, r.first, r.last + 1) for r in runs if r.look is look))
-        for look in PATCH_STATES
-    ]
-    drawn = tuple(shape for shape in shapes if shape[1])
-    attention = patch.needs_attention
-    return Track(patch.name, state_of(patch.status), attention, runs, drawn, _words(runs))
+    shapes: dict[State, str] = {}
+    for run in patch.intervals:
+        look = state_of(run.status)
+        shapes[look] = shapes.get(look, "") + outline(look, run.first, run.last + 1)
+    drawn = tuple((look.key, shapes[look]) for look in PATCH_STATES if look in shapes)
+    told = [f"{run.status.value} for {run.length}" for run in patch.intervals[-6:]]
+    earlier = len(patch.intervals) - len(told)
+    more = f"{earlier} earlier states, " if earlier else ""
+    return Track(patch, drawn, f"{more}{', then '.join(told)} commits")
 
 
-def _run(interval: Interval) -> Run:
-    paths = dict.fromkeys(fault.path for fault in interval.faults)
-    look = state_of(interval.status)
-    return Run(look, interval.first, interval.last, interval.since, tuple(paths)[:_FILES])
-
-
-def _words(runs: Sequence[Run]) -> str:
-    """What a row shows, for who does not see it."""
-    told = [f"{run.look.word} for {run.length}" for run in runs[-6:]]
-    more = f"{len(runs) - 6} earlier states, " if len(runs) > 6 else ""
-    return f"{more}{', then '.join(told)} commits"
-
-
-def _months(known: Mapping[int, Landed], cells: int) -> list[Month]:
-    begins = dict(_beginnings(known))
-    lefts = {month: round(at * 100 / cells, 3) for month, (at, _) in begins.items()}
-    wide, narrow = _roomy(lefts, _WIDE), _roomy(lefts, _NARROW)
-    return [
-        Month(
-            about + _label(month, month == min(wide)),
-            at,
-            lefts[month],
-            month in wide,
-            about + _label(month, month == min(narrow)) if month in narrow else "",
-        )
-        for month, (at, about) in begins.items()
-    ]
-
-
-def _beginnings(known: Mapping[int, Landed]) -> Iterator[tuple[str, tuple[int, str]]]:
-    """Where months begin, with "~" where that is between commits which are known.
+def _months(known: Mapping[int, Landed], cells: int) -> Iterator[Month]:
+    """Where months begin, as far as commits are known.
 
     A commit that claims a date before those to its left is in their month, and none is believed
     that claims to be later than the last.
     """
-    end = known[max(known)].date
-    line = sorted(known.items())
-    last_at, last = line[0][0], line[0][1].date
-    yield last[:7], (last_at, "")
-    for at, landed in line[1:]:
-        if last < landed.date <= end:
-            months = _months_after(last, landed.date) if landed.date[:7] > last[:7] else []
-            if at == last_at + 1 or len(months) > _GUESSED:
-                yield from ((month, (at, "")) for month in months[-1:])
-            else:
-                yield from ((m, (_between(m, last_at, last, at, landed.date), "~")) for m in months)
+    begins: dict[str, int] = {}
+    last, end = "", known[max(known)].date
+    for at, landed in sorted(known.items()):
+        if last <= landed.date <= end:
             last = landed.date
-        last_at = at
-
-
-def _months_after(first: str, last: str) -> list[str]:
-    """The months that begin after the first date, up to the last."""
-    numbers = range(_number(first) + 1, _number(last) + 1)
-    return [f"{number // 12:04}-{number % 12 + 1:02}" for number in numbers]
-
-
-def _number(moment: str) -> int:
-    return int(moment[:4]) * 12 + int(moment[5:7]) - 1
-
-
-def _between(month: str, first: int, since: str, last: int, until: str) -> int:
-    """About where a month begins, if as much happened each day."""
-    start, begins, end = (
-        date.fromisoformat(each).toordinal() for each in (since[:10], f"{month}-01", until[:10])
-    )
-    return first + round((last - first) * (begins - start) / max(1, end - start))
+            begins.setdefault(last[:7], at)
+    lefts = {month: round(at * 100 / cells, 3) for month, at in begins.items()}
+    wide, narrow = _roomy(lefts, _WIDE), _roomy(lefts, _NARROW)
+    for month, at in begins.items():
+        short = _label(month, month == min(narrow)) if month in narrow else ""
+        yield Month(_label(month, month == min(wide)), at, lefts[month], month in wide, short)
 
 
 def _roomy(lefts: Mapping[str, float], gap: float) -> set[str]:
@@ -254,8 +181,11 @@ def timeline_data(component: ComponentDrift, timeline: Timeline) -> dict[str, ob
     """Commits as columns, and for each patch its runs: first cell, state, files that clash."""
     places = {look: number for number, look in enumerate(PATCH_STATES)}
     runs = [
-        [[run.first, places[run.look], *([list(run.files)] if run.files else [])] for run in t.runs]
-        for t in timeline.tracks
+        [
+            [r.first, places[state_of(r.status)], *([r.files[:_FILES]] if r.files else [])]
+            for r in patch.intervals
+        ]
+        for patch in component.patches
     ]
     return {"length": timeline.cells, "runs": runs, **_commits(known_commits(component))}
 

@@ -209,10 +209,10 @@ def _first_header(patch: LoadedPatch, author: Identity | None) -> LoadedPatch:
 
 def _problems_of(name: str, run: Made) -> list[Problem]:
     """Why nothing may be made of a run."""
-    fatal = [Problem(each.what, each.where, each.hint) for each in run.fatal]
+    fatal = [each.problem for each in run.fatal]
     if fatal or run.changed:
         return fatal
-    dead = [Problem(each.what, each.where, each.hint) for each in run.findings]
+    dead = [each.problem for each in run.findings]
     hint = "take the patch off the series, or change its recipe"
     return [Problem("its recipe changes nothing here", name, hint), *dead]
 

@@ -16,7 +16,7 @@ from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writ
 from patchkit.cli.session import Session, in_ci
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
-from patchkit.errors import ExitCode, Problem
+from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.report.findings import check_outcomes, summary
@@ -139,14 +139,11 @@ def print_check(
         waiting = [each for each in outcomes if each.state == Status.WAITING.value]
         terminal.table([(word(each.state), each.name, each.words) for each in waiting], indent=2)
         _print_shared(terminal, report.shared)
-    problems = [problem for each in report.broken for problem in each.problems]
-    problems += [problem for each in report.components for problem in each.problems]
-    # one dead host is one problem, however many components want something from it
-    for problem in dict.fromkeys(problems):
+    for problem in report.all_problems:
         terminal.problem(problem)
     for finding in (finding for each in report.components for finding in each.findings):
         if finding.code.startswith("waiting"):
-            terminal.warn(Problem(finding.what, finding.where, finding.hint))
+            terminal.warn(finding.problem)
     if not brief:
         terminal.product()
     good = report.exit_code is ExitCode.OK

@@ -179,9 +179,7 @@ def print_drift(
     """
     for component in () if brief or shown else report.components:
         _print_component(terminal, component)
-    problems = [problem for each in report.broken for problem in each.problems]
-    problems += [problem for each in report.components for problem in each.problems]
-    for problem in dict.fromkeys(problems):
+    for problem in report.all_problems:
         terminal.problem(problem)
     said = summary(drift_outcomes(report), report.unchanged)
     good = report.exit_code is ExitCode.OK

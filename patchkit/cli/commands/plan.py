@@ -88,8 +88,7 @@ def print_plan(terminal: Terminal, report: PlanReport, *, shown: bool = False) -
         _print_combinations(terminal, report.combinations)
     if report.clashes:
         _print_clashes(terminal, report.clashes)
-    problems = [problem for each in report.components for problem in each.problems]
-    for problem in dict.fromkeys(problems):
+    for problem in report.all_problems:
         terminal.problem(problem)
     looked = sum(each.tip is not None for each in report.components)
     good = report.exit_code is ExitCode.OK

@@ -254,7 +254,7 @@ def render_trial(*, sites: bool) -> Callable[[Terminal, RecipeTrial], None]:
         else:
             terminal.diff(trial.diff)
         for finding in trial.findings:
-            problem = Problem(finding.what, finding.where, finding.hint)
+            problem = finding.problem
             if finding.severity is Severity.ERROR:
                 terminal.problem(problem)
             else:

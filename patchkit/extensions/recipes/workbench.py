@@ -309,7 +309,7 @@ def _require_good(run: RecipeRun, start: RecipeStart, shown: str) -> None:
         hint = "$NAME stands for one piece of code, $$$NAME for several; --files says where to look"
         files = counted(run.looked_at, "file")
         raise NothingFoundError(Problem(f"{sought} is in none of {files}", shown, hint))
-    problems = [Problem(each.what, each.where, each.hint) for each in run.findings]
+    problems = [each.problem for each in run.findings]
     if not problems and not run.changed:
         problems = [Problem("the rule changes nothing", shown, "what does --fix say?")]
     if problems:
