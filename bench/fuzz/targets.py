@@ -68,7 +68,7 @@ _MANIFESTS = tuple(
     path.read_bytes() for path in sorted(_ROOT.glob("tests/data/manifests/*/*.yaml"))
 )
 _ISSUE = (
-    b'<!-- patchkit {"id": "pk-0123456789ab", "state": "open", "rule": "broken-upstream", '
+    b'<!-- patchkit {"id": "pk-0123456789ab", "is_open": true, "rule": "broken-upstream", '
     b'"level": "error", "look": "drift", "of": ["demo: demo"], "title": "x"} -->\n# x\n\nA body.\n'
 )
 #: Python that calls from one component into another: our test's own.

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, pieces, room
 from patchkit.explain.explanation import Cause, statements
@@ -103,51 +101,31 @@ def print_explanation(
 
 
 def _mismatch_lines(hunk: HunkExplanation, space: int) -> Iterator[Line]:
-    side_by_side = _both_starts if hunk.cause is Cause.GONE else _rows
-    rows = [row for each in hunk.mismatches for row in side_by_side(each)]
+    rows = [row for each in hunk.mismatches for row in _rows(each)][:_LINES]
     blanks = hunk.cause is Cause.WHITESPACE
-    texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]], space)
-    for row, text in zip(rows, texts, strict=False):
-        paint = Paint.REMOVED if row.label == "expected" else Paint.ADDED
-        yield [f"  {row.label:<8} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
+    texts = _fitted([_visible(data, blanks=blanks) for _, _, data in rows], space)
+    for (label, number, _), text in zip(rows, texts, strict=True):
+        paint = Paint.REMOVED if label == "expected" else Paint.ADDED
+        shown_text = text if number else "(nothing)"
+        yield [f"  {label:<8} {number or '':>5}  ", Painted(shown_text, paint)]
     total = sum(len(each.expected) + len(each.found) for each in hunk.mismatches)
-    more = total - sum(row.number > 0 for row in rows[:_LINES])
-    if more:
+    if more := total - sum(number > 0 for _, number, _ in rows):
         yield f"  and {counted(more, 'more line')}"
 
 
-class _Row(Struct, frozen=True):
-    """A line of either side; `number` is 0 where that side has none."""
+def _rows(mismatch: Mismatch) -> list[tuple[str, int, bytes]]:
+    """Lines of either side; the number is 0 where that side has none.
 
-    label: str  # "expected" or "found"
-    number: int
-    data: bytes  # the line's bytes
-
-    @property
-    def instead(self) -> str:
-        return "" if self.number else "(nothing)"
-
-
-def _both_starts(mismatch: Mismatch) -> list[_Row]:
-    """How both sides begin, where they have nothing in common."""
-    olds, news = _sides(mismatch)
-    return [*olds[: _LINES // 2], *news[: _LINES // 2]]
-
-
-def _rows(mismatch: Mismatch) -> list[_Row]:
-    olds, news = _sides(mismatch)
+    They stand for one another, line by line, where there are as many; else both begin.
+    """
+    sides = [
+        [(label, number, line) for number, line in side] or [(label, 0, b"")]
+        for label, side in zip(("expected", "found"), mismatch.sides, strict=True)
+    ]
+    olds, news = sides
     if len(olds) != len(news):
-        return [*olds, *news]
-    # they stand for one another, line by line
+        return [*olds[: _LINES // 2], *news[: _LINES // 2]]
     return [row for pair in zip(olds, news, strict=True) for row in pair]
-
-
-def _sides(mismatch: Mismatch) -> tuple[list[_Row], list[_Row]]:
-    numbered = zip(mismatch.expected_lines, mismatch.expected, strict=True)
-    olds = [_Row("expected", number, line) for number, line in numbered]
-    found = enumerate(mismatch.found, mismatch.found_at)
-    news = [_Row("found", number, line) for number, line in found]
-    return olds or [_Row("expected", 0, b"")], news or [_Row("found", 0, b"")]
 
 
 def _visible(data: bytes, *, blanks: bool) -> str:

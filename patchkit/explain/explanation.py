@@ -43,6 +43,12 @@ class Mismatch(Struct, frozen=True):
     found: tuple[bytes, ...]
     found_at: int
 
+    @property
+    def sides(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]]:
+        """The lines of both, with their numbers."""
+        olds = list(zip(self.expected_lines, self.expected, strict=True))
+        return olds, list(enumerate(self.found, self.found_at))
+
 
 class HunkExplanation(Struct, frozen=True):
     """Why one hunk has no place.

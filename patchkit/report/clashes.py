@@ -63,8 +63,7 @@ def _clash(said: Statement) -> ShownClash:
 
 
 def _rows(mismatch: Mismatch) -> Iterator[Row]:
-    olds = list(zip(mismatch.expected_lines, mismatch.expected, strict=True))
-    news = list(enumerate(mismatch.found, mismatch.found_at))
+    olds, news = mismatch.sides
     pairs = zip_longest(olds, news)
     for place, (old, new) in enumerate(pairs):
         yield _row(old, new, paired=len(olds) == len(news), gap=place == 0)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -315,33 +314,13 @@ def place_of(finding: Finding, paths: Paths) -> tuple[str, int]:
     return (manifest, 1) if path.startswith("/") else (path, line)
 
 
-class RootCause(Struct, frozen=True):
-    """One thing that went wrong, with everything that was found of it; the gravest is first.
+def find_causes(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """What was found, by what is to be mended, in the order in which that is first found.
 
-    `id` stays the same for as long as the cause does, whatever lines or tips move.
+    The keys stay the same for as long as the cause does, whatever lines or tips move.
     """
-
-    id: str
-    title: str
-    of: tuple[str, ...]
-    findings: tuple[Finding, ...]
-
-
-def find_causes(findings: Iterable[Finding]) -> list[RootCause]:
-    """One cause for each thing that is to be mended, in the order in which they are first found."""
     groups: dict[str, list[Finding]] = {}
     for each in findings:
-        groups.setdefault(each.cause, []).append(each)
-    return [_cause(key, found) for key, found in groups.items()]
-
-
-def _cause(key: str, findings: Sequence[Finding]) -> RootCause:
-    first = findings[0]
-    of = tuple(dict.fromkeys(each.of for each in findings if each.of))
-    title = first.what
-    if first.code not in RULES and first.where:  # it does not name the file
-        title = f"{PurePosixPath(first.where.partition(':')[0]).name}: {title}"
-    if len(findings) > 1 and first.by is not None:
-        title = f"{first.by}: {counted(len(findings), 'finding')} in {', '.join(of)}"
-    digest = sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
-    return RootCause(f"pk-{digest[:12]}", title, of, tuple(findings))
+        digest = sha256(each.cause.encode("utf-8", "surrogateescape")).hexdigest()
+        groups.setdefault(f"pk-{digest[:12]}", []).append(each)
+    return groups

@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
+from pathlib import PurePosixPath
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, Problem
+from patchkit.model.decoding import from_builtins
 from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
@@ -34,7 +36,6 @@ from patchkit.report.findings import (
     MANIFEST,
     RULES,
     Outcome,
-    RootCause,
     check_outcomes,
     drift_outcomes,
     explained,
@@ -413,13 +414,13 @@ class Issue(Struct, frozen=True):
     """
 
     id: str
-    change: IssueChange  # what is to be done with it since the last run
     is_open: bool  # the cause is there still
     title: str
     rule: str  # the stable word of its findings
     level: str
     look: str
     of: tuple[str, ...]
+    change: IssueChange = IssueChange.UNCHANGED  # what is to be done since the last run
 
 
 class IssuesReport(Struct, frozen=True):
@@ -453,10 +454,10 @@ def plan_issues(report: CiReport, known: Mapping[str, str]) -> tuple[IssueFile, 
     """
     old = {name.removesuffix(".md"): _read(name, text) for name, text in known.items()}
     found = [
-        _issue_file(look, cause, old.get(cause.id), known.get(f"{cause.id}.md", ""))
+        _issue_file(_issue(name, look, findings), findings, old.get(name), known.get(f"{name}.md"))
         for look, notices in _looks(report)
-        for cause in find_causes(notices)
-        if cause.findings[0].severity is not Severity.NOTE
+        for name, findings in find_causes(notices).items()
+        if findings[0].severity is not Severity.NOTE
     ]
     seen = _seen(report)
     ids = {each.issue.id for each in found}
@@ -488,22 +489,27 @@ def _seen(report: CiReport) -> set[tuple[str, str]]:
     return seen | {(look, name.partition(": ")[0]) for look, name in seen}
 
 
-def _issue_file(look: str, cause: RootCause, before: Issue | None, text: str) -> IssueFile:
-    issue = Issue(
-        id=cause.id,
-        change=IssueChange.OPENED,
-        is_open=True,
-        title=_line(cause.title),
-        rule=cause.findings[0].code,
-        level=cause.findings[0].severity.value,
-        look=look,
-        of=cause.of,
-    )
-    now = _text(issue, _body(cause))
-    if before is not None:
-        change = IssueChange.UPDATED if text != now else IssueChange.UNCHANGED
-        issue = replace(issue, change=change if before.is_open else IssueChange.REOPENED)
-    return IssueFile(issue, now)
+def _issue(name: str, look: str, findings: Sequence[Finding]) -> Issue:
+    """The issue of a cause; the gravest finding is first."""
+    first = findings[0]
+    of = tuple(dict.fromkeys(each.of for each in findings if each.of))
+    title = first.what
+    if first.code not in RULES and first.where:  # it does not name the file
+        title = f"{PurePosixPath(first.where.partition(':')[0]).name}: {title}"
+    if len(findings) > 1 and first.by is not None:
+        title = f"{first.by}: {counted(len(findings), 'finding')} in {', '.join(of)}"
+    return Issue(name, True, _line(title), first.code, first.severity.value, look, of)
+
+
+def _issue_file(
+    issue: Issue, findings: Sequence[Finding], before: Issue | None, text: str | None
+) -> IssueFile:
+    now = _text(issue, _body(issue, findings))
+    if before is None:
+        return IssueFile(replace(issue, change=IssueChange.OPENED), now)
+    change = IssueChange.UPDATED if text != now else IssueChange.UNCHANGED
+    change = change if before.is_open else IssueChange.REOPENED
+    return IssueFile(replace(issue, change=change), now)
 
 
 def _left(issue: Issue, text: str, seen: set[tuple[str, str]]) -> IssueFile:
@@ -518,27 +524,19 @@ def _left(issue: Issue, text: str, seen: set[tuple[str, str]]) -> IssueFile:
 
 
 def _text(issue: Issue, body: str) -> str:
-    told = {
-        "id": issue.id,
-        "state": "open" if issue.is_open else "closed",
-        "rule": issue.rule,
-        "level": issue.level,
-        "look": issue.look,
-        "of": list(issue.of),
-        "title": issue.title,
-    }
+    told = to_builtins(issue)
+    del told["change"]
     # no name of others may end the comment
     line = json.dumps(told).replace(">", "\\u003e")
     return f"<!-- patchkit {line} -->\n# {escaped(issue.title)}\n\n{body.rstrip()}\n"
 
 
-def _body(cause: RootCause) -> str:
-    first = cause.findings[0]
-    where = ", ".join(map(escaped, cause.of))
-    rule = RULES.get(first.code, "")
-    lines = [f"{rule or first.code}: {where}." if where else rule]
-    lines += finding_lines(cause.findings)
-    lines += ["", HELP.get(first.code, "`patchkit check` prints it with all details.")]
+def _body(issue: Issue, findings: Sequence[Finding]) -> str:
+    where = ", ".join(map(escaped, issue.of))
+    rule = RULES.get(issue.rule, "")
+    lines = [f"{rule or issue.rule}: {where}." if where else rule]
+    lines += finding_lines(findings)
+    lines += ["", HELP.get(issue.rule, "`patchkit check` prints it with all details.")]
     return "\n".join(lines)
 
 
@@ -551,19 +549,8 @@ def _read(name: str, text: str) -> Issue:
     """What a file's first lines say; BadInputError if it is none of ours."""
     found = _FIRST.fullmatch(text.partition("\n")[0])
     try:
-        told = json.loads(found[1]) if found is not None else {}
-        of = tuple(map(str, told["of"]))
-        issue = Issue(
-            id=str(told["id"]),
-            change=IssueChange.UNCHANGED,
-            is_open=told["state"] == "open",
-            title=str(told["title"]),
-            rule=str(told["rule"]),
-            level=str(told["level"]),
-            look=str(told["look"]),
-            of=of,
-        )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        issue = from_builtins(json.loads(found[1]) if found is not None else None, Issue)
+    except (ValueError, RecursionError) as error:
         hint = "move it out of the folder, or delete it"
         raise BadInputError(Problem("is not an issue that patchkit wrote", name, hint)) from error
     if f"{issue.id}.md" != name:

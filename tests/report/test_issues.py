@@ -62,7 +62,7 @@ def test_what_one_commit_broke_is_one_issue(stack: Project, upstream: Upstream) 
     assert broke[:10] in row["title"] and "2 findings" in row["title"]
     (text,) = _texts(stack).values()
     first, title, *body = text.split("\n")
-    assert json.loads(first[len("<!-- patchkit ") : -len(" -->")])["state"] == "open"
+    assert json.loads(first[len("<!-- patchkit ") : -len(" -->")])["is_open"]
     assert title.replace("\\", "") == f"# {row['title']}"
     told = "\n".join(body).replace("\\", "")
     assert "patches/demo/a.patch:" in told and "patches/demo/b.patch:" in told
@@ -91,7 +91,7 @@ def test_what_is_mended_is_closed_once_and_reopened(stack: Project, upstream: Up
     (closed,) = _rows(_issues(stack, "--json"))
     assert (closed["id"], closed["change"], closed["is_open"]) == (opened["id"], "closed", False)
     (text,) = _texts(stack).values()
-    assert '"state": "closed"' in text and "Mended:" in text
+    assert '"is_open": false' in text and "Mended:" in text
     (again,) = _rows(_issues(stack, "--json"))
     assert (again["change"], again["is_open"]) == ("unchanged", False)
     stack.write({"drift.json": found})
@@ -158,7 +158,7 @@ def test_other_files_in_the_folder_stay(stack: Project, upstream: Upstream) -> N
         "mine\n",
         "<!-- patchkit {} -->\n# x\n",
         "<!-- patchkit [1] -->\n# x\n",
-        '<!-- patchkit {"id": "pk-000000000001", "state": "open", "rule": "x", "level": "error",'
+        '<!-- patchkit {"id": "pk-000000000001", "is_open": true, "rule": "x", "level": "error",'
         ' "look": "drift", "of": []} -->\n# x\n',
         "<!-- patchkit " + "[" * 100_000 + " -->\n# x\n",
     ],
