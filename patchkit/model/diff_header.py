@@ -116,19 +116,40 @@ def common_name(text: bytes, strip: int) -> bytes | None:
     """
     text = text.removesuffix(b"\n")
     if text.startswith(b'"'):
-        quoted = unquote(text)
-        # git never takes a second name without quotes here: it counts the end of the line with it
-        again = unquote(text[quoted[1] :].lstrip(b" \t\r")) if quoted else None
-        names = {_skip_folders(each[0], strip) for each in (quoted, again) if each}
-        return names.pop() if again and len(names) == 1 else None
+        return _common_after_quoted(text, strip)
     name = _skip_folders(text, strip)
     if name is None:
         return None
+    quote = name.find(b'"')
+    if quote >= 0:
+        return _common_before_quoted(name, quote, strip)
     for match in re.finditer(rb"[ \t]", name):
         second = _skip_folders(name[match.end() :], strip)
-        if second is None or second == name[: match.start()]:
+        if second is None:
+            return None
+        if second == name[: match.start()]:
             return second
     return None
+
+
+def _common_after_quoted(text: bytes, strip: int) -> bytes | None:
+    quoted = unquote(text)
+    if quoted is None:
+        return None
+    first = _skip_folders(quoted[0], strip)
+    # git never takes a second name without quotes here: it counts the end of the line with it
+    again = unquote(text[quoted[1] :].lstrip(b" \t\r"))
+    second = _skip_folders(again[0], strip) if again else None
+    return first if first == second else None
+
+
+def _common_before_quoted(name: bytes, quote: int, strip: int) -> bytes | None:
+    quoted = unquote(name[quote:])
+    second = _skip_folders(quoted[0], strip) if quoted else None
+    if second is None or len(second) >= quote:
+        return None
+    matches = name.startswith(second) and name[len(second) : len(second) + 1] in (b" ", b"\t")
+    return second if matches else None
 
 
 def _skip_folders(text: bytes, strip: int) -> bytes | None:
