@@ -400,7 +400,7 @@ def test_the_matcher_finds_findings_and_conflicts() -> None:
 
 
 def test_the_matcher_is_quiet_where_all_is_well() -> None:
-    for name in ("check-ok", "apply-created", "exit/drift-1", "exit/ci-0"):
+    for name in ("check-ok", "apply-created", "exit/drift-0", "exit/ci-0"):
         assert _matched(_golden(name)) == []
 
 

@@ -151,7 +151,7 @@ def test_groff_has_nothing_to_say(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "PATCHKIT-REPORT-MERGE(1)" in done.stdout
+    assert "PATCHKIT-CONTINUE(1)" in done.stdout
 
 
 # -- workflows ---------------------------------------------------------------------------------
@@ -257,4 +257,4 @@ def test_a_system_without_flock_is_refused_in_words() -> None:
     )
     assert done.returncode == 5
     assert done.stderr.startswith("error: patchkit needs Linux or another POSIX system")
-    assert run_process("version").code == 0
+    assert run_process("--version").code == 0

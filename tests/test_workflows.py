@@ -165,7 +165,7 @@ def test_every_step_of_ci(tmp_path: Path, served_patchkit: str) -> None:
     assert runner.job("report", jobs["report"], {}) == [0, 0]
     page = (runner.artifacts / "report" / "patchkit.html").read_text(encoding="utf-8")
     assert "ours.patch" in page
-    assert runner.summary.read_text().count("ours.patch") == 2  # of the job, and of all
+    assert runner.summary.read_text().count("demo: demo drift") == 2  # of the job, and of all
 
 
 def test_every_step_of_drift(pinned: Project, tmp_path: Path, served_patchkit: str) -> None:
