@@ -294,7 +294,7 @@ class SplitOff(Struct, frozen=True):
     blob: GitObject  # the new contents
 
 
-class CarriedFile(Struct, frozen=True):
+class CarriedFile(Struct, frozen=True, omit_defaults=True):
     """One file of a patch, carried.
 
     `entry` stands at `path` afterwards, nothing if it is None; `leaves` is another path that the

@@ -105,13 +105,13 @@ class ResultCache:
     """Answers by question, in one file, each of which follows from its question and the file's key.
 
     What nobody asked since it was opened is forgotten when it is closed, as it is of files long
-    gone; all but so many `spare` ones that were asked last.
+    gone; all but so many `spare` ones that were asked last. Without a path in memory only.
     """
 
-    def __init__(self, path: Path, spare: int = 0) -> None:
+    def __init__(self, path: Path | None = None, spare: int = 0) -> None:
         self._path = path
         self._spare = spare
-        kept = recall(path)
+        kept = recall(path) if path is not None else None
         self._kept: dict[str, Any] = kept if isinstance(kept, dict) else {}
         self._asked: dict[str, Any] = {}
 
@@ -129,5 +129,5 @@ class ResultCache:
         """Write what was asked, if it is not what the file has."""
         rest = islice((each for each in self._kept if each not in self._asked), self._spare)
         rows = {**self._asked, **{each: self._kept[each] for each in rest}}
-        if rows != self._kept:
+        if self._path is not None and rows != self._kept:
             remember(self._path, rows)

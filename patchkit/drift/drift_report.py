@@ -5,12 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.carry.carried import CarriedFile
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.model.finding import Landed
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, TreeEntry
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.states import state_of
 from patchkit.model.text import counted
@@ -27,33 +26,6 @@ class HunkFault(Struct, frozen=True):
     line: int
     reason: Reason
     absorbed: bool = False
-
-
-class FileVerdict(Struct, frozen=True):
-    """What became of one change of a patch, as CarriedFile has it, but without contents."""
-
-    outcome: FileResult  # without clashes and reasons
-    path: str
-    entry: TreeEntry | None = None
-    leaves: str | None = None
-    taken_for: TreeEntry | None = None
-    faults: tuple[HunkFault, ...] = ()  # the hunks that stop it from applying as it is
-
-    @property
-    def status(self) -> Status:
-        """Its state."""
-        return self.outcome.status
-
-    @property
-    def file(self) -> CarriedFile:
-        """The verdict in the carry engine's form."""
-        return CarriedFile(
-            self.outcome,
-            self.path,
-            self.entry,
-            leaves=self.leaves,
-            taken_for=self.taken_for,
-        )
 
 
 class PatchForecast(Struct, frozen=True):

@@ -16,16 +16,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.carry.carried import CarriedFile, CarryContext, CarryOptions
 from patchkit.carry.carry_file import carry_change
 from patchkit.carry.cascade import Names, ResolvedStack, edited, paths_of, supposed
 from patchkit.carry.engine import StackCarrier, names_a_path_twice
-from patchkit.drift.drift_report import FileVerdict, HunkFault, PatchForecast, forecast_of
+from patchkit.disk.result_cache import ResultCache, read_as
+from patchkit.drift.drift_report import HunkFault, PatchForecast, forecast_of
 from patchkit.drift.follow import Route, RoutePast, ScopeWatch
-from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import State, faults_of, is_undone
 from patchkit.drift.sample import ChangeGroup, FileVersion, alike, grouped
 from patchkit.errors import BadInputError
@@ -102,7 +102,7 @@ class Forecaster:
         route: Route,
         *,
         recipes: Mapping[str, PatchRecipe],
-        verdicts: Verdicts,
+        verdicts: ResultCache,
         remembered: Mapping[str, Resolution],
         watch: ScopeWatch,
         quick: bool,
@@ -135,8 +135,8 @@ class Forecaster:
         self._options = CarryOptions(
             self._generated, past=self.past, remembered=remembered, carry_one=self._carry_one
         )
-        self._fits: dict[_Question, FileVerdict] = {}
-        self._answers: dict[tuple[bool, _Question], FileVerdict] = {}
+        self._fits: dict[_Question, _Fit] = {}
+        self._answers: dict[tuple[bool, _Question], CarriedFile] = {}
         self._runs: dict[tuple[str, str, str], str | None] = {}
         self._puts: dict[object, _Put] = {}
         self._stood = _Stood({})
@@ -297,7 +297,7 @@ class Forecaster:
                 rows.append((not known, self._tries[number, change.path], change, before))
         rows.sort(key=lambda row: row[:2])
         asked = (self._answer(number, context, *row[2:]) for row in rows)
-        return any(each.status is Status.CONFLICTED for each in asked)
+        return not all(each.carried for each in asked)
 
     def _places(self, change: FileChange) -> frozenset[str]:
         """The paths at which a change may come to stand."""
@@ -321,30 +321,31 @@ class Forecaster:
             return on_top
         fit = self._fit(number, change, context.here)
         self._now.applied.setdefault(change.path, fit)
+        file = fit.file
         if not (self._quick and fit.status in FITS):
             known = self._known_answer(number, context, change)
             if known is None and self._now.failing and brief:
                 self._now.skipped |= places
                 return CarriedFile(FileResult(change.path, Status.CONFLICTED), change.path)
-            fit = known or self._answer(number, context, change, before)
-        file = fit.file
+            file = known or self._answer(number, context, change, before)
         self._now.on_top.setdefault(change.path, file)
         return file
 
     def _known_answer(
         self, number: int, context: CarryContext, change: FileChange
-    ) -> FileVerdict | None:
+    ) -> CarriedFile | None:
         key = bool(context.remembered), self._question(number, change, context.here)
         if key not in self._answers:
-            kept = self._known.file(_text(key))
-            if kept is None:
+            kept = self._known.known(_text(key))
+            answer = read_as(kept, CarriedFile) if kept is not None else None
+            if answer is None:
                 return None
-            self._answers[key] = kept
+            self._answers[key] = answer
         return self._answers[key]
 
     def _answer(
         self, number: int, context: CarryContext, change: FileChange, before: FileResult
-    ) -> FileVerdict:
+    ) -> CarriedFile:
         verdict = self._known_answer(number, context, change)
         if verdict is None:
             self._tries[number, change.path] += 1
@@ -354,12 +355,12 @@ class Forecaster:
                 key = bool(context.remembered), self._question(number, change, context.here)
                 self._answers[key] = verdict
                 if self._needed[number].isdisjoint((verdict.path, verdict.leaves)):
-                    self._known.note_file(_text(key), verdict)
+                    self._known.note(_text(key), to_builtins(verdict))
         return verdict
 
     def _carried(
         self, number: int, context: CarryContext, change: FileChange, before: FileResult
-    ) -> FileVerdict:
+    ) -> CarriedFile:
         blobs, needed = Blobs(self._given), self._needed[number]
         here = _few(self._given, self._met(change, context.here))
         context = replace(context, here=here, blobs=blobs)
@@ -377,11 +378,10 @@ class Forecaster:
         elif file.blob is not None and file.path in needed:
             self._keep([file.blob])
         outcome = replace(file.outcome, clashes=(), reasons=(), upstream=None)
-        return FileVerdict(outcome, file.path, file.entry, file.leaves, taken_for)
+        file = CarriedFile(outcome, file.path, file.entry, leaves=file.leaves)
+        return replace(file, taken_for=taken_for)
 
-    def _fit(
-        self, number: int, change: FileChange, here: Tree, trial: Blobs | None = None
-    ) -> FileVerdict:
+    def _fit(self, number: int, change: FileChange, here: Tree, trial: Blobs | None = None) -> _Fit:
         """What applying a change as it is comes to; of a `trial` no contents are kept."""
         key = self._question(number, change, here)
         verdict = self._fits.get(key)
@@ -389,7 +389,7 @@ class Forecaster:
             self._given.lacks = False
             few, blobs = _few(self._given, self._met(change, here)), trial or Blobs(self._given)
             verdict, made = self._tried(change, few, blobs)
-            needed = verdict.path in self._needed[number]
+            needed = verdict.file.path in self._needed[number]
             self._keep(made if needed and trial is None else ())
             if not self._given.lacks and not (needed and trial):
                 self._fits[key] = verdict
@@ -397,7 +397,7 @@ class Forecaster:
 
     def _tried(
         self, change: FileChange, here: Tree, blobs: Blobs
-    ) -> tuple[FileVerdict, Sequence[GitObject]]:
+    ) -> tuple[_Fit, Sequence[GitObject]]:
         """What applying a change comes to, and the blobs that it makes.
 
         ABSORBED where what it makes is there already, in its place.
@@ -406,13 +406,14 @@ class Forecaster:
         (outcome,) = applied.files
         if applied.tree is None:
             faults = faults_of(here, blobs, (change,), applied.files)
-            return FileVerdict(replace(outcome, clashes=()), change.path, faults=faults), ()
+            return _Fit(CarriedFile(replace(outcome, clashes=()), change.path), faults), ()
         if outcome.status is Status.SHIFTED and is_undone(here, blobs, (change,), in_place=True):
             outcome = replace(outcome, status=Status.ABSORBED)
         path = change.new_path if change.new_path is not None else change.path
         gone = change.old_path if change.old_path not in (None, path) else None
         left = gone if gone is not None and applied.tree.entry(gone) is None else None
-        return FileVerdict(outcome, path, applied.tree.entry(path), left), applied.blobs
+        file = CarriedFile(outcome, path, applied.tree.entry(path), leaves=left)
+        return _Fit(file), applied.blobs
 
     def _met(self, change: FileChange, here: Tree) -> State:
         """What stands at all paths that the verdict on a change depends on."""
@@ -480,7 +481,7 @@ class Forecaster:
             verdict = self._fit(number, change, here, blobs)
             lacks |= self._given.lacks
             offsets = self._stack.outcomes[number].files[index].offsets
-            mark.append(verdict.outcome.offsets == offsets)
+            mark.append(verdict.file.outcome.offsets == offsets)
             if verdict.status in FITS:
                 here = edited(here, (verdict.file,))
                 continue
@@ -547,12 +548,10 @@ class Forecaster:
         rows = [self._fit(number, change, tree) for change in self._changes[number]]
         fits = bool(rows) and all(e.status in (*FITS, Status.ABSORBED) for e in rows)
         as_it_is = edited(tree, [each.file for each in rows]) if fits else None
-        self._now.applied = {row.outcome.path: row for row in rows}
+        self._now.applied = {row.file.outcome.path: row for row in rows}
+        outcomes = [each.file.outcome for each in rows]
         files = tuple(
-            replace(each.outcome, status=Status.SHIFTED)
-            if any(each.outcome.offsets)
-            else each.outcome
-            for each in rows
+            replace(each, status=Status.SHIFTED) if any(each.offsets) else each for each in outcomes
         )
         shifted = any(each.status is Status.SHIFTED for each in files)
         applying = Status.SHIFTED if shifted else Status.UNCHANGED
@@ -593,10 +592,22 @@ class Forecaster:
         return TreeEntry(entry.mode, oid) if oid is not None else None
 
 
+class _Fit(Struct, frozen=True):
+    """What applying a change as it is comes to, and the hunks that stop it."""
+
+    file: CarriedFile  # without contents
+    faults: tuple[HunkFault, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """Its state."""
+        return self.file.outcome.status
+
+
 class _Putting(Struct):
     """What is known of the patch that is being put; its changes by their paths."""
 
-    applied: dict[str, FileVerdict] = field(default_factory=dict)  # as it is, onto the stack so far
+    applied: dict[str, _Fit] = field(default_factory=dict)  # as it is, onto the stack so far
     on_top: dict[str, CarriedFile] = field(default_factory=dict)  # carried there
     skipped: set[str] = field(default_factory=set)  # see _Put
     failing: bool = False  # whether it is known to be in conflict by itself

@@ -7,24 +7,20 @@ the engine wrote, is as good as none.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from patchkit.disk.result_cache import (
+    ResultCache,
     code_digest,
     memory_path,
-    read_as,
-    recall,
     recall_packed,
-    remember,
     remember_packed,
 )
-from patchkit.drift.drift_report import FileVerdict, LineDrift, PatchForecast
-from patchkit.model.objects import CommitId
+from patchkit.drift.drift_report import LineDrift
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History
 
@@ -33,7 +29,7 @@ if TYPE_CHECKING:  # an answer that is kept whole loads nothing that would find 
     from patchkit.stack.generated import PatchRecipe
 
 # Raise it when the same files could come to another verdict.
-_FORM = 3
+_FORM = 4
 
 #: The code whose rules the verdicts are.
 _ENGINE = (
@@ -46,54 +42,6 @@ _ENGINE = (
     "python",
     "stack",
 )
-
-
-class Verdicts:
-    """What the carry engine makes of changes, by keys that have all that it follows from; without
-    a path in memory only.
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        kept = recall(path) if path is not None else None
-        self._rows: dict[str, Any] = kept if isinstance(kept, dict) else {}
-        self._news = False
-
-    def file(self, key: str) -> FileVerdict | None:
-        """The carry engine's verdict on a change."""
-        return read_as(self._rows[key], FileVerdict) if key in self._rows else None
-
-    def note_file(self, key: str, verdict: FileVerdict) -> None:
-        """Remember a verdict for another run."""
-        if self._path is not None:
-            self._rows[key] = msgspec.to_builtins(verdict)
-            self._news = True
-
-    def close(self) -> None:
-        """Write what is new."""
-        if self._news and self._path is not None:
-            remember(self._path, self._rows)
-            self._news = False
-
-
-class Trials:
-    """What carrying a series to single commits came to, by commit."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        kept = recall(path) if path is not None else None
-        self._rows: dict[str, Any] = kept if isinstance(kept, dict) else {}
-
-    def known(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
-        """What became of each patch there; None if nothing is kept."""
-        row = self._rows.get(commit)
-        return read_as(row, tuple[PatchForecast, ...]) if row is not None else None
-
-    def note(self, commit: CommitId, forecasts: Sequence[PatchForecast]) -> None:
-        """Keep what became of each patch."""
-        self._rows[commit] = msgspec.to_builtins(tuple(forecasts))
-        if self._path is not None:
-            remember(self._path, self._rows)
 
 
 class SeriesMemory:
@@ -118,13 +66,13 @@ class SeriesMemory:
         rules = {name: recipe.facts for name, recipe in sorted(recipes.items())}
         self._series = [*self._files, rules]
 
-    def verdicts(self) -> Verdicts:
-        """What became of single files."""
-        return Verdicts(memory_path(self._folder, "verdicts", self._files))
+    def verdicts(self) -> ResultCache:
+        """What the carry engine makes of changes, by keys that have all that it follows from."""
+        return ResultCache(memory_path(self._folder, "verdicts", self._files), sys.maxsize)
 
-    def trials(self) -> Trials:
-        """What carrying the series to single commits came to."""
-        return Trials(memory_path(self._folder, "trials", self._series))
+    def trials(self) -> ResultCache:
+        """What carrying the series to single commits came to, by commit."""
+        return ResultCache(memory_path(self._folder, "trials", self._series), sys.maxsize)
 
     def line(self, *, bisect: bool) -> LineDrift | None:
         """What an earlier run found along the line to this tip; None if nothing is kept."""

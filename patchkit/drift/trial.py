@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions
+from patchkit.disk.result_cache import ResultCache, read_as
 from patchkit.drift.drift_report import PatchForecast, forecast_of
-from patchkit.drift.forecast_cache import Trials
 from patchkit.drift.walk import WatchedSeries
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.commit_history import Between
@@ -31,15 +31,16 @@ class Trial(Struct, frozen=True):
 
     along: HistoryReader
     series: WatchedSeries
-    trials: Trials
+    trials: ResultCache
 
     def carry_to(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
         """What a bump to the commit comes to; None where files for it cannot be fetched."""
-        found = self.trials.known(commit)
+        found = read_as(self.trials.known(commit), tuple[PatchForecast, ...])
         if found is None or [each.name for each in found] != self._names:
             found = self._carried(commit)
             if found is not None:
-                self.trials.note(commit, found)
+                self.trials.note(commit, to_builtins(found))
+                self.trials.close()
         return found
 
     @property

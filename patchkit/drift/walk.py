@@ -12,10 +12,10 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.disk.result_cache import ResultCache
 from patchkit.drift.drift_report import HunkFault, PatchForecast
 from patchkit.drift.follow import ScopeWatch, follow
 from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
-from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import State, stands
 from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out, touches_of
 from patchkit.gitcmd.commit_history import Between
@@ -46,7 +46,7 @@ class WatchedSeries(Struct, frozen=True):
     patches: Sequence[SeriesPatch]
     recipes: Mapping[str, PatchRecipe] = field(default_factory=dict)
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
-    verdicts: Verdicts = field(default_factory=Verdicts)
+    verdicts: ResultCache = field(default_factory=ResultCache)
 
 
 class TouchingCommit(Struct, frozen=True):
