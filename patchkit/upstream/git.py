@@ -260,30 +260,20 @@ def fetch_commit(
 
     If all fail, the SurroundingsError has one problem for each. On disk: packs in `target`, no ref.
     """
-    problems: list[Problem] = []
-    damaged: list[str] = []
 
-    def attempt(url: str, bring: Callable[[Server], frozenset[str]]) -> bool:
-        with staging(target, fetching.scratch) as stage:
-            try:
-                absent = bring(Server(url, stage, fetching.listener, fetching.stop))
-            except RemoteError as error:
-                problems.extend(error.problems)
-                if error.trouble is Trouble.DAMAGED:
-                    damaged.append(url)
-                return False
-            adopt(stage, target)
-            note_absent(target, absent)
-            return True
+    def keep(server: Server, absent: frozenset[str] = frozenset()) -> None:
+        adopt(server.stage, target)
+        note_absent(target, absent)
 
-    for url in (source.url, *source.mirrors):
-        if attempt(url, lambda server: _bring(server, commit, track)):
-            return
-    for url in tuple(damaged):  # only when nobody has it whole
+    def whole(server: Server) -> None:
+        _bring(server, commit, track)
+        keep(server)
+
+    def salvaged(server: Server) -> None:
         fetching.step("fetching what a damaged upstream still has")
-        if attempt(url, lambda server: _salvage(server, commit)):
-            return
-    raise SurroundingsError(*problems)
+        keep(server, _salvage(server, commit))
+
+    from_first(source, target, fetching, whole, salvaged)
 
 
 class Server(Struct, frozen=True):
@@ -319,18 +309,26 @@ def from_first(
     target: Repository,
     fetching: Fetching,
     bring: Callable[[Server], _Answer],
+    salvage: Callable[[Server], _Answer] | None = None,
 ) -> _Answer:
     """What `bring` answers for the URL or the first mirror that has it.
 
-    If all fail, the SurroundingsError has one problem for each.
+    Only when nobody has it whole, `salvage` is asked for those that are damaged. If all fail, the
+    SurroundingsError has one problem for each.
     """
     problems: list[Problem] = []
-    for url in (source.url, *source.mirrors):
-        with staging(target, fetching.scratch) as stage:
-            try:
-                return bring(Server(url, stage, fetching.listener, fetching.stop))
-            except RemoteError as error:
-                problems += error.problems
+    urls = [source.url, *source.mirrors]
+    for way in (bring, *([salvage] if salvage else [])):
+        damaged: list[str] = []
+        for url in urls:
+            with staging(target, fetching.scratch) as stage:
+                try:
+                    return way(Server(url, stage, fetching.listener, fetching.stop))
+                except RemoteError as error:
+                    problems += error.problems
+                    if error.trouble is Trouble.DAMAGED:
+                        damaged.append(url)
+        urls = damaged
     raise SurroundingsError(*problems)
 
 
@@ -364,8 +362,8 @@ def fetch_objects(server: Server, ids: Collection[str]) -> frozenset[str]:
     return fetch_by_id(fetch_batch, sorted(ids))
 
 
-def _bring(server: Server, commit: CommitId, track: str | None) -> frozenset[str]:
-    """Bring the commit whole; nothing is absent."""
+def _bring(server: Server, commit: CommitId, track: str | None) -> None:
+    """Bring the commit whole."""
     try:
         server.fetch([f"{commit}:refs/fetched/pin"], "--depth=1")
     except RemoteError as error:
@@ -374,7 +372,6 @@ def _bring(server: Server, commit: CommitId, track: str | None) -> frozenset[str
         _whole_history(server, commit, track)
     if not has_come(server.stage, commit, "refs/fetched/pin"):
         raise _naming(RemoteError(Trouble.ABSENT, server.url, ""), server.url, commit)
-    return frozenset()
 
 
 def has_come(stage: Repository, commit: CommitId, ref: str) -> bool:
