@@ -32,8 +32,8 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.names import readable_url
 from patchkit.model.progress import Stop
 
-#: Called with (done, total) of the step that git names; the total may be unknown.
-Listener = Callable[[str, int, int | None], None]
+#: Called with (done, total) of git's longest steps; the total may be unknown.
+Listener = Callable[[int, int | None], None]
 
 # Whatever a URL or an `insteadOf` names, no other helper is ever run: `ext::` would run a command.
 _PROTOCOLS = ("file", "git", "http", "https", "ssh")
@@ -310,9 +310,8 @@ def _telling(
             max_count: str | float | None = None,
             message: str = "",
         ) -> None:
-            step = _STEPS.get(op_code & self.OP_MASK)
-            if step is not None:
-                listener(step, int(cur_count or 0), int(max_count) if max_count else None)
+            if op_code & (self.RECEIVING | self.RESOLVING):
+                listener(int(cur_count or 0), int(max_count) if max_count else None)
 
     def read(process: subprocess.Popen[bytes]) -> tuple[bytes, list[str]]:
         out: list[bytes] = []
@@ -329,10 +328,6 @@ def _telling(
         return b"".join(out), [*progress.other_lines, *progress.error_lines]
 
     return read
-
-
-# RemoteProgress's operation codes; its own names cannot be read without importing it
-_STEPS = {32: "receiving objects", 64: "resolving deltas"}
 
 
 def _failure(url: str, said: Sequence[str], code: int) -> RemoteError:

@@ -50,18 +50,14 @@ class Fetching(Struct, frozen=True):
     @property
     def listener(self) -> Listener | None:
         """Who is told how far git is; None where nobody sees it."""
-        return self.advance if self.progress.counts else None
+        return self.count if self.progress.counts else None
 
     def step(self, what: str) -> None:
         """Tell what happens now."""
         self.progress.step(self.name, what)
 
-    def advance(self, what: str, done: int, total: int | None) -> None:
-        """Tell how far it is; `what` is git's own step and goes without saying."""
-        self.progress.advance(self.name, done, total)
-
     def count(self, done: int, total: int | None) -> None:
-        """Tell how many bytes have arrived."""
+        """Tell how many bytes have arrived, or how far git is."""
         self.progress.advance(self.name, done, total)
 
 

@@ -89,7 +89,7 @@ def _bring(upstream: Upstream, commit: str, target: Repository, tmp_path: Path) 
             upstream.url,
             [f"{commit}:refs/fetched/pin"],
             options=["--depth=1"],
-            listener=lambda step, _done, total: counts.append(total or 0),
+            listener=lambda _done, total: counts.append(total or 0),
         )
         adopt(stage, target)
     target.update_refs([RefChange(f"refs/patchkit/pins/{commit}", commit)], reason="test")
