@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import email
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit import entry_points
 from patchkit.disk.files import files_in, read_given
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import Repository
@@ -51,13 +53,22 @@ class ImportSource(Struct, frozen=True):
     damaged: tuple[Problem, ...] = ()
 
 
+#: Reads a file of one ending, under which the entry points in `patchkit.imports` have it.
+ReadFile: TypeAlias = Callable[[Path], ImportSource]
+
+
 def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> ImportSource:
     """The patches at a path that is no repository; `order` names files of a folder.
 
     `strip` leading folders go from the paths of a patch that a series says nothing of.
 
-    UsageError if there is nothing to read, BadInputError if no patch of it can be read.
+    A file with an ending that an extension reads is that one's. UsageError if there is nothing to
+    read, BadInputError if no patch of it can be read.
     """
+    place = entry_points.named("patchkit.imports").get(source.suffix[1:])
+    if place is not None and source.is_file():
+        read: ReadFile = entry_points.load(place)
+        return read(source)
     if source.suffix in RECIPES + SPECS and source.is_file():
         return _package(source)
     kind, patches = _raw(source, order)
