@@ -139,7 +139,7 @@ def main() -> None:
     if page is None:
         report = made_up(options.commits, options.patches, options.states)
         begun = time.process_time()
-        text = report_page("drift", report, drift_outcomes(report), "made up")
+        text = report_page("patchkit drift", report, drift_outcomes(report), "made up")
         print(f"made in          {time.process_time() - begun:6.2f} s of CPU time")
         runs = sum(len(patch.intervals) for patch in report.components[0].patches)
         print(f"runs of a state  {runs:6}")
