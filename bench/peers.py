@@ -25,7 +25,7 @@ def appliers(scene: Scene) -> list[Command]:
         _am(scene, "git am"),
         _am(scene, "git am -3", "-3"),
         _quilt(scene),
-        _stgit(scene, ["stg", "import", "--mbox", str(mailbox)]),
+        _stgit(scene, ["stg", "import", "--output", str(mailbox)]),
         _gbp(scene),
         _rebase(scene),
         _replay(scene),

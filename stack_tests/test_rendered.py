@@ -20,13 +20,25 @@ DOCKERFILES = sorted((ROOT / "rendered").glob("*/Dockerfile"))
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
 def test_they_are_fresh(manifest: Path) -> None:
-    ran = run("render", "--manifest", manifest.stem, "--check", cwd=ROOT)
-    assert ran.code == 0, f"run: patchkit render -m {manifest.stem}\n{ran.out}{ran.err}"
+    ran = run("export", "--format", "machine", "--manifest", manifest.stem, "--dry-run", cwd=ROOT)
+    assert ran.code == 0, (
+        f"run: patchkit export --format machine -m {manifest.stem}\n{ran.out}{ran.err}"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_versions_in_pages_are_fresh(page: Path) -> None:
-    argv = ("render", "--manifest", page.stem, "--check", "versions", "--into", str(page))
+    argv = (
+        "export",
+        "--format",
+        "machine",
+        "--manifest",
+        page.stem,
+        "--dry-run",
+        "versions",
+        "--output",
+        str(page),
+    )
     assert run(*argv, cwd=ROOT).code == 0
 
 
@@ -72,11 +84,23 @@ def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
     site = ("torch_cpu_index=https://mirror.example/cpu", "train_file=/t", "test_file=/v")
     more = ("model_path=/m", "checkpoint_dir=/c") if stack == "verl-mindspeedllm-npu" else ()
     given = [word for value in (*site, *more) for word in ("--set", value)]
-    run("render", "--manifest", "x86", *given, "--output", str(folder), cwd=tmp_path).ok()
+    run(
+        "export",
+        "--format",
+        "machine",
+        "--manifest",
+        "x86",
+        *given,
+        "--output",
+        str(folder),
+        cwd=tmp_path,
+    ).ok()
     environment = (folder / "env.sh").read_text()
     assert "\ntorch_cpu_index=https://mirror.example/cpu\n" in environment
     assert '\nexport PIP_EXTRA_INDEX_URL="$torch_cpu_index"\n' in environment
     install = (folder / "install.sh").read_text()
     assert install.index('. "$here/env.sh"') < install.index("pip install")
-    refused = run("render", "--manifest", "x86", "--output", str(folder), cwd=tmp_path)
+    refused = run(
+        "export", "--format", "machine", "--manifest", "x86", "--output", str(folder), cwd=tmp_path
+    )
     assert "torch_cpu_index" in refused.err

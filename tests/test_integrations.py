@@ -55,7 +55,10 @@ def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
         (".pre-commit-hooks.yaml", {"check --only manifest", "check"}),
         (".github/workflows/ci.yml", {"ci --matrix", "ci --merge"}),
         (".github/workflows/release.yml", {"init", "check --only manifest", "status"}),
-        (".github/workflows/drift.yml", {"ci --matrix", "drift", "ci --merge", "render"}),
+        (
+            ".github/workflows/drift.yml",
+            {"ci --matrix", "drift", "ci --merge", "export --format machine"},
+        ),
     ],
 )
 def test_commands_and_options_are_real(name: str, commands: set[str]) -> None:

@@ -34,7 +34,7 @@ def _to_render(box: Sandbox) -> Project:
 def _rendered(box: Sandbox) -> None:
     """Rendered for other values, and edited by hand since; a page with a table of versions."""
     project = _to_render(box)
-    project.run("render", *VALUES, "--set", "devices=4").ok()
+    project.run("export", "--format", "machine", *VALUES, "--set", "devices=4").ok()
     script = project.root / "rendered/demo/install.sh"
     script.write_text(script.read_text() + "echo by hand\n")
     table = "<!-- patchkit versions: manifests/demo.yaml -->\n<!-- patchkit versions: end -->"
@@ -197,9 +197,11 @@ _PATCHES = tuple(word for name in small_patches() for word in ("--patch", name))
 
 PROJECT_SCENES = (
     Scene("init", ("init", "demo", *_GIT), _nothing, done=frozenset({0, 2, 4})),
-    Scene("render", ("render", *VALUES), _to_render),
-    Scene("render --force", ("render", *VALUES, "--force"), _rendered),
-    Scene("render --into", ("render", "versions", *VALUES, "--into", "docs/page.md"), _rendered),
+    Scene("export --format machine", ("export", "--format", "machine", *VALUES), _to_render),
+    Scene("export --format machine --force",
+          ("export", "--format", "machine", *VALUES, "--force"), _rendered),
+    Scene("export --format machine -o",
+          ("export", "--format", "machine", *VALUES, "--output", "docs/page.md"), _rendered),
     Scene("overrides", ("overrides", "--accept"), _overriding),
     Scene("vendor", ("vendor",), _by_reference, done=frozenset({0, 1, 2})),
     Scene("carry", ("carry", "--repo", "clone", "--old-base", "origin/old", "--new-base",
@@ -209,7 +211,8 @@ PROJECT_SCENES = (
                            "--format", "json", "--output", "report.json"), _reports),
     Scene("ci --issues", ("ci", "--issues", "results/demo.json", "results/other.json",
                             "--into", "issues"), _reports),
-    Scene("sbom", ("sbom", "--output", "demo.cdx.json"), _locked),
+    Scene("export --format sbom",
+          ("export", "--format", "sbom", "--output", "demo.cdx.json"), _locked),
     Scene("install", ("install", "site"), _installed),
     Scene("install --reverse", ("install", "site", "--reverse"), _applied_into,
           done=frozenset({2})),

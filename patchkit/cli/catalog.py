@@ -97,10 +97,16 @@ MOVED = {
     "attest": "check --only installed",
     "graph": "log --graph",
     "recipe test": "check --only recipes",
+    "sbom": "export --format sbom",
+    "render": "export --format machine",
+    "scan": "check --only sites",
 }
 
 #: The entry points by which an extension brings commands: name -> "module:function".
 ENTRY_POINTS = "patchkit.commands"
+
+#: The options by which an extension's forms are chosen.
+_OF_EXTENSIONS = ("--only", "--format")
 
 
 def place_of(name: str) -> str:
@@ -121,9 +127,7 @@ def forms_of(word: str) -> list[str]:
 
 
 def options_of_forms(word: str) -> dict[str, list[str]]:
-    """The options that choose between a command's forms -> their full names, ours alone: an
-    extension adds values to such an option, as --only.
-    """
+    """The options that choose between a command's forms -> their full names, ours alone."""
     found: dict[str, list[str]] = {}
     for name in COMMANDS:
         if name.startswith(f"{word} --"):
@@ -144,7 +148,8 @@ def split_command(words: list[str]) -> tuple[str, list[str]] | None:
             continue
         given = rest[: rest.index("--")] if "--" in rest else rest
         # the entry points of extensions are read only where they can matter
-        chooses = {word.partition("=")[0] for word in given} & {*options_of_forms(name)}
+        options = {*_OF_EXTENSIONS, *options_of_forms(name)}
+        chooses = {word.partition("=")[0] for word in given} & options
         for form in forms_of(name) if chooses else ():
             option = form.split()[1:]
             for spelt in (option, ["=".join(option)]):

@@ -578,8 +578,9 @@ class Environment(Struct, frozen=True):
 
 
 class SiteValue(Struct, frozen=True):
-    """What a site decides: given by `patchkit render --values FILE` or `--set NAME=VALUE`, used as
-    `${NAME}`. `${workspace}`, the folder of the checkouts, is always there.
+    """What a site decides: given by `--values FILE` or `--set NAME=VALUE` of
+    `export --format machine`, used as `${NAME}`. `${workspace}`, the folder of the checkouts, is
+    always there.
 
     Without a `default` (None) it must be given.
     """

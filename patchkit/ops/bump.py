@@ -475,5 +475,5 @@ def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:
 
 def _stale_rendering(manifest: Manifest) -> Iterator[Problem]:
     if (manifest.root / "rendered" / manifest.name).is_dir():
-        hint = f"patchkit render {manifest.options()}"
+        hint = f"patchkit export --format machine {manifest.options()}"
         yield Problem("was rendered for the old pin", f"rendered/{manifest.name}", hint)

@@ -645,7 +645,9 @@ def _require_free(form: Form, target: Path) -> None:
 def _write_list(target: Path, patches: Sequence[_Exported], form: Form, component: str) -> None:
     """A folder with the patches, and with the list of them that the form has."""
     problems = [
-        Problem(f"{each.name} changes a binary file, which GNU patch cannot do", hint="use --mbox")
+        Problem(
+            f"{each.name} changes a binary file, which GNU patch cannot do", hint="use -o FILE.mbox"
+        )
         for each in patches
         if b"\nGIT binary patch\n" in each.diff
     ]

@@ -75,7 +75,9 @@ HELP: Mapping[str, str] = {
     "applies-perhaps-wrong": "Read the function around the hunk as it is upstream now.",
     "hunks-absorbed-upstream": "`patchkit bump` leaves them out when it moves the pin.",
     "unseen": "`patchkit fetch` fetches what is missing.",
-    "new-site-upstream": "Cover it by a patch or a recipe, or accept it: `patchkit scan`.",
+    "new-site-upstream": (
+        "Cover it by a patch or a recipe, or accept it: `patchkit check --only sites`."
+    ),
     "override-gone-upstream": "`patchkit overrides` lists all; the replacement does nothing then.",
     "override-signature-upstream": "`patchkit overrides --diff` shows how it is called now.",
     "override-body-upstream": "`patchkit overrides --diff` shows what changed.",

@@ -28,8 +28,8 @@ _NAMED = re.compile(rf"\bpatchkit (?:{'|'.join({name.split()[0] for name in all_
 #: Where nothing of the user's is known yet, and where a form is shown.
 _PLACEHOLDERS = {
     "patchkit new NAME -m one -c two",  # after an edit, which only the user can name
-    "patchkit render --values FILE",
-    "patchkit scan\n# --accept --reason ...",  # in the head of a file that is committed
+    "patchkit export --format machine --values FILE",
+    "patchkit check\n# --only sites --accept --reason ...",  # in the head of a file
     "patchkit init NAME --git URL --ref TAG",
     "patchkit init demo --git URL --commit ID --track main --component mbridge",
     "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...",

@@ -40,8 +40,8 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("fold fix-two", "fold: --into is missing", "patchkit fold fix-typo --into fix-rope"),
         (
             "export",
-            "one of --quilt DIR, --mbox FILE, --yocto DIR and --rpm DIR is needed",
-            "export --quilt",
+            "export: --output is missing: a new folder",
+            "export --format quilt",
         ),
         ("import", "import: SOURCE is missing", "patchkit import ../fixes"),
         ("bump app", "bump: --to REF is missing", "--to latest"),

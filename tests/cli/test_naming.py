@@ -18,7 +18,7 @@ from tools.help_pages import CommandParameter, parameters
 #: What a command needs beside its names, so that it comes to look at them.
 _NEEDED = {
     "bump": ("--to", "main"),
-    "export": ("--quilt", "quilt"),
+    "export": ("--format", "quilt", "--output", "quilt"),
     "bisect": ("--run", "true"),
     "move": ("--to", "2"),
     "split": ("--file", "sub/b"),

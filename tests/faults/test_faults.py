@@ -39,7 +39,7 @@ def test_every_law_holds_at_a_few_points(box: Sandbox) -> None:
 
 
 def test_files_that_are_rendered_change_together(box: Sandbox) -> None:
-    harness = Harness(box, SEED, ["render --force"], ["term", "full"])
+    harness = Harness(box, SEED, ["export --format machine --force"], ["term", "full"])
     found = harness.strike(POINTS, tell=print)
     assert found.sum() >= POINTS - 2
     assert not found.broken, f"seed {SEED}"

@@ -39,7 +39,7 @@ def test_a_project_anywhere(upstream: Upstream, tmp_path: Path, place: str) -> N
     stack.run("refresh").ok()
     assert b"+5\n" in stack.patch("one.patch")
     stack.settled()
-    for words in ("check", "status", "export --quilt out"):
+    for words in ("check", "status", "export --format quilt -o out"):
         stack.run(*words.split()).ok()
     assert (root / "out" / "series").read_text() == "one.patch\ntwo.patch\nthree.patch\n"
 

@@ -58,7 +58,8 @@ def test_files_rendered_for_the_old_pin_are_named(stack: Stacked, upstream: Upst
     further(upstream)
     assert "rendered" not in bump(stack, "latest", "--dry-run").ok().err
     bump(stack).ok().says(
-        "warning: rendered/demo: was rendered for the old pin", "patchkit render -m demo"
+        "warning: rendered/demo: was rendered for the old pin",
+        "patchkit export --format machine -m demo",
     )
 
 

@@ -43,10 +43,10 @@ def test_git_am_takes_the_mailbox(
     project: Project, upstream: Upstream, nasty: tuple[str, str], tmp_path: Path
 ) -> None:
     target = str(tmp_path / "all.mbox")
-    project.run("export", "--mbox", target).ends(
+    project.run("export", "--output", target).ends(
         4, "blocks.patch names no author, without which git am takes no mail"
     )
-    project.run("export", "--mbox", target, "--author", "By Me <me@example.com>").ok()
+    project.run("export", "--output", target, "--author", "By Me <me@example.com>").ok()
     clone = _clone(upstream, nasty[0], tmp_path / "clone")
     git_in(clone, "am", "--quiet", "--keep-cr", target)
     assert _tree(clone) == nasty[1]
@@ -75,7 +75,7 @@ def test_quilt_takes_the_series(project: Project, upstream: Upstream, tmp_path: 
     del patches[_NO_BINARY]
     project.component("demo", upstream, base, patches)
     project.prepare("apply").ok()
-    project.run("export", "--quilt", str(tmp_path / "patches")).ok()
+    project.run("export", "--format", "quilt", "--output", str(tmp_path / "patches")).ok()
     clone = _clone(upstream, base, tmp_path / "clone")
     places = {"QUILT_PATCHES": str(tmp_path / "patches"), "QUILT_PC": str(tmp_path / "pc")}
     done = subprocess.run(
@@ -97,7 +97,7 @@ def test_git_takes_the_quilt_series_too(
     del patches[_NO_BINARY]
     project.component("demo", upstream, base, patches)
     project.prepare("apply").ok()
-    project.run("export", "--quilt", str(tmp_path / "patches")).ok()
+    project.run("export", "--format", "quilt", "--output", str(tmp_path / "patches")).ok()
     clone = _clone(upstream, base, tmp_path / "clone")
     for name in (tmp_path / "patches/series").read_text().split():
         git_in(clone, "apply", str(tmp_path / "patches" / name))
@@ -108,7 +108,7 @@ def test_git_takes_the_quilt_series_too(
 def test_quilt_cannot_do_binary_files(
     project: Project, nasty: tuple[str, str], tmp_path: Path
 ) -> None:
-    project.run("export", "--quilt", str(tmp_path / "patches")).ends(
+    project.run("export", "--format", "quilt", "--output", str(tmp_path / "patches")).ends(
         4, "binary.patch changes a binary file, which GNU patch cannot do"
     )
     assert not (tmp_path / "patches").exists()
@@ -125,21 +125,25 @@ def test_a_series_in_parts_comes_out_as_one(
     project.write({"patches/one.patch": patches["one.patch"]})
     entries = [{"patch": "patches/one.patch"}, {"series": "patches/demo/series"}]
     project.component("demo", upstream, pin, patches=entries)
-    project.run("export", "--quilt", str(tmp_path / "out")).ok()
+    project.run("export", "--format", "quilt", "--output", str(tmp_path / "out")).ok()
     assert (tmp_path / "out/series").read_text() == "one.patch\ntwo.patch\n"
     assert (tmp_path / "out/one.patch").read_bytes() == patches["one.patch"]
 
 
 def test_nothing_is_overwritten(project: Project, upstream: Upstream, tmp_path: Path) -> None:
     Stacked.of(project, upstream, small_patches())
-    for option in ("--quilt", "--mbox"):
+    for form in ("quilt", "mbox"):
         (tmp_path / "there").mkdir(exist_ok=True)
         (tmp_path / "there/x").touch()
-        project.run("export", option, str(tmp_path / "there")).ends(2, "is there already")
+        project.run("export", "--format", form, "--output", str(tmp_path / "there")).ends(
+            2, "is there already"
+        )
 
 
-@pytest.mark.parametrize("argv", [(), ("--quilt", "a", "--mbox", "b")])
-def test_one_form_at_a_time(project: Project, upstream: Upstream, argv: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("argv", [(), ("-o", "a"), ("-o", "a.zip"), ("--format", "quilt")])
+def test_a_form_and_a_place_are_named(
+    project: Project, upstream: Upstream, argv: tuple[str, ...]
+) -> None:
     project.component("demo", upstream, upstream.commit(STATES[0]), {})
     assert project.run("export", *argv).code == 2
 
@@ -148,11 +152,11 @@ def test_a_stack_that_does_not_apply_is_not_exported(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
     project.component("demo", upstream, upstream.commit({"a.txt": "else\n"}), small_patches())
-    project.run("export", "--mbox", str(tmp_path / "x")).ends(4, "one.patch does not apply")
+    project.run("export", "--output", str(tmp_path / "x.mbox")).ends(4, "one.patch does not apply")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["--yocto", "--rpm"])
+@pytest.mark.parametrize("form", ["yocto", "rpm"])
 def test_what_is_exported_for_a_builder_comes_back(
     project: Project, upstream: Upstream, tmp_path: Path, form: str
 ) -> None:
@@ -160,8 +164,8 @@ def test_what_is_exported_for_a_builder_comes_back(
     project.component("demo", upstream, pin, small_patches())
     project.component("again", upstream, pin)
     target = tmp_path / "exported"
-    project.run("export", "demo", form, str(target)).ok()
-    if form == "--yocto":
+    project.run("export", "demo", "--format", form, "-o", str(target)).ok()
+    if form == "yocto":
         source = target / "demo_%.bbappend"
     else:
         source = target / "demo.spec"

@@ -39,17 +39,17 @@ def above(data: bytes) -> bytes:
 
 def test_quilt_gets_the_text_above_each_diff_to_the_byte(stack: Stacked) -> None:
     target = stack.project.root / "out"
-    stack.run("export", "--quilt", str(target)).ok()
+    stack.run("export", "--format", "quilt", "--output", str(target)).ok()
     assert {name: above((target / name).read_bytes()) for name in NAMES} == HEADS
 
 
 def test_a_mailbox_holds_it_below_what_makes_it_a_mail(stack: Stacked) -> None:
     target = stack.project.root / "all.mbox"
-    ran = stack.run("export", "--mbox", str(target))
+    ran = stack.run("export", "--output", str(target))
     assert (ran.code, target.exists()) == (4, False)
     assert "two.patch names no author" in ran.err
     assert "one.patch" not in ran.err
-    stack.run("export", "--mbox", str(target), "--author", "Me <me@example.com>").ok()
+    stack.run("export", "--output", str(target), "--author", "Me <me@example.com>").ok()
     one, two, three = target.read_bytes().split(b" Mon Sep 17 00:00:00 2001\n")[1:]
     head = b"From: Ann Author <ann@example.com>\nSubject: Patch one\n\n"
     assert above(one) == head + HEADS["one.patch"]
@@ -63,10 +63,14 @@ def test_a_mailbox_holds_it_below_what_makes_it_a_mail(stack: Stacked) -> None:
 
 @pytest.mark.parametrize(
     "argv",
-    [("--author", "Me"), ("--author", "<>"), ("--quilt", "q", "--author", "Me <me@example.com>")],
+    [
+        ("--author", "Me"),
+        ("--author", "<>"),
+        ("--format", "quilt", "--output", "q", "--author", "Me <me@example.com>"),
+    ],
 )
 def test_an_author_for_a_mailbox_has_an_address(stack: Stacked, argv: tuple[str, ...]) -> None:
-    form = () if "--quilt" in argv else ("--mbox", "x")
+    form = () if "quilt" in argv else ("--output", "x.mbox")
     stack.run("export", *form, *argv).ends(2, "--author needs")
 
 
@@ -79,7 +83,7 @@ def test_a_mailbox_says_which_mails_git_am_does_not_take(
     data = small_patches()["one.patch"]
     head = field + b"Subject: x\n\n"
     stack = Stacked.of(project, upstream, {"one.patch": head + data[data.index(b"diff --git") :]})
-    stack.run("export", "--mbox", str(project.root / "all.mbox")).ok().says(
+    stack.run("export", "--output", str(project.root / "all.mbox")).ok().says(
         "one.patch: git am does not take its From:"
     )
     assert head in (project.root / "all.mbox").read_bytes()

@@ -52,7 +52,7 @@ def stack(project: Project, upstream: Upstream) -> Project:
 
 
 def test_what_is_patched_has_its_pedigree(stack: Project, upstream: Upstream) -> None:
-    document = _valid(stack.run("sbom").ok().out)
+    document = _valid(stack.run("export", "--format", "sbom").ok().out)
     (demo,) = document["components"]
     lock = json.loads((stack.root / "manifests/demo.lock.json").read_text())["components"]["demo"]
     assert demo["modified"] is True
@@ -74,19 +74,20 @@ def test_what_is_patched_has_its_pedigree(stack: Project, upstream: Upstream) ->
 
 
 def test_the_bytes_are_the_same_every_time_and_others_for_other_patches(stack: Project) -> None:
-    first = stack.run("sbom").ok().out
-    assert stack.run("sbom", "--output", "x/demo.cdx.json").ok().out == ""
+    first = stack.run("export", "--format", "sbom").ok().out
+    assert stack.run("export", "--format", "sbom", "--output", "x/demo.cdx.json").ok().out == ""
     assert (stack.root / "x/demo.cdx.json").read_text() == first
     (stack.root / "patches/demo/series").write_text("hole.patch\n")
     stack.prepare("apply", "--update-lock").ok()
     assert (
-        json.loads(stack.run("sbom").ok().out)["serialNumber"] != json.loads(first)["serialNumber"]
+        json.loads(stack.run("export", "--format", "sbom").ok().out)["serialNumber"]
+        != json.loads(first)["serialNumber"]
     )
 
 
 @pytest.mark.slow
 def test_diffs_are_the_files(stack: Project) -> None:
-    document = _valid(stack.run("sbom", "--diffs").ok().out)
+    document = _valid(stack.run("export", "--format", "sbom", "--diff").ok().out)
     (demo,) = document["components"]
     text = demo["pedigree"]["patches"][0]["diff"]["text"]["content"]
     data = b64decode(text)
@@ -98,7 +99,7 @@ def test_diffs_are_the_files(stack: Project) -> None:
 def test_patches_that_the_lock_does_not_know_are_refused(stack: Project) -> None:
     path = stack.root / "patches/demo/hole.patch"
     path.write_bytes(path.read_bytes().replace(b"safe", b"sane"))
-    stack.run("sbom", "--output", "demo.cdx.json").ends(
+    stack.run("export", "--format", "sbom", "--output", "demo.cdx.json").ends(
         1, "demo: its patches are not those of the lock", "apply -m demo -c demo --update-lock"
     )
     assert not (stack.root / "demo.cdx.json").exists()
@@ -106,7 +107,7 @@ def test_patches_that_the_lock_does_not_know_are_refused(stack: Project) -> None
 
 def test_a_stack_without_a_lock_is_refused(stack: Project) -> None:
     (stack.root / "manifests/demo.lock.json").unlink()
-    done = stack.run("sbom")
+    done = stack.run("export", "--format", "sbom")
     assert (done.code, done.out) == (1, "")
     assert "demo is not in the lock" in done.err
 
@@ -116,7 +117,9 @@ def test_another_pin_than_the_locks_is_refused(stack: Project) -> None:
     pin = json.loads((stack.root / "manifests/demo.lock.json").read_text())
     commit = pin["components"]["demo"]["base"]["commit"]
     path.write_text(path.read_text().replace(commit, _COMMIT))
-    stack.run("sbom").ends(1, f"demo is pinned to {_COMMIT[:10]}, the lock has {commit[:10]}")
+    stack.run("export", "--format", "sbom").ends(
+        1, f"demo is pinned to {_COMMIT[:10]}, the lock has {commit[:10]}"
+    )
 
 
 @pytest.mark.slow
@@ -126,7 +129,17 @@ def test_the_shipped_stacks_have_valid_bills(tmp_path: Path) -> None:
     valid = 0
     for name in names:
         lock = root / f"manifests/{name}.lock.json"
-        done = run("sbom", "-m", name, "--offline", "--cache", str(tmp_path), cwd=root)
+        done = run(
+            "export",
+            "--format",
+            "sbom",
+            "-m",
+            name,
+            "--offline",
+            "--cache",
+            str(tmp_path),
+            cwd=root,
+        )
         if not lock.is_file() or done.code == 5:  # patches of another repository are not cached
             continue
         assert done.code == 0, done.err

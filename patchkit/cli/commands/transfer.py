@@ -264,9 +264,9 @@ def _render_vendored(terminal: Terminal, report: TakeReport) -> None:
 @command(
     "manifest component store json quiet",
     examples=[
-        ("patchkit export -m demo -c mbridge --quilt debian/patches", "for quilt push -a"),
-        ("patchkit export -m demo -c mbridge --mbox mbridge.mbox", "for git am"),
-        ("patchkit export -m demo -c mbridge --yocto meta-npu/mbridge", "a .bbappend and files/"),
+        ("patchkit export -c mbridge --format quilt -o debian/patches", "for quilt push -a"),
+        ("patchkit export -c mbridge -o mbridge.mbox", "for git am"),
+        ("patchkit export -c mbridge --format yocto -o meta-npu/mbridge", "a .bbappend and files/"),
     ],
     exits={
         ExitCode.OK: "the stack is written",
@@ -278,22 +278,24 @@ def _render_vendored(terminal: Terminal, report: TakeReport) -> None:
 def export(
     session: Session,
     *,
-    quilt: Annotated[
-        Path | None,
-        typer.Option("--quilt", metavar="DIR", help="A new folder for a quilt series."),
-    ] = None,
-    mbox: Annotated[
-        Path | None,
-        typer.Option("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
-    ] = None,
-    yocto: Annotated[
-        Path | None,
-        typer.Option("--yocto", metavar="DIR", help="A new folder for a .bbappend with its files."),
-    ] = None,
-    rpm: Annotated[
-        Path | None,
-        typer.Option("--rpm", metavar="DIR", help="A new folder for sources, and lines of a spec."),
-    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR|FILE.mbox",
+            help="A new folder, or a new file for a mailbox.",
+        ),
+    ],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help="What goes into the folder: quilt (a series), yocto (a .bbappend with its files), "
+            "rpm (sources, and lines of a spec). What extensions bring stands below.",
+        ),
+    ] = "",
     author: Annotated[
         str,
         typer.Option(metavar="WHO", help="The author in mails of patches without one."),
@@ -311,23 +313,22 @@ def export(
     from patchkit.model.mailinfo import read_author
     from patchkit.ops.transfer import Form, export_component
 
-    given = {Form.QUILT: quilt, Form.MBOX: mbox, Form.YOCTO: yocto, Form.RPM: rpm}
-    chosen = [(form, target) for form, target in given.items() if target is not None]
-    if len(chosen) != 1:
-        raise UsageError(
-            "export: one of --quilt DIR, --mbox FILE, --yocto DIR and --rpm DIR is needed",
-            hint="for example `patchkit export --quilt debian/patches`, or `--mbox stack.mbox`",
+    form = form or output.suffix.removeprefix(".")
+    if form not in (known := [each.value for each in Form]):
+        what = f"export: --format {form} is unknown" if form else "export: --format is missing"
+        hint = (
+            f"it is one of {', '.join(known)}: `patchkit export --format quilt -o debian/patches`"
         )
-    ((form, target),) = chosen
+        raise UsageError(what, hint=hint)
     who = read_author(author, "") if author else None
-    if author and (who is None or not who.email or mbox is None):
-        raise UsageError("--author needs 'NAME <ADDRESS>', and goes with --mbox")
+    if author and (who is None or not who.email or form != Form.MBOX.value):
+        raise UsageError("--author needs 'NAME <ADDRESS>', and goes with -o FILE.mbox")
     with session.progress() as progress:
         report = export_component(
             session.manifest,
             session.component,
-            form,
-            target,
+            Form(form),
+            output,
             author=who,
             store=session.store,
             progress=progress,

@@ -252,7 +252,7 @@ def _into_words(each: IntoComponent) -> str:
     return ", ".join(said)
 
 
-# `patchkit sbom`.
+# `patchkit export --format sbom`.
 
 
 SbomFileOption = Annotated[
@@ -260,15 +260,18 @@ SbomFileOption = Annotated[
     typer.Option("--output", "-o", metavar="FILE", help="Write it to this file. Default: stdout."),
 ]
 DiffsOption = Annotated[
-    bool, typer.Option("--diffs", help="Put the patches' bytes into it, for readers without them.")
+    bool, typer.Option("--diff", help="Put the patches' bytes into it, for readers without them.")
 ]
 
 
 @command(
     "manifest components store quiet",
     examples=[
-        ("patchkit sbom -m demo -o demo.cdx.json", "what the stack is made of"),
-        ("patchkit sbom -m demo -c mbridge --diffs", "one component, with its patches' text"),
+        ("patchkit export --format sbom -m demo -o demo.cdx.json", "what the stack is made of"),
+        (
+            "patchkit export --format sbom -m demo -c mbridge --diff",
+            "one component, with its patches' text",
+        ),
     ],
     exits={
         ExitCode.OK: "written",
@@ -278,9 +281,7 @@ DiffsOption = Annotated[
     },
     group="From manifest to machine",
 )
-def sbom(
-    session: Session, *, output: SbomFileOption = None, diffs: DiffsOption = False
-) -> ExitCode:
+def sbom(session: Session, *, output: SbomFileOption = None, diff: DiffsOption = False) -> ExitCode:
     """Write a stack's bill of materials (SBOM) with its patches.
 
     The form is CycloneDX 1.6 as JSON. A component with patches is no longer its upstream's release:
@@ -307,7 +308,7 @@ def sbom(
         terminal.problem(problem)
     if problems:
         return ExitCode.FINDING
-    text = sbom_document(manifest, parts, lock or Lock({}), diffs=diffs)
+    text = sbom_document(manifest, parts, lock or Lock({}), diffs=diff)
     if output is None:
         terminal.document(text)
     else:

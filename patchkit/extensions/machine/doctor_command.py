@@ -138,7 +138,8 @@ def _render(terminal: Terminal, report: DoctorReport) -> None:
     terminal.product([verdict, f": {looked}, {wrong} wrong or missing, {unknown} uncertain"])
     if any(each.topic is Topic.VARIABLES and each.advice for each in report.diagnoses):
         terminal.hint(
-            f"all variables at once: `. env.sh`, made by `patchkit render -m {report.manifest} env`"
+            "all variables at once: `. env.sh`, made by "
+            f"`patchkit export --format machine -m {report.manifest} env`"
         )
 
 

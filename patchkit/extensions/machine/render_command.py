@@ -1,4 +1,4 @@
-"""`patchkit render`."""
+"""`patchkit export --format machine`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,26 @@ if TYPE_CHECKING:
 @command(
     "manifest json quiet",
     examples=[
-        ("patchkit render -m demo --set model_path=/data/qwen", "everything, to rendered/demo/"),
-        ("patchkit render -m demo --values site.yaml install env", "only some of it"),
-        ("patchkit render -m demo --into README.md", "the version table, between marks in a page"),
-        ("patchkit render -m demo --check", "in CI: is it what the manifest says now?"),
+        (
+            "patchkit export --format machine -m demo --set model_path=/data/qwen",
+            "everything, to rendered/demo/",
+        ),
+        (
+            "patchkit export --format machine -m demo --values site.yaml install env",
+            "only some of it",
+        ),
+        (
+            "patchkit export --format machine -m demo -o README.md",
+            "the version table in a page",
+        ),
+        (
+            "patchkit export --format machine -m demo --dry-run",
+            "in CI: is it what the manifest says now?",
+        ),
     ],
     exits={
         ExitCode.OK: "all files are written, or were up to date",
-        ExitCode.FINDING: "--check, and a file is stale, edited or missing; or one that was edited "
+        ExitCode.FINDING: "--dry-run, and a file is stale, edited or missing; or an edited one "
         "is in the way",
         ExitCode.USAGE: "a site value is missing, or the manifest does not say enough",
         ExitCode.BAD_INPUT: "the manifest, a values file or a template cannot be used",
@@ -69,21 +81,14 @@ def render(
         typer.Option(
             "--output",
             "-o",
-            metavar="DIR",
-            help="Where to. Default: rendered/MANIFEST in the project.",
+            metavar="DIR|FILE.md",
+            help="Where to. Default: rendered/MANIFEST in the project. In a page that is there the "
+            "version table is put between its marks.",
         ),
     ] = None,
-    into: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--into",
-            metavar="FILE",
-            help="Put the version table between its marks in this Markdown file; may be given "
-            "several times.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; report what is out of date.")
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", "-n", help="Write nothing; report what is out of date."),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that were edited by hand.")
@@ -99,19 +104,20 @@ def render(
     from patchkit.cli.session import near
     from patchkit.extensions.machine.render import RenderRequest, render_manifest
 
+    into = (output,) if output is not None and output.suffix == ".md" else ()
     folder = output
-    if folder is None:
+    if folder is None or into:
         folder = Path(near(session.manifest.root / "rendered" / session.manifest.name))
     request = RenderRequest(
         output=folder,
         kinds=_kinds(what or []),
         given=_given(values, folder, settings or []),
-        into=tuple(into or ()),
-        check=check,
+        into=into,
+        check=dry_run,
         force=force,
     )
     report = render_manifest(session.manifest, request)
-    return session.report("render", report, _render)
+    return session.report("export --format machine", report, _render)
 
 
 def _kinds(words: list[str]) -> list[DocumentKind]:
@@ -145,13 +151,15 @@ def _render(terminal: Terminal, report: RenderReport) -> None:
     )
     conditions = {each.condition.value for each in report.files if not each.written}
     if conditions & {"stale", "missing", "leftover"}:
-        terminal.hint(f"write them again: patchkit render -m {Path(report.manifest).stem}")
+        terminal.hint(
+            f"write them again: patchkit export --format machine -m {Path(report.manifest).stem}"
+        )
     if "edited" in conditions:
         terminal.hint(
-            "edited by hand: move the change to the manifest or a template, then render --force"
+            "edited by hand: move the change to the manifest or a template, then add --force"
         )
     if "foreign" in conditions:
-        terminal.hint("not made by patchkit: move it away, or render --force")
+        terminal.hint("not made by patchkit: move it away, or add --force")
 
 
 def _place(file: RenderedFile) -> str:

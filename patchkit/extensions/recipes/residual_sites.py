@@ -204,8 +204,8 @@ _VERSION = 1
 SHOWN_TEXT = 100
 
 _HEAD = """\
-# Sites that somebody has looked at, and below `known` those that nobody has. `patchkit scan
-# --accept --reason ...` rewrites this file: comments are lost, reasons are not.
+# Sites that a person has looked at, and below `known` those that nobody has. `patchkit check
+# --only sites --accept --reason ...` rewrites this file: comments are lost, reasons are not.
 """
 
 

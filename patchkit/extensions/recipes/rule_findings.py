@@ -56,7 +56,7 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
     scan = scan_once(run.store.cache, checked.source, checked.stack.tree, looked_for)
     name = baseline_path(component)
     review = review_sites(scan.sites, load_baseline(manifest.root, name), run.today)
-    command = f"patchkit scan {manifest.options(component.name)}"
+    command = f"patchkit check --only sites {manifest.options(component.name)}"
     yield from (*scan.findings, *residual_findings(review, name, command))
 
 

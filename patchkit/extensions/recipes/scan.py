@@ -203,7 +203,7 @@ def _require_sense(options: ResidualOptions) -> None:
     if options.accept and not options.reason.strip():
         raise UsageError("--accept needs a reason", hint='--reason "why these may stay"')
     if options.area and not (options.accept and options.paths):
-        hint = "patchkit scan 'tests/**' --accept --area --reason 'not run here'"
+        hint = "patchkit check --only sites 'tests/**' --accept --area --reason 'not run here'"
         raise UsageError("--area goes with --accept and globs", hint=hint)
     if options.until is not None and options.until < options.today:
         raise BadInputError(Problem(f"{options.until} is over already"))

@@ -1,4 +1,4 @@
-"""`patchkit scan`: what rules name and no patch covers, and what is accepted."""
+"""`patchkit check --only sites`: what rules name and no patch covers, and what is accepted."""
 
 from __future__ import annotations
 
@@ -56,9 +56,15 @@ PruneOption = Annotated[
 @command(
     "manifest components store json quiet",
     examples=[
-        ("patchkit scan -m qwen3-vl-npu", "new sites, everywhere in the patched trees"),
-        ("patchkit scan 'tests/**' --accept --area --reason 'not run here'", "a folder"),
-        ("patchkit scan --rule nccl --accept --reason 'CUDA only'", "site by site"),
+        (
+            "patchkit check --only sites -m qwen3-vl-npu",
+            "new sites, everywhere in the patched trees",
+        ),
+        (
+            "patchkit check --only sites 'tests/**' --accept --area --reason 'not run here'",
+            "a folder",
+        ),
+        ("patchkit check --only sites --rule nccl --accept --reason 'CUDA only'", "site by site"),
     ],
     exits={
         ExitCode.OK: "every site is reviewed or known, or there are no rules",
@@ -120,7 +126,7 @@ def scan(
             terminal.say("no recipe and no rule to match")
             terminal.hint("name rule files under `residual:` (docs/howto/residual.md)")
 
-    return session.report("scan", report, render)
+    return session.report("check --only sites", report, render)
 
 
 def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything: bool) -> None:

@@ -1,4 +1,4 @@
-"""render: what is written, what is left alone, what --check says, what is asked for."""
+"""render: what is written, what is left alone, what --dry-run says, what is asked for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def render(root: Path, *words: str) -> Ran:
-    return run("render", *words, cwd=root)
+    return run("export", "--format", "machine", *words, cwd=root)
 
 
 def conditions(ran: Ran) -> dict[str, str]:
@@ -57,7 +57,16 @@ def test_everything_is_written_once(root: Path) -> None:
 def test_the_same_from_everywhere(root: Path, tmp_path: Path) -> None:
     render(root, *VALUES).ok()
     before = {each.name: each.read_bytes() for each in (root / "rendered/demo").iterdir()}
-    run("render", "-m", str(root / "manifests/demo.yaml"), *VALUES, "--force", cwd=tmp_path).ok()
+    run(
+        "export",
+        "--format",
+        "machine",
+        "-m",
+        str(root / "manifests/demo.yaml"),
+        *VALUES,
+        "--force",
+        cwd=tmp_path,
+    ).ok()
     assert {each.name: each.read_bytes() for each in (root / "rendered/demo").iterdir()} == before
 
 
@@ -113,8 +122,8 @@ def test_values_beside_the_files_are_found(root: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "values.yaml").write_text("model_path: /m\nnpu: a3\n")
     render(root).ok()
-    render(root, "--check").ok()
-    assert render(root, "--check", "--set", "npu=910b").code == 1
+    render(root, "--dry-run").ok()
+    assert render(root, "--dry-run", "--set", "npu=910b").code == 1
 
 
 def test_stale_and_edited_are_told_apart(root: Path, golden: Golden) -> None:
@@ -127,7 +136,7 @@ def test_stale_and_edited_are_told_apart(root: Path, golden: Golden) -> None:
     (folder / "versions.md").unlink()
     (folder / "install.sh").chmod(0o644)
     before = {each: each.read_bytes() for each in folder.iterdir()}
-    golden("render-check", render(root, *VALUES, "--check"))
+    golden("render-check", render(root, *VALUES, "--dry-run"))
     assert {each: each.read_bytes() for each in folder.iterdir()} == before
     ran = render(root, *VALUES, "--json").ends(1)
     assert conditions(ran) == {
@@ -140,7 +149,7 @@ def test_stale_and_edited_are_told_apart(root: Path, golden: Golden) -> None:
     }
     assert "MINE" in (folder / "env.sh").read_text()
     render(root, *VALUES, "--force").ok()
-    render(root, *VALUES, "--check").ok()
+    render(root, *VALUES, "--dry-run").ok()
 
 
 def test_the_script_of_a_launch_that_is_gone(root: Path) -> None:
@@ -150,7 +159,9 @@ def test_the_script_of_a_launch_that_is_gone(root: Path) -> None:
     folder = root / "rendered" / "demo"
     own = folder / "launch-own.sh"
     own.write_text("echo mine\n")
-    assert conditions(render(root, *VALUES, "--check", "--json"))["launch-status.sh"] == "leftover"
+    assert (
+        conditions(render(root, *VALUES, "--dry-run", "--json"))["launch-status.sh"] == "leftover"
+    )
     assert (folder / "launch-status.sh").exists()
     assert conditions(render(root, *VALUES, "--json").ok())["launch-status.sh"] == "leftover+"
     assert not (folder / "launch-status.sh").exists()
@@ -201,25 +212,25 @@ The rest.
 def test_the_table_goes_between_its_marks(root: Path) -> None:
     page = root / "README.md"
     page.write_text(PAGE)
-    assert render(root, "--into", "README.md", "--check").code == 1
+    assert render(root, "--output", "README.md", "--dry-run").code == 1
     assert page.read_text() == PAGE
-    render(root, "--into", "README.md").ok()
+    render(root, "--output", "README.md").ok()
     text = page.read_text()
     assert text.startswith("# Mine\n\n<!-- patchkit versions: manifests/demo.yaml; generated,")
     assert text.endswith("\n<!-- patchkit versions: end -->\n\nThe rest.\n")
     assert "| core | `0123456789abcdef0123456789abcdef01234567` |" in text
-    render(root, "--into", "README.md", "--check").ok()
+    render(root, "--output", "README.md", "--dry-run").ok()
     assert not (root / "rendered").exists()
 
     page.write_text(text.replace("The rest.", "Another rest."))
-    render(root, "--into", "README.md", "--check").ok()
+    render(root, "--output", "README.md", "--dry-run").ok()
     page.write_text(text.replace("| core |", "| heart |"))
-    assert conditions(render(root, "--into", "README.md", "--json")) == {"README.md": "edited"}
+    assert conditions(render(root, "--output", "README.md", "--json")) == {"README.md": "edited"}
     assert "heart" in page.read_text()
 
     page.write_text(text)
     (root / "patches/core/series").write_text("one.patch\ntwo.patch\n")
-    ran = render(root, "--into", "README.md", "--json").ok()
+    ran = render(root, "--output", "README.md", "--json").ok()
     assert conditions(ran) == {"README.md": "stale+"}
 
 
@@ -233,7 +244,7 @@ def test_the_table_goes_between_its_marks(root: Path) -> None:
 )
 def test_pages_without_the_marks(root: Path, page: str, message: str) -> None:
     (root / "README.md").write_text(page)
-    render(root, "--into", "README.md").ends(
+    render(root, "--output", "README.md").ends(
         4, message, "<!-- patchkit versions: manifests/demo.yaml -->"
     )
     assert (root / "README.md").read_text() == page
@@ -242,7 +253,7 @@ def test_pages_without_the_marks(root: Path, page: str, message: str) -> None:
 def test_what_a_person_wrote_between_the_marks_stays(root: Path) -> None:
     page = PAGE.replace(" -->\n<!--", " -->\nmy table\n<!--")
     (root / "README.md").write_text(page)
-    ran = render(root, "--into", "README.md", "--json")
+    ran = render(root, "--output", "README.md", "--json")
     assert conditions(ran) == {"README.md": "foreign"}
     assert (root / "README.md").read_text() == page
 
@@ -260,7 +271,7 @@ def test_a_template_of_the_project(root: Path) -> None:
     assert "\necho 'A trainer on two upstreams'\n" in text
     assert "\npatchkit apply --manifest" in text
     own.write_text("# patchkit-digest: sha256:\nall mine\n")
-    assert conditions(render(root, *VALUES, "--check", "--json"))["install.sh"] == "stale"
+    assert conditions(render(root, *VALUES, "--dry-run", "--json"))["install.sh"] == "stale"
 
 
 @pytest.mark.parametrize(
@@ -294,7 +305,7 @@ def test_templates_that_cannot_be_used(root: Path, template: str, message: str) 
         (("docker",), "docker is nothing to render"),
         (("--set", "npu"), "--set npu has no ="),
         (("--values", "none.yaml"), "none.yaml cannot be read"),
-        (("--into", "none.md"), "none.md does not exist"),
+        (("--output", "none.md"), "none.md does not exist"),
     ],
 )
 def test_wrong_words(root: Path, words: tuple[str, ...], message: str) -> None:
@@ -371,5 +382,5 @@ def test_an_image_needs_its_files_in_the_project(root: Path, tmp_path: Path) -> 
 
 def test_json_says_what_the_command_is(root: Path) -> None:
     ran = render(root, *VALUES, "--json").ok()
-    assert json.loads(ran.stdout)["schema"] == "patchkit/render/2"
+    assert json.loads(ran.stdout)["schema"] == "patchkit/export-format-machine/2"
     assert ran.json["manifest"] == "manifests/demo.yaml"

@@ -33,7 +33,7 @@ def root(tmp_path: Path, machine: Machine) -> Path:
 
 
 def rendered(root: Path, *more: str) -> Path:
-    run("render", *VALUES, *more, cwd=root).ok()
+    run("export", "--format", "machine", *VALUES, *more, cwd=root).ok()
     return root / "rendered" / "demo"
 
 
@@ -159,7 +159,9 @@ def test_another_workspace_and_another_output(root: Path, machine: Machine, tmp_
     output = tmp_path / "out"
     what = ("env", "install", "launch")
     run(
-        "render",
+        "export",
+        "--format",
+        "machine",
         *VALUES,
         "--set",
         f"workspace={elsewhere}",
@@ -200,7 +202,7 @@ def test_the_install_script_and_patchkit_itself(
     cann.mkdir()
     (cann / "version.cfg").write_text("toolkit_running_version=[7.7:8.5.0]\n")
     (machine.toolkit / "set_env.sh").write_text(f"export ASCEND_HOME_PATH={cann}\n")
-    project.run("render", "--set", f"target={tmp_path}/installed").ok()
+    project.run("export", "--format", "machine", "--set", f"target={tmp_path}/installed").ok()
     script = project.root / "rendered" / "demo" / "install.sh"
     for _ in range(2):
         done = machine.run(script)
@@ -239,7 +241,7 @@ def test_nothing_that_a_manifest_says_becomes_a_command(tmp_path: Path, machine:
         (root / "workspace" / checkout / f"ex $(touch {pwned})").mkdir(parents=True)
     given = evil.replace('\\"', '"')
     settings = ("--set", f"model_path=/m {given}", "--set", "npu=a3")
-    run("render", *settings, cwd=root).ok()
+    run("export", "--format", "machine", *settings, cwd=root).ok()
     folder = root / "rendered" / "demo"
     for script in ("install.sh", "launch-grpo-8b.sh"):
         done = machine.run(folder / script)
@@ -423,5 +425,7 @@ def test_the_image_takes_the_index_of_the_site(root: Path) -> None:
     assert f"ARG PIP_INDEX_URL={index}\n" in (folder / "Dockerfile").read_text()
     assert index in (folder / "env.sh").read_text()
     before = (folder / "Dockerfile").read_bytes()
-    run("render", *VALUES, "--set", "mirror=x$(id) y", cwd=root).ends(4, "is not an index URL")
+    run("export", "--format", "machine", *VALUES, "--set", "mirror=x$(id) y", cwd=root).ends(
+        4, "is not an index URL"
+    )
     assert (folder / "Dockerfile").read_bytes() == before

@@ -1,4 +1,4 @@
-"""`patchkit scan`, and what `check` says about sites that no patch covers."""
+"""`patchkit check --only sites`, and what `check` says about sites that no patch covers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Scanned:
         self.project.component("demo", self.upstream, commit, entries, residual=rules)
 
     def sites(self, *argv: str) -> dict[str, str]:
-        report = self.project.run("scan", "--all", "--json", *argv).json
+        report = self.project.run("check", "--only", "sites", "--all", "--json", *argv).json
         found = report["components"][0]["sites"]
         return {f"{each['path']}:{each['line']} {each['within']}": each["state"] for each in found}
 
@@ -75,7 +75,7 @@ def scanned(project: Project, upstream: Upstream) -> Scanned:
 
 
 def test_sites_beyond_the_recipe_are_named(scanned: Scanned, golden: Golden) -> None:
-    golden("residual-new", scanned.project.run("scan"))
+    golden("residual-new", scanned.project.run("check", "--only", "sites"))
     assert scanned.sites() == {
         "lite/ops.py:2 Ops.shift": "new",
         "run.py:1 ": "new",
@@ -89,12 +89,12 @@ def test_sites_beyond_the_recipe_are_named(scanned: Scanned, golden: Golden) -> 
 
 def test_what_is_accepted_is_silent_and_what_comes_new_speaks(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("scan", "tests/**", "--accept", "--area", "--reason", "not run")
-    project.run("scan", "--accept", "--reason", "looked at").ok().says(
+    project.run("check", "--only", "sites", "tests/**", "--accept", "--area", "--reason", "not run")
+    project.run("check", "--only", "sites", "--accept", "--reason", "looked at").ok().says(
         "2 sites recorded as reviewed"
     )
     assert scanned.codes() == []
-    assert project.run("scan", "--quiet").ok().out == ""
+    assert project.run("check", "--only", "sites", "--quiet").ok().out == ""
     moved = "# a line more\n" + str(BASE["lite/ops.py"]) + "\n" + FUSED.format("fold")
     scanned.pin({"lite/ops.py": moved, "tests/new.py": FUSED.format("test_new")})
     assert scanned.sites() == {
@@ -108,10 +108,10 @@ def test_what_is_accepted_is_silent_and_what_comes_new_speaks(scanned: Scanned) 
 
 def test_the_baseline_is_stable(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("scan", "--accept", "--reason", "looked at").ok()
+    project.run("check", "--only", "sites", "--accept", "--reason", "looked at").ok()
     text = scanned.baseline
     assert '  - {rule: device, path: run.py, text: "\\"cuda\\"", reason: "looked at"}\n' in text
-    project.run("scan", "--accept", "--reason", "another").ok()
+    project.run("check", "--only", "sites", "--accept", "--reason", "another").ok()
     assert scanned.baseline == text
 
 
@@ -121,46 +121,49 @@ def test_the_baseline_is_where_the_manifest_says(scanned: Scanned) -> None:
     data = yaml.safe_load(path.read_text())
     data["components"]["demo"]["residual"]["baseline"] = "reviewed/demo.yml"
     path.write_text(yaml.safe_dump(data, sort_keys=False))
-    project.run("scan", "--accept", "--reason", "looked at").ok()
+    project.run("check", "--only", "sites", "--accept", "--reason", "looked at").ok()
     assert not (project.root / "patches/demo/residual.yml").exists()
     assert "looked at" in (project.root / "reviewed/demo.yml").read_text()
     assert scanned.codes() == []
 
 
 def test_only_what_is_asked_for_is_accepted(scanned: Scanned) -> None:
-    scanned.project.run("scan", "--rule", "device", "--accept", "--reason", "x").ends(1)
+    scanned.project.run(
+        "check", "--only", "sites", "--rule", "device", "--accept", "--reason", "x"
+    ).ends(1)
     assert scanned.sites()["run.py:1 "] == "reviewed"
     assert scanned.sites()["lite/ops.py:2 Ops.shift"] == "new"
 
 
 def test_a_rule_or_component_in_the_wrong_place_is_told(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("scan", "--rule", "devcie", "--accept", "--reason", "x").ends(
+    project.run("check", "--only", "sites", "--rule", "devcie", "--accept", "--reason", "x").ends(
         2, "devcie: no such rule", "device"
     )
     assert (
-        "demo is a component, and was taken for a file: -c demo" in project.run("scan", "demo").err
+        "demo is a component, and was taken for a file: -c demo"
+        in project.run("check", "--only", "sites", "demo").err
     )
 
 
 def test_reasons_run_out(scanned: Scanned) -> None:
     until = ("--until", "2999-12-31")
-    scanned.project.run("scan", "--accept", "--reason", "for now", *until).ok()
+    scanned.project.run("check", "--only", "sites", "--accept", "--reason", "for now", *until).ok()
     path = scanned.project.root / "patches/demo/residual.yml"
     path.write_text(path.read_text().replace("2999-12-31", "2020-12-31"))
     assert set(scanned.sites().values()) == {"expired"}
     assert scanned.codes() == ["residual-expired", "residual-expired"]
-    scanned.project.run("scan", "--accept", "--reason", "for ever").ok()
+    scanned.project.run("check", "--only", "sites", "--accept", "--reason", "for ever").ok()
     assert "2020" not in scanned.baseline
 
 
 def test_entries_that_match_nothing_are_told_and_pruned(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("scan", "--accept", "--reason", "looked at").ok()
+    project.run("check", "--only", "sites", "--accept", "--reason", "looked at").ok()
     scanned.pin({"run.py": "device = best()\n"})
     assert scanned.codes() == ["residual-unmatched"]
-    assert "1 entry matches no site any more" in project.run("scan").err
-    project.run("scan", "--prune").ok()
+    assert "1 entry matches no site any more" in project.run("check", "--only", "sites").err
+    project.run("check", "--only", "sites", "--prune").ok()
     assert "run.py" not in scanned.baseline
     assert scanned.codes() == []
 
@@ -180,12 +183,12 @@ def test_what_a_recipe_allows_is_no_residual(scanned: Scanned) -> None:
     ],
 )
 def test_what_cannot_be_asked(scanned: Scanned, argv: list[str], message: str) -> None:
-    scanned.project.run("scan", *argv).ends(2, message)
+    scanned.project.run("check", "--only", "sites", *argv).ends(2, message)
 
 
 def test_nothing_to_look_for(project: Project, upstream: Upstream) -> None:
     project.component("demo", upstream, upstream.commit(BASE, "base"), {})
-    project.run("scan").ok().says("no recipe and no rule to match")
+    project.run("check", "--only", "sites").ok().says("no recipe and no rule to match")
 
 
 def test_looking_changes_nothing(scanned: Scanned) -> None:
@@ -199,7 +202,7 @@ def test_a_rule_file_that_edits_is_refused(scanned: Scanned) -> None:
     rules: Any = json.loads(json.dumps(RULES))
     rules["rules"][0]["fix"] = "device()"
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
-    scanned.project.run("scan").ends(4, "device would edit")
+    scanned.project.run("check", "--only", "sites").ends(4, "device would edit")
 
 
 def test_a_scan_is_kept_for_the_same_tree_and_rules_only(
@@ -224,22 +227,22 @@ def test_a_scan_is_kept_for_the_same_tree_and_rules_only(
 
 def test_what_nobody_looked_at_is_known_and_not_reviewed(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("scan", "tests/**", "--accept", "--reason", "not run")
-    project.run("scan", "--record").ok().says("sites recorded as known")
+    project.run("check", "--only", "sites", "tests/**", "--accept", "--reason", "not run")
+    project.run("check", "--only", "sites", "--record").ok().says("sites recorded as known")
     assert "known:\n" in scanned.baseline
-    found = project.run("scan", "--json").ok().json["components"][0]
+    found = project.run("check", "--only", "sites", "--json").ok().json["components"][0]
     assert (found["new"], found["known"], found["reviewed"]) == (0, 2, 1)
-    out = project.run("scan").ok().out
+    out = project.run("check", "--only", "sites").ok().out
     assert "· known     2" in out
     assert "✓ reviewed  1" in out
     assert scanned.codes() == []
     before = scanned.baseline
-    project.run("scan", "--record").ok()
+    project.run("check", "--only", "sites", "--record").ok()
     assert scanned.baseline == before
-    project.run("scan", "run.py", "--accept", "--reason", "read").ok()
+    project.run("check", "--only", "sites", "run.py", "--accept", "--reason", "read").ok()
     assert sorted(scanned.sites().values()) == ["known", "reviewed", "reviewed"]
     scanned.pin({**BASE, "run.py": 'device = "cuda"\nother = "cuda"\n'})
-    assert project.run("scan").code == 1
+    assert project.run("check", "--only", "sites").code == 1
 
 
 def test_a_rule_file_whose_files_are_gone_is_an_error(scanned: Scanned) -> None:
@@ -248,13 +251,17 @@ def test_a_rule_file_whose_files_are_gone_is_an_error(scanned: Scanned) -> None:
     rules["rules"][0]["files"] = ["gone/**"]
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
     assert "residual-files" in scanned.codes()
-    scanned.project.run("scan", "--record")
-    scanned.project.run("scan").ends(1).shows("device: no file is there that gone/** names")
+    scanned.project.run("check", "--only", "sites", "--record")
+    scanned.project.run("check", "--only", "sites").ends(1).shows(
+        "device: no file is there that gone/** names"
+    )
     rules["rules"][0]["optional"] = "only where there is a GPU"
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
-    scanned.project.run("scan").ok()
+    scanned.project.run("check", "--only", "sites").ok()
     assert scanned.codes() == []
 
 
 def test_recording_takes_no_reason(scanned: Scanned) -> None:
-    scanned.project.run("scan", "--record", "--reason", "x").ends(2, "--record takes no reason")
+    scanned.project.run("check", "--only", "sites", "--record", "--reason", "x").ends(
+        2, "--record takes no reason"
+    )
