@@ -117,7 +117,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n"]), max_size=12).map("".joi
 
 
 @pytest.mark.slow
-@settings(max_examples=share(40))
+@settings(max_examples=share(130))
 @given(LINES, LINES)
 def test_law_onto_the_same_base_and_onto_the_result(old: str, new: str) -> None:
     before, after = {"f": (0o100644, old.encode())}, {"f": (0o100644, new.encode())}

@@ -67,7 +67,7 @@ def carried(
     return carry_stack(objects, bases[0], bases[1], series, CarryOptions(careful=careful))
 
 
-@settings(max_examples=share(40))
+@settings(max_examples=share(130))
 @given(TREES, TREES, TREES)
 def test_law_to_the_same_base_nothing_changes(old: Snapshot, one: Snapshot, two: Snapshot) -> None:
     objects = Objects()
@@ -79,7 +79,7 @@ def test_law_to_the_same_base_nothing_changes(old: Snapshot, one: Snapshot, two:
     assert not any(each.review for each in report.outcomes)
 
 
-@settings(max_examples=share(40))
+@settings(max_examples=share(130))
 @given(TREES, TREES, TREES)
 def test_law_nothing_is_dropped_without_a_word(
     old: Snapshot, new: Snapshot, patched: Snapshot
@@ -108,7 +108,7 @@ def test_law_nothing_is_dropped_without_a_word(
             assert added <= {x.strip() for x in result.split(b"\n")}
 
 
-@settings(max_examples=share(30))
+@settings(max_examples=share(100))
 @given(TREES, TREES, TREES)
 def test_law_careful_accepts_no_more(old: Snapshot, new: Snapshot, patched: Snapshot) -> None:
     series = series_between(old, patched)
@@ -121,7 +121,7 @@ def test_law_careful_accepts_no_more(old: Snapshot, new: Snapshot, patched: Snap
             assert one.tree == other.tree
 
 
-@settings(max_examples=share(30))
+@settings(max_examples=share(100))
 @given(TREES, TREES)
 def test_law_onto_the_result_it_is_absorbed(old: Snapshot, patched: Snapshot) -> None:
     series = series_between(old, patched)
@@ -131,7 +131,7 @@ def test_law_onto_the_result_it_is_absorbed(old: Snapshot, patched: Snapshot) ->
     assert report.stack.tree == objects.tree(patched)
 
 
-@settings(max_examples=share(30))
+@settings(max_examples=share(100))
 @given(TREES, TREES)
 def test_law_there_and_back_again(old: Snapshot, patched: Snapshot) -> None:
     """Over a base that differs in other files only, the patch comes back as it was."""
@@ -167,7 +167,7 @@ def outcome_of(sides: Sequence[Snapshot]) -> tuple[dict[str, bytes | None], list
     return dict(report.carried["0.patch"]), [*told]
 
 
-@settings(max_examples=share(40))
+@settings(max_examples=share(130))
 @given(three_sides())
 def test_law_other_line_ends_come_to_the_same(sides: list[Snapshot]) -> None:
     def with_cr(data: bytes) -> bytes:
@@ -182,7 +182,7 @@ def test_law_other_line_ends_come_to_the_same(sides: list[Snapshot]) -> None:
     assert other == (expected, plainly[1])
 
 
-@settings(max_examples=share(40))
+@settings(max_examples=share(130))
 @given(three_sides(), st.lists(MODE, min_size=3, max_size=3))
 def test_law_modes_are_merged_apart_from_contents(sides: list[Snapshot], modes: list[int]) -> None:
     plainly = outcome_of(sides)
@@ -206,7 +206,7 @@ def test_law_modes_are_merged_apart_from_contents(sides: list[Snapshot], modes: 
 BINARY = st.sampled_from([b"\0one\n", b"\0two\n", b"\0one\nmore\n"])
 
 
-@settings(max_examples=share(30))
+@settings(max_examples=share(100))
 @given(three_sides(BINARY))
 def test_law_binary_files_are_taken_whole_or_not(sides: list[Snapshot]) -> None:
     got = outcome_of(sides)
@@ -218,7 +218,7 @@ def test_law_binary_files_are_taken_whole_or_not(sides: list[Snapshot]) -> None:
         assert got[0].get(path) == wanted
 
 
-@settings(max_examples=share(30))
+@settings(max_examples=share(100))
 @given(TREES, TREES, TREES, TREES)
 def test_law_a_later_patch_is_no_concern_of_an_earlier_one(
     old: Snapshot, new: Snapshot, one: Snapshot, two: Snapshot

@@ -46,7 +46,7 @@ NOISE = (
 
 
 @pytest.mark.slow
-@settings(max_examples=share(50))
+@settings(max_examples=share(170))
 @given(st.randoms(use_true_random=False), st.sampled_from(OPTIONS), st.booleans())
 def test_law_any_change_on_any_base(
     random: Random, options: tuple[str, ...], mutated: bool
@@ -129,7 +129,7 @@ def hold_to_git(random: Random, options: tuple[str, ...], *, mutated: bool) -> N
 
 
 @pytest.mark.slow
-@settings(max_examples=share(50))
+@settings(max_examples=share(170))
 @given(st.randoms(use_true_random=False), st.sampled_from(["-U1", "-U3", "-U0"]))
 def test_law_hunks_land_where_git_puts_them(random: Random, context: str) -> None:
     words = random.sample([b"a", b"b", b"", b"c  "], random.choice([1, 2, 3]))

@@ -39,7 +39,7 @@ def test_git_reads_back_what_was_written(tmp_path: Path) -> None:
     assert git_in(tmp_path / "r.git", "fsck", "--full", "--strict", "--no-dangling") == b""
 
 
-@settings(max_examples=share(15))
+@settings(max_examples=share(50))
 @given(st.lists(st.binary(max_size=40).map(lambda part: b"common" * 40 + part + b"end" * 40)))
 def test_index_pack_makes_the_same_index(payloads: list[bytes]) -> None:
     pack = make_pack(blobs(payloads))

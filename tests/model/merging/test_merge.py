@@ -425,7 +425,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "    d\n", "\n"]), max_si
 
 
 @pytest.mark.slow
-@settings(max_examples=share(300))
+@settings(max_examples=share(1000))
 @given(LINES, LINES, LINES)
 def test_law_no_line_of_either_side_is_lost(base: str, upstream: str, patch: str) -> None:
     merged = merge(upstream, patch, base, "x.txt")
@@ -445,7 +445,7 @@ def _counted(after: str, before: str) -> dict[str, int]:
 
 
 @pytest.mark.slow
-@settings(max_examples=share(200))
+@settings(max_examples=share(670))
 @given(LINES, LINES)
 def test_law_onto_itself_and_onto_its_result(old: str, new: str) -> None:
     assert settled(merge(old, new, old, "x.txt")) == new
