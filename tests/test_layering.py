@@ -14,7 +14,7 @@ import pytest
 import patchkit
 from bench.mutation.groups import GROUPS
 from patchkit.drift import forecast_cache
-from patchkit.guards.contracts import known_modules
+from patchkit.extensions.python_guards import known_modules
 from patchkit.manifest import cached
 from patchkit.refresh import carry_onto
 from patchkit.stack import series
@@ -116,7 +116,7 @@ def _needs(module: str) -> set[str]:
     [
         ("carry/", carry_onto._CODE),
         ("drift/forecast.py", forecast_cache._ENGINE),
-        ("guards/contracts/", known_modules._CODE),
+        ("extensions/python_guards/agreement.py", known_modules._CODE),
         ("manifest/load.py", cached._CODE),
         ("model/diff_parse.py", series._CODE),
     ],

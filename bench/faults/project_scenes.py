@@ -11,7 +11,7 @@ from bench.faults.sandbox import Sandbox, Scene
 from patchkit.model.objects import CommitId
 from tests.extensions.installed.wheels import install
 from tests.extensions.machine.machines import VALUES, Machine, make_project
-from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
+from tests.extensions.python_guards.test_overrides import CORE, REASON, RULES, SPEED, overriding
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, executable, make_patch
 from tests.support.stacked import lines, small_patches

@@ -54,10 +54,10 @@ from patchkit.stack.package_lists import read_recipe, read_spec
 from patchkit.stack.series import ImportedPatch
 from patchkit.upstream.archive import Limits, unpack
 from tests.extensions.installed.wheels import install
+from tests.extensions.python_guards.test_agreement import CALLS, LIB
+from tests.extensions.python_guards.trees import agreed
+from tests.extensions.python_guards.trees import contracts as declare
 from tests.extensions.recipes.kitchen import DROP, recipe_text
-from tests.guards.contracts.test_agreement import CALLS, LIB
-from tests.guards.contracts.trees import agreed
-from tests.guards.contracts.trees import contracts as declare
 from tests.model.oracle import Objects, git_diff, mailinfo, our_verdict
 from tests.model.test_like_git import OPTIONS, Files, hold_to_git, some_edits, some_files
 from tests.support.archives import Content, make_tar, make_zip

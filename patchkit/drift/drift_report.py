@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.explain.explanation import PatchExplanation
-from patchkit.guards.contracts.breaches import BrokenCall
+from patchkit.extensions.python_guards.breaches import BrokenCall
 from patchkit.model.finding import Landed
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId

@@ -23,11 +23,9 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import ResultCache, memory_path, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import Suspicion
-from patchkit.gitcmd.first_parent import Landing, blobs_of
-from patchkit.gitcmd.object_reader import ObjectReader
-from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.overrides import TargetVerdict
-from patchkit.guards.overrides.override_review import (
+from patchkit.extensions.python_guards.bodies import FunctionNode
+from patchkit.extensions.python_guards.modules import Modules
+from patchkit.extensions.python_guards.override_review import (
     OverrideTarget,
     TreeAt,
     as_it_was,
@@ -35,11 +33,16 @@ from patchkit.guards.overrides.override_review import (
     standings,
     survey,
 )
-from patchkit.guards.overrides.replacements import (
+from patchkit.extensions.python_guards.replacements import (
     Definition,
     Replacements,
     signature_of,
 )
+from patchkit.extensions.python_guards.resolve import Resolver
+from patchkit.extensions.python_guards.verdicts import TargetVerdict
+from patchkit.gitcmd.first_parent import Landing, blobs_of
+from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.finding import Finding, Landed, Severity
@@ -48,9 +51,6 @@ from patchkit.model.objects import CommitId, TreeEntry, TreeId
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.syntax import parse_python
-from patchkit.python.bodies import FunctionNode
-from patchkit.python.modules import Modules
-from patchkit.python.resolve import Resolver
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.upstream.history import History, HistoryReader, tree_of
 

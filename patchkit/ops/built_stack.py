@@ -27,7 +27,7 @@ from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
-    from patchkit.guards.overrides.override_review import TreeAt
+    from patchkit.extensions.python_guards.override_review import TreeAt
 
 
 class BuiltStack(Struct, frozen=True):
@@ -46,7 +46,7 @@ class BuiltStack(Struct, frozen=True):
     @property
     def tree_at(self) -> TreeAt:
         """The tree after the last patch that applies, to be asked for calls and replacements."""
-        from patchkit.guards.overrides.override_review import TreeAt  # noqa: PLC0415 (few ask)
+        from patchkit.extensions.python_guards.override_review import TreeAt  # noqa: PLC0415 (few ask)
 
         return TreeAt(self.source, self.stack.tree, self.stack.base.commit)
 

@@ -400,7 +400,7 @@ class _Bumping(Struct, frozen=True):
     def _broken_calls(self, component: Component, commit: CommitId) -> tuple[Problem, ...]:
         if component.contracts is None:
             return ()
-        from patchkit.ops.agreements import broken_by_moving  # noqa: PLC0415
+        from patchkit.extensions.python_guards.agreements import broken_by_moving  # noqa: PLC0415
 
         return broken_by_moving(self.manifest, component, commit, self.store, self.progress)
 

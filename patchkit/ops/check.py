@@ -25,6 +25,7 @@ from patchkit.explain.explanation import (
     origin_words,
 )
 from patchkit.extension import CheckedStack, CheckRun, Finder, finders
+from patchkit.extensions.python_guards.agreements import Agreements
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.guards.verify import (
@@ -44,7 +45,6 @@ from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress, Silent
 from patchkit.model.text import listed
 from patchkit.model.tree import ObjectSource, Tree
-from patchkit.ops.agreements import Agreements
 from patchkit.ops.check_report import (
     BrokenManifest,
     CheckReport,
@@ -70,7 +70,7 @@ from patchkit.upstream.store import Store, home_of
 from patchkit.workspace.checkout import HALT_REF, checkout_of
 
 if TYPE_CHECKING:
-    from patchkit.guards.overrides.replacements import Replacements
+    from patchkit.extensions.python_guards.replacements import Replacements
 
 
 # What a check says beyond each patch: does the patched component still fit what it guards?
@@ -117,7 +117,7 @@ def _contracts(checked: CheckedStack, agreements: Agreements) -> Iterator[Findin
     manifest, component = checked.manifest, checked.component
     if component.contracts is None:
         return
-    from patchkit.guards.contracts.breaches import contract_findings
+    from patchkit.extensions.python_guards.breaches import contract_findings
 
     command = f"patchkit contracts {manifest.options(component.name)}"
     try:
@@ -134,13 +134,13 @@ def _overrides(checked: CheckedStack, store: Store, progress: Progress) -> Itera
     manifest, component = checked.manifest, checked.component
     if not component.overrides:
         return
-    from patchkit.guards.layers import (
+    from patchkit.extensions.python_guards.layers import (
         layered_beneath,
         layered_findings,
         layered_targets,
         twice_replaced,
     )
-    from patchkit.guards.overrides.override_review import (
+    from patchkit.extensions.python_guards.override_review import (
         TreeAt,
         override_findings,
         read_replacements,
@@ -186,7 +186,7 @@ def _other_replacements(
     checked: CheckedStack, declared: Overrides, store: Store, progress: Progress
 ) -> list[tuple[str, Replacements]]:
     """What components after this one in the manifest replace in the same target."""
-    from patchkit.guards.overrides.override_review import read_replacements
+    from patchkit.extensions.python_guards.override_review import read_replacements
     from patchkit.ops.built_stack import built_stack
 
     manifest = checked.manifest
@@ -213,7 +213,7 @@ def _layers(checked: CheckedStack, store: Store, progress: Progress) -> Iterator
     component, base = checked.component, checked.stack.base
     if not checked.manifest.upon:
         return
-    from patchkit.guards.layers import (
+    from patchkit.extensions.python_guards.layers import (
         LayerStep,
         layer_step,
         no_layer_finding,
@@ -254,8 +254,8 @@ def _layers(checked: CheckedStack, store: Store, progress: Progress) -> Iterator
 
 def _replaced_beneath(checked: CheckedStack, store: Store, progress: Progress) -> Iterator[Finding]:
     """What components of the manifests beneath replace of what this one's patches change."""
-    from patchkit.guards.layers import layered_beneath, layered_findings
-    from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+    from patchkit.extensions.python_guards.layers import layered_beneath, layered_findings
+    from patchkit.extensions.python_guards.override_review import TreeAt, read_replacements
     from patchkit.manifest.cached import manifests_beneath
     from patchkit.ops.built_stack import built_stack
 

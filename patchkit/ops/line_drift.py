@@ -36,14 +36,14 @@ from patchkit.drift.walk import (
 from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.extension import WatchedLine, silent_searches
+from patchkit.extensions.python_guards.agreements import partners_of
+from patchkit.extensions.python_guards.override_review import read_replacements
+from patchkit.extensions.python_guards.replacements import Replacements
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.pins import absent_blobs
-from patchkit.guards.overrides.override_review import read_replacements
-from patchkit.guards.overrides.replacements import Replacements
 from patchkit.manifest.values import Component, Manifest, Overrides
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.progress import Progress
-from patchkit.ops.agreements import partners_of
 from patchkit.ops.built_stack import built_stack
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.series import LoadedSeries
@@ -163,7 +163,7 @@ def _contracts(
 ) -> Iterable[Finding]:
     if watched.component.contracts is None:
         return ()
-    from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
+    from patchkit.extensions.python_guards.broken_calls import find_broken_contracts  # noqa: PLC0415
 
     name = watched.component.name
     with ExitStack() as stack:

@@ -14,15 +14,14 @@ from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
-from patchkit.gitcmd.object_reader import reading
-from patchkit.guards.contracts.breaches import (
+from patchkit.extensions.python_guards.agreements import Agreements
+from patchkit.extensions.python_guards.breaches import (
     BrokenCall,
     ComponentAgreement,
     Explained,
     OpenCall,
 )
-from patchkit.guards.overrides import TargetVerdict
-from patchkit.guards.overrides.override_review import (
+from patchkit.extensions.python_guards.override_review import (
     OverrideTarget,
     TreeAt,
     accepted,
@@ -34,7 +33,10 @@ from patchkit.guards.overrides.override_review import (
     standings,
     survey,
 )
-from patchkit.guards.overrides.replacements import LINE_END, CallSite, source_of
+from patchkit.extensions.python_guards.replacements import LINE_END, CallSite, source_of
+from patchkit.extensions.python_guards.resolve import Resolver
+from patchkit.extensions.python_guards.verdicts import TargetVerdict
+from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.values import (
     AbsentTarget,
     Component,
@@ -48,9 +50,7 @@ from patchkit.model.finding import Finding
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
-from patchkit.ops.agreements import Agreements
 from patchkit.ops.built_stack import built_stack, require_clean
-from patchkit.python.resolve import Resolver
 from patchkit.stack.lockfile import Lock, Reviewed, load_lock, lock_bytes
 from patchkit.upstream.store import Store
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from patchkit.python.bodies import FunctionNode
-from patchkit.python.modules import Modules
+from patchkit.extensions.python_guards.bodies import FunctionNode
+from patchkit.extensions.python_guards.modules import Modules
 from tests.drift.lines import edit, numbered
+from tests.extensions.python_guards.test_overrides import CORE, MOVED, RULES, overriding
+from tests.extensions.python_guards.test_overrides import SPEED as SPEED_FILES
 from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.extensions.recipes.test_residual import FUSED
 from tests.extensions.recipes.test_residual import RULES as DEVICE_RULES
-from tests.ops.test_overrides import CORE, MOVED, RULES, overriding
-from tests.ops.test_overrides import SPEED as SPEED_FILES
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 

@@ -16,9 +16,9 @@ from patchkit.model.names import short_id
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.guards.contracts.breaches import BrokenCall
-    from patchkit.guards.overrides.override_review import OverrideTarget
-    from patchkit.guards.overrides.replacements import Definition
+    from patchkit.extensions.python_guards.breaches import BrokenCall
+    from patchkit.extensions.python_guards.override_review import OverrideTarget
+    from patchkit.extensions.python_guards.replacements import Definition
     from patchkit.model.finding import Finding
     from patchkit.ops.reviews import (
         ComponentContracts,
@@ -164,7 +164,7 @@ def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bo
 
 def _signatures(before: ReviewedTarget, now: Definition) -> Iterator[tuple[str, Paint, str]]:
     """Two signatures, or of long ones the parameters that differ."""
-    from patchkit.guards.overrides.replacements import parameters_in
+    from patchkit.extensions.python_guards.replacements import parameters_in
 
     then, there = before.signature or before.kind, now.signature or now.kind.value
     if max(len(then), len(there)) > _LONG:

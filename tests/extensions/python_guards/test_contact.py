@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from patchkit.guards.contracts.agreement import Agreement, examine_partners
-from patchkit.guards.contracts.known_modules import KnownModules, Partner, known_modules
-from patchkit.python.modules import ParsedModules
-from tests.guards.contracts.trees import TextTree, contracts
+from patchkit.extensions.python_guards.agreement import Agreement, examine_partners
+from patchkit.extensions.python_guards.known_modules import KnownModules, Partner, known_modules
+from patchkit.extensions.python_guards.modules import ParsedModules
+from tests.extensions.python_guards.trees import TextTree, contracts
 from tests.support.laws import share
 
 LIB = {

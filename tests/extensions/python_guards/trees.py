@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from patchkit.extensions.python_guards.agreement import Agreement, examine_partners
+from patchkit.extensions.python_guards.known_modules import Partner
 from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.contracts.agreement import Agreement, examine_partners
-from patchkit.guards.contracts.known_modules import Partner
 from patchkit.manifest.values import Contracts, DeclaredCall, Location
 from patchkit.model.objects import FILE_MODE, TreeEntry, TreeId, make_object
 

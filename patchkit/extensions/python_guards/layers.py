@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.overrides import TargetVerdict
-from patchkit.guards.overrides.override_review import (
+from patchkit.extensions.python_guards.bodies import FunctionNode, blocks_of, first_line
+from patchkit.extensions.python_guards.modules import Imported, Modules, read_namespace
+from patchkit.extensions.python_guards.override_review import (
     NAMED,
     OverrideTarget,
     Survey,
@@ -21,12 +21,15 @@ from patchkit.guards.overrides.override_review import (
     resolver_of,
     survey,
 )
-from patchkit.guards.overrides.replacements import (
+from patchkit.extensions.python_guards.replacements import (
     CallSite,
     Replacements,
     definition_of,
     source_of,
 )
+from patchkit.extensions.python_guards.resolve import Code, Resolver
+from patchkit.extensions.python_guards.verdicts import TargetVerdict
+from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.finding import Finding, Severity
@@ -35,9 +38,6 @@ from patchkit.model.outcome import PatchResult
 from patchkit.model.syntax import parse_python
 from patchkit.model.text import listed
 from patchkit.model.tree import ObjectSource
-from patchkit.python.bodies import FunctionNode, blocks_of, first_line
-from patchkit.python.modules import Imported, Modules, read_namespace
-from patchkit.python.resolve import Code, Resolver
 from patchkit.stack.build import Stack
 
 # Two layers on one function: patches of the target edit it, and a replacement takes its place.

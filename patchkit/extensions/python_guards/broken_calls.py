@@ -16,13 +16,18 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import BrokenContract
+from patchkit.extensions.python_guards.agreement import agreement_of, examine_module
+from patchkit.extensions.python_guards.breaches import BrokenCall
+from patchkit.extensions.python_guards.known_modules import (
+    KnownModules,
+    Partner,
+    facts_of,
+    known_modules,
+)
+from patchkit.extensions.python_guards.modules import Modules
 from patchkit.gitcmd.first_parent import Landing, blobs_of
 from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.contracts.agreement import agreement_of, examine_module
-from patchkit.guards.contracts.breaches import BrokenCall
-from patchkit.guards.contracts.known_modules import KnownModules, Partner, facts_of, known_modules
 from patchkit.model.objects import CommitId, TreeEntry
-from patchkit.python.modules import Modules
 from patchkit.upstream.history import HistoryReader, tree_of
 
 #: Raise it when the same history could come to something else.

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from patchkit.model.syntax import last_name
-from patchkit.python.bodies import FunctionNode
-from patchkit.python.modules import (
+from patchkit.extensions.python_guards.bodies import FunctionNode
+from patchkit.extensions.python_guards.modules import (
     Binding,
     Imported,
     Module,
@@ -24,6 +23,7 @@ from patchkit.python.modules import (
     in_force,
     read_namespace,
 )
+from patchkit.model.syntax import last_name
 
 #: What every class has, whatever it says.
 _OF_EVERY_OBJECT = frozenset(dir(object))

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from patchkit.guards.overrides.replacements import Definition, TargetKind, definition_of
-from patchkit.python.modules import Modules
-from patchkit.python.resolve import Resolver
+from patchkit.extensions.python_guards.modules import Modules
+from patchkit.extensions.python_guards.replacements import Definition, TargetKind, definition_of
+from patchkit.extensions.python_guards.resolve import Resolver
 from tests.support.projects import write_files
 
 FILES = {

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.guards.contracts.agreement import examine_partners
-from patchkit.guards.contracts.breaches import Breach, Examined
-from patchkit.guards.contracts.known_modules import Partner, known_modules
-from tests.guards.contracts.trees import TextTree, agreed, contracts, declared
+from patchkit.extensions.python_guards.agreement import examine_partners
+from patchkit.extensions.python_guards.breaches import Breach, Examined
+from patchkit.extensions.python_guards.known_modules import Partner, known_modules
+from tests.extensions.python_guards.trees import TextTree, agreed, contracts, declared
 
 LIB = {
     "lib/__init__.py": "from .ops import scale\nfrom . import ops as operations\n",

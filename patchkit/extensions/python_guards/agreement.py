@@ -25,7 +25,7 @@ from patchkit.disk.result_cache import (
     recall_as,
     remember,
 )
-from patchkit.guards.contracts.breaches import (
+from patchkit.extensions.python_guards.breaches import (
     Breach,
     BrokenCall,
     ComponentAgreement,
@@ -34,8 +34,18 @@ from patchkit.guards.contracts.breaches import (
     OpenCall,
     joined,
 )
-from patchkit.guards.contracts.contact import Contacts
-from patchkit.guards.contracts.known_modules import (
+from patchkit.extensions.python_guards.callables import (
+    Called,
+    arguments_of,
+    crossed,
+    how_called,
+    misfits,
+    signature_text,
+    takes,
+)
+from patchkit.extensions.python_guards.contact import Contacts
+from patchkit.extensions.python_guards.inference import Bound, Instance, Unknown, Value, Values
+from patchkit.extensions.python_guards.known_modules import (
     FoundAnswer,
     KnownModules,
     ModuleAnswers,
@@ -43,7 +53,15 @@ from patchkit.guards.contracts.known_modules import (
     facts_of,
     known_modules,
 )
-from patchkit.guards.contracts.traversal import (
+from patchkit.extensions.python_guards.modules import (
+    Imported,
+    JoinedModules,
+    Module,
+    Modules,
+    ParsedModules,
+)
+from patchkit.extensions.python_guards.resolve import Absent, Code, Inherited, Outside, Resolver
+from patchkit.extensions.python_guards.traversal import (
     CodeUse,
     Conditions,
     Traversal,
@@ -53,18 +71,6 @@ from patchkit.guards.contracts.traversal import (
 )
 from patchkit.manifest.globs import Scope as Files
 from patchkit.manifest.values import Contracts, DeclaredCall
-from patchkit.python.callables import (
-    Called,
-    arguments_of,
-    crossed,
-    how_called,
-    misfits,
-    signature_text,
-    takes,
-)
-from patchkit.python.inference import Bound, Instance, Unknown, Value, Values
-from patchkit.python.modules import Imported, JoinedModules, Module, Modules, ParsedModules
-from patchkit.python.resolve import Absent, Code, Inherited, Outside, Resolver
 
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.model.syntax import parse_expression
-from patchkit.python.bodies import FunctionNode, walk, walk_scope
-from patchkit.python.modules import Imported, Module, Namespace, read_namespace
-from patchkit.python.resolve import (
+from patchkit.extensions.python_guards.bodies import FunctionNode, walk, walk_scope
+from patchkit.extensions.python_guards.modules import Imported, Module, Namespace, read_namespace
+from patchkit.extensions.python_guards.resolve import (
     Absent,
     Code,
     Inherited,
@@ -26,6 +25,7 @@ from patchkit.python.resolve import (
     Unclear,
     decorator_names,
 )
+from patchkit.model.syntax import parse_expression
 
 #: Followed at most so far from the expression.
 _DEEPEST = 12

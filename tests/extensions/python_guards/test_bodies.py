@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.extensions.python_guards.bodies import Bodies, blocks_of, first_line, fold, walk
+from patchkit.extensions.python_guards.modules import Modules
 from patchkit.model.syntax import parse_python
-from patchkit.python.bodies import Bodies, blocks_of, first_line, fold, walk
-from patchkit.python.modules import Modules
 
 ODD = {
     "decorated": "class C:\n  @a\n  # b\n  @c(\n1)\n  def f(\ns, *, a=(\n1)\n):\n   # d\n\n   x\n",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.ops.test_overrides import CORE as SMALL
-from tests.ops.test_overrides import RULES, overriding
+from tests.extensions.python_guards.test_overrides import CORE as SMALL
+from tests.extensions.python_guards.test_overrides import RULES, overriding
 from tests.support.golden import Golden
 from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch

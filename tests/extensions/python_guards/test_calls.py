@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
+from patchkit.extensions.python_guards.modules import Modules
+from patchkit.extensions.python_guards.replacements import Replacements, find_replacements
 from patchkit.extensions.recipes.captures import captures_in
-from patchkit.guards.overrides.replacements import Replacements, find_replacements
-from patchkit.python.modules import Modules
 from tests.extensions.recipes.kitchen import recipe_of
 
 RULE = {"id": "put", "rule": {"pattern": "$_.put($TARGET, $$$)"}, "files": ["src/**"]}

@@ -14,13 +14,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from patchkit.extension import Captured, Captures
-from patchkit.model.finding import Finding
-from patchkit.model.names import AtLine
-from patchkit.model.syntax import python_literal
-from patchkit.python.bodies import FunctionNode
-from patchkit.python.evaluate import Evaluator
-from patchkit.python.modules import Module, Modules, imported_names
-from patchkit.python.resolve import (
+from patchkit.extensions.python_guards.bodies import FunctionNode
+from patchkit.extensions.python_guards.evaluate import Evaluator
+from patchkit.extensions.python_guards.modules import Module, Modules, imported_names
+from patchkit.extensions.python_guards.resolve import (
     Absent,
     Code,
     Inherited,
@@ -30,6 +27,9 @@ from patchkit.python.resolve import (
     Unclear,
     decorator_names,
 )
+from patchkit.model.finding import Finding
+from patchkit.model.names import AtLine
+from patchkit.model.syntax import python_literal
 
 # What a replacement of a function depends on: how it is called, and what it does.
 #

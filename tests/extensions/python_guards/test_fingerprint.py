@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from patchkit.guards.overrides.replacements import body_hash, parameters_in, signature_of
-from patchkit.python.bodies import Bodies, FunctionNode, fold
+from patchkit.extensions.python_guards.bodies import Bodies, FunctionNode, fold
+from patchkit.extensions.python_guards.replacements import body_hash, parameters_in, signature_of
 
 PLAIN = '''
 @wraps(f"x{a!r:>{w}}")

@@ -11,9 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.extension import captures
-from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.overrides import TargetVerdict
-from patchkit.guards.overrides.replacements import (
+from patchkit.extensions.python_guards.modules import Modules
+from patchkit.extensions.python_guards.replacements import (
     VARIABLE,
     CallSite,
     Definition,
@@ -21,13 +20,14 @@ from patchkit.guards.overrides.replacements import (
     definition_of,
     find_replacements,
 )
+from patchkit.extensions.python_guards.resolve import Resolver
+from patchkit.extensions.python_guards.verdicts import TargetVerdict
+from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.text import counted, listed
 from patchkit.model.tree import ObjectSource
-from patchkit.python.modules import Modules
-from patchkit.python.resolve import Resolver
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 
 

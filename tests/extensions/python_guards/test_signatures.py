@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.python.callables import (
+from patchkit.extensions.python_guards.callables import (
     arguments_of,
     crossed,
     misfits,
     signature_from,
     signature_text,
 )
-from patchkit.python.inference import NameScope
-from patchkit.python.modules import Modules
+from patchkit.extensions.python_guards.inference import NameScope
+from patchkit.extensions.python_guards.modules import Modules
 
 _NAMES = ("a", "b", "c", "d", "e")
 

@@ -12,10 +12,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from patchkit.model.syntax import last_name
-from patchkit.model.text import counted
-from patchkit.python.bodies import FunctionNode, walk
-from patchkit.python.inference import (
+from patchkit.extensions.python_guards.bodies import FunctionNode, walk
+from patchkit.extensions.python_guards.inference import (
     Bound,
     Instance,
     NameScope,
@@ -24,7 +22,9 @@ from patchkit.python.inference import (
     Values,
     parameters_of,
 )
-from patchkit.python.resolve import Code, Inherited, decorator_names, is_dataclass
+from patchkit.extensions.python_guards.resolve import Code, Inherited, decorator_names, is_dataclass
+from patchkit.model.syntax import last_name
+from patchkit.model.text import counted
 
 # How something is called, and whether a call fits: Python's rules for binding arguments.
 #

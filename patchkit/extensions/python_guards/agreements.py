@@ -18,9 +18,9 @@ from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import BrokenContract
-    from patchkit.guards.contracts.agreement import Agreement
-    from patchkit.guards.contracts.breaches import ComponentAgreement
-    from patchkit.guards.contracts.known_modules import Partner
+    from patchkit.extensions.python_guards.agreement import Agreement
+    from patchkit.extensions.python_guards.breaches import ComponentAgreement
+    from patchkit.extensions.python_guards.known_modules import Partner
 
 
 class Agreements:
@@ -42,13 +42,13 @@ class Agreements:
             if manifest.path not in self._known:
                 self._known[manifest.path] = self._look(manifest)
         # most manifests have no contracts, and a check should feel instant
-        from patchkit.guards.contracts.agreement import explain  # noqa: PLC0415
+        from patchkit.extensions.python_guards.agreement import explain  # noqa: PLC0415
 
         found = self._known[manifest.path]
         return explain(component.contracts, found, component.name, manifest.path)
 
     def _look(self, manifest: Manifest) -> Agreement:
-        from patchkit.guards.contracts.agreement import agreement_of  # noqa: PLC0415
+        from patchkit.extensions.python_guards.agreement import agreement_of  # noqa: PLC0415
 
         with ExitStack() as stack:
             partners, given = partners_of(manifest, self._store, self._progress, stack)
@@ -67,7 +67,7 @@ def broken_by_moving(
     """
     if component.contracts is None or not isinstance(component.pin, GitPin):
         return ()
-    from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
+    from patchkit.extensions.python_guards.broken_calls import find_broken_contracts  # noqa: PLC0415
     from patchkit.upstream.history import HistoryReader, open_history  # noqa: PLC0415
 
     try:
@@ -100,7 +100,7 @@ def partners_of(
 
     Their objects can be read until `stack` is closed. BadInputError if a stack is broken.
     """
-    from patchkit.guards.contracts.known_modules import Partner  # noqa: PLC0415
+    from patchkit.extensions.python_guards.known_modules import Partner  # noqa: PLC0415
     from patchkit.upstream.requirements import modules_asked_for, modules_of  # noqa: PLC0415
 
     given = set(modules_of(whole_environment(manifest).versions))
