@@ -93,7 +93,11 @@ class WatchedLine(Struct, frozen=True):
 
 
 class SilentSearch(Protocol):
-    """Compares what is at the tip of a line with what is at its pin."""
+    """Compares what is at the tip of a line with what is at its pin. With `breaks` a bump says what
+    it finds, too: what ran at the pin does not run there.
+    """
+
+    breaks: bool
 
     def watches(self, manifest: Manifest, component: Component) -> bool:
         """Whether it looks for something in the component, whatever its patches."""

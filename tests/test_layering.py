@@ -136,7 +136,6 @@ def test_what_is_kept_follows_from_all_code_that_made_it(
         "manifest/",
     )
     values = (
-        "guards/contracts/breaches",
         "extensions/recipes/rule",
         "model/objects",
         "model/progress",

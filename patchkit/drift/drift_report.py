@@ -6,7 +6,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.explain.explanation import PatchExplanation
-from patchkit.extensions.python_guards.breaches import BrokenCall
 from patchkit.model.finding import Landed
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
@@ -165,16 +164,6 @@ class Suspicion(Struct, frozen=True):
     def saying(self, kind: str, what: str, by: Landed | None) -> Suspicion:
         """The same hunk with another suspicion."""
         return replace(self, kind=kind, what=what, by=by)
-
-
-class BrokenContract(Struct, frozen=True):
-    """A call from one component into another that fits at the pin and not at the tip.
-
-    `by` is the commit that broke it, None where no one file tells.
-    """
-
-    place: BrokenCall  # the call, and why it does not fit
-    by: Landed | None = None
 
 
 class PatchDrift(Struct, frozen=True):

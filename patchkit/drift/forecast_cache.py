@@ -38,8 +38,6 @@ _ENGINE = (
     "model/merging",
     "drift",
     "explain",
-    "guards/overrides",
-    "python",
     "stack",
 )
 

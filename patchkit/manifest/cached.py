@@ -11,7 +11,7 @@ of the disk beside these bytes (no path leads out of the project) is asked again
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path, PosixPath
@@ -22,11 +22,11 @@ from msgspec import Struct
 from patchkit import entry_points
 from patchkit.disk.files import files_in, is_inside
 from patchkit.disk.result_cache import code_digest, memory_path, recall, remember
-from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
+from patchkit.errors import SurroundingsError
 from patchkit.manifest import values
-from patchkit.manifest.find import absolute, find_manifest, project_root
+from patchkit.manifest.find import absolute, project_root
 from patchkit.manifest.types import KEYS
-from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
+from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest
 
 #: The code that decides what becomes of a text: a change of it makes another key.
 _CODE = ("manifest", "model/names", "model/text")
@@ -53,44 +53,6 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
         about = {"files": digests, "added": added, "code": code}
         remember(kept, {**about, "manifest": data})
     return manifest
-
-
-def manifests_beneath(manifest: Manifest, cache: Path) -> tuple[Manifest, ...]:
-    """The manifests upon which this one lies, and theirs: the lowest first, each once.
-
-    BadInputError where one is not there, cannot be read, or is layered on itself.
-    """
-    found: dict[str, Manifest] = {}
-
-    def add(upper: Manifest, way: tuple[str, ...]) -> None:
-        for name in upper.upon:
-            if name in way:
-                what = f"is layered on itself: {' -> '.join((*way, name))}"
-                raise BadInputError(Problem(what, str(upper.path), "take one off `upon`"))
-            if name in found:
-                continue
-            try:
-                path = find_manifest(name, cwd=upper.path.parent, search=())
-            except UsageError as error:
-                (problem,) = error.problems
-                what = f"upon: {problem.what}"
-                raise BadInputError(Problem(what, str(upper.path), problem.hint)) from error
-            lower = read_manifest(path, cache)
-            add(lower, (*way, name))
-            found[name] = lower
-
-    add(manifest, (manifest.name,))
-    return tuple(found.values())
-
-
-def components_beneath(
-    manifest: Manifest, component: Component, cache: Path
-) -> Iterator[tuple[Manifest, Component]]:
-    """The components of the manifests beneath that patch the same upstream, the lowest first."""
-    for lower in manifests_beneath(manifest, cache):
-        for each in lower.components:
-            if each.source == component.source and each.patches:
-                yield lower, each
 
 
 def _recalled(kept: Any, root: Path) -> Manifest | None:

@@ -39,17 +39,15 @@ def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
     tables = [(key, table) for key, table in pairs if isinstance(table, Table)]
     suggestions = Suggestions()
     yield from _references(manifest)
-    yield from _guard_packages(tables)
     yield from _folders(tables)
     for owner in (manifest, *(table for _, table in tables)):
         yield from _environment(owner)
     names = {key.text: table for key, table in tables}
     for launch in manifest.tables("launch.*"):
         for node in launch.scalars("component"):
-            yield from _strangers(node, names, suggestions)
+            yield from strangers(node, names, suggestions)
         yield from _lists(launch)
     for key, table in tables:
-        yield from _targets(key.text, table, names, suggestions)
         yield from _patches(key.text, table, names, suggestions)
         yield from _places(table, root)
     yield from _added(manifest)
@@ -67,7 +65,7 @@ def find_warnings(manifest: Table) -> Iterator[Problem]:
             yield Problem(f"{scalar.text} is a place on this machine", where, hint)
 
 
-def _strangers(
+def strangers(
     node: Scalar, names: Mapping[str, object], suggestions: Suggestions
 ) -> Iterator[Problem]:
     """The name of a component that is none."""
@@ -78,7 +76,7 @@ def _strangers(
         yield Problem(what, str(node.where), hint)
 
 
-def _repeated(things: Iterable[tuple[str, _Thing]]) -> Iterator[tuple[_Thing, _Thing]]:
+def repeated(things: Iterable[tuple[str, _Thing]]) -> Iterator[tuple[_Thing, _Thing]]:
     """Each thing whose word another had before, and the first of that word."""
     first: dict[str, _Thing] = {}
     for word, thing in things:
@@ -138,7 +136,7 @@ def _environment(owner: Table) -> Iterator[Problem]:
                 yield Problem(f"{key.text} is in variables and in paths", str(key.where), hint)
         wanted, unwanted = (_packages(environment, key) for key in ("versions", "unsupported"))
         for packages in (wanted, unwanted):
-            for key, first in _repeated(packages):
+            for key, first in repeated(packages):
                 if first.text != key.text:
                     what = f"{key.text} is the same package as {first.text} in"
                     what = f"{what} {_seen_from(key, first)}"
@@ -163,42 +161,6 @@ def _lists(launch: Table) -> Iterator[Problem]:
                 yield Problem(f"{shown(key.text)} has a list of values", str(value.where), hint)
 
 
-# The keys by which patchkit guards patches.
-
-
-def _guard_packages(components: _Components) -> Iterator[Problem]:
-    """Packages that two components give, and names that are both true and false."""
-    packages = [
-        (package.text, (package, key.text))
-        for key, table in components
-        for package in table.scalars("contracts.packages")
-    ]
-    for (package, _), (_, other) in _repeated(packages):
-        hint = "name what lies in each: megatron.core, megatron.bridge"
-        yield Problem(f"{package.text} is given by {other}, too", str(package.where), hint)
-    for _, table in components:
-        holding = {name.text for name in table.scalars("contracts.holds")}
-        for name in table.scalars("contracts.fails"):
-            if name.text in holding:
-                hint = "leave out what is not certainly one of them"
-                yield Problem(f"{name.text} is under `holds`, too", str(name.where), hint)
-
-
-def _targets(
-    name: str, component: Table, names: Mapping[str, object], suggestions: Suggestions
-) -> Iterator[Problem]:
-    targets = [(t.text, t) for t in component.scalars("overrides.*.target")]
-    for word, target in targets:
-        if word == name:
-            where = str(target.where)
-            yield Problem(f"{name} overrides itself", where, "name another component")
-        yield from _strangers(target, names, suggestions)
-    for target, _ in _repeated(targets):
-        if target.text != name and target.text in names:
-            what = f"{name} overrides {target.text} twice"
-            yield Problem(what, str(target.where), "put the rules into one file")
-
-
 # Folders and patches.
 
 
@@ -213,11 +175,11 @@ def _folders(components: _Components) -> Iterator[Problem]:
             (os.path.normpath(path.text).casefold(), (path, key.text))
             for path in table.scalars("patches.*.series")
         ]
-    for (folder, name), (_, owner) in _repeated(checkouts):
+    for (folder, name), (_, owner) in repeated(checkouts):
         if owner != name:
             what = f"checkout {folder.text} of {name} is the folder of {owner}, too"
             yield Problem(what, str(folder.where), "two folders must differ in more than case")
-    for (path, name), (_, owner) in _repeated(series):
+    for (path, name), (_, owner) in repeated(series):
         if owner != name:
             hint = "each component has a series of its own; `refresh` writes there"
             what = f"series {path.text} of {name} is the series of {owner}, too"
@@ -253,7 +215,7 @@ def _patch_names(entries: Iterable[Table]) -> Iterator[Problem]:
             yield Problem(f"{name} cannot name a patch", str(node.where), hint)
         else:
             names.append((name.casefold(), (entry, node, name)))
-    for (entry, node, name), (first, _, _) in _repeated(names):
+    for (entry, node, name), (first, _, _) in repeated(names):
         what = f"{name} is the name of the patch in {_seen_from(node, first)}, too"
         is_own = node is entry.get("patch")
         hint = "drop it if it is the same patch, else give it another `name:`"
@@ -267,7 +229,7 @@ def _origin(
     if node.text == name:
         hint = "a patch of the upstream's own: name it by `git:` and `commit:`"
         yield Problem(f"{name} takes a patch from itself", where, hint)
-    yield from _strangers(node, components, suggestions)
+    yield from strangers(node, components, suggestions)
     source = components[node.text].get("source") if node.text in components else None
     if node.text != name and isinstance(source, Table) and source.get("git") is None:
         hint = "a patch can be taken from a component with a git source"

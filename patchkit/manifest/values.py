@@ -339,138 +339,7 @@ class ExternalMerger(Struct, frozen=True):
 # By which patchkit sees that patches still do what they are for.
 
 
-_NAME_PART = r"[A-Za-z_*?\[\]][\w*?\[\]]*"
-_NAMES = rf"{_NAME_PART}(?:\.{_NAME_PART})*"
-_PythonName = Annotated[str, Text("a Python name", r"[A-Za-z_]\w*", example="is_npu", written=True)]
-_Module = Annotated[
-    str,
-    Text(
-        "a module's dotted name",
-        r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*",
-        example="megatron.core",
-        written=True,
-    ),
-]
-Root = Annotated[
-    InnerFolder,
-    Key(default="the root"),
-    "Folder of the tree that the packages are in.",
-    also("directory", "folder"),
-]
-
-
-class AbsentTarget(Struct, frozen=True):
-    """Targets that are not in the target's tree, on purpose."""
-
-    name: Annotated[
-        str,
-        Text("a dotted name", _NAMES, example="megatron.core.utils.log"),
-        "The target, or a glob over targets.",
-    ]
-    reason: Annotated[Reason, "Why it is not there, and needs not be."]
-    where: Location  # the entry in the manifest
-
-
 RuleFile = Annotated[str, Text("a rule file", FILE_PATTERN, check_file_path, meant=plain_path)]
-
-
-class Overrides(Struct, frozen=True):
-    """Functions of another component that this one replaces while it runs."""
-
-    target: Annotated[
-        ComponentName,
-        "The component whose functions are replaced.",
-        also("component", "of"),
-    ]
-    rule: Annotated[
-        RuleFile,
-        "A rule file (a recipe without `fix`) that finds the calls which replace something; "
-        "`$TARGET` in its pattern stands for the argument that names what.",
-        also("rules", "calls"),
-    ]
-    packages: Annotated[
-        tuple[
-            Annotated[str, Text("a Python package's name", r"[A-Za-z_]\w*", example="megatron")],
-            ...,
-        ],
-        "The target's Python packages: names in others are not looked at.",
-        also("package", "modules"),
-    ]
-    where: Location  # the entry in the manifest
-    root: Root = ""
-    absent: Annotated[
-        tuple[AbsentTarget, ...],
-        "Targets that need not be there, each with the reason.",
-        also("additions", "missing", "allow"),
-    ] = ()
-
-
-class DeclaredCall(Struct, frozen=True):
-    """Calls of something whose class the source does not show."""
-
-    call: Annotated[Line, "What is called, as it is written: `model`, `self.bridge.load`."]
-    files: Annotated[tuple[Glob, ...], "The files that have such calls, as globs."]
-    to: Annotated[
-        _Module,
-        "The function, class or method that they lead to, by its dotted name.",
-        also("target", "is"),
-    ]
-    where: Location  # the entry in the manifest
-
-
-class Contracts(Struct, frozen=True):
-    """What a component offers to the others, and how its calls into them are looked at."""
-
-    packages: Annotated[
-        tuple[_Module, ...],
-        "The Python packages that the component gives. Calls in them, into packages of other "
-        "components with `contracts`, are held to the signatures there.",
-        also("package", "modules"),
-    ]
-    where: Location  # the entry in the manifest
-    root: Root = ""
-    entries: Annotated[
-        tuple[
-            Annotated[
-                str,
-                Text(
-                    "a module's dotted name, or a glob", _NAMES, example="sglang.srt.models.qwen3*"
-                ),
-            ],
-            ...,
-        ],
-        Key(default="all modules"),
-        "Modules that the stack starts. If a component has some, only modules that these load are "
-        "looked at, in all components, and imports of packages that nothing brings are reported.",
-        also("entry", "start", "roots"),
-    ] = ()
-    holds: Annotated[
-        tuple[_PythonName, ...],
-        "Names of variables, attributes and functions that are true (or give true) on the "
-        "machine: code behind `if not` of them is not looked at.",
-        also("true", "assume"),
-    ] = ()
-    fails: Annotated[
-        tuple[_PythonName, ...],
-        "Names that are false (or give false) on the machine.",
-        also("false"),
-    ] = ()
-    calls: Annotated[
-        tuple[DeclaredCall, ...],
-        "Where calls lead of which the source does not show it.",
-        also("receivers"),
-    ] = ()
-    outside: Annotated[
-        tuple[Annotated[str, Text("a package's name, or a glob", _NAMES, example="torch_*")], ...],
-        "Python packages, or globs, that come from elsewhere: with another package, or with the "
-        "machine. What the metadata and `environment.versions` name need not be listed.",
-        also("requires", "given", "provided"),
-    ] = ()
-    absent: Annotated[
-        tuple[AbsentTarget, ...],
-        "Modules, packages and functions that need not be there or fit, each with the reason.",
-        also("missing", "allow", "except"),
-    ] = ()
 
 
 class VerifyStep(Struct, frozen=True, kw_only=True):
@@ -794,17 +663,6 @@ class Component(Extended, frozen=True, kw_only=True):
     environment: Annotated[
         Environment, "What this component needs beyond the manifest's.", also("env")
     ] = Environment()
-    contracts: Annotated[
-        Contracts | None,
-        "Take part in contracts: `check` reports calls into other components that do not fit.",
-        also("interfaces", "calls", "api"),
-    ] = None
-    overrides: Annotated[
-        tuple[Overrides, ...],
-        "Other components whose functions this one replaces while it runs: `check` tells when they "
-        "are gone, or are not what was reviewed.",
-        also("monkey-patches", "replaces"),
-    ] = ()
     verify: Annotated[
         tuple[
             Annotated[VerifyStep, OneOf("verify step", (PresentText, AbsentText, RunStep))],
@@ -849,12 +707,6 @@ class Manifest(Extended, frozen=True, kw_only=True):
         ],
         "Shared parts, by paths from this file's folder; what this file says wins.",
         also("include", "import", "inherits", "base", "parts"),
-    ] = ()
-    upon: Annotated[
-        tuple[Annotated[str, Text("a manifest's name", r"[^/\\\s]+", example="vendor")], ...],
-        "Manifests beside this one whose stacks lie beneath it in one workspace or folder of "
-        "installed packages, the lowest first: `check` says what both change, and which wins.",
-        also("on", "above", "layers", "on_top_of"),
     ] = ()
     environment: Annotated[
         Environment,

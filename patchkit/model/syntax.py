@@ -14,7 +14,7 @@ import re
 import symtable
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from hashlib import sha256
 from importlib import import_module
@@ -325,3 +325,45 @@ def called_name(call: ast.Call) -> str:
 def last_name(node: ast.expr) -> str:
     """A name, or what stands after the last dot of a dotted one; "" for any other expression."""
     return getattr(node, "attr", getattr(node, "id", ""))
+
+
+# How functions are called, as their definitions say.
+
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+#: Decorators that change how a function is called.
+_CALLED_OTHERWISE = ("staticmethod", "classmethod", "property", "cached_property", "setter")
+
+
+def decorator_names(node: FunctionNode | ast.ClassDef) -> list[str]:
+    """The last parts of the names of a definition's decorators, the outermost first."""
+    inner = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    return [last_name(name) for name in inner]
+
+
+def signature_of(node: FunctionNode) -> str:
+    """How a function is called: parameters with their order, kinds and defaults; no annotations.
+
+    `@staticmethod (a, *, b=1)`: decorators that matter to a caller and `async` come first.
+    """
+    words = [f"@{name}" for name in decorator_names(node) if name in _CALLED_OTHERWISE]
+    words += ["async"] if isinstance(node, ast.AsyncFunctionDef) else []
+    return " ".join([*words, f"({ast.unparse(_bare(node.args))})"])
+
+
+def _bare(arguments: ast.arguments) -> ast.arguments:
+    """Parameters without their annotations."""
+
+    def plain(several: Iterable[ast.arg | None]) -> list[ast.arg]:
+        return [ast.arg(each.arg) for each in several if each is not None]
+
+    return ast.arguments(
+        posonlyargs=plain(arguments.posonlyargs),
+        args=plain(arguments.args),
+        vararg=next(iter(plain([arguments.vararg])), None),
+        kwonlyargs=plain(arguments.kwonlyargs),
+        kw_defaults=arguments.kw_defaults,
+        kwarg=next(iter(plain([arguments.kwarg])), None),
+        defaults=arguments.defaults,
+    )

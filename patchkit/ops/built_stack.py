@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,9 +25,6 @@ from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 
-if TYPE_CHECKING:
-    from patchkit.extensions.python_guards.override_review import TreeAt
-
 
 class BuiltStack(Struct, frozen=True):
     """A component's series and the stack that it makes; `source` reads all its objects."""
@@ -42,13 +38,6 @@ class BuiltStack(Struct, frozen=True):
     def tip(self) -> TreeView:
         """The tree after the last patch that applies."""
         return TreeView(self.source, self.stack.tree)
-
-    @property
-    def tree_at(self) -> TreeAt:
-        """The tree after the last patch that applies, to be asked for calls and replacements."""
-        from patchkit.extensions.python_guards.override_review import TreeAt  # noqa: PLC0415 (few ask)
-
-        return TreeAt(self.source, self.stack.tree, self.stack.base.commit)
 
     def needs(self) -> tuple[PatchDependency, ...]:
         """Which patches need which."""

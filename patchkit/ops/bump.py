@@ -14,7 +14,16 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    PatchkitError,
+    Problem,
+    SurroundingsError,
+    UsageError,
+    worst,
+)
+from patchkit.extension import WatchedLine, silent_searches
 from patchkit.manifest.edit import archive_urls, set_archive, set_pin
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.types import check_sha256, check_url, check_version, resolve_url
@@ -31,6 +40,7 @@ from patchkit.manifest.values import (
     Pin,
     Source,
 )
+from patchkit.model.names import short_id
 from patchkit.model.objects import Base, CommitId, lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.hints import in_columns
@@ -397,12 +407,35 @@ class _Bumping(Struct, frozen=True):
         if int(new.date.split()[0]) <= int(old.date.split()[0]) and past.goes_back():
             yield Problem("goes back: the new pin is an ancestor of the old one", moved.name)
 
-    def _broken_calls(self, component: Component, commit: CommitId) -> tuple[Problem, ...]:
-        if component.contracts is None:
-            return ()
-        from patchkit.extensions.python_guards.agreements import broken_by_moving  # noqa: PLC0415
+    def _broken_calls(self, component: Component, commit: CommitId) -> Iterator[Problem]:
+        """What the way to a commit breaks without a conflict, each with the commit that did it.
 
-        return broken_by_moving(self.manifest, component, commit, self.store, self.progress)
+        Fetches the history between the two. A pin without history (a package index's, an archive's)
+        gives nothing here: `check` looks at it as soon as it has moved.
+        """
+        named = silent_searches().items()
+        searches = {n: e for n, e in named if e.breaks and e.watches(self.manifest, component)}
+        if not searches or not isinstance(component.pin, GitPin):
+            return
+        from patchkit.gitcmd.object_reader import ObjectReader  # noqa: PLC0415
+        from patchkit.upstream.history import HistoryReader, open_history  # noqa: PLC0415
+
+        for words, search in searches.items():
+            try:
+                history = open_history(self.store, component, commit, self.progress)
+                with ObjectReader(history.repository) as reader:
+                    along = HistoryReader(history, reader)
+                    about = (self.manifest, component, (), along, self.store, self.progress)
+                    found = list(search.find(WatchedLine(*about)))
+            except (BadInputError, SurroundingsError) as error:
+                what = f"{words} were not looked at: {error.problems[0].what}"
+                hint = f"patchkit check {self.manifest.options()}  once it has moved"
+                yield Problem(what, component.name, hint)
+                continue
+            for each in found:
+                by = each.by
+                since = f", since {short_id(by.commit)} {by.subject}" if by is not None else ""
+                yield Problem(f"upstream breaks a call: {each.what}{since}", each.where)
 
 
 def with_component(manifest: Manifest, component: Component) -> Manifest:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +24,6 @@ from patchkit.explain.explanation import (
     origin_words,
 )
 from patchkit.extension import CheckedStack, CheckRun, Finder, finders
-from patchkit.extensions.python_guards.agreements import Agreements
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.guards.verify import (
@@ -35,7 +33,7 @@ from patchkit.guards.verify import (
     step_findings,
     well_formed_files,
 )
-from patchkit.manifest.values import Component, Manifest, Overrides, PinnedPatch, RunStep
+from patchkit.manifest.values import Component, Manifest, PinnedPatch, RunStep
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.lint import lint_patch
@@ -57,7 +55,6 @@ from patchkit.ops.check_report import (
 from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.lockfile import (
-    Lock,
     compare,
     emptied_patches,
     load_lock,
@@ -69,27 +66,17 @@ from patchkit.upstream.history import known_history
 from patchkit.upstream.store import Store, home_of
 from patchkit.workspace.checkout import HALT_REF, checkout_of
 
-if TYPE_CHECKING:
-    from patchkit.extensions.python_guards.replacements import Replacements
-
-
 # What a check says beyond each patch: does the patched component still fit what it guards?
 #
 # Each guard is loaded where a component has it: most have none, and a check should feel instant.
 
 
 def guard_findings(
-    checked: CheckedStack, run: CheckRun, agreements: Agreements, finders: Sequence[Finder]
+    checked: CheckedStack, run: CheckRun, finders: Sequence[Finder]
 ) -> Iterator[Finding]:
-    """What a person has to look at in a stack that applies.
-
-    Fetches a component whose code this one replaces.
-    """
+    """What a person has to look at in a stack that applies."""
     yield from _parsing(checked, run.store)
     yield from _verify(checked, run)
-    yield from _overrides(checked, run.store, run.progress)
-    yield from _layers(checked, run.store, run.progress)
-    yield from _contracts(checked, agreements)
     for finder in finders:
         yield from finder(checked)
 
@@ -111,174 +98,6 @@ def _verify(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
     elif commands:
         run.progress.step(checked.component.name, "running commands", local=True)
         yield from run_findings(checked, commands, run.store.stop)
-
-
-def _contracts(checked: CheckedStack, agreements: Agreements) -> Iterator[Finding]:
-    manifest, component = checked.manifest, checked.component
-    if component.contracts is None:
-        return
-    from patchkit.extensions.python_guards.breaches import contract_findings
-
-    command = f"patchkit contracts {manifest.options(component.name)}"
-    try:
-        found = agreements.of(manifest, component)
-    except BadInputError as error:
-        # patches of another component do not apply: that one's own check says why
-        what = f"calls between components were not looked at: {error.problems[0].what}"
-        yield Finding(Severity.WARNING, "contracts-unseen", what, component.name)
-        return
-    yield from contract_findings(found, command)
-
-
-def _overrides(checked: CheckedStack, store: Store, progress: Progress) -> Iterator[Finding]:
-    manifest, component = checked.manifest, checked.component
-    if not component.overrides:
-        return
-    from patchkit.extensions.python_guards.layers import (
-        layered_beneath,
-        layered_findings,
-        layered_targets,
-        twice_replaced,
-    )
-    from patchkit.extensions.python_guards.override_review import (
-        TreeAt,
-        override_findings,
-        read_replacements,
-        resolver_of,
-        survey,
-    )
-    from patchkit.manifest.cached import components_beneath
-    from patchkit.ops.built_stack import built_stack
-
-    lock = load_lock(manifest.lock_path) or Lock({})
-    own = TreeAt(checked.source, checked.stack.tree, checked.stack.base.commit)
-    for declared in component.overrides:
-        target = manifest.component(declared.target)
-        assert target is not None
-        name = f"{component.name} -> {target.name}"
-        with built_stack(manifest, target, store, progress) as built:
-            if not built.stack.clean:
-                # as it would run it cannot be seen; the target's own check says why
-                what = f"patches of {target.name} do not apply: what is replaced there is not known"
-                yield Finding(Severity.WARNING, "overrides-unseen", what, name)
-                continue
-            there = built.tree_at
-            resolver = resolver_of(declared, there)
-            calls = read_replacements(declared, manifest.root, own)
-            reviewed = lock.overrides.get((component.name, target.name), {})
-            found = survey(declared, calls, resolver, reviewed)
-            layered = layered_targets(declared, found, own, there, built.stack)
-        others = _other_replacements(checked, declared, store, progress)
-        yield from layered_findings(layered, component.name, target.name)
-        for lower, each in components_beneath(manifest, target, store.cache):
-            if each.pin != target.pin or _has(lower, component):
-                continue
-            with built_stack(lower, each, store, progress) as built:
-                args = (declared, calls, own, built.tree_at, built.stack)
-                place = f"{lower.name}: {each.name}"
-                yield from layered_findings(layered_beneath(*args), component.name, place)
-        yield from twice_replaced((component.name, calls), others, declared)
-        command = f"patchkit overrides {manifest.options(component.name)}"
-        yield from override_findings(found, name, command)
-
-
-def _other_replacements(
-    checked: CheckedStack, declared: Overrides, store: Store, progress: Progress
-) -> list[tuple[str, Replacements]]:
-    """What components after this one in the manifest replace in the same target."""
-    from patchkit.extensions.python_guards.override_review import read_replacements
-    from patchkit.ops.built_stack import built_stack
-
-    manifest = checked.manifest
-    names = [each.name for each in manifest.components]
-    found = []
-    for other in manifest.components[names.index(checked.component.name) + 1 :]:
-        same = [each for each in other.overrides if each.target == declared.target]
-        for each in same:
-            with built_stack(manifest, other, store, progress) as built:
-                calls = read_replacements(each, manifest.root, built.tree_at)
-                found.append((other.name, calls))
-    return found
-
-
-# Stacks of other manifests that lie beneath this one's, in one workspace or installed tree.
-
-
-def _layers(checked: CheckedStack, store: Store, progress: Progress) -> Iterator[Finding]:
-    """What patches of the manifests beneath change as well, and what these replace at run time.
-
-    Invariant: `tree` is the base with the series of the manifests that were looked at; the next
-    one's, and in the end the component's own, is built on that.
-    """
-    component, base = checked.component, checked.stack.base
-    if not checked.manifest.upon:
-        return
-    from patchkit.extensions.python_guards.layers import (
-        LayerStep,
-        layer_step,
-        no_layer_finding,
-        shared_findings,
-        shared_places,
-    )
-    from patchkit.manifest.cached import components_beneath
-
-    source, tree, below = checked.source, base.tree, list[LayerStep]()
-    mine = (f"{checked.manifest.name}: ", checked.patches)
-    layers: list[tuple[str, Sequence[LoadedPatch]]] = []
-    for lower, other in components_beneath(checked.manifest, component, store.cache):
-        if other.pin == component.pin:
-            series = load_series(lower, other, store, progress)
-            layers.append((f"{lower.name}: ", series.patches))
-        else:
-            what = f"{lower.name} pins {other.pin}: no folder can have its patches and these"
-            yield Finding(Severity.WARNING, "layers-pin", what, component.name)
-    known: dict[str, str] = {}
-    for title, patches in [*layers, mine] if layers else []:
-        given = [each.series_patch for each in patches]
-        stack = build_stack(source, replace(base, tree=tree), given)
-        source, tree = Overlay(source, stack.objects), stack.tree
-        above = [layer_step(title, each) for each in stack.outcomes if each.tree is not None]
-        for each, outcome in zip(patches, stack.outcomes, strict=True):
-            if outcome.status is Status.CONFLICTED:
-                twin = known.get(each.sha256, "")
-                yield no_layer_finding(title + each.name, outcome, below, twin)
-                return
-        known |= {each.sha256: title + each.name for each in patches}
-        if patches is checked.patches:
-            yield from shared_findings(
-                shared_places(source, base.tree, below, above), component.name
-            )
-        below += above
-    yield from _replaced_beneath(checked, store, progress)
-
-
-def _replaced_beneath(checked: CheckedStack, store: Store, progress: Progress) -> Iterator[Finding]:
-    """What components of the manifests beneath replace of what this one's patches change."""
-    from patchkit.extensions.python_guards.layers import layered_beneath, layered_findings
-    from patchkit.extensions.python_guards.override_review import TreeAt, read_replacements
-    from patchkit.manifest.cached import manifests_beneath
-    from patchkit.ops.built_stack import built_stack
-
-    stack, name = checked.stack, checked.component.name
-    there = TreeAt(checked.source, stack.tree, stack.base.commit)
-    for lower in manifests_beneath(checked.manifest, store.cache):
-        for other in lower.components:
-            for declared in () if _has(checked.manifest, other) else other.overrides:
-                target = lower.component(declared.target)
-                mine = (checked.component.source, checked.component.pin)
-                if target is None or (target.source, target.pin) != mine:
-                    continue
-                with built_stack(lower, other, store, progress) as built:
-                    own = built.tree_at
-                    calls = read_replacements(declared, lower.root, own)
-                    found = layered_beneath(declared, calls, own, there, stack)
-                    yield from layered_findings(found, f"{lower.name}: {other.name}", name)
-
-
-def _has(manifest: Manifest, other: Component) -> bool:
-    """Whether a manifest has a component that replaces the same: its own check tells of it."""
-    found = manifest.component(other.name)
-    return found is not None and (found.source, found.pin) == (other.source, other.pin)
 
 
 # Of a patch from another repository: the commit there that changed it so that it fits no more.
@@ -341,7 +160,6 @@ class _Tools(Struct, frozen=True):
     finders: Sequence[Finder]  # those of extensions
     results: Results
     patches: Mapping[str, LoadedPatch]
-    agreements: Agreements
     known: Callable[[str, ComponentCheck], None]  # gets each when it is checked
     workspace: Path | None  # whose checkouts may hold a conflict; None: not looked at
 
@@ -378,7 +196,6 @@ def check_manifests(
     tasks = in_parallel(lambda pair: _load(*pair, store, progress), pairs, jobs=jobs, stop=stop)
     named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
     results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
-    agreements = Agreements(store, progress)
     of_run = CheckRun(store, progress, run, today or date.min)
     tools = _Tools(
         store,
@@ -389,7 +206,6 @@ def check_manifests(
         finders(of_run),
         results,
         named,
-        agreements,
         known,
         workspace,
     )
@@ -447,7 +263,7 @@ def _check_stack(
         )
         if complete:
             lock = _lock_findings(task, stack, series, locked=tools.locked)
-            guards = guard_findings(checked, tools.of_run, tools.agreements, tools.finders)
+            guards = guard_findings(checked, tools.of_run, tools.finders)
             findings = (*findings, *lock, *guards)
     check = replace(
         blank,

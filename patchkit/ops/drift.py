@@ -29,7 +29,7 @@ from patchkit.drift.record import (
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
 from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import ObjectReader
-from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
+from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.finding import Finding, Landed
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
@@ -52,15 +52,7 @@ if TYPE_CHECKING:
 def is_watched(manifest: Manifest, component: Component) -> bool:
     """Whether something is looked for in the component, whatever its patches."""
     searches = silent_searches().values()
-    has_own = component.contracts is not None or any(_overriding(manifest, component))
-    return has_own or any(search.watches(manifest, component) for search in searches)
-
-
-def _overriding(manifest: Manifest, component: Component) -> Iterator[tuple[Component, Overrides]]:
-    for other in manifest.components:
-        for declared in other.overrides:
-            if declared.target == component.name:
-                yield other, declared
+    return any(search.watches(manifest, component) for search in searches)
 
 
 # They wait for git and for the network; the judging itself is one at a time in any case.
@@ -230,9 +222,8 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         return found
     from patchkit.ops.line_drift import find_silent_drift  # noqa: PLC0415
 
-    overriding = tuple(_overriding(looking.manifest, looking.component))
     about = (looking.manifest, looking.component, patches, looking.along)
-    silent = find_silent_drift(WatchedLine(*about, tools.store, tools.progress), overriding)
+    silent = find_silent_drift(WatchedLine(*about, tools.store, tools.progress))
     return replace(found, findings=silent)
 
 

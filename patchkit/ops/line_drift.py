@@ -7,22 +7,18 @@ earlier run kept the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
 from patchkit.drift.describe import explain_clash, landed_of, tell
 from patchkit.drift.drift_report import (
-    BrokenContract,
     LineDrift,
     PatchDrift,
     Suspicion,
 )
 from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.drift.silent_changes import (
-    find_moved_targets,
     find_suspicions,
 )
 from patchkit.drift.trial import Trial
@@ -33,22 +29,15 @@ from patchkit.drift.walk import (
     ended,
     walk_history,
 )
-from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
+from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.extension import WatchedLine, silent_searches
-from patchkit.extensions.python_guards.agreements import partners_of
-from patchkit.extensions.python_guards.override_review import read_replacements
-from patchkit.extensions.python_guards.replacements import Replacements
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.pins import absent_blobs
-from patchkit.manifest.values import Component, Manifest, Overrides
 from patchkit.model.finding import Finding, Severity
-from patchkit.model.progress import Progress
-from patchkit.ops.built_stack import built_stack
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.series import LoadedSeries
 from patchkit.upstream.history import HistoryReader
-from patchkit.upstream.store import Store
 
 
 def judge_line(
@@ -122,65 +111,14 @@ def _clash(
 # Without a conflict: new code that patches should cover, replaced functions that upstream changed.
 
 
-def find_silent_drift(
-    line: WatchedLine, overriding: Sequence[tuple[Component, Overrides]]
-) -> tuple[Finding, ...]:
-    """Compare the tip with the pin; fetches components that replace code of this one, which are
-    `overriding`, each with what it declares of that.
-    """
+def find_silent_drift(line: WatchedLine) -> tuple[Finding, ...]:
+    """Compare the tip with the pin, by all that extensions look for."""
     found: list[Finding] = []
-    along, store, progress = line.along, line.store, line.progress
-    name = line.component.name
-
-    def look(
-        what: str,
-        search: Callable[[], Iterable[Finding]],
-        trouble: type[PatchkitError] = SurroundingsError,
-    ) -> None:
-        try:
-            found.extend(search())
-        except (SurroundingsError, trouble) as error:
-            words = f"not all of {name} could be looked at: {what}: {error.problems[0]}"
-            found.append(Finding(Severity.NOTE, "unseen", words))
-
     for words, search in silent_searches().items():
-        look(words, partial(search.find, line))
-    for other, declared in overriding:
-
-        def moved(other: Component = other, declared: Overrides = declared) -> Iterable[Finding]:
-            calls = _calls(line.manifest, other, declared, store, progress)
-            return find_moved_targets(along, other.name, declared, calls, store.cache)
-
-        look(f"what {other.name} replaces", moved)
-    between = partial(_contracts, line, along, store, progress)
-    # where another component's patches do not apply, its own check says so
-    look("calls between components", between, BadInputError)
+        try:
+            found.extend(search.find(line))
+        except (BadInputError, SurroundingsError) as error:
+            # where another component's patches do not apply, its own check says so
+            what = f"not all of {line.component.name} could be looked at"
+            found.append(Finding(Severity.NOTE, "unseen", f"{what}: {words}: {error.problems[0]}"))
     return tuple(found)
-
-
-def _contracts(
-    watched: WatchedLine, along: HistoryReader, store: Store, progress: Progress
-) -> Iterable[Finding]:
-    if watched.component.contracts is None:
-        return ()
-    from patchkit.extensions.python_guards.broken_calls import find_broken_contracts  # noqa: PLC0415
-
-    name = watched.component.name
-    with ExitStack() as stack:
-        partners, given = partners_of(watched.manifest, store, progress, stack)
-        broken = find_broken_contracts(along, name, partners, given, store.cache)
-    return (_broken_call(each) for each in broken)
-
-
-def _broken_call(contract: BrokenContract) -> Finding:
-    place = contract.place
-    where, code = f"{place.component}: {place.place}", "contract-upstream"
-    about = f"{place.component} in {place.within}: {place.words}"
-    return Finding(Severity.WARNING, code, place.words, where, by=contract.by, about=about)
-
-
-def _calls(
-    manifest: Manifest, other: Component, declared: Overrides, store: Store, progress: Progress
-) -> Replacements:
-    with built_stack(manifest, other, store, progress) as built:
-        return read_replacements(declared, manifest.root, built.tree_at)

@@ -277,7 +277,7 @@ def _mappings(component: Component) -> Iterator[tuple[tuple[str, str], ...]]:
     if component.layout:
         yield tuple(sorted(component.layout.items(), key=lambda pair: -len(pair[0])))
         return
-    declared = component.contracts.root if component.contracts is not None else ""
+    declared: str = getattr(component.more.get("contracts"), "root", "")
     for root in dict.fromkeys((declared, *_ROOTS)):
         yield ((root, ""),)
 

@@ -44,6 +44,7 @@ from patchkit.extensions.python_guards.callables import (
     takes,
 )
 from patchkit.extensions.python_guards.contact import Contacts
+from patchkit.extensions.python_guards.guard_keys import Contracts, DeclaredCall
 from patchkit.extensions.python_guards.inference import Bound, Instance, Unknown, Value, Values
 from patchkit.extensions.python_guards.known_modules import (
     FoundAnswer,
@@ -70,7 +71,6 @@ from patchkit.extensions.python_guards.traversal import (
     loaded_by,
 )
 from patchkit.manifest.globs import Scope as Files
-from patchkit.manifest.values import Contracts, DeclaredCall
 
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})

@@ -13,9 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from patchkit.model.syntax import is_plain, parse_python
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+from patchkit.model.syntax import FunctionNode, is_plain, parse_python
 
 
 def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

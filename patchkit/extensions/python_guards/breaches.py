@@ -10,7 +10,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from patchkit.manifest.values import AbsentTarget, DeclaredCall
+from patchkit.extensions.python_guards.guard_keys import AbsentTarget, DeclaredCall
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import AtLine
 from patchkit.model.text import listed

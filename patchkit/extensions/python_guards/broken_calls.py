@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
-from patchkit.drift.drift_report import BrokenContract
 from patchkit.extensions.python_guards.agreement import agreement_of, examine_module
 from patchkit.extensions.python_guards.breaches import BrokenCall
 from patchkit.extensions.python_guards.known_modules import (
@@ -27,11 +26,12 @@ from patchkit.extensions.python_guards.known_modules import (
 from patchkit.extensions.python_guards.modules import Modules
 from patchkit.gitcmd.first_parent import Landing, blobs_of
 from patchkit.gitcmd.trees import TreeView
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.upstream.history import HistoryReader, tree_of
 
 #: Raise it when the same history could come to something else.
-_FORM = 1
+_FORM = 2
 
 
 def find_broken_contracts(
@@ -40,7 +40,7 @@ def find_broken_contracts(
     partners: Sequence[Partner],
     given: Collection[str],
     cache: Path,
-) -> tuple[BrokenContract, ...]:
+) -> tuple[Finding, ...]:
     """The calls from or into `component` that fit at the pin and not at the tip.
 
     `partners` are the components that take part, itself included. What was found is kept below the
@@ -52,7 +52,7 @@ def find_broken_contracts(
     absent = [sorted({other.name for other in each.declared.absent}) for each in partners]
     facts = [_FORM, component, *line, absent, facts_of(partners, given)]
     path = memory_path(cache, "broken-calls", facts)
-    kept = recall_as(path, tuple[BrokenContract, ...])
+    kept = recall_as(path, tuple[Finding, ...])
     if kept is None:
         with known_modules(cache, partners, given) as known:
             asked = (tuple(partners), tuple(sorted(given)), cache, known)
@@ -62,7 +62,7 @@ def find_broken_contracts(
     return kept
 
 
-def _found(looking: _CallSearch) -> tuple[BrokenContract, ...]:
+def _found(looking: _CallSearch) -> tuple[Finding, ...]:
     along = looking.along
     now = list(looking.broken(along.history.tip))
     then = looking.broken(along.history.pin) if now else ()
@@ -115,7 +115,7 @@ class _CallSearch(Struct, frozen=True):
             self.trees[commit] = TreeView(self.along.reader, tree_of(self.along.reader, commit))
         return self.trees[commit]
 
-    def told(self, places: Sequence[BrokenCall]) -> Iterator[BrokenContract]:
+    def told(self, places: Sequence[BrokenCall]) -> Iterator[Finding]:
         """Broken calls, each with the commit that broke it, None where one file does not tell.
 
         One walk along the line for all of their files.
@@ -131,7 +131,14 @@ class _CallSearch(Struct, frozen=True):
         for place, path in zip(places, paths, strict=True):
             versions = [each for each in found if path in each.touches]
             broke = self._breaking(place, path, versions)
-            yield BrokenContract(place, landed(history, broke.commit) if broke else None)
+            yield Finding(
+                Severity.WARNING,
+                "contract-upstream",
+                place.words,
+                f"{place.component}: {place.place}",
+                by=landed(history, broke.commit) if broke else None,
+                about=f"{place.component} in {place.within}: {place.words}",
+            )
 
     def _breaking(self, place: BrokenCall, path: str, found: Sequence[Landing]) -> Landing | None:
         """The version of a file from which on a call is broken."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from patchkit.extensions.python_guards.bodies import FunctionNode, walk
+from patchkit.extensions.python_guards.bodies import walk
 from patchkit.extensions.python_guards.inference import (
     Bound,
     Instance,
@@ -22,8 +22,8 @@ from patchkit.extensions.python_guards.inference import (
     Values,
     parameters_of,
 )
-from patchkit.extensions.python_guards.resolve import Code, Inherited, decorator_names, is_dataclass
-from patchkit.model.syntax import last_name
+from patchkit.extensions.python_guards.resolve import Code, Inherited, is_dataclass
+from patchkit.model.syntax import FunctionNode, decorator_names, last_name
 from patchkit.model.text import counted
 
 # How something is called, and whether a call fits: Python's rules for binding arguments.

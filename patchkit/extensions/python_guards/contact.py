@@ -28,12 +28,12 @@ from unicodedata import normalize
 from msgspec import Struct, field
 
 from patchkit.disk.result_cache import ResultCache
-from patchkit.extensions.python_guards.bodies import FunctionNode, walk
+from patchkit.extensions.python_guards.bodies import walk
 from patchkit.extensions.python_guards.modules import JoinedModules, Module, Modules, Namespace
 from patchkit.extensions.python_guards.resolve import Rebound
 from patchkit.extensions.python_guards.traversal import absolute_name
 from patchkit.gitcmd.trees import TreeView
-from patchkit.model.syntax import parse_python
+from patchkit.model.syntax import FunctionNode, parse_python
 
 #: A space for each byte that is in no identifier.
 _APART = bytes(e if e > 127 or chr(e).isalnum() or e == ord("_") else ord(" ") for e in range(256))

@@ -14,11 +14,11 @@ from itertools import islice, product
 
 from msgspec import Struct, field
 
-from patchkit.extensions.python_guards.bodies import FunctionNode, walk, walk_scope
+from patchkit.extensions.python_guards.bodies import walk, walk_scope
 from patchkit.extensions.python_guards.inference import parameters_of
 from patchkit.extensions.python_guards.modules import Module
 from patchkit.extensions.python_guards.resolve import Code, Resolver
-from patchkit.model.syntax import constant_text, constant_value
+from patchkit.model.syntax import FunctionNode, constant_text, constant_value
 
 #: A step from an expression to what is meant: any element of it; other steps are indexes.
 _EACH = -1

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.extensions.python_guards.bodies import FunctionNode, walk, walk_scope
+from patchkit.extensions.python_guards.bodies import walk, walk_scope
 from patchkit.extensions.python_guards.modules import Imported, Module, Namespace, read_namespace
 from patchkit.extensions.python_guards.resolve import (
     Absent,
@@ -23,9 +23,8 @@ from patchkit.extensions.python_guards.resolve import (
     Resolver,
     Thing,
     Unclear,
-    decorator_names,
 )
-from patchkit.model.syntax import parse_expression
+from patchkit.model.syntax import FunctionNode, decorator_names, parse_expression
 
 #: Followed at most so far from the expression.
 _DEEPEST = 12

@@ -17,9 +17,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.result_cache import ResultCache, code_digest, memory_path
+from patchkit.extensions.python_guards.guard_keys import Contracts
 from patchkit.extensions.python_guards.modules import JoinedModules, Modules, ParsedModules
 from patchkit.gitcmd.trees import TreeView
-from patchkit.manifest.values import Contracts, Location
+from patchkit.manifest.values import Location
 
 #: The code that decides what the same trees come to.
 _CODE = ("extensions/python_guards", "model")

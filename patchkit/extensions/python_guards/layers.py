@@ -9,15 +9,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from patchkit.extensions.python_guards.bodies import FunctionNode, blocks_of, first_line
+from patchkit.extensions.python_guards.bodies import blocks_of, first_line
+from patchkit.extensions.python_guards.guard_keys import Overrides
 from patchkit.extensions.python_guards.modules import Imported, Modules, read_namespace
 from patchkit.extensions.python_guards.override_review import (
     NAMED,
     OverrideTarget,
     Survey,
-    TreeAt,
     resolver_of,
     survey,
 )
@@ -30,12 +29,11 @@ from patchkit.extensions.python_guards.replacements import (
 from patchkit.extensions.python_guards.resolve import Code, Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.trees import TreeView
-from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import TreeId
 from patchkit.model.outcome import PatchResult
-from patchkit.model.syntax import parse_python
+from patchkit.model.syntax import FunctionNode, parse_python
 from patchkit.model.text import listed
 from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import Stack
@@ -68,7 +66,7 @@ _ASSIGNED = re.compile(r"\s*=(?!=)")
 
 
 def layered_targets(
-    declared: Overrides, found: Survey, own: TreeAt, target: TreeAt, stack: Stack
+    declared: Overrides, found: Survey, own: TreeView, target: TreeView, stack: Stack
 ) -> tuple[LayeredTarget, ...]:
     """The targets whose code a patch of the target's `stack` changes.
 
@@ -83,18 +81,18 @@ def layered_targets(
     ]
     if not there:
         return ()
-    resolvers = [resolver_of(declared, replace(target, tree=stack.base.tree))]
+    resolvers = [resolver_of(declared, TreeView(target.source, stack.base.tree))]
     steps = [each for each in stack.outcomes if each.tree is not None]
-    resolvers += [resolver_of(declared, replace(target, tree=each.tree)) for each in steps]
-    source = TreeView(own.source, own.tree)
-    replacing = Resolver(Modules(source.files(), source.data))
+    trees = (TreeView(target.source, each.tree) for each in steps if each.tree is not None)
+    resolvers += [resolver_of(declared, tree) for tree in trees]
+    replacing = Resolver(Modules(own.files(), own.data))
     return tuple(
         LayeredTarget(
             each.name,
             each.now.place,
             patches,
             each.calls,
-            _why_it_stays(each, source, replacing, resolvers),
+            _why_it_stays(each, own, replacing, resolvers),
             each.verdict is TargetVerdict.SAME,
         )
         for each in there
@@ -188,7 +186,7 @@ def _call(source: TreeView, site: CallSite) -> str:
 
 
 def layered_beneath(
-    declared: Overrides, calls: Replacements, own: TreeAt, target: TreeAt, stack: Stack
+    declared: Overrides, calls: Replacements, own: TreeView, target: TreeView, stack: Stack
 ) -> tuple[LayeredTarget, ...]:
     """The same of a target of another manifest, of which no lock of this one says anything."""
     found = survey(declared, calls, resolver_of(declared, target), {})

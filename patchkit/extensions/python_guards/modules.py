@@ -11,14 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.extensions.python_guards.bodies import (
-    Bodies,
-    FunctionNode,
-    blocks_of,
-    first_line,
-    fold,
-)
-from patchkit.model.syntax import is_plain, parse_python
+from patchkit.extensions.python_guards.bodies import Bodies, blocks_of, first_line, fold
+from patchkit.model.syntax import FunctionNode, is_plain, parse_python
 
 # What the names in a Python module or class are bound to, read off its syntax; nothing is run.
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.extension import captures
+from patchkit.extensions.python_guards.guard_keys import AbsentTarget, Overrides
 from patchkit.extensions.python_guards.modules import Modules
 from patchkit.extensions.python_guards.replacements import (
     VARIABLE,
@@ -23,11 +24,9 @@ from patchkit.extensions.python_guards.replacements import (
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.trees import TreeView
-from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.finding import Finding, Severity
-from patchkit.model.objects import CommitId, TreeId
+from patchkit.model.objects import CommitId
 from patchkit.model.text import counted, listed
-from patchkit.model.tree import ObjectSource
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 
 
@@ -138,14 +137,6 @@ def _reason(name: str, absent: Sequence[AbsentTarget]) -> str:
 # Overrides of one component in another, on their git trees: no checkout, nothing is run.
 
 
-class TreeAt(Struct, frozen=True):
-    """A tree and where its objects are read; `commit` is the base commit it belongs to."""
-
-    source: ObjectSource  # reads its objects
-    tree: TreeId
-    commit: CommitId
-
-
 class Survey(Struct, frozen=True):
     """Every target of one declaration, judged.
 
@@ -161,17 +152,15 @@ class Survey(Struct, frozen=True):
     findings: tuple[Finding, ...]
 
 
-def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replacements:
+def read_replacements(declared: Overrides, root: Path, own: TreeView) -> Replacements:
     """What the calls in the replacing component's tree name; `root` is the project's folder."""
-    view = TreeView(own.source, own.tree)
-    found = captures(root, declared.rule, VARIABLE, view)
-    return find_replacements(found, Modules(view.files(), view.data))
+    found = captures(root, declared.rule, VARIABLE, own)
+    return find_replacements(found, Modules(own.files(), own.data))
 
 
-def resolver_of(declared: Overrides, target: TreeAt) -> Resolver:
+def resolver_of(declared: Overrides, target: TreeView) -> Resolver:
     """What resolves names in the target's tree."""
-    view = TreeView(target.source, target.tree)
-    return Resolver(Modules(view.files(), view.data, declared.root))
+    return Resolver(Modules(target.files(), target.data, declared.root))
 
 
 def survey(

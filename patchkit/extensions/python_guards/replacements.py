@@ -14,7 +14,6 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from patchkit.extension import Captured, Captures
-from patchkit.extensions.python_guards.bodies import FunctionNode
 from patchkit.extensions.python_guards.evaluate import Evaluator
 from patchkit.extensions.python_guards.modules import Module, Modules, imported_names
 from patchkit.extensions.python_guards.resolve import (
@@ -25,11 +24,10 @@ from patchkit.extensions.python_guards.resolve import (
     Resolver,
     Thing,
     Unclear,
-    decorator_names,
 )
 from patchkit.model.finding import Finding
 from patchkit.model.names import AtLine
-from patchkit.model.syntax import python_literal
+from patchkit.model.syntax import FunctionNode, python_literal, signature_of
 
 # What a replacement of a function depends on: how it is called, and what it does.
 #
@@ -37,21 +35,8 @@ from patchkit.model.syntax import python_literal
 # not count. Nothing here depends on the version of Python that runs it.
 
 
-#: Decorators that change how a function is called.
-_CALLED_OTHERWISE = ("staticmethod", "classmethod", "property", "cached_property", "setter")
-
 # Enough of a hash that two bodies never share it.
 _DIGITS = 16
-
-
-def signature_of(node: FunctionNode) -> str:
-    """How a function is called: parameters with their order, kinds and defaults; no annotations.
-
-    `@staticmethod (a, *, b=1)`: decorators that matter to a caller and `async` come first.
-    """
-    words = [f"@{name}" for name in decorator_names(node) if name in _CALLED_OTHERWISE]
-    words += ["async"] if isinstance(node, ast.AsyncFunctionDef) else []
-    return " ".join([*words, f"({ast.unparse(_bare(node.args))})"])
 
 
 def fields_signature(fields: dict[str, str]) -> str:
@@ -84,23 +69,6 @@ def joined_hash(hashes: list[str]) -> str:
     if len(hashes) == 1:
         return hashes[0]
     return sha256("\n".join(hashes).encode()).hexdigest()[:_DIGITS]
-
-
-def _bare(arguments: ast.arguments) -> ast.arguments:
-    """Parameters without their annotations."""
-
-    def plain(several: Iterable[ast.arg | None]) -> list[ast.arg]:
-        return [ast.arg(each.arg) for each in several if each is not None]
-
-    return ast.arguments(
-        posonlyargs=plain(arguments.posonlyargs),
-        args=plain(arguments.args),
-        vararg=next(iter(plain([arguments.vararg])), None),
-        kwonlyargs=plain(arguments.kwonlyargs),
-        kw_defaults=arguments.kw_defaults,
-        kwarg=next(iter(plain([arguments.kwarg])), None),
-        defaults=arguments.defaults,
-    )
 
 
 def _write(node: object, words: list[str]) -> None:

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from patchkit.extensions.python_guards.bodies import FunctionNode
 from patchkit.extensions.python_guards.modules import (
     Binding,
     Imported,
@@ -23,7 +22,7 @@ from patchkit.extensions.python_guards.modules import (
     in_force,
     read_namespace,
 )
-from patchkit.model.syntax import last_name
+from patchkit.model.syntax import FunctionNode, decorator_names
 
 #: What every class has, whatever it says.
 _OF_EVERY_OBJECT = frozenset(dir(object))
@@ -305,12 +304,6 @@ def is_dataclass(owner: Code) -> bool:
     """Whether a class says so by its decorator."""
     assert isinstance(owner.node, ast.ClassDef)
     return "dataclass" in decorator_names(owner.node)
-
-
-def decorator_names(node: FunctionNode | ast.ClassDef) -> list[str]:
-    """The last parts of the names of a definition's decorators, the outermost first."""
-    inner = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
-    return [last_name(name) for name in inner]
 
 
 def _own_fields(owner: Code) -> Iterator[tuple[str, ast.expr | None]]:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.extensions.python_guards.bodies import FunctionNode, blocks_of, walk
+from patchkit.extensions.python_guards.bodies import blocks_of, walk
 from patchkit.extensions.python_guards.inference import NameScope, Values, parameters_of
 from patchkit.extensions.python_guards.modules import Imported, Module, read_namespace
 from patchkit.extensions.python_guards.resolve import Code
-from patchkit.model.syntax import last_name
+from patchkit.model.syntax import FunctionNode, last_name
 
 # Which branches run, by what a manifest says of the machine: true, false or not known.
 #

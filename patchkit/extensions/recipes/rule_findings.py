@@ -95,6 +95,8 @@ def _step(step: RuleStep, checked: CheckedStack, tree: TreeId) -> Iterator[Findi
 class NewSites:
     """The sites that nobody has reviewed and no recipe takes care of; see patchkit/extension.py."""
 
+    breaks = False
+
     def watches(self, manifest: Manifest, component: Component) -> bool:
         """Whether the manifest names rules."""
         del manifest

@@ -6,8 +6,9 @@ import ast
 
 import pytest
 
-from patchkit.extensions.python_guards.bodies import Bodies, FunctionNode, fold
-from patchkit.extensions.python_guards.replacements import body_hash, parameters_in, signature_of
+from patchkit.extensions.python_guards.bodies import Bodies, fold
+from patchkit.extensions.python_guards.replacements import body_hash, parameters_in
+from patchkit.model.syntax import FunctionNode, signature_of
 
 PLAIN = '''
 @wraps(f"x{a!r:>{w}}")

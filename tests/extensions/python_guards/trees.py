@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patchkit.extensions.python_guards.agreement import Agreement, examine_partners
+from patchkit.extensions.python_guards.guard_keys import Contracts, DeclaredCall
 from patchkit.extensions.python_guards.known_modules import Partner
 from patchkit.gitcmd.trees import TreeView
-from patchkit.manifest.values import Contracts, DeclaredCall, Location
+from patchkit.manifest.values import Location
 from patchkit.model.objects import FILE_MODE, TreeEntry, TreeId, make_object
 
 WHERE = Location(Path("m.yaml"), 1)

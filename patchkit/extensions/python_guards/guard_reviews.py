@@ -21,9 +21,14 @@ from patchkit.extensions.python_guards.breaches import (
     Explained,
     OpenCall,
 )
+from patchkit.extensions.python_guards.guard_keys import (
+    AbsentTarget,
+    DeclaredCall,
+    GuardKeys,
+    Overrides,
+)
 from patchkit.extensions.python_guards.override_review import (
     OverrideTarget,
-    TreeAt,
     accepted,
     as_it_was,
     count_verdicts,
@@ -37,15 +42,8 @@ from patchkit.extensions.python_guards.replacements import LINE_END, CallSite, s
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.object_reader import reading
-from patchkit.manifest.values import (
-    AbsentTarget,
-    Component,
-    DeclaredCall,
-    GitPin,
-    GitSource,
-    Manifest,
-    Overrides,
-)
+from patchkit.gitcmd.trees import TreeView
+from patchkit.manifest.values import Component, GitPin, GitSource, Manifest
 from patchkit.model.finding import Finding
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
@@ -132,7 +130,11 @@ def review_overrides(
     On disk: with `accept` the lock, else nothing but what the store fetches. BadInputError if a
     rule or lock cannot be read or a stack is broken.
     """
-    chosen = [(component, each) for component in components for each in component.overrides]
+    chosen = [
+        (component, each)
+        for component in components
+        for each in component.added(GuardKeys).overrides
+    ]
     _require_commits(options)
     seen = _read(manifest)
     lock = load_lock(manifest.lock_path) or Lock({})
@@ -160,23 +162,23 @@ class _Reviewing(Struct, frozen=True):
                 built_stack(self.manifest, component, self.store, self.progress)
             )
             require_clean(built, self.manifest)
-            calls = read_replacements(declared, self.manifest.root, built.tree_at)
-            now = self._now(target, stack)
+            calls = read_replacements(declared, self.manifest.root, built.tip)
+            now, commit = self._now(target, stack)
             resolver = resolver_of(declared, now)
             reviewed = lock.overrides.get((name, target.name), {})
             if options.since:
-                then = self._tree(target, options.since, stack)
+                then, since = self._tree(target, options.since, stack)
                 found_then = standings(resolver_of(declared, then), calls.below(declared.packages))
-                reviewed = as_it_was(found_then, then.commit)
-            since = bool(options.since)
-            found = survey(declared, calls, resolver, reviewed, comparing=since)
+                reviewed = as_it_was(found_then, since)
+            comparing = bool(options.since)
+            found = survey(declared, calls, resolver, reviewed, comparing=comparing)
             asked = tuple(each for each in found.targets if is_chosen(each.name, options.names))
             self._require_known(asked, component, target)
             diffs = tuple(self._diffs(asked, declared, target, resolver, stack))
         result = ComponentOverrides(
             component=name,
             target=target.name,
-            commit=CommitId(now.commit),
+            commit=commit,
             since=options.since,
             counts=count_verdicts(found.targets),
             targets=asked,
@@ -187,7 +189,7 @@ class _Reviewing(Struct, frozen=True):
         )
         if not options.accept:
             return result
-        recorded = accepted(found.targets, options.names, now.commit)
+        recorded = accepted(found.targets, options.names, commit)
         again = survey(declared, calls, resolver, recorded)
         return replace(
             result,
@@ -197,16 +199,16 @@ class _Reviewing(Struct, frozen=True):
             recorded=recorded,
         )
 
-    def _now(self, target: Component, stack: ExitStack) -> TreeAt:
+    def _now(self, target: Component, stack: ExitStack) -> tuple[TreeView, CommitId]:
         """The target's tree: with its patches, as it runs, at its pin; upstream's to compare."""
         options = self.options
         if options.since or options.at:
             return self._tree(target, options.at, stack)
         built = stack.enter_context(built_stack(self.manifest, target, self.store, self.progress))
         require_clean(built, self.manifest)
-        return built.tree_at
+        return built.tip, built.stack.base.commit
 
-    def _tree(self, target: Component, commit: str, stack: ExitStack) -> TreeAt:
+    def _tree(self, target: Component, commit: str, stack: ExitStack) -> tuple[TreeView, CommitId]:
         """The target's tree at its pin, or at another commit, without any patch."""
         if commit:
             if not isinstance(target.source, GitSource):
@@ -215,7 +217,7 @@ class _Reviewing(Struct, frozen=True):
             target = replace(target, pin=GitPin(CommitId(commit)))
         base = self.store.base(target, self.progress)
         reader = stack.enter_context(reading(self.store.repository(target)))
-        return TreeAt(reader, base.tree, base.commit)
+        return TreeView(reader, base.tree), base.commit
 
     def _require_known(
         self, asked: Sequence[OverrideTarget], component: Component, target: Component
@@ -247,7 +249,7 @@ class _Reviewing(Struct, frozen=True):
                 continue
             commit = each.reviewed.commit
             if commit not in resolvers:
-                resolvers[commit] = resolver_of(declared, self._tree(target, commit, stack))
+                resolvers[commit] = resolver_of(declared, self._tree(target, commit, stack)[0])
             before, after = _text(resolvers[commit], each.name), _text(now, each.name)
             lines = unified_diff(before, after, f"a/{each.name}", f"b/{each.name}", lineterm="")
             yield TargetDiff(each.name, tuple(lines))
@@ -325,7 +327,7 @@ def look_at_contracts(
 
     On disk: what the store fetches, nothing else.
     """
-    chosen = [each for each in components if each.contracts is not None]
+    chosen = [each for each in components if each.added(GuardKeys).contracts is not None]
     agreements = Agreements(store, progress)
     found = {each.name: agreements.of(manifest, each) for each in chosen}
     return ContractsReport(manifest.name, tuple(map(_row_of, found, found.values())))

@@ -17,15 +17,15 @@ from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.extensions.python_guards.breaches import BrokenCall
-    from patchkit.extensions.python_guards.override_review import OverrideTarget
-    from patchkit.extensions.python_guards.replacements import Definition
-    from patchkit.model.finding import Finding
-    from patchkit.ops.reviews import (
+    from patchkit.extensions.python_guards.guard_reviews import (
         ComponentContracts,
         ComponentOverrides,
         ContractsReport,
         OverridesReport,
     )
+    from patchkit.extensions.python_guards.override_review import OverrideTarget
+    from patchkit.extensions.python_guards.replacements import Definition
+    from patchkit.model.finding import Finding
     from patchkit.stack.lockfile import ReviewedTarget
 
 
@@ -75,7 +75,7 @@ _LONG = 76
         ExitCode.BAD_INPUT: "a rule file, series, lock or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.reviews:OverridesReport",
+    result="patchkit.extensions.python_guards.guard_reviews:OverridesReport",
 )
 def overrides(
     session: Session,
@@ -92,7 +92,7 @@ def overrides(
     The calls that replace it are found by a rule, and the names in them are looked up in the
     target's source; nothing is imported. The lock records what was reviewed.
     """
-    from patchkit.ops.reviews import OverridesOptions, review_overrides
+    from patchkit.extensions.python_guards.guard_reviews import OverridesOptions, review_overrides
 
     options = OverridesOptions(tuple(target or ()), since, at, diff, accept)
     with session.progress() as progress:
@@ -197,7 +197,7 @@ AllCallsOption = Annotated[
         ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.reviews:ContractsReport",
+    result="patchkit.extensions.python_guards.guard_reviews:ContractsReport",
 )
 def contracts(
     session: Session,
@@ -209,7 +209,7 @@ def contracts(
     Imports, names and arguments are compared with the patched source of the component that they
     refer to; nothing is imported or run.
     """
-    from patchkit.ops.reviews import look_at_contracts
+    from patchkit.extensions.python_guards.guard_reviews import look_at_contracts
 
     with session.progress() as progress:
         report = look_at_contracts(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from patchkit.extensions.python_guards.bodies import FunctionNode
 from patchkit.extensions.python_guards.modules import Modules
+from patchkit.model.syntax import FunctionNode
 from tests.drift.lines import edit, numbered
 from tests.extensions.python_guards.test_overrides import CORE, MOVED, RULES, overriding
 from tests.extensions.python_guards.test_overrides import SPEED as SPEED_FILES
@@ -202,7 +202,7 @@ def test_what_cannot_be_looked_at_is_told(
     assert component["patches"][0]["status"] == "unchanged"
     (unseen,) = component["findings"]
     assert unseen["code"] == "unseen"
-    assert unseen["what"].startswith("not all of core could be looked at: what speed replaces: ")
+    assert unseen["what"].startswith("not all of core could be looked at: what is replaced: ")
     ran = project.run("drift", "-c", "core", "--format", "github")
     assert ran.out.startswith("::notice file=manifests/demo.yaml,line=1,title=not all of core")
 

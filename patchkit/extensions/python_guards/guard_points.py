@@ -1,0 +1,106 @@
+"""Where the core asks: what `check` is to say, and what upstream changed without a conflict.
+
+Both are asked of every component; what they need is loaded where a manifest has such a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+
+from patchkit.extension import CheckedStack, CheckRun, Finder, WatchedLine
+from patchkit.extensions.python_guards.agreements import Agreements, partners_of
+from patchkit.extensions.python_guards.guard_keys import GuardKeys, Overrides
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.finding import Finding
+from patchkit.ops.built_stack import built_stack
+
+
+def calls(run: CheckRun) -> Finder:
+    """Calls between components."""
+    agreements = Agreements(run.store, run.progress)
+
+    def look(checked: CheckedStack) -> Iterable[Finding]:
+        if "contracts" not in checked.component.more:
+            return
+        from patchkit.extensions.python_guards.guard_findings import call_findings  # noqa: PLC0415
+
+        yield from call_findings(checked, agreements)
+
+    return look
+
+
+def overrides(run: CheckRun) -> Finder:
+    """Functions that are replaced, and manifests that lie beneath."""
+
+    def look(checked: CheckedStack) -> Iterable[Finding]:
+        keys = {*checked.component.more, *checked.manifest.more}
+        if keys.isdisjoint(("overrides", "upon")):
+            return
+        from patchkit.extensions.python_guards.guard_findings import (  # noqa: PLC0415
+            layer_findings,
+            replacement_findings,
+        )
+
+        yield from replacement_findings(checked, run.store, run.progress)
+        yield from layer_findings(checked, run.store, run.progress)
+
+    return look
+
+
+class BrokenCalls:
+    """Calls between components that upstream broke; see patchkit/extension.py."""
+
+    breaks = True
+
+    def watches(self, manifest: Manifest, component: Component) -> bool:
+        """Whether the component takes part."""
+        del manifest
+        return "contracts" in component.more
+
+    def find(self, line: WatchedLine) -> Iterable[Finding]:
+        """The calls, each with the commit that broke it. BadInputError if a stack is broken."""
+        from patchkit.extensions.python_guards.broken_calls import (  # noqa: PLC0415
+            find_broken_contracts,
+        )
+
+        if not self.watches(line.manifest, line.component):
+            return ()
+        name, cache = line.component.name, line.store.cache
+        line.progress.step(name, "binding calls between components", local=True)
+        with ExitStack() as stack:
+            partners, given = partners_of(line.manifest, line.store, line.progress, stack)
+            return find_broken_contracts(line.along, name, partners, given, cache)
+
+
+class MovedTargets:
+    """Functions that other components replace and upstream changed; see patchkit/extension.py."""
+
+    breaks = False
+
+    def watches(self, manifest: Manifest, component: Component) -> bool:
+        """Whether another component replaces some of this one."""
+        return any(self._overriding(manifest, component))
+
+    def find(self, line: WatchedLine) -> Iterable[Finding]:
+        """The functions, each with the commit that changed it; fetches who replaces them."""
+        from patchkit.extensions.python_guards.moved_targets import (  # noqa: PLC0415
+            find_moved_targets,
+        )
+        from patchkit.extensions.python_guards.override_review import (  # noqa: PLC0415
+            read_replacements,
+        )
+
+        manifest, store = line.manifest, line.store
+        for other, declared in self._overriding(manifest, line.component):
+            with built_stack(manifest, other, store, line.progress) as built:
+                calls = read_replacements(declared, manifest.root, built.tip)
+            yield from find_moved_targets(line.along, other.name, declared, calls, store.cache)
+
+    def _overriding(
+        self, manifest: Manifest, component: Component
+    ) -> Iterator[tuple[Component, Overrides]]:
+        for other in manifest.components:
+            for declared in other.added(GuardKeys).overrides if other.more else ():
+                if declared.target == component.name:
+                    yield other, declared
