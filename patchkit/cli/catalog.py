@@ -61,7 +61,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "carry": ("carry:carry", "Carry patches from one commit of a repository to another"),
         "bisect": ("bisect:bisect", "Find the patch or upstream commit that breaks a command"),
     },
-    "Guard": {},
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),
         "ci --matrix": ("ci:matrix", "Print the jobs of a CI matrix: manifests by components"),

@@ -1,13 +1,12 @@
 """Keys of manifests by which a component takes part in contracts, and says what it replaces."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
 from patchkit.errors import Problem
 from patchkit.manifest.globs import Glob
-from patchkit.manifest.rules import repeated, strangers
 from patchkit.manifest.types import (
     ComponentName,
     InnerFolder,
@@ -17,9 +16,10 @@ from patchkit.manifest.types import (
     Text,
     also,
 )
-from patchkit.manifest.validate import Suggestions
 from patchkit.manifest.values import Location, RuleFile
-from patchkit.manifest.yaml_nodes import Table
+
+if TYPE_CHECKING:
+    from patchkit.manifest.yaml_nodes import Table
 
 _NAME_PART = r"[A-Za-z_*?\[\]][\w*?\[\]]*"
 _NAMES = rf"{_NAME_PART}(?:\.{_NAME_PART})*"
@@ -168,8 +168,13 @@ class GuardKeys(Struct, frozen=True):
     ] = ()
 
     @staticmethod
-    def problems(manifest: Table) -> Iterator[Problem]:
+    def problems(manifest: "Table") -> Iterator[Problem]:
         """What is wrong between the values of several components."""
+        # a manifest that did not change is not read
+        from patchkit.manifest.rules import repeated, strangers  # noqa: PLC0415
+        from patchkit.manifest.validate import Suggestions  # noqa: PLC0415
+        from patchkit.manifest.yaml_nodes import Table  # noqa: PLC0415
+
         pairs = manifest.pairs("components")
         components = [(key.text, table) for key, table in pairs if isinstance(table, Table)]
         names, suggestions = dict(components), Suggestions()

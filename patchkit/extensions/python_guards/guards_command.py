@@ -64,6 +64,7 @@ _LONG = 76
 
 @command(
     "manifest components store json quiet",
+    group="Between components",
     examples=[
         ("patchkit overrides -m qwen3-vl-npu", "what changed since it was reviewed"),
         ("patchkit overrides -m qwen3-vl-npu 'megatron.core.optimizer.*' --diff", "and how"),
@@ -187,6 +188,7 @@ AllCallsOption = Annotated[
 
 @command(
     "manifest components store json quiet",
+    group="Between components",
     examples=[
         ("patchkit contracts -m qwen3-vl-npu", "calls that do not fit what they call"),
         ("patchkit contracts -m qwen3-vl-npu -c slime --all", "and those that cannot be decided"),
