@@ -77,14 +77,16 @@ def test_a_stack_that_does_not_carry_to_the_newest_commit(
     _stack(project, upstream, bad=99, count=2)
     upstream.commit({"f1.txt": lines({9: "broken\n"})}, "Break it")
     upstream.commit({"f0.txt": lines({5: "upstream's\n"})}, "In the way")
-    run = ("bisect", "--upstream", "--run", "! grep -q broken *.txt")
+    run = ("bisect", "--to", "latest", "--run", "! grep -q broken *.txt")
     ran = project.run(*run, "--json")
     verdicts = [each["verdict"] for each in ran.json["judged"]]
     assert (ran.code, verdicts, ran.json["title"]) == (1, ["skipped", "bad", "good"], "Break it")
-    project.run("bisect", "--upstream", "--run", "true").ok().shows(
+    project.run("bisect", "--to", "latest", "--run", "true").ok().shows(
         ", the newest that can be judged"
     )
-    project.run("bisect", "--upstream", "--run", "exit 125").ends(1).shows("no state can be judged")
+    project.run("bisect", "--to", "latest", "--run", "exit 125").ends(1).shows(
+        "no state can be judged"
+    )
 
 
 def _stack(project: Project, upstream: Upstream, bad: int, count: int = 12) -> None:
@@ -147,13 +149,15 @@ def test_a_planted_commit_is_found_and_others_are_skipped(
         upstream.commit({"other.txt": "broken\n" if n >= 9 else f"{n}\n"}, f"Commit {n}")
         for n in range(16)
     ]
-    ran = project.run("bisect", "--upstream", "--run", _LOOK.format(log=tmp_path / "log"))
+    ran = project.run("bisect", "--to", "latest", "--run", _LOOK.format(log=tmp_path / "log"))
     golden("bisect-upstream", ran)
     assert f"broken by {ids[9][:10]}: Commit 9" in ran.out
     assert _runs(tmp_path / "log") <= 7
     upstream.commit({"f0.txt": lines({5: "upstream's\n"}), "other.txt": "0\n"}, "Clash")
     upstream.commit({"f0.txt": lines(), "other.txt": "broken\n"}, "Again")
-    ran = project.run("bisect", "--upstream", "--json", "--run", _LOOK.format(log=tmp_path / "l"))
+    ran = project.run(
+        "bisect", "--to", "latest", "--json", "--run", _LOOK.format(log=tmp_path / "l")
+    )
     assert ran.json["answer"] in ("found", "among")
 
 
@@ -192,8 +196,7 @@ def test_a_search_that_was_stopped_goes_on(
     [
         ((), 2, "bisect: --run CMD is missing"),
         (("--run", " "), 2, "bisect: --run CMD is missing"),
-        (("--run", "true", "--to", "main"), 2, "--to needs --upstream"),
-        (("--run", "true", "--upstream", "--to", "nowhere"), 2, "nowhere"),
+        (("--run", "true", "--to", "nowhere"), 2, "nowhere"),
         (("--run", "no-such-command-here"), 5, "exits with 127: no verdict"),
         (("--run", "kill -9 $$"), 5, "no verdict"),
     ],

@@ -149,11 +149,7 @@ def test_a_pipeline_for_gitlab(many: Project) -> None:
     pipeline = yaml.safe_load(many.run("ci", "--matrix", "--format", "gitlab").ok().out)
     assert pipeline["include"] == [{"local": "ci/gitlab.yml"}]
     assert pipeline["report"]["extends"] == ".patchkit-report"
-    bump = yaml.safe_load(
-        many.run(
-            "ci", "--matrix", "--format", "gitlab", "--extends", ".patchkit-bump", "--tracking"
-        ).out
-    )
+    bump = yaml.safe_load(many.run("ci", "--matrix", "--format", "gitlab", "--tracking").out)
     assert bump.keys() == {"include", "patchkit"}
     assert len(bump["patchkit"]["parallel"]["matrix"]) == 1
     rows = pipeline["patchkit"]["parallel"]["matrix"]

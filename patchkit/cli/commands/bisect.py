@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     "manifest component workspace store json quiet",
     examples=[
         ("patchkit bisect slime --run 'python -m pytest -q tests/x.py'", "which patch broke it?"),
-        ("patchkit bisect slime --upstream --run ./try.sh", "which commit after the pin?"),
-        ("patchkit bisect slime --upstream --to v0.3.0 --run ./try.sh", "up to that tag"),
+        ("patchkit bisect slime --to latest --run ./try.sh", "which commit after the pin?"),
+        ("patchkit bisect slime --to v0.3.0 --run ./try.sh", "up to that tag"),
     ],
     exits={
         ExitCode.OK: "the command passes with every patch, or at the newest commit",
@@ -46,22 +46,19 @@ def bisect(
             "code up to 124 is bad.",
         ),
     ] = None,
-    upstream: Annotated[
-        bool,
-        typer.Option(
-            "--upstream", help="Search upstream's commits after the pin, not the patches."
-        ),
-    ] = False,
     to: Annotated[
         str,
         typer.Option(
-            "--to", metavar="REF", help="With --upstream: the newest commit. As for bump."
+            "--to",
+            metavar="REF",
+            help="Search upstream's commits after the pin up to this one, not the patches. As for "
+            "bump.",
         ),
-    ] = "latest",
+    ] = "",
 ) -> ExitCode:
     """Find the patch or upstream commit that breaks a command.
 
-    Tests the whole stack, then the base, then bisects. With --upstream the stack is carried to each
+    Tests the whole stack, then the base, then bisects. With --to the stack is carried to each
     commit that is tried, as a bump would; a commit that it does not carry to is skipped. It works
     in a checkout of its own, in the workspace's .patchkit folder; your checkouts are not touched.
     After ^C the next run continues.
@@ -73,14 +70,12 @@ def bisect(
             "bisect: --run CMD is missing",
             hint="for example `patchkit bisect --run 'python -m pytest -q tests/x.py'`",
         )
-    if to != "latest" and not upstream:
-        raise UsageError("--to needs --upstream")
     with session.progress() as progress:
         report = bisect_stack(
             session.manifest,
             session.component,
             run,
-            upstream=to if upstream else "",
+            upstream=to,
             store=session.store,
             workspace=session.workspace,
             when=int(time.time()),

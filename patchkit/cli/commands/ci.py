@@ -238,12 +238,13 @@ IncludeOption = Annotated[
     ),
 ]
 
-ExtendsOption = Annotated[
-    str,
-    typer.Option("--extends", metavar="JOB", help="Which of the template's jobs they extend."),
-]
 TrackingOption = Annotated[
-    bool, typer.Option("--tracking", help="Only components that track a branch.")
+    bool,
+    typer.Option(
+        "--tracking",
+        help="Only components that track a branch; GitLab's jobs extend .patchkit-bump, in place "
+        "of .patchkit.",
+    ),
 ]
 
 
@@ -268,7 +269,6 @@ def matrix(
     form: FormOption = MatrixForm.TEXT,
     jobs: MostOption = _MOST,
     include: IncludeOption = "ci/gitlab.yml",
-    extends: ExtendsOption = ".patchkit",
     tracking: TrackingOption = False,
 ) -> ExitCode:
     """Print the jobs of a CI matrix: manifests by components.
@@ -290,6 +290,7 @@ def matrix(
         return session.report("ci --matrix", report, _render_jobs)
     from patchkit.report.ci_formats import github_matrix, gitlab_pipeline
 
+    extends = ".patchkit-bump" if tracking else ".patchkit"
     is_github = form is MatrixForm.GITHUB
     session.terminal.document(
         github_matrix(report) if is_github else gitlab_pipeline(report, include, extends)
