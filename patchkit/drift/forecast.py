@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct, field, to_builtins
@@ -60,6 +61,9 @@ _Question: TypeAlias = tuple[
 ]
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
+
+#: Files that stand for a while are asked for again and again: so many are held.
+_STANDING = 128
 
 
 class PatchVerdict(Struct, frozen=True):
@@ -108,6 +112,7 @@ class Forecaster:
         quick: bool,
     ) -> None:
         self._source, self._known, self._quick, self._watch = source, verdicts, quick, watch
+        self._read = lru_cache(_STANDING)(source.read)
         self._made: dict[str, bytes] = {}
         self._loaded: Mapping[str, bytes] = {}
         self._given = _Given(self)
@@ -153,7 +158,7 @@ class Forecaster:
         for known in (self._loaded, self._made):
             if oid in known:
                 return known[oid]
-        return self._source.read(oid, kind)
+        return self._read(oid, kind)
 
     def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
         """See ObjectSource."""
