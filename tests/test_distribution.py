@@ -144,7 +144,18 @@ def _carries_a_patch(program: str, folder: Path) -> None:
     _run(program, "apply", cwd=folder)
     (edited,) = (folder / "workspace").glob("*/a.py")
     edited.write_text("".join([*lines[:7], "ours\n", lines[8]]))
-    new = (program, "new", "ours", "--message", "Ours", "-m", "demo", "-c", edited.parent.name)
+    new = (
+        program,
+        "refresh",
+        "--new",
+        "ours",
+        "--message",
+        "Ours",
+        "-m",
+        "demo",
+        "-c",
+        edited.parent.name,
+    )
     _run(*new, cwd=folder)
     _run(program, "check", cwd=folder)
     newest = commit("".join(["theirs\n", *lines[1:]]))

@@ -257,7 +257,7 @@ def _dropped(box: Sandbox) -> None:
 
 def _taken_up(box: Sandbox) -> None:
     _one_edit(box)
-    box.project.run("new", "mine").ok()
+    box.project.run("refresh", "--new", "mine").ok()
 
 
 def _set_aside(box: Sandbox) -> None:
@@ -380,7 +380,7 @@ SCENES = (
     Scene("continue, import", ("continue",), _import_halted, _NOTES, done=frozenset({0, 1, 2})),
     Scene("abort, import", ("abort",), _import_halted, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("edit", ("edit", "two", "--message", "Other words"), _one_edit, _NOTES),
-    Scene("rename", ("rename", "two", "second"), _one_edit, _NOTES, done=frozenset({2})),
+    Scene("rename", ("edit", "two", "--name", "second"), _one_edit, _NOTES, done=frozenset({2})),
     Scene("drop", ("drop", "three"), _with_notes, _NOTES, done=frozenset({2})),
     Scene("move", ("move", "three", "--to", "1"), _one_edit, _NOTES),
     Scene("fold", ("fold", "two", "--into", "one"), _one_edit, _NOTES, done=frozenset({2})),
@@ -396,7 +396,7 @@ SCENES = (
     Scene("saved drop", ("saved", "drop", "2"), _set_aside, done=frozenset({2})),
     Scene("undo, saved restore", ("undo",), _brought_back, done=frozenset({1})),
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
-    Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
+    Scene("new", ("refresh", "--new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--format", "quilt", "--output", "quilt"), _one_edit, _NOTES,
           done=frozenset({2})),
     Scene("export for Yocto", ("export", "--format", "yocto", "--output", "layer"), _one_edit,

@@ -30,9 +30,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Run upstream's own tests on the patched components",
         ),
         "refresh": ("refresh:refresh", "Record edits in the checkouts in the patch files"),
-        "new": ("refresh:new", "Record the edits of a checkout as a new patch"),
-        "edit": ("series:edit", "Change a patch's message"),
-        "rename": ("series:rename", "Give a patch another name"),
+        "edit": ("series:edit", "Change a patch's message, or its name"),
         "drop": ("series:drop", "Remove patches from the series"),
         "move": ("series:move", "Move a patch to another position in the series"),
         "fold": ("series:fold", "Combine patches into another one"),
@@ -75,6 +73,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 #: Where to find what was once a command of its own.
 MOVED = {
+    "new": "refresh --new NAME",
+    "rename": "edit PATCH --name NAME",
     "manifest lint": "check --only manifest",
     "manifest show": "status --resolved",
     "manifest schema": "init --schema",

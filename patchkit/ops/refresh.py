@@ -260,7 +260,7 @@ class _Refreshing(Struct):
             return series, None
         from patchkit.stack.generated import load_generator, with_headers  # noqa: PLC0415
 
-        # whoever makes a patch is its author, as with `patchkit new`
+        # whoever makes a patch is its author, as with `patchkit refresh --new`
         patches = with_headers(series.patches, lambda: user_identity(self._manifest.root))
         series = replace(series, patches=patches)
         generator = load_generator(series.patches)
@@ -507,7 +507,7 @@ class _Refreshing(Struct):
         move = BranchMove(found.checkout, snapshot, start, stack, keep)
         operation = Operation(
             report.name,
-            f"new: {request.new}" if request.everything else "refresh",
+            f"refresh --new: {request.new}" if request.everything else "refresh",
             edits=True,
             head=CommitId(str(snapshot.head)) if snapshot.head != applied else CommitId(""),
         )
@@ -626,7 +626,7 @@ def _row(revised: Revised) -> RefreshedPatch:
 
 
 def _judged(component: RefreshedComponent) -> RefreshedComponent:
-    """The report of `new`: nothing to record is a finding."""
+    """The report of `refresh --new`: nothing to record is a finding."""
     absent = component.result is RefreshResult.ABSENT
     same = component.result is RefreshResult.REFRESHED and not component.edits
     empty = absent or same or component.result is RefreshResult.UNCHANGED

@@ -194,7 +194,7 @@ def ambiguous(report: RefreshedComponent, found: RefreshInput) -> NotRefreshedEr
     """A component that waits for a decision."""
     undecided = [each for each in report.edits if not each.patch]
     names = [*undecided[0].candidates, *(each.name for each in found.series.patches)]
-    ways = [("make a patch of them", f"patchkit refresh {found.target} --new my-change")]
+    ways = [("make a patch of them", f"patchkit refresh {found.target} --rest my-change")]
     if names:
         refresh = f"patchkit refresh {found.target} --patch {names[0]}"
         ways.insert(0, ("put them into a patch, such as", refresh))

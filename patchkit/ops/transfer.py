@@ -658,9 +658,7 @@ def _write_list(target: Path, patches: Sequence[_Exported], form: Form, componen
         names = [each.replace("/", "-") for each in names]
         if len({each.casefold() for each in names}) < len(names):
             what = "two patches would get one name without their folders"
-            raise BadInputError(
-                Problem(what, component, "`patchkit rename` gives one another name")
-            )
+            raise BadInputError(Problem(what, component, "`patchkit edit` gives one another name"))
     inner = "files/" if form is Form.YOCTO else ""
     files = {inner + name: each.text for name, each in zip(names, patches, strict=True)}
     match form:

@@ -311,7 +311,7 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
             StackSlot(new, CommitChange("", "", _message(request, new), _author(request)), None)
         )
     elif new and rows:
-        hint = f"patchkit undo  and then  patchkit new {request.new}  takes all edits"
+        hint = f"patchkit undo  and then  patchkit refresh --new {request.new}  takes all edits"
         notes = (Problem(f"{new} was not made: each edit is next to a patch's lines", "", hint),)
     after, objects = fold(start.reader, trees, placed, (*matching.names, new))
     write_objects(start.repository, objects)

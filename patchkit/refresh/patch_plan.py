@@ -252,7 +252,7 @@ def _wrong(patch: LoadedPatch) -> Problem:
         return Problem(
             f"{patch.name} belongs to another repository and cannot be rewritten",
             patch.where,
-            "put the edit into a patch of the series: --patch NAME or --new NAME",
+            "put the edit into a patch of the series: --patch NAME or --rest NAME",
         )
     folder = f"{patch.subdirectory}/" if patch.subdirectory else ""
     hint = f"are there files outside of {folder} among the edits?" if folder else ""

@@ -1,4 +1,4 @@
-"""Verbs on a series (edit, rename, drop, move, fold, split): the new stack that each leads to.
+"""Verbs on a series (edit, drop, move, fold, split): the new stack that each leads to.
 
 A verb gives places in a new stack. Where the patches do not apply there as they are, they are
 carried there (`carry/`). All but `drop` leave the last tree as it is, so a checkout's files stay as
@@ -44,22 +44,14 @@ from patchkit.stack.patch_files import (
 from patchkit.stack.series import LoadedPatch, one_a_mail
 
 
-class EditMessage(Struct, frozen=True):
-    """Give a patch other words."""
+class EditPatch(Struct, frozen=True):
+    """Give a patch other words, or its file another name."""
 
     verb: ClassVar[str] = "edit"
 
     patch: str  # its name, number in the series, or a prefix of its name that only it has
-    message: str  # subject, empty line, body; what else stands above the diff stays
-
-
-class RenamePatch(Struct, frozen=True):
-    """Give a patch's file another name; its line in the series keeps comment and options."""
-
-    verb: ClassVar[str] = "rename"
-
-    patch: str  # as in EditMessage
-    name: str  # the new one, with or without .patch
+    message: str | None  # subject, empty line, body; what else stands above the diff stays
+    name: str = ""  # with or without .patch; its line in the series keeps comment and options
 
 
 class DropPatches(Struct, frozen=True):
@@ -67,7 +59,7 @@ class DropPatches(Struct, frozen=True):
 
     verb: ClassVar[str] = "drop"
 
-    patches: tuple[str, ...]  # as in EditMessage
+    patches: tuple[str, ...]  # as in EditPatch
 
 
 class MovePatch(Struct, frozen=True):
@@ -75,7 +67,7 @@ class MovePatch(Struct, frozen=True):
 
     verb: ClassVar[str] = "move"
 
-    patch: str  # as in EditMessage
+    patch: str  # as in EditPatch
     before: str = ""  # directly before this patch
     after: str = ""  # directly behind this patch
     place: int = 0  # the place that it has then, from 1
@@ -96,7 +88,7 @@ class SplitPatch(Struct, frozen=True):
 
     verb: ClassVar[str] = "split"
 
-    patch: str  # as in EditMessage
+    patch: str  # as in EditPatch
     name: str  # the new patch, with or without .patch
     message: str  # the new patch's; "" makes one from its name
     files: tuple[str, ...] = ()  # paths whose changes go there
@@ -104,9 +96,7 @@ class SplitPatch(Struct, frozen=True):
     staged: bool = False  # or: what the index takes out of the last tree; else all mails but one
 
 
-SeriesEdit: TypeAlias = (
-    EditMessage | RenamePatch | DropPatches | MovePatch | FoldPatches | SplitPatch
-)
+SeriesEdit: TypeAlias = EditPatch | DropPatches | MovePatch | FoldPatches | SplitPatch
 
 
 class CannotEditSeriesError(PatchkitError):
@@ -128,13 +118,11 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
     the wish cannot be met, CannotEditSeriesError where the patches do not allow it.
     """
     if not start.stack.clean and isinstance(edit, FoldPatches | SplitPatch):
-        hint = "drop, move or rename the patch in the way"
+        hint = "drop or move the patch in the way"
         raise CannotEditSeriesError(Problem("the series does not apply at its pin", hint=hint))
     match edit:
-        case EditMessage():
-            return _reworded(start, folder, edit)
-        case RenamePatch():
-            return _renamed(start, folder, edit)
+        case EditPatch():
+            return _edited(start, folder, edit)
         case DropPatches():
             return _dropped(start, folder, edit)
         case MovePatch():
@@ -145,8 +133,22 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
             return _split(start, folder, edit)
 
 
-def _reworded(start: RefreshStart, folder: SeriesFolder, edit: EditMessage) -> Draft:
-    patch, message = _own(start, edit.patch), edit.message.strip()
+def _edited(start: RefreshStart, folder: SeriesFolder, edit: EditPatch) -> Draft:
+    patch = _own(start, edit.patch, listed=bool(edit.name), plain=bool(edit.name))
+    edited, said = patch, []
+    if edit.message is not None:
+        edited = _reworded(start, patch, edit.message.strip())
+        said.append("has another message")
+    if edit.name:
+        edited = _at(folder, edited, free_name(start, edit.name, old=patch.name))
+        said.append(f"is called {edited.name}")
+    listed = [edited if each is patch else each for each in start.patches]
+    detail = f"{patch.name} {' and '.join(said)}"
+    renamed = {patch.name: edited.name} if edit.name else {}
+    return _files_edited(start, folder, listed, detail, renamed=renamed)
+
+
+def _reworded(start: RefreshStart, patch: LoadedPatch, message: str) -> LoadedPatch:
     if not message:
         raise UsageError(f"{patch.name}: the message is empty", hint="nothing was changed")
     # without a commit only its words can be compared
@@ -154,21 +156,7 @@ def _reworded(start: RefreshStart, folder: SeriesFolder, edit: EditMessage) -> D
     old = commit_changes(start.stack, start.patches).get(patch.name, unknown)
     new = replace(old, message=message)
     (data,) = export_patches(start.repository, [PatchToWrite(new, OriginalFile(patch.file, old))])
-    file = parse_written(data, patch.where, patch.strip, new)
-    listed = _with(start.patches, patch, replace(patch, data=data, file=file))
-    return _files_edited(start, folder, listed, f"{patch.name} has another message")
-
-
-def _renamed(start: RefreshStart, folder: SeriesFolder, edit: RenamePatch) -> Draft:
-    patch = _own(start, edit.patch, listed=True, plain=True)
-    name = free_name(start, edit.name, old=patch.name)
-    listed = _with(start.patches, patch, _at(folder, patch, name))
-    detail = f"{patch.name} is called {name}"
-    return _files_edited(start, folder, listed, detail, renamed={patch.name: name})
-
-
-def _with(patches: Sequence[LoadedPatch], old: LoadedPatch, new: LoadedPatch) -> list[LoadedPatch]:
-    return [new if each is old else each for each in patches]
+    return replace(patch, data=data, file=parse_written(data, patch.where, patch.strip, new))
 
 
 def _at(folder: SeriesFolder, patch: LoadedPatch, name: str) -> LoadedPatch:

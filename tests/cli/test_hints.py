@@ -27,7 +27,7 @@ _TYPED = re.compile(r"(?:(?:^ *|: )(patchkit .*?)(?:  .*)?$|`(patchkit [^`]*)`)"
 _NAMED = re.compile(rf"\bpatchkit (?:{'|'.join({name.split()[0] for name in all_commands()})})\b")
 #: Where nothing of the user's is known yet, and where a form is shown.
 _PLACEHOLDERS = {
-    "patchkit new NAME -m one -c two",  # after an edit, which only the user can name
+    "patchkit refresh --new NAME -m one -c two",  # after an edit, which only the user can name
     "patchkit export --format machine --values FILE",
     "patchkit check\n# --only sites --accept --reason ...",  # in the head of a file
     "patchkit init NAME --git URL --ref TAG",

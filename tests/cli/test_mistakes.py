@@ -27,11 +27,13 @@ def two(project: Project, upstream: Upstream) -> Project:
     ("words", "error", "hint"),
     [
         # what must be given is not
-        ("new", "new: NAME is missing", "for example `patchkit new fix-rope --message"),
-        ("new -m text", "new: NAME is missing", "the message goes with --message"),
-        ("new x -m text -c app", "text: no such manifest", "the message goes with --message"),
-        ("new x -m dmo -c app", "dmo: no such manifest", "did you mean demo?"),
-        ("new x -c app Say why", "new: too many words: Say why", "see `patchkit new --help`"),
+        ("new x", "new: no such command", "did you mean refresh --new NAME?"),
+        ("refresh --new", "refresh: --new needs a value", "--new NAME"),
+        ("refresh --new x -m text -c app", "text: no such manifest", "goes with --message"),
+        ("refresh --new x -m dmo -c app", "dmo: no such manifest", "did you mean demo?"),
+        ("refresh --new x -c app Say why", "one component at a time: Say, why, app", ""),
+        ("refresh --new x", "demo.yaml has several components", "name one with -c: app, tools"),
+        ("refresh --rest x --new y", "--patch, --new and --rest exclude each other", ""),
         ("move fix-two --to 3 -c app", "there is no position 3", "the series has 1 patch"),
         ("split", "split: PATCH is missing", "`patchkit log` lists the patches"),
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),

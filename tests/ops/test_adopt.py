@@ -134,7 +134,7 @@ def test_a_list_in_place_is_a_series(project: Project, upstream: Upstream) -> No
     project.run("apply").ok()
     (project.checkout("demo") / "more.txt").write_text("more\n")
     git_in(project.checkout("demo"), "add", "more.txt")
-    project.run("refresh", "--new", "more").ok()
+    project.run("refresh", "--rest", "more").ok()
     order = project.files()[f"{folder}/.patches"].decode().split()
     assert order == ["one.patch", "two..patch", "c~3.patch", "more.patch"]
 

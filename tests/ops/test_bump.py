@@ -94,7 +94,7 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     # what is done next is taken up at once
     (stack.checkout / "mine.txt").write_text("mine\n")
     stack.git("add", "mine.txt")
-    stack.run("refresh", "--new", "mine").ok()
+    stack.run("refresh", "--rest", "mine").ok()
     stack.run("undo").ok()
     stack.git("rm", "-qf", "mine.txt")
     stack.run("undo").ok()
@@ -122,7 +122,7 @@ def test_edits_on_the_base_before_are_merged_onto_the_new_one(behind: Stacked) -
     assert "patchkit refresh" in behind.run("apply").err
     assert behind.run("refresh", "--dry-run").code == 1
     assert behind.everything() == before
-    ran = behind.run("refresh", "--new", "mine").ok()
+    ran = behind.run("refresh", "--rest", "mine").ok()
     assert "+mine" in behind.patch("mine.patch").decode()
     assert "+new" in behind.patch("mine.patch").decode(), ran.out
     behind.settled()

@@ -150,7 +150,7 @@ def test_corrupt_patch_is_bad_input_and_the_rest_is_checked(
     golden("check-corrupt", demo.run("check", "--jobs", "1"))
 
 
-@pytest.mark.parametrize("verb", ["apply", "log", "refresh", "drop", "rename", "import"])
+@pytest.mark.parametrize("verb", ["apply", "log", "refresh", "drop", "edit", "import"])
 def test_a_name_that_cannot_be_is_the_same_answer_for_all(demo: Project, verb: str) -> None:
     """The file that the line names is no file that nobody lists; to rename both mends it."""
     folder = demo.root / "patches/demo"
@@ -164,7 +164,7 @@ def test_a_name_that_cannot_be_is_the_same_answer_for_all(demo: Project, verb: s
     assert (checked.code, "is not listed" in checked.out) == (4, False)
     argv = {
         "drop": ("t?wo.patch",),
-        "rename": ("t?wo.patch", "two.patch"),
+        "edit": ("t?wo.patch", "--name", "two.patch"),
         "import": (str(demo.root / "new/three.patch"),),
     }
     ran = demo.run(verb, *argv.get(verb, ()))

@@ -175,7 +175,7 @@ def test_new_writes_the_same_bytes_wherever_the_clock_is(
     for name, value in {**variables, "TZ": "Asia/Kathmandu"}.items():
         monkeypatch.setenv(name, value)
     stack.edit("c.txt", "line 1\n", "first line\n")
-    stack.run("new", "four", "--message", "Fourth", *argv).ok()
+    stack.run("refresh", "--new", "four", "--message", "Fourth", *argv).ok()
     head = above(stack.patch("four.patch"))
     assert head.startswith(b"From: ")
     assert head.split(b">\n", 1)[1] == line + b"Subject: Fourth\n\n"
@@ -183,4 +183,4 @@ def test_new_writes_the_same_bytes_wherever_the_clock_is(
 
 def test_a_date_that_is_none_is_refused(stack: Stacked) -> None:
     stack.edit("c.txt", "line 1\n", "first line\n")
-    stack.run("new", "four", "--date", "yesterday").ends(2, "'yesterday' is no date")
+    stack.run("refresh", "--new", "four", "--date", "yesterday").ends(2, "'yesterday' is no date")

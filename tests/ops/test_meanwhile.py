@@ -35,7 +35,7 @@ def _saves(path: Path) -> Callable[[], object]:
         "manifests/demo.yaml",
     ],
 )
-@pytest.mark.parametrize("command", [("refresh",), ("new", "mine")])
+@pytest.mark.parametrize("command", [("refresh",), ("refresh", "--new", "mine")])
 def test_refresh_and_new_do_not_overwrite(
     stack: Stacked, file: str, command: tuple[str, ...]
 ) -> None:

@@ -80,7 +80,7 @@ def test_a_bump_that_stops_leaves_a_hidden_edit(stack: Bumping, flag: str) -> No
 # -- staged alone -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [("refresh",), ("new", "mine")])
+@pytest.mark.parametrize("command", [("refresh",), ("refresh", "--new", "mine")])
 def test_what_is_only_staged_is_kept_when_patches_are_refreshed(
     stack: Bumping, command: tuple[str, ...]
 ) -> None:

@@ -122,7 +122,7 @@ def test_what_lies_with_no_patch_is_asked_for(stack: Stacked, old: str, new: str
     before = stack.everything()
     stack.run("refresh").ends(
         1,
-        "patchkit refresh -m demo -c demo --new my-change",
+        "patchkit refresh -m demo -c demo --rest my-change",
         "patchkit refresh -m demo -c demo --patch ",
     ).shows("touches lines of no patch")
     assert stack.everything() == before
@@ -154,7 +154,7 @@ def test_patch_takes_what_is_ambiguous_and_nothing_else(stack: Stacked) -> None:
 def test_new_makes_a_patch_of_what_is_ambiguous(stack: Stacked) -> None:
     stack.edit("a.txt", "line 30\n", "thirty\n")
     stack.edit("a.txt", "five\n", "5\n")
-    stack.run("refresh", "--new", "thirty", "--message", "Spell 30\n\nBetter.").ok()
+    stack.run("refresh", "--rest", "thirty", "--message", "Spell 30\n\nBetter.").ok()
     assert stack.series == [*NAMES, "thirty.patch"]
     assert stack.patch("thirty.patch").startswith(
         b"From: Ursula User <user@example.com>\nDate: Fri, 2 Jan 2026 03:04:05 +0000\n"
@@ -166,9 +166,9 @@ def test_new_makes_a_patch_of_what_is_ambiguous(stack: Stacked) -> None:
 
 def test_a_new_patch_for_which_nothing_is_left_is_told(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n")
-    stack.run("refresh", "--new", "fives").ok().says(
+    stack.run("refresh", "--rest", "fives").ok().says(
         "fives.patch was not made: each edit is next to a patch's lines",
-        "patchkit undo  and then  patchkit new fives",
+        "patchkit undo  and then  patchkit refresh --new fives",
     )
     assert stack.series == [*NAMES]
 
@@ -181,7 +181,8 @@ def test_a_new_patch_for_which_nothing_is_left_is_told(stack: Stacked) -> None:
         (("--new", "ONE.patch"), "ONE.patch is there already"),
         (("--new", "no good"), "is not a valid patch name"),
         (("--new", "x", "--patch", "one"), "exclude each other"),
-        (("--message", "x"), "is for a new patch"),
+        (("--message", "x"), "are for a new patch"),
+        (("--staged",), "is for a new patch"),
     ],
 )
 def test_a_wrong_wish_is_a_usage_error(stack: Stacked, argv: tuple[str, ...], words: str) -> None:
@@ -414,7 +415,7 @@ def test_comments_of_the_series_stay(stack: Stacked) -> None:
     text = "# ours\none.patch\n\n# upstream soon\ntwo.patch  # really\nthree.patch\n"
     series.write_text(text)
     stack.edit("c.txt", "line 3\n", "three\n")
-    stack.run("new", "fourth").ok()
+    stack.run("refresh", "--new", "fourth").ok()
     assert series.read_text() == text + "fourth.patch\n"
 
 
@@ -426,7 +427,7 @@ def test_a_patch_with_words_only_stays_in_its_place(project: Project, upstream: 
         project, upstream, {name: (patches | {"words.patch": words})[name] for name in names}
     )
     stack.edit("c.txt", "line 3\n", "three\n")
-    stack.run("new", "fourth").ok()
+    stack.run("refresh", "--new", "fourth").ok()
     assert stack.series == [*names, "fourth.patch"]
     assert stack.patch("words.patch") == words
     stack.settled()
@@ -446,7 +447,7 @@ def test_other_layouts(project: Project, upstream: Upstream, strip: int, folder:
     stack = Stacked(project, project.checkout("demo"))
     stack.edit(f"{root}a.txt", "five\n", "5\n")
     stack.edit(f"{root}b.txt", "line 9\n", "nine\n")
-    stack.run("refresh", "--new", "two").ok()
+    stack.run("refresh", "--rest", "two").ok()
     name = {0: b"a.txt", 1: b"a/a.txt", 2: b"a/x/a.txt"}[strip]
     assert b"--- " + name + b"\n" in stack.patch("one.patch")
     assert b"--- " + name.replace(b"a.txt", b"b.txt") + b"\n" in stack.patch("two.patch")
@@ -481,14 +482,14 @@ def test_a_component_without_a_series_gets_one(project: Project, upstream: Upstr
     project.prepare("apply").ok()
     stack = Stacked(project, project.checkout("demo"))
     stack.edit("a.txt", "line 5\n", "five\n")
-    stack.run("new", "one").ok()
+    stack.run("refresh", "--new", "one").ok()
     assert stack.series == ["one.patch"]
     assert "series: patches/demo/series" in path.read_text()
     stack.settled()
 
 
 def test_new_without_an_edit_is_a_finding(stack: Stacked) -> None:
-    stack.run("new", "nothing").ends(1, "there are no edits")
+    stack.run("refresh", "--new", "nothing").ends(1, "there are no edits")
 
 
 def test_json_says_where_everything_went(stack: Stacked) -> None:

@@ -91,7 +91,9 @@ def test_killed_anywhere_it_is_old_or_new_and_the_next_run_works(
     assert seen == {False, True}
 
 
-@pytest.mark.parametrize("then", [("refresh", "--new", "mine"), ("new", "mine"), ("refresh",)])
+@pytest.mark.parametrize(
+    "then", [("refresh", "--rest", "mine"), ("refresh", "--new", "mine"), ("refresh",)]
+)
 def test_what_was_left_before_a_journal_is_in_nobodys_way(
     edited: Stacked, then: tuple[str, ...]
 ) -> None:

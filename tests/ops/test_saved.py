@@ -88,7 +88,7 @@ def test_edits_come_back_and_go_again(demo: Project) -> None:
     assert shape(demo) == before
     demo.run("saved", "restore", work["id"]).ok()
     assert shape(demo) == after
-    demo.run("refresh", "--new", "rest").ok()
+    demo.run("refresh", "--rest", "rest").ok()
     assert "line thirty" in (demo.root / "patches/demo/rest.patch").read_text()
 
 

@@ -1,4 +1,4 @@
-"""Verbs on the series: edit, rename, drop, move, fold, split, `new --staged`; and `undo`."""
+"""Verbs on the series: edit, drop, move, fold, split, `refresh --new --staged`; and `undo`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def agrees(project: Project) -> None:
 
 VERBS = {
     "edit": ("edit", "two", "--message", "Shout the twentieth\n\nNew reason."),
-    "rename": ("rename", "two", "twenty"),
+    "rename": ("edit", "two", "--name", "twenty"),
     "drop": ("drop", "two"),
     "move": ("move", "three", "--to", "1"),
     "fold": ("fold", "two", "--into", "one"),
@@ -156,7 +156,7 @@ def test_edit_without_a_terminal_starts_no_editor(
 
 def test_rename_keeps_comment_and_place(demo: Project) -> None:
     old = (demo.root / "patches/demo/two.patch").read_bytes()
-    demo.run("rename", "tw", "twenty.patch").ok()
+    demo.run("edit", "tw", "--name", "twenty.patch").ok()
     assert series(demo) == "# top\n\none.patch\n# about two\ntwenty.patch # keep\nthree.patch\n"
     assert not (demo.root / "patches/demo/two.patch").exists()
     assert (demo.root / "patches/demo/twenty.patch").read_bytes() == old
@@ -330,8 +330,8 @@ def test_split_by_hunk(demo: Project) -> None:
         (("drop", "t"), "t: several patches start with it"),
         (("drop", "tow"), "hint: did you mean two.patch?"),
         (("drop", "9"), "9: no such patch"),
-        (("rename", "one", "two"), "two.patch is there already"),
-        (("rename", "one", "a b"), "is not a valid patch name"),
+        (("edit", "one", "--name", "two"), "two.patch is there already"),
+        (("edit", "one", "--name", "a b"), "is not a valid patch name"),
         (("move", "one"), "is missing"),
         (("move", "one", "--to", "4"), "there is no position 4"),
         (("move", "one", "--after", "one"), "cannot be moved next to itself"),
@@ -352,7 +352,7 @@ def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: s
 
 def test_commits_of_ones_own_come_first(demo: Project) -> None:
     git_in(demo.checkout("demo"), "commit", "-q", "--allow-empty", "-m", "mine")
-    demo.run("rename", "one", "first").ends(1, "the checkout has commits of its own")
+    demo.run("edit", "one", "--name", "first").ends(1, "the checkout has commits of its own")
 
 
 def test_a_patch_of_a_shared_series_is_not_taken_from_others(
@@ -365,7 +365,7 @@ def test_a_patch_of_a_shared_series_is_not_taken_from_others(
     assert (demo.root / "manifests/other.lock.json").exists()  # what it comes to there is known
     demo.run("undo", "-m", "demo").ok()
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
-    demo.run("rename", "two", "twenty", "-m", "demo", "--copy-series").ok()
+    demo.run("edit", "two", "--name", "twenty", "-m", "demo", "--copy-series").ok()
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
 
 
@@ -399,7 +399,7 @@ def test_new_records_the_edits_of_another_workspace(demo: Project) -> None:
     demo.run("apply", "--workspace", "elsewhere").ok()
     (demo.checkout("demo") / "b.py").write_text("here\n")
     (demo.root / "elsewhere/demo/b.py").write_text("there\n")
-    demo.run("new", "part", "--workspace", "elsewhere").ok()
+    demo.run("refresh", "--new", "part", "--workspace", "elsewhere").ok()
     text = (demo.root / "patches/demo/part.patch").read_text()
     assert ("+there\n" in text, "+here\n" in text) == (True, False)
 
@@ -410,7 +410,7 @@ def test_new_takes_what_is_staged(demo: Project) -> None:
     git_in(checkout, "add", "b.py")
     (checkout / "b.py").write_text("staged\nand more\n")
     (checkout / "a.py").write_text("other\n")
-    demo.run("new", "part", "--staged", "--message", "Stage it").ok()
+    demo.run("refresh", "--new", "part", "--staged", "--message", "Stage it").ok()
     text = (demo.root / "patches/demo/part.patch").read_text()
     assert ("+staged" in text, "and more" in text, "a.py" in text) == (True, False, False)
     assert (checkout / "b.py").read_text() == "staged\nand more\n"
@@ -462,8 +462,8 @@ def broken(demo: Project) -> Project:
     [
         ("edit", "bad", "--message", "It is broken\n\nStill."),
         ("edit", "three", "--message", "Behind it"),
-        ("rename", "bad", "worse"),
-        ("rename", "three", "third"),
+        ("edit", "bad", "--name", "worse"),
+        ("edit", "three", "--name", "third"),
         ("drop", "bad"),
         ("drop", "bad", "three"),
         ("move", "bad", "--to", "4"),
@@ -480,7 +480,7 @@ def test_a_series_that_does_not_apply_is_edited_and_that_is_undone(
     ran = broken.run(*argv).ok()
     assert (everything(broken) != before) and worktree(broken) == files
     assert ("bad.patch still does not apply" in ran.err) == (
-        argv[0] != "drop" and argv[2] != "worse"
+        argv[0] != "drop" and "worse" not in argv
     )
     assert broken.run("check").code == (0 if argv[0] == "drop" else 1)
     broken.run("undo").ok()

@@ -60,7 +60,7 @@ def _verb(project: Project, chance: random.Random, number: int) -> tuple[str, ..
     if verb != "staged":
         return {
             "edit": ("edit", one, "--message", f"Words {number}\n\nA reason."),
-            "rename": ("rename", one, f"name-{number}"),
+            "rename": ("edit", one, "--name", f"name-{number}"),
             "drop": ("drop", one),
             "move": ("move", one, "--to", str(chance.randint(1, len(names)))),
             "fold": ("fold", one, "--into", other),

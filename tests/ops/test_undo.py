@@ -111,7 +111,7 @@ def test_an_abort_stops_undo_once(demo: Project, upstream: Upstream) -> None:
 
 
 def test_what_was_changed_since_stops_it(demo: Project) -> None:
-    demo.run("rename", "one", "first").ok()
+    demo.run("edit", "one", "--name", "first").ok()
     demo.run("edit", "two", "--message", "Other words").ok()
     path = demo.root / "patches/demo/two.patch"
     good = path.read_bytes()
@@ -126,8 +126,8 @@ def test_what_was_changed_since_stops_it(demo: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["refresh", "new"])
-def test_what_was_taken_up_is_an_edit_again(demo: Project, command: str) -> None:
+@pytest.mark.parametrize("option", ["--rest", "--new"])
+def test_what_was_taken_up_is_an_edit_again(demo: Project, option: str) -> None:
     folder = demo.checkout("demo")
     (folder / "b.py").write_text("mine\n")
     (folder / "a.py").write_text("".join(LINES).replace("line 3\n", "Line 3!\n"))
@@ -135,14 +135,13 @@ def test_what_was_taken_up_is_an_edit_again(demo: Project, command: str) -> None
     git_in(folder, "add", "new.py", "b.py")
     (folder / "b.py").write_text("mine, and more\n")
     before = (files(demo), checkout(demo))
-    demo.run(command, *(["part", "-m", "x"] if command == "new" else ["--new", "rest"]))
-    demo.run(*("new", "part") if command == "new" else ("refresh", "--new", "rest"))
+    demo.run("refresh", option, "part")
     assert files(demo) != before[0]
     assert checkout(demo)[1] == ""
     ran = demo.run("undo").ok()
     assert (files(demo), checkout(demo)) == before
     assert "the patches as they were made are kept as refs/patchkit/saved/" in ran.err
-    demo.run(*("new", "part") if command == "new" else ("refresh", "--new", "rest")).ok()
+    demo.run("refresh", option, "part").ok()
 
 
 def test_new_from_the_index_is_taken_back(demo: Project) -> None:
@@ -152,7 +151,7 @@ def test_new_from_the_index_is_taken_back(demo: Project) -> None:
     git_in(folder, "add", "b.py", "new.py")
     (folder / "b.py").write_text("staged\nand more\n")
     before = (files(demo), checkout(demo))
-    demo.run("new", "part", "--staged").ok()
+    demo.run("refresh", "--new", "part", "--staged").ok()
     (folder / "b.py").write_text("later\n")
     demo.run("undo").ok()
     assert (files(demo), checkout(demo)[:2]) == (before[0], before[1][:2])
@@ -179,7 +178,7 @@ def test_commits_that_became_patches_are_kept(demo: Project) -> None:
 def test_a_refresh_stays_where_its_edits_would_be_nowhere(demo: Project, how: str) -> None:
     folder = demo.checkout("demo")
     (folder / "b.py").write_text("mine\n")
-    demo.run("new", "part").ok()
+    demo.run("refresh", "--new", "part").ok()
     before = files(demo)
     if how == "commit":
         git_in(folder, "commit", "-q", "--allow-empty", "-m", "later")
@@ -199,7 +198,7 @@ def test_components_are_taken_back_on_their_own(demo: Project, upstream: Upstrea
     for name in ("demo", "other"):
         (demo.checkout(name) / "b.py").write_text(f"{name}\n")
     before = files(demo)
-    demo.run("refresh", "--new", "rest").ok()
+    demo.run("refresh", "--rest", "rest").ok()
     after = files(demo)
     assert whats(demo)[:2] == ["refresh", "refresh"]
     demo.run("undo", "-c", "demo").ok()
@@ -216,15 +215,15 @@ def history(project: Project) -> Path:
 
 def test_an_operation_that_was_never_made_is_passed_over(demo: Project) -> None:
     """Killed before its files were written: the record is there, the change is not."""
-    demo.run("rename", "one", "first").ok()
+    demo.run("edit", "one", "--name", "first").ok()
     early = files(demo)
-    demo.run("rename", "two", "second").ok()
+    demo.run("edit", "two", "--name", "second").ok()
     last = max((history(demo) / "refs/patchkit/demo").iterdir())
     oid = last.read_text()
     demo.run("undo").ok()
     last.write_text(oid)
     demo.run("edit", "two", "--message", "Other words").ok()
-    assert [each.partition(":")[0] for each in whats(demo)[:2]] == ["edit", "rename"]
+    assert [each.partition(":")[0] for each in whats(demo)[:2]] == ["edit", "edit"]
     demo.run("undo").ok()
     assert files(demo) == early
     demo.run("undo").ok()
@@ -245,7 +244,7 @@ def test_a_change_that_the_next_command_finishes_is_undone(demo: Project) -> Non
 
 def test_what_cannot_be_read_is_not_passed_over(demo: Project) -> None:
     """Nor does it stop what comes after it, and the hint forgets it."""
-    demo.run("rename", "one", "first").ok()
+    demo.run("edit", "one", "--name", "first").ok()
     packs = history(demo) / "objects/pack"
     (pack,) = sorted(packs.glob("*.pack"), key=lambda path: path.stat().st_mtime)[-1:]
     pack.chmod(0o644)
@@ -253,7 +252,7 @@ def test_what_cannot_be_read_is_not_passed_over(demo: Project) -> None:
     before = files(demo)
     ran = demo.run("undo")
     assert (ran.code, "what was done cannot be read" in ran.err, files(demo)) == (5, True, before)
-    demo.run("rename", "two", "second").ok()
+    demo.run("edit", "two", "--name", "second").ok()
     demo.run("undo").ok()
     assert files(demo) == before
     ran = demo.run("undo")
@@ -314,28 +313,28 @@ def test_what_was_undone_is_done_again(demo: Project) -> None:
         assert (files(demo), checkout(demo)) == after
     demo.run("undo", "--redo").ends(1, "there is nothing to redo")
     demo.run("undo").ok()
-    demo.run("rename", "two", "second").ok()
+    demo.run("edit", "two", "--name", "second").ok()
     demo.run("undo", "--redo").ends(1, "there is nothing to redo")
 
 
 def test_a_command_that_fails_leaves_what_can_be_redone(demo: Project) -> None:
-    demo.run("rename", "one", "first").ok()
+    demo.run("edit", "one", "--name", "first").ok()
     after = files(demo)
     demo.run("undo").ok()
     with failing_once("os.rename", (demo.root / DRAFT).exists):
-        assert demo.run("rename", "two", "second").code == 5
+        assert demo.run("edit", "two", "--name", "second").code == 5
     demo.run("undo", "--redo").ok()
     assert files(demo) == after
 
 
-@pytest.mark.parametrize("command", ["refresh", "new"])
-def test_edits_are_taken_up_again(demo: Project, command: str) -> None:
+@pytest.mark.parametrize("option", ["--rest", "--new"])
+def test_edits_are_taken_up_again(demo: Project, option: str) -> None:
     """With what was edited since as edits."""
     folder = demo.checkout("demo")
     (folder / "b.py").write_text("mine\n")
     (folder / "new.py").write_text("new\n")
     git_in(folder, "add", "new.py")
-    demo.run(*("new", "part") if command == "new" else ("refresh", "--new", "rest")).ok()
+    demo.run("refresh", option, "part").ok()
     after = (files(demo), checkout(demo))
     demo.run("undo").ok()
     demo.run("undo", "--redo").ok()
@@ -526,7 +525,7 @@ def test_a_verb_on_a_checkout_that_is_behind_is_taken_back_as_one(
         demo.run("undo").ok()
     (demo.checkout("demo") / "a.py").write_text(str(shouted(3, 20)["a.py"]) + "mine\n")
     edited = files(demo), checkout(demo)
-    demo.run("refresh", "--new", "mine").ok()
+    demo.run("refresh", "--rest", "mine").ok()
     after = files(demo), checkout(demo)
     demo.run("undo").ok()
     assert (files(demo), checkout(demo)) == edited

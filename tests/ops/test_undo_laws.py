@@ -69,10 +69,10 @@ def _verb(
     one, other = (chance.choice(names) for _ in range(2)) if names else ("x", "y")
     if verb in ("refresh", "new", "force"):
         _edit(stack, chance)
-        rest = ("--patch", one) if chance.random() < 0.5 else ("--new", f"rest-{number}")
+        rest = ("--patch", one) if chance.random() < 0.5 else ("--rest", f"rest-{number}")
         return {
             "refresh": ("refresh", *rest),
-            "new": ("new", f"new-{number}"),
+            "new": ("refresh", "--new", f"new-{number}"),
             "force": ("apply", "--update-lock", "--force"),
         }[verb]
     if verb == "import":
@@ -89,7 +89,7 @@ def _verb(
         rows = [f"{r.partition('pin: ')[0]}pin: {new}\n" if " pin: " in r else r for r in rows]
         manifest.write_text("".join(rows))
     return {
-        "rename": ("rename", one, f"name-{number}"),
+        "rename": ("edit", one, "--name", f"name-{number}"),
         "edit": ("edit", one, "--message", f"Words {number}\n\nA reason."),
         "move": ("move", one, "--to", str(chance.randint(1, max(1, len(names))))),
         "drop": ("drop", one),
@@ -141,11 +141,11 @@ def test_law_undo_is_before_and_redo_is_after(seed: int) -> None:
             assert state(stack) == after, argv
             ran = stack.run("undo").ok()
             assert state(stack) == before, (argv, ran)
-            if argv[0] in ("refresh", "new") or "--force" in argv:
+            if argv[0] == "refresh" or "--force" in argv:
                 _clean(stack, *earlier)
             (stack.project.root / _MANIFEST).write_bytes(pin)
         for argv, _, _, before, work, after in done:
-            if argv[0] in ("refresh", "new") or "--force" in argv:
+            if argv[0] == "refresh" or "--force" in argv:
                 _again(stack, before, work)
             if argv[0] == "apply":
                 (stack.project.root / _MANIFEST).write_bytes(before[1][_MANIFEST])
@@ -171,17 +171,17 @@ def _again(stack: Stacked, before: tuple[Any, ...], work: dict[str, bytes]) -> N
 @pytest.mark.parametrize(
     ("first", "command"),
     [
-        ((), ("rename", "one", "first")),
+        ((), ("edit", "one", "--name", "first")),
         ((), ("drop", "two")),
         ((), ("bump", "demo", "--to", "main")),
         ((), ("apply", "--update-lock")),
-        ((), ("new", "mine")),
+        ((), ("refresh", "--new", "mine")),
         ((("drop", "two"),), ("undo",)),
         ((("bump", "demo", "--to", "main"),), ("undo",)),
-        ((("new", "mine"),), ("undo",)),
+        ((("refresh", "--new", "mine"),), ("undo",)),
         ((("drop", "two"), ("undo",)), ("undo", "--redo")),
         ((("bump", "demo", "--to", "main"), ("undo",)), ("undo", "--redo")),
-        ((("new", "mine"), ("undo",)), ("undo", "--redo")),
+        ((("refresh", "--new", "mine"), ("undo",)), ("undo", "--redo")),
     ],
     ids=lambda value: " ".join(value) if value and isinstance(value[0], str) else None,
 )
@@ -200,7 +200,7 @@ def test_killed_anywhere_undo_and_redo_still_lead_there(
         path = project.root / "manifests/demo.yaml"
         old = stack.git("rev-parse", "refs/patchkit/base")
         path.write_text(path.read_text().replace(old, str(upstream.resolve("main"))))
-    if "new" in (command[0], *(each[0] for each in first)):
+    if any("--new" in argv for argv in (command, *first)):
         (stack.checkout / "c.txt").write_text("mine\n")
     for argv in first:
         stack.run(*argv).ok()

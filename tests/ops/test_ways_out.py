@@ -157,7 +157,7 @@ class Walk:
             *self.chance.choice(
                 [
                     ("drop", one),
-                    ("rename", one, f"name{self.chance.randrange(9)}"),
+                    ("edit", one, "--name", f"name{self.chance.randrange(9)}"),
                     ("move", one, "--to", str(self.chance.randint(1, len(names)))),
                     ("fold", one, "--into", other),
                     ("edit", one, "--message", f"Words {self.chance.randrange(9)}"),
@@ -336,7 +336,7 @@ def hints(ran: Ran | None) -> list[str]:
 
 def by_hand(ran: Ran) -> bool:
     """Whether it says of a patch that does not apply what a person can do with it."""
-    return ran.argv[0] == "check" and "patchkit new NAME" in ran.out
+    return ran.argv[0] == "check" and "patchkit refresh --new NAME" in ran.out
 
 
 def check(ran: Ran) -> None:
@@ -354,7 +354,7 @@ _ACTS: dict[str, Callable[[Walk], object]] = {
     "apply": _command("apply"),
     "force": _command("apply", "--force"),
     "refresh": _command("refresh"),
-    "new": lambda walk: walk.run("new", f"mine{walk.chance.randrange(9)}"),
+    "new": lambda walk: walk.run("refresh", "--new", f"mine{walk.chance.randrange(9)}"),
     "continue": _command("continue"),
     "take": _command("continue", "--take-proposal"),
     "skip": _command("skip"),

@@ -1,4 +1,4 @@
-"""`patchkit refresh` and `new`: edits in a checkout become patches."""
+"""`patchkit refresh`: edits in a checkout become patches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,15 @@ PatchOption = Annotated[
 NewOption = Annotated[
     str | None,
     typer.Option(
-        "--new", metavar="NAME", help="The same, into a new patch of that name at the end."
+        "--new", metavar="NAME", help="All edits of a checkout make a new patch, at the end."
+    ),
+]
+RestOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rest",
+        metavar="NAME",
+        help="As --patch, and those edits make a new patch of that name at the end.",
     ),
 ]
 MessageOption = Annotated[
@@ -36,6 +44,14 @@ MessageOption = Annotated[
     typer.Option(
         "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
     ),
+]
+DateOption = Annotated[
+    str,
+    typer.Option("--date", metavar="WHEN", help="The new patch's date, as 2026-01-31T12:00:00Z."),
+]
+StagedOption = Annotated[
+    bool,
+    typer.Option("--staged", help="With --new: only what is staged; the rest stays uncommitted."),
 ]
 CanonicalOption = Annotated[
     bool,
@@ -71,11 +87,13 @@ RunOption = Annotated[
         ("patchkit refresh -m qwen3-vl-npu --dry-run", "where would each edit go?"),
         ("patchkit refresh -m qwen3-vl-npu -c megatron-lm", "rewrite its patch files"),
         ("patchkit refresh -m qwen3-vl-npu --canonical", "every diff in patchkit's own form"),
-        ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "what is left makes a new patch"),
+        ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "all edits make a new patch"),
+        ("patchkit refresh --rest fix-rope", "those that belong to no patch do"),
     ],
     exits={
         ExitCode.OK: "the patch files match the checkouts",
-        ExitCode.FINDING: "an edit does not belong to exactly one patch, or a checkout was refused",
+        ExitCode.FINDING: "an edit does not belong to exactly one patch, there is nothing for "
+        "a new one, or a checkout was refused",
         ExitCode.HALTED: "a patch does not fit the changed pin; nothing was written",
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
         ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
@@ -87,7 +105,10 @@ def refresh(
     *,
     patch: PatchOption = None,
     new: NewOption = None,
+    rest: RestOption = None,
     message: MessageOption = "",
+    date: DateOption = "",
+    staged: StagedOption = False,
     fork: ForkOption = False,
     canonical: CanonicalOption = False,
     diff: DiffOption = False,
@@ -99,8 +120,13 @@ def refresh(
 
     Commits that you amended, moved, dropped or added become the series. Uncommitted edits go into
     the patch that last touched those lines, hunk by hunk; an edit next to no patch's lines, or next
-    to those of two, is not guessed: name its patch with --patch or --new. New files count once they
-    are added (git add).
+    to those of two, is not guessed: name its patch with --patch or --rest. New files count once
+    they are added (git add).
+
+    With --new no edit goes into an older patch: all make a new one, or with --staged those that
+    `git add` (or `git add -p`, for single hunks) put into git's index. A component without a series
+    gets one. The patch has a Date: line only where you give one, by --date, GIT_AUTHOR_DATE or
+    SOURCE_DATE_EPOCH: the same edits make the same file on every machine.
 
     The text above the diff in a patch file is kept byte for byte, and a patch with the same change
     is not rewritten. The new series is applied before anything is replaced, and must give exactly
@@ -117,74 +143,36 @@ def refresh(
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
 
-    if patch is not None and new is not None:
-        raise UsageError("--patch and --new exclude each other")
-    if message and new is None:
-        raise UsageError("--message is for a new patch", hint="name it with --new")
+    if (patch, new, rest).count(None) < 2:
+        raise UsageError("--patch, --new and --rest exclude each other")
+    name = rest if new is None else new
+    if (message or date) and name is None:
+        raise UsageError("--message and --date are for a new patch", hint="name it with --new")
+    if staged and new is None:
+        raise UsageError("--staged is for a new patch", hint="name it with --new")
     if patch is not None:
         session.check_patch(patch)
-    author = user_identity(session.manifest.root) if new is not None else None
+    author = user_identity(session.manifest.root, date) if name is not None else None
+    everything = new is not None
+    components = [session.component] if everything else session.components
     options = RefreshOptions(
         when=int(time.time()),
-        request=Request(patch, new, message, author, canonical=canonical),
+        request=Request(
+            patch,
+            name,
+            message,
+            author,
+            everything=everything,
+            canonical=canonical,
+            staged=staged,
+        ),
         fork=fork,
         careful=careful,
         run=run,
         dry_run=dry_run,
-        stop=True,
+        stop=not everything,
     )
-    return run_refresh(session, "refresh", session.components, options, diff=diff)
-
-
-@command(
-    "manifest component workspace store json quiet",
-    examples=[
-        ("patchkit new fix-rope -c mindspeed --message 'Pass the group on'", "record the edits"),
-        ("patchkit new fix-rope -c mindspeed --dry-run", "what would it hold?"),
-    ],
-    exits={
-        ExitCode.OK: "the patch is written, and the last of its series",
-        ExitCode.FINDING: "there is nothing to record, or the checkout was refused",
-        ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
-        ExitCode.ENVIRONMENT: "git has no author identity, or the disk is full",
-    },
-    result="patchkit.ops.refresh_report:RefreshReport",
-)
-def new(
-    session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The new patch's name.")],
-    *,
-    message: MessageOption = "",
-    date: Annotated[
-        str, typer.Option(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
-    ] = "",
-    staged: Annotated[
-        bool,
-        typer.Option("--staged", help="Record only what is staged; the rest stays uncommitted."),
-    ] = False,
-    dry_run: DryRunOption = False,
-) -> ExitCode:
-    """Record the edits of a checkout as a new patch.
-
-    It comes at the end of the series, and takes all uncommitted edits, or with --staged those that
-    `git add` (or `git add -p`, for single hunks) put into git's index.
-
-    Edit first, add new files (git add), then name the patch. Unlike with refresh, no edit goes into
-    an older patch. A component without a series gets one.
-
-    The patch has a Date: line only where you give one, by --date, GIT_AUTHOR_DATE or
-    SOURCE_DATE_EPOCH: the same edits make the same file on every machine.
-    """
-    import time
-
-    from patchkit.gitcmd.process import user_identity
-    from patchkit.ops.refresh_input import RefreshOptions
-    from patchkit.refresh.draft import Request
-
-    author = user_identity(session.manifest.root, date)
-    request = Request(None, name, message, author, everything=True, staged=staged)
-    options = RefreshOptions(when=int(time.time()), request=request, dry_run=dry_run)
-    return run_refresh(session, "new", [session.component], options)
+    return run_refresh(session, "refresh", components, options, diff=diff)
 
 
 def run_refresh(

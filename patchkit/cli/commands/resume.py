@@ -151,10 +151,10 @@ def undo(
     """Undo what was done last, whatever it was.
 
     While a bump waits, that is the last `continue` or `skip`: the checkout holds the conflict
-    before it, as you had resolved it. Else it is the last bump, refresh, new, edit, rename, drop,
+    before it, as you had resolved it. Else it is the last bump, refresh, edit, drop,
     move, fold, split, import, vendor or apply: manifest, series, patches and lock get their old
     bytes, and a checkout that was moved goes back, with edits of other files in it. What `refresh`
-    and `new` recorded become edits of the checkout again. Of each checkout the last fifty can be
+    recorded become edits of the checkout again. Of each checkout the last fifty can be
     taken back,
     one after the other, and brought back until something else is done. A file that was changed
     since stops it, and so, once, does what cannot be undone: an `abort`, and an `apply` that made

@@ -1,4 +1,4 @@
-"""`patchkit edit`, `rename`, `drop`, `move`, `fold`, `split`: change a series without a rebase."""
+"""`patchkit edit`, `drop`, `move`, `fold`, `split`: change a series without a rebase."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ PatchesArgument = Annotated[list[str], typer.Argument(metavar="PATCH", help=_HOW
     examples=[
         ("patchkit edit fix-rope", "in your editor, as git config core.editor says"),
         ("patchkit edit 3 --message 'Fix RoPE'", "the third patch of the series"),
+        ("patchkit edit fix-rope --name rope-on-npu", "the file, and its line in the series"),
     ],
     exits=_EXITS,
     result=_RESULT,
@@ -45,43 +46,22 @@ def edit(
     message: Annotated[
         str | None, typer.Option("--message", metavar="TEXT", help="The message; else an editor.")
     ] = None,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its new name.")] = "",
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Change a patch's message.
+    """Change a patch's message, or its name.
 
     The first line is its subject, the text after an empty line its body. The diff, and any other
-    text above it in the file, is kept byte for byte.
+    text above it in the file, is kept byte for byte. With --name its line in the series keeps its
+    comments and options.
     """
-    from patchkit.refresh.series_edits import EditMessage
+    from patchkit.refresh.series_edits import EditPatch
 
-    if message is None:
+    if message is None and not name:
         patch, message = _typed(session, patch)
-    wanted = EditMessage(patch, message)
+    wanted = EditPatch(patch, message, name)
     return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
-
-
-@command(
-    _TAKES,
-    examples=[("patchkit rename fix-rope rope-on-npu", "the file, and its line in the series")],
-    exits=_EXITS,
-    result=_RESULT,
-)
-def rename(
-    session: Session,
-    patch: PatchArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
-    *,
-    fork: ForkOption = False,
-    dry_run: DryRunOption = False,
-) -> ExitCode:
-    """Give a patch another name.
-
-    Its line in the series keeps its comments and options.
-    """
-    from patchkit.refresh.series_edits import RenamePatch
-
-    return _change(session, [patch], RenamePatch(patch, name), fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -104,8 +84,8 @@ def drop(
 
     Those behind them are merged onto the files without them, where they do not apply as they are;
     hunks that need them stop it, and are named. The old stack is kept under a ref in the checkout,
-    and `undo` restores the patches. In a series that does not apply, `drop`, `move`, `rename` and
-    `edit` change the files only: the checkout stays, and no patch that applies stops applying.
+    and `undo` restores the patches. In a series that does not apply, `drop`, `move` and `edit`
+    change the files only: the checkout stays, and no patch that applies stops applying.
     """
     from patchkit.refresh.series_edits import DropPatches
 
