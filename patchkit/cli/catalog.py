@@ -82,6 +82,7 @@ MOVED = {
     "report merge": "ci --merge",
     "report issues": "ci --issues",
     "version": "--version",
+    "completion": "--show-completion",
     "test": "check --only tests",
     "doctor": "check --only machine",
     "attest": "check --only installed",

@@ -44,9 +44,8 @@ def test_a_word_that_went_names_what_is_typed_now() -> None:
         if word not in today:
             ran = run(*word.split())
             assert ran.code == ExitCode.USAGE
-            assert (
-                f"did you mean {MOVED[word]}?" in ran.err if word in MOVED else "`git " in ran.err
-            )
+            meant = f"did you mean {MOVED[word]}?" if word in MOVED else "`git "
+            assert meant in ran.err
 
 
 def test_what_is_named_for_a_word_that_went_is_there() -> None:
