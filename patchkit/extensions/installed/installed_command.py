@@ -1,4 +1,4 @@
-"""`patchkit install`, `check --only installed` and `sbom`."""
+"""`patchkit install`, `check --only installed` and `export --format sbom`."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def sbom(session: Session, *, output: SbomFileOption = None, diff: DiffsOption =
     are others, nothing is written. The same files make the same bytes.
     """
     from patchkit.cli.format_options import write_text
-    from patchkit.report.ci_formats import StackPart, sbom_document, unlocked
+    from patchkit.extensions.installed.sbom import StackPart, sbom_document, unlocked
     from patchkit.stack.lockfile import Lock, load_lock
     from patchkit.stack.series import load_series
 

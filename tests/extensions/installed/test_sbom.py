@@ -124,7 +124,7 @@ def test_another_pin_than_the_locks_is_refused(stack: Project) -> None:
 
 @pytest.mark.slow
 def test_the_shipped_stacks_have_valid_bills(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     names = [path.stem for path in sorted((root / "manifests").glob("*.yaml"))]
     valid = 0
     for name in names:
