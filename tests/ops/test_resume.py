@@ -333,7 +333,7 @@ def test_skip_reports_as_a_bump_does(away: Project) -> None:
     for name in ("body.md", "page"):
         text = (away.root / name).read_text()
         assert text.startswith("## Bump demo from")
-        assert "taken off the series (1)\n\n- `three.patch` Patch three" in text
+        assert "### Dropped (1)\n\n- `three.patch` Patch three" in text
     assert (away.root / "patches/demo/series").read_text() == "one.patch\ntwo.patch\n"
 
 
