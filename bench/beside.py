@@ -38,7 +38,7 @@ SCENES: dict[str, tuple[str, ...]] = {
         "import ../old --manifest hello --component greeter",
         "check --manifest hello --json",
         "apply --manifest hello --json",
-        "export --manifest hello --quilt ../quilt",
+        "export --quilt ../quilt --manifest hello",
         "log --json",
     ),
     "ask-a-merger": (
