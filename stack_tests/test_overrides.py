@@ -21,12 +21,23 @@ COUNTS = {"gone": 14, "declared": 4, "signature": 90, "body": 85, "new": 6, "sam
 
 @pytest.fixture(scope="session")
 def since_documented(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What `patchkit overrides --since` says, as JSON."""
+    """What `patchkit check --only overrides --since` says, as JSON."""
     skip_without_upstreams()
     folder = tmp_path_factory.mktemp("overrides")
     for name in ("manifests", "patches"):
         shutil.copytree(ROOT / name, folder / name)
-    argv = ("overrides", "-m", "qwen3-vl-npu", "-c", "mindspeed", "--since", DOCUMENTED, "--json")
+    argv = (
+        "check",
+        "--only",
+        "overrides",
+        "-m",
+        "qwen3-vl-npu",
+        "-c",
+        "mindspeed",
+        "--since",
+        DOCUMENTED,
+        "--json",
+    )
     ran = run_process(*argv, "--cache", str(folder / "cache"), cwd=folder, timeout=300)
     if ran.code == ExitCode.ENVIRONMENT:
         pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")

@@ -202,7 +202,7 @@ PROJECT_SCENES = (
           ("export", "--format", "machine", *VALUES, "--force"), _rendered),
     Scene("export --format machine -o",
           ("export", "--format", "machine", *VALUES, "--output", "docs/page.md"), _rendered),
-    Scene("overrides", ("overrides", "--accept"), _overriding),
+    Scene("check --only overrides", ("check", "--only", "overrides", "--accept"), _overriding),
     Scene("vendor", ("vendor",), _by_reference, done=frozenset({0, 1, 2})),
     Scene("carry", ("carry", "--repo", "clone", "--old-base", "origin/old", "--new-base",
                     "origin/main", *_PATCHES, "--out", "carried", "--tree"), _to_carry,

@@ -91,6 +91,8 @@ MOVED = {
     "sbom": "export --format sbom",
     "render": "export --format machine",
     "scan": "check --only sites",
+    "contracts": "check --only calls",
+    "overrides": "check --only overrides",
 }
 
 #: The entry points by which an extension brings commands: name -> "module:function".

@@ -78,9 +78,13 @@ HELP: Mapping[str, str] = {
     "new-site-upstream": (
         "Cover it by a patch or a recipe, or accept it: `patchkit check --only sites`."
     ),
-    "override-gone-upstream": "`patchkit overrides` lists all; the replacement does nothing then.",
-    "override-signature-upstream": "`patchkit overrides --diff` shows how it is called now.",
-    "override-body-upstream": "`patchkit overrides --diff` shows what changed.",
+    "override-gone-upstream": (
+        "`patchkit check --only overrides` lists all; the replacement does nothing then."
+    ),
+    "override-signature-upstream": (
+        "`patchkit check --only overrides --diff` shows how it is called now."
+    ),
+    "override-body-upstream": "`patchkit check --only overrides --diff` shows what changed.",
 }
 #: Those that a patch's explanation belongs to.
 CLASHES = ("does-not-apply", "broken-upstream")

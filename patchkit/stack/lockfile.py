@@ -17,8 +17,8 @@ each patch that changes it, null for no file: by them `attest` knows the files o
 neither cache nor git. `apply` compares with the lock and writes it where there is none, or where it
 has no `files`, as older ones; `refresh` and `bump` write it.
 `overrides` is what somebody has reviewed of another component's code that a component replaces, by
-the other's commit at which it was so; only `patchkit overrides --accept` writes it, everybody else
-keeps it. The key is there only if something is.
+the other's commit at which it was so; only `patchkit check --only overrides --accept` writes it,
+everybody else keeps it. The key is there only if something is.
 """
 
 from __future__ import annotations

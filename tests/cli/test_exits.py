@@ -625,14 +625,14 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
             "sites",
         ),
     ),
-    ("contracts", 0, Scene.contracting, ("contracts",)),
-    ("contracts", 1, Scene.contracting_wrongly, ("contracts",)),
-    ("contracts", 4, Scene.misspelt, ("contracts",)),
-    ("contracts", 5, Scene.contracting_unreachable, ("contracts",)),
-    ("overrides", 0, Scene.overriding, ("overrides", "--accept")),
-    ("overrides", 1, Scene.overriding, ("overrides",)),
-    ("overrides", 4, Scene.misspelt, ("overrides",)),
-    ("overrides", 5, Scene.overriding_unreachable, ("overrides",)),
+    ("check --only calls", 0, Scene.contracting, ("check", "--only", "calls")),
+    ("check --only calls", 1, Scene.contracting_wrongly, ("check", "--only", "calls")),
+    ("check --only calls", 4, Scene.misspelt, ("check", "--only", "calls")),
+    ("check --only calls", 5, Scene.contracting_unreachable, ("check", "--only", "calls")),
+    ("check --only overrides", 0, Scene.overriding, ("check", "--only", "overrides", "--accept")),
+    ("check --only overrides", 1, Scene.overriding, ("check", "--only", "overrides")),
+    ("check --only overrides", 4, Scene.misspelt, ("check", "--only", "overrides")),
+    ("check --only overrides", 5, Scene.overriding_unreachable, ("check", "--only", "overrides")),
 ]
 
 #: Left out: long, not the same everywhere, or only after a lock was waited for.

@@ -49,7 +49,7 @@ from patchkit.upstream.store import Store
 def call_findings(checked: CheckedStack, agreements: Agreements) -> Iterator[Finding]:
     """Calls of the component into others that do not fit."""
     manifest, component = checked.manifest, checked.component
-    command = f"patchkit contracts {manifest.options(component.name)}"
+    command = f"patchkit check --only calls {manifest.options(component.name)}"
     try:
         found = agreements.of(manifest, component)
     except BadInputError as error:
@@ -96,7 +96,7 @@ def replacement_findings(
                 place = f"{lower.name}: {each.name}"
                 yield from layered_findings(layered_beneath(*args), component.name, place)
         yield from twice_replaced((component.name, calls), others, declared)
-        command = f"patchkit overrides {manifest.options(component.name)}"
+        command = f"patchkit check --only overrides {manifest.options(component.name)}"
         yield from override_findings(found, name, command)
 
 

@@ -1,4 +1,4 @@
-"""`patchkit overrides`, `contracts`: what patches leave open, and what is accepted."""
+"""`check --only overrides` and `calls`: what patches leave open, and what is accepted."""
 
 from __future__ import annotations
 
@@ -66,9 +66,12 @@ _LONG = 76
     "manifest components store json quiet",
     group="Between components",
     examples=[
-        ("patchkit overrides -m qwen3-vl-npu", "what changed since it was reviewed"),
-        ("patchkit overrides -m qwen3-vl-npu 'megatron.core.optimizer.*' --diff", "and how"),
-        ("patchkit overrides -m qwen3-vl-npu --accept", "all of that was looked at"),
+        ("patchkit check --only overrides -m qwen3-vl-npu", "what changed since it was reviewed"),
+        (
+            "patchkit check --only overrides -m qwen3-vl-npu 'megatron.core.optimizer.*' --diff",
+            "and how",
+        ),
+        ("patchkit check --only overrides -m qwen3-vl-npu --accept", "all of that was looked at"),
     ],
     exits={
         ExitCode.OK: "every target is there and as it was reviewed, or there are none",
@@ -112,7 +115,7 @@ def overrides(
             terminal.say("no component replaces code of another")
             terminal.hint("a component says so under `overrides:` (docs/howto/overrides.md)")
 
-    return session.report("overrides", report, render)
+    return session.report("check --only overrides", report, render)
 
 
 def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everything: bool) -> None:
@@ -190,8 +193,11 @@ AllCallsOption = Annotated[
     "manifest components store json quiet",
     group="Between components",
     examples=[
-        ("patchkit contracts -m qwen3-vl-npu", "calls that do not fit what they call"),
-        ("patchkit contracts -m qwen3-vl-npu -c slime --all", "and those that cannot be decided"),
+        ("patchkit check --only calls -m qwen3-vl-npu", "calls that do not fit what they call"),
+        (
+            "patchkit check --only calls -m qwen3-vl-npu -c slime --all",
+            "and those that cannot be decided",
+        ),
     ],
     exits={
         ExitCode.OK: "every call that can be decided fits, or there are no contracts",
@@ -228,7 +234,7 @@ def contracts(
             terminal.say("no component has contracts")
             terminal.hint("a component says so under `contracts:` (docs/howto/contracts.md)")
 
-    return session.report("contracts", report, render)
+    return session.report("check --only calls", report, render)
 
 
 def _render_contracts(terminal: Terminal, each: ComponentContracts, *, everything: bool) -> None:

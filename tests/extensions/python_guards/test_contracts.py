@@ -1,4 +1,4 @@
-"""`patchkit contracts`, and what `check` says of calls between components."""
+"""`check --only calls`, and what `check` says of calls between components."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def codes(project: Project, *argv: str) -> list[tuple[str, str]]:
 
 
 def test_what_does_not_fit_is_told(pair: Project, golden: Golden) -> None:
-    ran = pair.run("contracts")
+    ran = pair.run("check", "--only", "calls")
     golden("contracts-broken", ran)
     assert ran.code == 1
     golden("check-contracts", pair.run("check", "-c", "engine", "--jobs", "1"))
@@ -103,7 +103,7 @@ def test_calls_are_looked_at_as_patches_leave_them(pair: Project, upstream: Upst
 def test_what_is_explained_may_stay(pair: Project, upstream: Upstream, golden: Golden) -> None:
     declare(pair, upstream, patched=True, absent=[{**ABSENT, "name": "kernels.load*"}])
     assert codes(pair, "--strict") == []
-    golden("contracts-all", pair.run("contracts", "--all"))
+    golden("contracts-all", pair.run("check", "--only", "calls", "--all"))
 
 
 def test_an_entry_for_nothing_is_told(pair: Project, upstream: Upstream) -> None:
@@ -111,7 +111,7 @@ def test_an_entry_for_nothing_is_told(pair: Project, upstream: Upstream) -> None
     absent = [{"name": "kernels.*", "reason": "x"}, {"name": "torch", "reason": "x"}]
     declare(pair, upstream, absent=absent, calls=[call])
     assert codes(pair) == [("contract-unmatched", "error"), ("contract-unused", "warning")]
-    pair.run("contracts").ends(1).shows("self.tail -> kernels.norm.rms_norm")
+    pair.run("check", "--only", "calls").ends(1).shows("self.tail -> kernels.norm.rms_norm")
 
 
 def test_packages_and_entries_that_no_module_is_in_are_errors(
@@ -121,16 +121,16 @@ def test_packages_and_entries_that_no_module_is_in_are_errors(
     gone = {"packages": ["engine", "motor"], "entries": ["engine.model", "engine.start*"]}
     declare(pair, upstream, patched=True, absent=[ABSENT], outside=["torch"], **gone)
     assert codes(pair) == [("contract-idle", "error"), ("contract-idle", "error")]
-    pair.run("contracts").ends(1).shows("✗ names nothing  motor", "engine.start*")
+    pair.run("check", "--only", "calls").ends(1).shows("✗ names nothing  motor", "engine.start*")
     told = [{"name": name, "reason": "from 2.0 on"} for name in ("motor", "engine.start*")]
     declare(pair, upstream, patched=True, absent=[ABSENT, *told], outside=["torch"], **gone)
     assert codes(pair) == []
-    pair.run("contracts").ok()
+    pair.run("check", "--only", "calls").ok()
 
 
 def test_a_declared_call_is_held_to_its_target(pair: Project, upstream: Upstream) -> None:
     declare(pair, upstream, patched=True, absent=[ABSENT], calls=[CALL])
-    (place,) = pair.run("contracts", "--json").json["components"][1]["broken"]
+    (place,) = pair.run("check", "--only", "calls", "--json").json["components"][1]["broken"]
     assert place["what"].startswith("takes no argument mask")
 
 
@@ -150,8 +150,8 @@ def test_packages_that_nothing_brings_are_told_on_the_way_from_the_entries(
 
 
 def test_the_second_look_reads_no_file(pair: Project) -> None:
-    first = pair.run("contracts", "--json")
-    assert pair.run("contracts", "--json").out == first.out
+    first = pair.run("check", "--only", "calls", "--json")
+    assert pair.run("check", "--only", "calls", "--json").out == first.out
 
 
 def test_a_broken_stack_elsewhere_is_an_error_not_a_green_light(
@@ -162,7 +162,7 @@ def test_a_broken_stack_elsewhere_is_an_error_not_a_green_light(
     pair.component(
         "kernels", kernels, pin, {"wrong.patch": wrong}, contracts={"packages": ["kernels"]}
     )
-    pair.run("contracts").ends(4, "wrong.patch does not apply")
+    pair.run("check", "--only", "calls").ends(4, "wrong.patch does not apply")
     assert pair.run("check").code != 0
 
 
@@ -170,6 +170,6 @@ def test_a_manifest_without_contracts_has_nothing_to_look_at(
     project: Project, upstream: Upstream
 ) -> None:
     project.component("engine", upstream, upstream.commit(ENGINE, "engine"))
-    ran = project.run("contracts")
+    ran = project.run("check", "--only", "calls")
     assert (ran.code, ran.out) == (0, "")
     assert "no component has contracts" in ran.err

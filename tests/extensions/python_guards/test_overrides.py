@@ -1,4 +1,4 @@
-"""`patchkit overrides`, and what `check` says about code that one component replaces in another."""
+"""`check --only overrides`, and what `check` says of code that one component replaces in another."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def codes(project: Project, *argv: str) -> list[tuple[str, str]]:
 
 
 def test_what_nobody_has_looked_at_is_new(pair: Project, golden: Golden) -> None:
-    ran = pair.run("overrides")
+    ran = pair.run("check", "--only", "overrides")
     golden("overrides-new", ran)
     assert ran.code == 1
     assert codes(pair) == [("override-new", "warning")]
@@ -125,9 +125,9 @@ def test_a_rule_that_finds_nothing_is_no_green_light(
     pair.component("speed", upstream, upstream.commit(speed, parents=()), overrides=[overriding()])
     errors = [error for error, severity in codes(pair) if severity == "error"]
     assert [error for error in errors if error != "override-not-there"] == found
-    ran = pair.run("overrides").ends(len(found))
+    ran = pair.run("check", "--only", "overrides").ends(len(found))
     assert "since reviewed" not in ran.out  # nobody has reviewed anything
-    told = pair.run("overrides", "--json").json["overrides"][0]["findings"]
+    told = pair.run("check", "--only", "overrides", "--json").json["overrides"][0]["findings"]
     assert [finding["code"] for finding in told] == found
 
 
@@ -135,16 +135,16 @@ def test_packages_that_no_name_is_in_are_an_error(pair: Project, upstream: Upstr
     declared = {**overriding(), "packages": ["heart"]}
     pair.component("speed", upstream, upstream.commit(SPEED), overrides=[declared])
     assert codes(pair) == [("override-packages", "error")]
-    assert pair.run("overrides").code == 1
+    assert pair.run("check", "--only", "overrides").code == 1
 
 
 def test_accepting_records_and_is_done(pair: Project) -> None:
-    accepted = pair.run("overrides", "--accept")
+    accepted = pair.run("check", "--only", "overrides", "--accept")
     assert "recorded 4 as reviewed" in accepted.ok().err
     assert codes(pair) == []
-    assert pair.run("overrides", "--quiet").ok().out == ""
+    assert pair.run("check", "--only", "overrides", "--quiet").ok().out == ""
     before = pair.files("manifests")
-    pair.run("overrides", "--accept").ok()
+    pair.run("check", "--only", "overrides", "--accept").ok()
     assert pair.files("manifests") == before
 
 
@@ -155,16 +155,19 @@ def test_the_modules_of_a_target_are_below_its_root(
     pair.component("core", core, core.commit(below, branch="src", parents=()))
     pin = upstream.commit({}, "Change nothing")
     pair.component("speed", upstream, pin, overrides=[overriding(REASON)])
-    assert "there is no package core" in pair.run("overrides").out
+    assert "there is no package core" in pair.run("check", "--only", "overrides").out
     declared = overriding(REASON) | {"root": "src"}
     pair.component("speed", upstream, pin, overrides=[declared])
-    pair.run("overrides", "--accept").ok()
+    pair.run("check", "--only", "overrides", "--accept").ok()
     assert codes(pair) == []
 
 
 def test_all_lists_what_is_as_it_was_reviewed_with_its_calls(pair: Project) -> None:
-    pair.run("overrides", "--accept").ok()
-    short, whole = pair.run("overrides").ok().out, pair.run("overrides", "--all").ok().out
+    pair.run("check", "--only", "overrides", "--accept").ok()
+    short, whole = (
+        pair.run("check", "--only", "overrides").ok().out,
+        pair.run("check", "--only", "overrides", "--all").ok().out,
+    )
     for target in ("core.scale", "core.ops.norm", "core.ops.shift", "core.layer.Layer.forward"):
         assert (target in short, target in whole) == (False, True), target
     assert whole.count("replaced at speed/features.py:") == 5
@@ -173,9 +176,9 @@ def test_all_lists_what_is_as_it_was_reviewed_with_its_calls(pair: Project) -> N
 
 
 def test_what_changed_since_is_told(pair: Project, core: Upstream, golden: Golden) -> None:
-    pair.run("overrides", "--accept").ok()
+    pair.run("check", "--only", "overrides", "--accept").ok()
     move(pair, core)
-    ran = pair.run("overrides", "--json").ends(1)
+    ran = pair.run("check", "--only", "overrides", "--json").ends(1)
     assert verdicts(ran) == {
         "core.layer.Layer.forward": "gone",
         "core.ops.fused": "declared",
@@ -183,8 +186,8 @@ def test_what_changed_since_is_told(pair: Project, core: Upstream, golden: Golde
         "core.ops.shift": "body",
         "core.scale": "signature",
     }
-    golden("overrides-moved", pair.run("overrides"))
-    golden("overrides-diff", pair.run("overrides", "core.ops.*", "--diff"))
+    golden("overrides-moved", pair.run("check", "--only", "overrides"))
+    golden("overrides-diff", pair.run("check", "--only", "overrides", "core.ops.*", "--diff"))
     golden("check-overrides", pair.run("check", "-c", "speed", "--jobs", "1"))
     assert codes(pair) == [
         ("override-gone", "error"),
@@ -194,33 +197,33 @@ def test_what_changed_since_is_told(pair: Project, core: Upstream, golden: Golde
 
 
 def test_one_can_be_accepted_by_itself(pair: Project, core: Upstream) -> None:
-    pair.run("overrides", "--accept").ok()
+    pair.run("check", "--only", "overrides", "--accept").ok()
     move(pair, core)
-    assert "recorded 1 as" in pair.run("overrides", "core.scale", "--accept").err
-    left = verdicts(pair.run("overrides", "--json"))
+    assert "recorded 1 as" in pair.run("check", "--only", "overrides", "core.scale", "--accept").err
+    left = verdicts(pair.run("check", "--only", "overrides", "--json"))
     assert (left["core.scale"], left["core.ops.shift"]) == ("same", "body")
 
 
 def test_what_is_gone_cannot_be_accepted_but_explained(
     pair: Project, core: Upstream, upstream: Upstream
 ) -> None:
-    pair.run("overrides", "--accept").ok()
+    pair.run("check", "--only", "overrides", "--accept").ok()
     move(pair, core)
-    assert pair.run("overrides", "--accept").code == 1
+    assert pair.run("check", "--only", "overrides", "--accept").code == 1
     assert codes(pair) == [("override-gone", "error")]
     declare(pair, upstream, REASON, {"name": "core.layer.*", "reason": "we do not use it"})
-    assert pair.run("overrides", "--accept").code == 0
+    assert pair.run("check", "--only", "overrides", "--accept").code == 0
     assert codes(pair, "--strict") == []
 
 
 def test_a_reason_that_nothing_needs_is_told(pair: Project, upstream: Upstream) -> None:
     declare(pair, upstream, REASON, {"name": "core.ops.shift", "reason": "gone, we thought"})
-    pair.run("overrides", "--accept")
+    pair.run("check", "--only", "overrides", "--accept")
     assert codes(pair) == [("override-unused", "warning")]
 
 
 def test_the_lock_keeps_reviews_whoever_writes_it(pair: Project, core: Upstream) -> None:
-    pair.run("overrides", "--accept").ok()
+    pair.run("check", "--only", "overrides", "--accept").ok()
     lock = pair.root / "manifests" / "demo.lock.json"
     reviewed = load_lock(lock)
     assert reviewed is not None
@@ -240,9 +243,9 @@ def test_two_commits_are_compared_without_a_review(
     new = move(pair, core)
     declare(pair, upstream, REASON, {"name": "core.layer.*", "reason": "we do not use it"})
     before = pair.files("manifests")
-    since = verdicts(pair.run("overrides", "--since", old, "--json"))
+    since = verdicts(pair.run("check", "--only", "overrides", "--since", old, "--json"))
     assert since["core.layer.Layer.forward"] == "gone"
-    back = verdicts(pair.run("overrides", "--since", new, "--at", old, "--json"))
+    back = verdicts(pair.run("check", "--only", "overrides", "--since", new, "--at", old, "--json"))
     assert back["core.layer.Layer.forward"] == "new"
     assert back["core.scale"] == "signature"
     assert pair.files("manifests") == before
@@ -258,21 +261,23 @@ def test_two_commits_are_compared_without_a_review(
     ],
 )
 def test_what_cannot_be_asked(pair: Project, argv: list[str], message: str) -> None:
-    pair.run("overrides", *argv).ends(2, message)
+    pair.run("check", "--only", "overrides", *argv).ends(2, message)
 
 
 def test_a_rule_that_edits_is_refused(pair: Project) -> None:
     rules = json.loads(json.dumps(RULES))
     rules["rules"][0]["fix"] = "pass"
     pair.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
-    pair.run("overrides").ends(4, "patches/calls.rules.yml:6: replace-call would edit")
+    pair.run("check", "--only", "overrides").ends(
+        4, "patches/calls.rules.yml:6: replace-call would edit"
+    )
 
 
 def test_a_call_that_is_not_plain_is_told(pair: Project, upstream: Upstream) -> None:
     more = SPEED | {"speed/more.py": "def go(m, name):\n    m.replace(name, 1)\n"}
     pin = upstream.commit(more, "more")
     pair.component("speed", upstream, pin, overrides=[overriding(REASON)])
-    pair.run("overrides", "--accept")
+    pair.run("check", "--only", "overrides", "--accept")
     assert codes(pair) == [("override-uncertain", "warning")]
 
 
@@ -284,11 +289,15 @@ def test_calls_that_a_patch_adds_count(pair: Project, upstream: Upstream) -> Non
     )
     pin = upstream.commit(SPEED, "speed")
     pair.component("speed", upstream, pin, {"fold.patch": patch}, overrides=[overriding()])
-    assert verdicts(pair.run("overrides", "--json"))["core.ops.fold"] == "not there"
+    assert (
+        verdicts(pair.run("check", "--only", "overrides", "--json"))["core.ops.fold"] == "not there"
+    )
 
 
 def test_where_nothing_is_replaced_nothing_is_wrong(pair: Project) -> None:
-    pair.run("overrides", "-c", "core").ok().says("no component replaces code of another")
+    pair.run("check", "--only", "overrides", "-c", "core").ok().says(
+        "no component replaces code of another"
+    )
 
 
 def test_the_target_is_judged_with_its_patches(
@@ -301,17 +310,17 @@ def test_the_target_is_judged_with_its_patches(
     patch = make_patch(CORE, {**CORE, "core/ops.py": wider}, subject="Scale groups", body="So.")
     project.component("core", core, pin, {})
     declare(project, upstream, REASON)
-    project.run("overrides", "--accept").ok()
+    project.run("check", "--only", "overrides", "--accept").ok()
     assert codes(project) == []
     project.component("core", core, pin, {"wider.patch": patch})
-    project.run("overrides").ends(1).shows("signature  core.scale")
+    project.run("check", "--only", "overrides").ends(1).shows("signature  core.scale")
     assert ("override-signature", "error") in codes(project)
-    upstreams = project.run("overrides", "--since", pin)
+    upstreams = project.run("check", "--only", "overrides", "--since", pin)
     assert "signature" not in upstreams.out
     broken = make_patch({"core/ops.py": "x\n"}, {"core/ops.py": "y\n"}, subject="No", body="No.")
     project.component("core", core, pin, {"wider.patch": broken})
     assert codes(project) == [("overrides-unseen", "warning")]
-    project.run("overrides").ends(4, "wider.patch does not apply")
+    project.run("check", "--only", "overrides").ends(4, "wider.patch does not apply")
 
 
 def _patched_core(project: Project, core: Upstream, old: str, new: str) -> None:
@@ -337,7 +346,7 @@ def test_a_patched_function_that_is_replaced_is_told(
         found["what"] == "core.ops.shift is changed by ops.patch and replaced by speed, which wins"
     )
     assert found["where"] == "core: core/ops.py:5"
-    pair.run("overrides", "--accept").ok()
+    pair.run("check", "--only", "overrides", "--accept").ok()
     assert [each["severity"] for each in _findings(pair)] == ["note"]
     pair.run("check", "--strict", "-c", "speed").ok()
 
@@ -429,7 +438,7 @@ def test_what_a_plugin_assigns_is_replaced(
     pair.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
     pin = upstream.commit(PLUGIN, "plugin")
     pair.component("speed", upstream, pin, overrides=[overriding()])
-    ran = pair.run("overrides", "--json")
+    ran = pair.run("check", "--only", "overrides", "--json")
     assert verdicts(ran) == {
         "core.layer.Layer.forward": "new",
         "core.ops.gone": "not there",
