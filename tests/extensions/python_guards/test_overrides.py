@@ -1,4 +1,4 @@
-"""`check --only overrides`, and what `check` says of code that one component replaces in another."""
+"""`check --only overrides`, and what `check` says of code that another component replaces."""
 
 from __future__ import annotations
 
