@@ -129,11 +129,12 @@ def test_no_mail_is_lost(project: Project, upstream: Upstream, tmp_path: Path, s
         assert gives(project) == texts(project)
         assert words(data) <= words(stored(project))
     for form in ("mbox", "quilt", "yocto", "rpm"):
-        target = tmp_path / form
-        project.run("export", f"--{form}", str(target)).ok()
+        target = tmp_path / ("all.mbox" if form == "mbox" else form)
+        options = () if form == "mbox" else ("--format", form)
+        project.run("export", *options, "--output", str(target)).ok()
         files = [target] if form == "mbox" else target.rglob("*.patch")
         assert words(data) <= words(b"".join(path.read_bytes() for path in files))
-    assert sent(project, tmp_path / "mbox") == gives(project)
+    assert sent(project, tmp_path / "all.mbox") == gives(project)
     now = texts(project)
     project.run("split", "all", "--new", "second").ok()
     count = len(project.files()["patches/demo/series"].splitlines())
