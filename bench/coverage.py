@@ -20,7 +20,7 @@ from coverage import Coverage
 from bench.figures import machine, put_between_marks, today
 
 #: What decides about patches and the user's files, before what shows it.
-CORE = ("model", "model/merging", "carry", "workspace", "refresh", "recipes", "drift", "planning")
+CORE = ("model", "model/merging", "carry", "workspace", "refresh", "drift")
 _KEYS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
 
 

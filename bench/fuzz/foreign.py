@@ -10,8 +10,8 @@ from random import Random
 from bench.fuzz.damage import damaged
 from patchkit.drift.record import read_record
 from patchkit.errors import PatchkitError
+from patchkit.extensions.planning.metadata import declaration_of
 from patchkit.manifest.values import InstallStep
-from patchkit.planning.metadata import declaration_of
 from patchkit.report.json import read_envelope
 from patchkit.upstream.http import Page
 from patchkit.upstream.index import page_files

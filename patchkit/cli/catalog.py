@@ -46,7 +46,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Move with upstream": {
         "drift": ("drift:drift", "Say which upstream commit broke which patch, and when"),
-        "plan": ("plan:plan", "Say how far a stack can go upstream, and at what cost"),
         "bump": ("bump:bump", "Move a component's pin, or all, and carry the patches there"),
         "continue": ("resume:continue_", "Continue a bump after its conflict is resolved"),
         "skip": ("resume:skip", "Continue a bump without the patch in conflict"),

@@ -24,10 +24,10 @@ from patchkit.errors import ExitCode, Problem
 from patchkit.extensions.installed.layer import PatchPresence
 from patchkit.extensions.installed.stacks_in_packages import IntoResult
 from patchkit.extensions.machine.documents import Condition
+from patchkit.extensions.planning.plan_report import Grade
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.model.outcome import Status
 from patchkit.ops.apply import ApplyResult
-from patchkit.planning.plan_report import Grade
 from patchkit.workspace.state import CheckoutState
 from tests.support.commands import run_process
 from tests.support.projects import Project

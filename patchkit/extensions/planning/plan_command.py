@@ -18,8 +18,13 @@ from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import PatchForecast
-    from patchkit.ops.plan import ComponentPlan, PlanReport
-    from patchkit.planning.plan_report import Combination, Effort, FarthestCommit, UnmetRequirement
+    from patchkit.extensions.planning.plan import ComponentPlan, PlanReport
+    from patchkit.extensions.planning.plan_report import (
+        Combination,
+        Effort,
+        FarthestCommit,
+        UnmetRequirement,
+    )
 
 
 ToOption = Annotated[
@@ -44,7 +49,8 @@ ToOption = Annotated[
         ExitCode.BAD_INPUT: "a manifest, series or patch cannot be read; no branch is tracked",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.plan:PlanReport",
+    result="patchkit.extensions.planning.plan:PlanReport",
+    group="Move with upstream",
 )
 def plan(
     session: Session,
@@ -59,7 +65,7 @@ def plan(
     changed; `patchkit bump` goes there.
     """
     from patchkit.errors import UsageError
-    from patchkit.ops.plan import plan_components
+    from patchkit.extensions.planning.plan import plan_components
 
     picked = session.components
     if to is not None and len(picked) > 1:

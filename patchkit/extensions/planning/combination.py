@@ -4,7 +4,7 @@ The chosen commits are the newest that fit each other by what metadata says: a c
 requirement of another one's version, and requirements of two components of a third that no version
 meets. What today's pins do not meet either stops nobody; it is reported.
 
-Apart from `ops/plan.py`, its only user: the search, where that fetches, walks and reports.
+Apart from `plan.py`, its only user: the search, where that fetches, walks and reports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from patchkit.drift.drift_report import PatchForecast
 from patchkit.drift.follow import Route
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import Walker, WatchedSeries
-from patchkit.planning.plan_report import (
+from patchkit.extensions.planning.plan_report import (
     DAY,
     ChosenCommit,
     Combination,

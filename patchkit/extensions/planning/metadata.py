@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from patchkit.carry import carry_stack
+from patchkit.extensions.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.gitcmd.first_parent import Line, blobs_of, landed_with
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
@@ -24,7 +25,6 @@ from patchkit.manifest.values import Component, InstallStep, normal_name
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.syntax import constant_text, module_constants, parse_python
 from patchkit.model.tree import Overlay, Tree
-from patchkit.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
 from patchkit.upstream.history import HistoryReader, tree_of
 from patchkit.upstream.requirements import ReadFile, read_requirements, setup_arguments

@@ -21,6 +21,19 @@ from patchkit.errors import (
     Problem,
     SurroundingsError,
 )
+from patchkit.extensions.planning.combination import clashes, combine, reaches, tried, walk_stack
+from patchkit.extensions.planning.metadata import Declared, declared_along
+from patchkit.extensions.planning.plan_report import (
+    DAY,
+    ChosenCommit,
+    Combination,
+    CommitRange,
+    Declaration,
+    Effort,
+    FarthestCommit,
+    MetadataRequirement,
+    UnmetRequirement,
+)
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import (
     Component,
@@ -36,19 +49,6 @@ from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
 from patchkit.ops.drift import memory_of
 from patchkit.parallel import in_parallel
-from patchkit.planning.combine import clashes, combine, reaches, tried, walk_stack
-from patchkit.planning.metadata import Declared, declared_along
-from patchkit.planning.plan_report import (
-    DAY,
-    ChosenCommit,
-    Combination,
-    CommitRange,
-    Declaration,
-    Effort,
-    FarthestCommit,
-    MetadataRequirement,
-    UnmetRequirement,
-)
 from patchkit.stack.series import load_series
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import History, HistoryReader, open_history

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import SurroundingsError
+from patchkit.extensions.planning.metadata import TaggedVersions
+from patchkit.extensions.planning.plan_report import Declaration
 from patchkit.gitcmd.first_parent import first_parents
 from patchkit.gitcmd.repository import Repository
-from patchkit.planning.metadata import TaggedVersions
-from patchkit.planning.plan_report import Declaration
 from tests.support.repos import Upstream
 
 BY_TAGS = Declaration("engine", "", (), by_tags=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchkit.planning.combine import any_version_meets, clashes, combine
-from patchkit.planning.plan_report import (
+from patchkit.extensions.planning.combination import any_version_meets, clashes, combine
+from patchkit.extensions.planning.plan_report import (
     ChosenCommit,
     Combination,
     Declaration,

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions
 from patchkit.drift.walk import Walker, WatchedSeries
+from patchkit.extensions.planning.combination import walk_stack
+from patchkit.extensions.planning.plan_report import CommitRange, Effort
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import GitSource
@@ -18,8 +20,6 @@ from patchkit.model.objects import CommitId, TreeEntry, make_object
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Silent
 from patchkit.model.resolution import Resolution
-from patchkit.planning.combine import walk_stack
-from patchkit.planning.plan_report import CommitRange, Effort
 from patchkit.stack.build import SeriesPatch
 from patchkit.upstream.history import History, HistoryReader, HistoryRepository
 from patchkit.upstream.store import Store

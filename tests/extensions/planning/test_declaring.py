@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from patchkit.extensions.planning.metadata import asked_for, declaration_of
+from patchkit.extensions.planning.plan_report import Declaration
 from patchkit.manifest.values import InstallStep
-from patchkit.planning.metadata import asked_for, declaration_of
-from patchkit.planning.plan_report import Declaration
 
 PYPROJECT = """
 [project]
