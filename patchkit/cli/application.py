@@ -83,10 +83,11 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Raises UsageError with what may be meant."""
+        known = " ".join(args[:2]) not in MOVED and self.get_command(ctx, args[0]) is not None
+        if not ctx.resilient_parsing and not known:
+            raise _no_such_command(args, self.group)
         if not self.group and (found := split_command(args)):
             return found[0], load_command(found[0]), found[1]
-        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            raise _no_such_command(args, self.group)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -111,9 +112,9 @@ def groups() -> dict[str, list[str]]:
 
 
 def _no_such_command(words: list[str], group: str) -> UsageError:
-    given = words[0].encode("ascii", "backslashreplace").decode()
     known = [*all_commands(), *MOVED]
     close = [old for old in MOVED if old == " ".join([*group.split(), *words][:2])]
+    given = "".join(close) or words[0].encode("ascii", "backslashreplace").decode()
     close = close or get_close_matches(words[0], known, n=2, cutoff=0.6)
     meant = " or ".join(dict.fromkeys(MOVED.get(name, name) for name in close))
     hint = f"did you mean {meant}?" if meant else "`patchkit --help` lists them"

@@ -87,6 +87,8 @@ MOVED = {
     "attest": "check --only installed",
     "graph": "log --graph",
     "recipe test": "check --only recipes",
+    "recipe new": "recipe --new",
+    "recipe try": "recipe",
     "sbom": "export --format sbom",
     "render": "export --format machine",
     "scan": "check --only sites",
@@ -98,7 +100,7 @@ MOVED = {
 ENTRY_POINTS = "patchkit.commands"
 
 #: The options by which an extension's forms are chosen.
-_OF_EXTENSIONS = ("--only", "--format")
+_OF_EXTENSIONS = ("--only", "--format", "--new")
 
 
 def place_of(name: str) -> str:

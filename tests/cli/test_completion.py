@@ -52,10 +52,9 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> object:
     return asked
 
 
-def test_commands_and_groups(asked) -> None:  # type: ignore[no-untyped-def]
+def test_commands(asked) -> None:  # type: ignore[no-untyped-def]
     assert {"apply", "recipe", "status"} <= set(asked(""))
     assert asked("reci") == ["recipe"]
-    assert asked("recipe", "") == ["new", "try"]
     assert asked("--v") == ["--version"]
 
 

@@ -308,7 +308,7 @@ def _carry(patch: str) -> tuple[str, ...]:
 
 _BUMP = ("bump", "demo", "--to", "main")
 _ANSWER = "patches/demo/answer.recipe.yml"
-_NEW_RECIPE = ("recipe", "new", "answer", "--fix", "return 42", "--pattern")
+_NEW_RECIPE = ("recipe", "--new", "answer", "--fix", "return 42", "--pattern")
 
 _ISSUES = ("ci", "--issues", "--into", "issues")
 
@@ -538,14 +538,14 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("check --only recipes", 0, Scene.recipe, ("check", "--only", "recipes")),
     ("check --only recipes", 1, lambda s: s.recipe(fix="return 4"), ("check", "--only", "recipes")),
     ("check --only recipes", 4, lambda s: s.recipe(colour="red"), ("check", "--only", "recipes")),
-    ("recipe try", 0, Scene.recipe, ("recipe", "try", _ANSWER)),
-    ("recipe try", 1, lambda s: s.recipe(expect=2), ("recipe", "try", _ANSWER)),
-    ("recipe try", 4, Scene.recipe_on_corrupt, ("recipe", "try", _ANSWER)),
-    ("recipe try", 5, Scene.recipe_unreachable, ("recipe", "try", _ANSWER)),
-    ("recipe new", 0, _untouched, (*_NEW_RECIPE, "return $X")),
-    ("recipe new", 1, _untouched, (*_NEW_RECIPE, "return nothing")),
-    ("recipe new", 4, _untouched, (*_NEW_RECIPE, "return (")),
-    ("recipe new", 5, Scene.gone, (*_NEW_RECIPE, "return $X")),
+    ("recipe", 0, Scene.recipe, ("recipe", _ANSWER)),
+    ("recipe", 1, lambda s: s.recipe(expect=2), ("recipe", _ANSWER)),
+    ("recipe", 4, Scene.recipe_on_corrupt, ("recipe", _ANSWER)),
+    ("recipe", 5, Scene.recipe_unreachable, ("recipe", _ANSWER)),
+    ("recipe --new", 0, _untouched, (*_NEW_RECIPE, "return $X")),
+    ("recipe --new", 1, _untouched, (*_NEW_RECIPE, "return nothing")),
+    ("recipe --new", 4, _untouched, (*_NEW_RECIPE, "return (")),
+    ("recipe --new", 5, Scene.gone, (*_NEW_RECIPE, "return $X")),
     ("check --only machine", 0, _untouched, ("check", "--only", "machine", "metadata")),
     ("check --only machine", 1, Scene.needing, ("check", "--only", "machine", "variables")),
     (
@@ -718,5 +718,5 @@ _CHANGING = {
     "export",
     "apply",
     "fetch",
-    "recipe new",
+    "recipe --new",
 }

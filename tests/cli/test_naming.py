@@ -24,7 +24,7 @@ _NEEDED = {
     "split": ("--file", "sub/b"),
     "edit": ("--message", "Other words"),
     "saved drop": ("1",),
-    "recipe new": ("--pattern", "f($X)", "--remove"),
+    "recipe --new": ("--pattern", "f($X)", "--remove"),
 }
 _VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "DIR|PYTHON": "."}
 

@@ -1,4 +1,4 @@
-"""`patchkit check --only recipes`, `recipe try`, `recipe new`."""
+"""`patchkit check --only recipes`, `recipe`, `recipe --new`."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test(
 @command(
     "manifest component store json quiet",
     examples=[
-        ("patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime", "counts, and the diff"),
-        ("patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime --sites", "each site"),
+        ("patchkit recipe new.recipe.yml -m qwen3-vl-npu -c slime", "counts, and the diff"),
+        ("patchkit recipe new.recipe.yml -m qwen3-vl-npu -c slime --sites", "each site"),
     ],
     exits={
         ExitCode.OK: "the recipe does what it says",
@@ -104,22 +104,22 @@ def try_(
     picked = session.component
     with session.progress() as progress:
         trial = try_recipe(session.manifest, picked, file, session.store, progress)
-    return session.report("recipe try", trial, render_trial(sites=sites))
+    return session.report("recipe", trial, render_trial(sites=sites))
 
 
 @command(
     "manifest component store json quiet",
     examples=[
         (
-            "patchkit recipe new jit-off -c megatron-lm --pattern '@jit_fuser' --remove",
+            "patchkit recipe --new jit-off -c megatron-lm --pattern '@jit_fuser' --remove",
             "delete decorators",
         ),
         (
-            "patchkit recipe new hccl -c slime --pattern 'f(\"nccl\")' --fix 'f(name())'",
+            "patchkit recipe --new hccl -c slime --pattern 'f(\"nccl\")' --fix 'f(name())'",
             "rewrite calls",
         ),
         (
-            "patchkit recipe new base -c slime --find cuda --fix cann --files Dockerfile",
+            "patchkit recipe --new base -c slime --find cuda --fix cann --files Dockerfile",
             "replace text",
         ),
     ],
@@ -184,7 +184,7 @@ def new(
             session.manifest, picked, start, store=session.store, progress=progress, dry_run=dry_run
         )
     return session.terminal.report(
-        "recipe new", report, ExitCode.OK, render_new(session.manifest.name)
+        "recipe --new", report, ExitCode.OK, render_new(session.manifest.name)
     )
 
 
@@ -211,7 +211,7 @@ def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:
     """Each recipe with what is wrong, then what rules have no example."""
     if not report.recipes:
         terminal.say("no recipe in patches/")
-        terminal.hint("`patchkit recipe new` writes one")
+        terminal.hint("`patchkit recipe --new` writes one")
     terminal.table([_tested(each) for each in report.recipes])
     for each in report.recipes:
         for problem in each.problems:

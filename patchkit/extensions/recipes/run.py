@@ -488,7 +488,7 @@ def _damage(
                 "recipe-does-not-parse",
                 f"{', '.join(sorted(edited))}: the result is no {language} any more",
                 path,
-                "look at it with `patchkit recipe try`",
+                "look at it with `patchkit recipe`",
             )
 
 
@@ -541,7 +541,7 @@ def _count_is_off(rule: Rule, count: int, where: str) -> Finding:
     else:
         sites = counted(count, "site")
         what, code = f"matches {sites}, not {rule.expect}", "recipe-count"
-        hint = "look at the sites with `patchkit recipe try`, then change `expect`"
+        hint = "look at the sites with `patchkit recipe`, then change `expect`"
     return Finding(Severity.ERROR, code, f"{rule.id}: {what}", where, hint)
 
 

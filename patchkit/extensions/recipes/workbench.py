@@ -213,9 +213,9 @@ def shown_sites(run: RecipeRun) -> Iterator[ShownSite]:
         yield ShownSite(site.rule, site.path, site.line, site.within, first, reason)
 
 
-# `recipe new`: the file with one rule, and its patch's place at the end of the series. The rule is
-# run first, so that the recipe says how many sites there are; the patch itself is made by the next
-# refresh, as every later one is.
+# `recipe --new`: the file with one rule, and its patch's place at the end of the series. The rule
+# is run first, so that the recipe says how many sites there are; the patch itself is made by the
+# next refresh, as every later one is.
 
 
 class RecipeStart(Struct, frozen=True):

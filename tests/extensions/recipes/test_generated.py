@@ -266,7 +266,7 @@ def test_a_patch_behind_a_generated_one(kitchen: Kitchen) -> None:
     kitchen.project.prepare("apply").ok()
     path = kitchen.project.checkout("demo") / "src" / "a.py"
     path.write_text(path.read_text().replace("return x + 1", "return x + 2"))
-    kitchen.run("new", "behind", "--message", f"Count\n\n{BODY}").ok()
+    kitchen.run("refresh", "--new", "behind", "--message", f"Count\n\n{BODY}").ok()
     series = kitchen.project.root / "patches/demo/series"
     assert series.read_text().split() == ["first.patch", "drop-fuser.patch", "behind.patch"]
     text = (kitchen.project.root / "manifests/demo.yaml").read_text()
