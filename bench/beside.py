@@ -140,7 +140,6 @@ SCENES: dict[str, tuple[str, ...]] = {
     "plan-a-bump": ("plan --json", "drift --json"),
     "read-the-drift-report": (
         "drift --json",
-        "drift --bisect --json",
         "drift --since-last --json",
         "drift --format html -o drift.html --quiet",
     ),

@@ -72,19 +72,19 @@ class SeriesMemory:
         """What carrying the series to single commits came to, by commit."""
         return ResultCache(memory_path(self._folder, "trials", self._series), sys.maxsize)
 
-    def line(self, *, bisect: bool) -> LineDrift | None:
+    def line(self) -> LineDrift | None:
         """What an earlier run found along the line to this tip; None if nothing is kept."""
-        return recall_packed(self._line(bisect), LineDrift)
+        return recall_packed(self._line(), LineDrift)
 
-    def note_line(self, found: LineDrift, *, bisect: bool) -> None:
+    def note_line(self, found: LineDrift) -> None:
         """Keep what was found.
 
         It follows from the commits alone if no server lacked a file of theirs: only then may it be
         kept.
         """
-        remember_packed(self._line(bisect), found)
+        remember_packed(self._line(), found)
 
-    def _line(self, bisect: bool) -> Path:
+    def _line(self) -> Path:
         history = self._history
-        line = [history.repository.source.url, history.tip, bisect]
+        line = [history.repository.source.url, history.tip]
         return memory_path(self._folder, "walks", [*self._series, *line])

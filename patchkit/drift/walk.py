@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import ResultCache
 from patchkit.drift.drift_report import HunkFault, PatchForecast
 from patchkit.drift.follow import ScopeWatch, follow
-from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
+from patchkit.drift.forecast import Forecaster, PatchVerdict
 from patchkit.drift.judge import State, stands
 from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out, touches_of
 from patchkit.gitcmd.commit_history import Between
@@ -271,18 +271,6 @@ def walk_history(walker: Walker) -> Walk:
     return _walk(walker, changes)
 
 
-def bisect_history(walker: Walker) -> Walk:
-    """A walk of which only the start, the tip and the commits between two states are known.
-
-    It takes for granted what a walk finds out: that a patch which does not apply at the tip never
-    did since it stopped applying first. A break that was mended in between is not seen.
-    """
-    last = len(walker.route.line.commits)
-    count = len(walker.forecaster.at_pin)
-    changes = [_halved(walker.judge_at, patch, last) for patch in range(count)]
-    return _walk(walker, changes)
-
-
 def ended(walker: Walker, walk: Walk, forecasts: Sequence[PatchForecast]) -> Walk:
     """The walk with what carrying to the tip comes to as the state that it ends in.
 
@@ -335,24 +323,6 @@ def _opened(walker: Walker, patch: int, changes: Sequence[Transition]) -> Iterat
             continue
         kind = change.verdict.kind
         yield replace(change, inside=walker.opened(change.position, patch, kind))
-
-
-def _halved(
-    at: Callable[[int], tuple[PatchVerdict, ...]], patch: int, last: int
-) -> tuple[Transition, ...]:
-    """The patch's state at the start and from where it is as at the end; one where these agree."""
-    end = _fate(at(last)[patch])
-    if _fate(at(0)[patch]) == end:
-        return (Transition(0, at(last)[patch]),)
-    low, high = 0, last
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _fate(at(middle)[patch]) == end else (middle, high)
-    return Transition(0, at(0)[patch]), Transition(high, at(high)[patch])
-
-
-def _fate(verdict: PatchVerdict) -> str:
-    return "fits" if verdict.status in FITS else verdict.status.value
 
 
 def _versions(batch: Sequence[State]) -> dict[str, None]:

@@ -64,8 +64,7 @@ class ComponentDrift(Struct, frozen=True):
 
     `ref` is the branch, tag or commit looked at; from `fork`, the newest commit that the pin and it
     have in common, to `tip` it has `commits` first-parent commits, of which `touching` change files
-    of the patches. `on_branch`: the pin is on it. `bisected`: only some commits were tried, so that
-    breaks which were mended may be missing. `skipped` says why there was nothing to look at.
+    of the patches. `on_branch`: the pin is on it. `skipped` says why there was nothing to look at.
     `line` has every commit from `start` on, where that was asked for. `since`, with --since-last,
     says what changed since the last report, and `patches` are only those that it is about.
     `findings` are what changed without a conflict: code that rules name and no patch covers,
@@ -86,7 +85,6 @@ class ComponentDrift(Struct, frozen=True):
     tip: Landed | None = None
     commits: int = 0
     touching: int = 0
-    bisected: bool = False
     patches: tuple[PatchDrift, ...] = ()
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
@@ -129,7 +127,6 @@ def look_for_drift(
     progress: Progress,
     *,
     to: str | None = None,
-    bisect: bool = False,
     every_commit: bool = False,
     broken: Sequence[BrokenManifest] = (),
     known: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
@@ -141,7 +138,7 @@ def look_for_drift(
     needs it. On disk: the history and what was found, in the cache.
     """
     share_memory()
-    tools = _Tools(store, progress, to, bisect, every_commit)
+    tools = _Tools(store, progress, to, every_commit)
 
     def look(pair: tuple[Manifest, Component]) -> ComponentDrift:
         manifest, component = pair
@@ -164,7 +161,6 @@ class _Tools(Struct, frozen=True):
     store: Store
     progress: Progress
     to: str | None  # the commit to look up to; None: what `track` names
-    bisect: bool  # judge only some commits
     every_commit: bool  # keep the state at each commit
 
 
@@ -210,7 +206,6 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         tip=line.tip,
         commits=line.commits,
         touching=line.touching,
-        bisected=tools.bisect,
         patches=told,
         exit_code=_exit_code(told),
     )
@@ -236,13 +231,13 @@ def _line_drift(looking: _Looking) -> LineDrift:
     memory = memory_of(
         looking.manifest, looking.component, looking.series, looking.along.history, tools.store
     )
-    known = memory.line(bisect=tools.bisect)
+    known = memory.line()
     if known is not None:
         return known
     from patchkit.ops.line_drift import judge_line  # noqa: PLC0415
 
     note = partial(tools.progress.advance, looking.component.name)
-    return judge_line(looking.along, looking.series, memory, bisect=tools.bisect, note=note)
+    return judge_line(looking.along, looking.series, memory, note=note)
 
 
 def memory_of(

@@ -25,7 +25,6 @@ from patchkit.drift.trial import Trial
 from patchkit.drift.walk import (
     Walker,
     WatchedSeries,
-    bisect_history,
     ended,
     walk_history,
 )
@@ -45,7 +44,6 @@ def judge_line(
     loaded: LoadedSeries,
     memory: SeriesMemory,
     *,
-    bisect: bool,
     note: Callable[[int, int], None],
 ) -> LineDrift:
     """What becomes of each patch from the fork to the tip, and what a bump to the tip comes to.
@@ -57,8 +55,8 @@ def judge_line(
     series = WatchedSeries(
         loaded.series_patches, memory.recipes, memory.remembered, verdicts=memory.verdicts()
     )
-    walker = Walker(along, series, quick=True, sampled=not bisect, note=note)
-    walk = bisect_history(walker) if bisect else walk_history(walker)
+    walker = Walker(along, series, quick=True, note=note)
+    walk = walk_history(walker)
     forecasts = Trial(along, series, memory.trials()).carry_to(history.tip)
     if forecasts is not None:
         walk = ended(walker, walk, forecasts)
@@ -71,15 +69,14 @@ def judge_line(
         except MissingObjectError:  # no server gives it, or it is gone from the cache
             whole = False
         forecast = forecasts[number] if forecasts is not None else None
-        risk = each.risk if not bisect else None
-        told.append(replace(each, explanation=clash, forecast=forecast, risk=risk))
+        told.append(replace(each, explanation=clash, forecast=forecast))
     suspicions = _suspicions(along, series.patches)
     if suspicions is not None:
         told = [replace(each, suspicions=odd) for each, odd in zip(told, suspicions, strict=True)]
     start, tip = landed_of(history, [walk.start, walk.tip])
     found = LineDrift(history.fork, start, tip, walk.length, len(walk.touches), tuple(told))
     if whole and suspicions is not None and not absent_blobs(history.repository):
-        memory.note_line(found, bisect=bisect)
+        memory.note_line(found)
     return found
 
 

@@ -33,7 +33,6 @@ def look(
     track: str = "main",
     to: str | None = None,
     offline: bool = False,
-    bisect: bool = False,
 ) -> ComponentDrift:
     """What drift says about these patches; the cache is the project's own."""
     project.series("demo", patches)
@@ -42,6 +41,6 @@ def look(
     manifest: Manifest = manifest_of(component, root=project.root)
     store = Store(project.root / "cache", offline=offline)
     chosen = [(manifest, manifest.components)]
-    report = look_for_drift(chosen, store, Silent(), to=to, bisect=bisect)
+    report = look_for_drift(chosen, store, Silent(), to=to)
     (found,) = report.components
     return found

@@ -306,33 +306,12 @@ def test_nothing_new_upstream(project: Project, upstream: Upstream) -> None:
     assert found.patches[0].status is Status.UNCHANGED
 
 
-def test_bisecting_finds_a_lasting_break(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE, "n": "0\n"})
-    for number in range(1, 9):
-        upstream.commit({"n": f"{number}\n"}, f"Step {number}")
-    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    for number in range(1, 9):
-        upstream.commit({"n": f"{number}{number}\n"}, f"Step {number}")
-
-    walked = look(project, upstream, pin, {"ours.patch": OURS}).patches[0]
-    halved = look(project, upstream, pin, {"ours.patch": OURS}, bisect=True).patches[0]
-
-    assert halved.broken_by is not None
-    assert halved.broken_by.commit == broke
-    assert (halved.broken_by, halved.last_good) == (walked.broken_by, walked.last_good)
-    assert halved.intervals == walked.intervals
-    assert halved.risk is None
-
-
-def test_bisecting_does_not_see_a_break_that_was_fixed(
-    project: Project, upstream: Upstream
-) -> None:
+def test_a_break_that_was_mended_is_seen(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a.py": BASE})
     project.component("demo", upstream, pin, {"ours.patch": OURS})
     broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
     upstream.commit({"a.py": BASE}, "Mend")
     upstream.commit({"n": "1\n"}, "Go on")
-    assert broke[:10] not in project.run("drift", "--to", "main", "--bisect").ok().out
     assert broke[:10] in project.run("drift", "--to", "main").ok().out
 
 
@@ -489,22 +468,6 @@ def test_a_pattern_means_the_highest_version(project: Project, upstream: Upstrea
 
     assert found.tip is not None
     assert found.tip.commit == broke
-
-
-def test_bisecting_fetches_the_files_that_it_looks_at(project: Project, upstream: Upstream) -> None:
-    upstream.git("config", "uploadpack.allowFilter", "true")
-    upstream.git("config", "uploadpack.allowAnySHA1InWant", "true")
-    pin = upstream.commit({"a.py": BASE})
-    for number in range(4):
-        upstream.commit({"a.py": numbered(l12=f"v{number}")}, f"Step {number}")
-    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    for number in range(4):
-        upstream.commit({"a.py": numbered(l6="theirs", l12=f"w{number}")}, f"Step {number}")
-
-    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}, bisect=True).patches
-
-    assert patch.broken_by is not None
-    assert (patch.broken_by.commit, patch.explanation is not None) == (broke, True)
 
 
 def test_a_second_walk_has_what_patches_made_in_the_first(

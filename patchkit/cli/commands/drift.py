@@ -35,13 +35,6 @@ ToOption = Annotated[
         help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
     ),
 ]
-BisectOption = Annotated[
-    bool,
-    typer.Option(
-        "--bisect",
-        help="Try few commits only; a break that was fixed later is not seen.",
-    ),
-]
 SinceLastOption = Annotated[
     bool,
     typer.Option("--since-last", help="Report only what changed since the last report."),
@@ -76,7 +69,6 @@ def drift(
     session: Session,
     *,
     to: ToOption = None,
-    bisect: BisectOption = False,
     since_last: SinceLastOption = False,
     record: RecordOption = None,
     form: FormatOption = Format.TEXT,
@@ -105,7 +97,6 @@ def drift(
             session.store,
             progress,
             to=to,
-            bisect=bisect,
             every_commit=asked.form is Format.HTML,
             broken=broken,
             known=known,
