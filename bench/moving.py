@@ -68,15 +68,13 @@ def carrying(scene: Scene, patchkit: list[str]) -> list[Command]:
             shutil.copytree(kept / part, scene.project / part)
 
     rebase = ["git", "rebase", "--quiet", "--onto", "origin/later", "origin/base"]
-    given = ["--old-base", "base", "--new-base", "later"]
+    given = ["--base", "base", "--to", "later"]
     given += ["--series", str(kept / "patches" / "upstream" / "series")]
     bump = [*patchkit, "bump", "upstream", "--to", "later", "-m", "stack", "-q"]
     return [
         Command("git rebase, of commits", rebase, clone, lambda: at("stack")),
         Command("git am -3", ["git", "am", "-q", "-3", scene.mailbox], clone, lambda: at("later")),
-        Command(
-            "patchkit carry", [*patchkit, "carry", "--repo", ".", *given, "-q"], scene.upstream
-        ),
+        Command("patchkit carry", [*patchkit, "carry", "--git", ".", *given, "-q"], scene.upstream),
         Command("patchkit bump: pin, patches, lock", bump, scene.project, take_back),
     ]
 

@@ -21,7 +21,7 @@ COUNTS = {"gone": 14, "declared": 4, "signature": 90, "body": 85, "new": 6, "sam
 
 @pytest.fixture(scope="session")
 def since_documented(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What `patchkit check --only overrides --since` says, as JSON."""
+    """What `patchkit check --only overrides --base` says, as JSON."""
     skip_without_upstreams()
     folder = tmp_path_factory.mktemp("overrides")
     for name in ("manifests", "patches"):
@@ -34,7 +34,7 @@ def since_documented(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "qwen3-vl-npu",
         "-c",
         "mindspeed",
-        "--since",
+        "--base",
         DOCUMENTED,
         "--json",
     )

@@ -300,10 +300,10 @@ _INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--commit", "
 
 def _carry(patch: str) -> tuple[str, ...]:
     """Of the first commit's patches, one onto the tip."""
-    bases = ("--old-base", "main~1", "--new-base", "main")
+    bases = ("--base", "main~1", "--to", "main")
     if patch == "spell-ten":
-        bases = ("--old-base", "main", "--new-base", "main")
-    return ("carry", "--repo", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
+        bases = ("--base", "main", "--to", "main")
+    return ("carry", "--git", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
 
 
 _BUMP = ("bump", "demo", "--to", "main")

@@ -158,13 +158,13 @@ def test_whose_lines_come_first(upstream: Upstream, tmp_path: Path, first: str, 
 
 def carry(upstream: Upstream, bases: tuple[str, str], *words: str) -> Ran:
     old, new = bases
-    return run("carry", "--repo", str(upstream.path), "--old-base", old, "--new-base", new, *words)
+    return run("carry", "--git", str(upstream.path), "--base", old, "--to", new, *words)
 
 
 def test_a_series_is_carried_into_a_folder(
     upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
 ) -> None:
-    words = ("--series", str(series), "--out")
+    words = ("--series", str(series), "--output")
     assert carry(upstream, bases, *words, "out").code == ExitCode.HALTED
     assert [path.name for path in (tmp_path / "out").glob("*.patch")] == ["one.patch"]
     assert not (tmp_path / "out" / "deleted.txt").exists()
@@ -178,7 +178,7 @@ def test_a_merger_is_asked_for_a_file_in_conflict(
     merger = (
         """f=sed -i -e '/^|||||||/,/^===/d' -e '/^<<<<<<< /d' -e '/^>>>>>>> /d' $PATCHKIT_RESULT"""
     )
-    words = ("--series", str(series), "--out", "out", "--tree")
+    words = ("--series", str(series), "--output", "out", "--tree")
     carry(upstream, bases, *words, "--merger", merger).ok()
     assert (tmp_path / "out/tree/f").read_text() == "top\n" + text(l3="three", l9="changed\nnine")
 
@@ -218,6 +218,6 @@ def test_the_side_that_comes_first_is_chosen(
     base = {"f": "a\nb\n"}
     (tmp_path / "p.patch").write_bytes(make_patch(base, {"f": "a\ntwo\nb\n"}, subject="P"))
     bases = upstream.commit(base), upstream.commit({"f": "a\none\nb\n"}, parents=())
-    carry(upstream, bases, "--patch", "p.patch", "--first", side, "--out", "out", "--tree")
+    carry(upstream, bases, "--patch", "p.patch", "--first", side, "--output", "out", "--tree")
     lines = {"12": "a\none\ntwo\nb\n", "21": "a\ntwo\none\nb\n"}
     assert (tmp_path / "out" / "tree" / "f").read_text() == lines[order]

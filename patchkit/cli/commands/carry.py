@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     "json quiet",
     examples=[
         (
-            "patchkit carry --repo up.git --old-base v1 --new-base v2 --patch fix.patch",
+            "patchkit carry --git up.git --base v1 --to v2 --patch fix.patch",
             "would it carry, and with what confidence?",
         ),
         (
-            "patchkit carry --repo . --old-base v1 --new-base v2 --series series --out new",
+            "patchkit carry --git . --base v1 --to v2 --series series -o new",
             "write the carried patches",
         ),
     ],
@@ -43,14 +43,14 @@ def carry(
     session: Session,
     *,
     repo: Annotated[
-        Path, typer.Option("--repo", metavar="DIR", help="A git repository, bare or not.")
+        Path, typer.Option("--git", metavar="DIR", help="A git repository, bare or not.")
     ],
     old_base: Annotated[
         str,
-        typer.Option("--old-base", metavar="REV", help="The commit that the patches apply to."),
+        typer.Option("--base", metavar="REV", help="The commit that the patches apply to."),
     ],
     new_base: Annotated[
-        str, typer.Option("--new-base", metavar="REV", help="The commit to carry them to.")
+        str, typer.Option("--to", metavar="REV", help="The commit to carry them to.")
     ],
     patch: Annotated[
         list[Path] | None,
@@ -67,7 +67,9 @@ def carry(
     ] = 1,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write carried patches and conflicts there."),
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Write carried patches and conflicts there."
+        ),
     ] = None,
     tree: Annotated[
         bool,
@@ -105,7 +107,7 @@ def carry(
     from patchkit.ops.mergers import given_merger
 
     if tree and out is None:
-        raise UsageError("--tree needs --out DIR")
+        raise UsageError("--tree needs -o DIR")
     sides = tuple(each.value for each in Precedence)
     if first not in sides:
         raise UsageError(f"--first {first}: no such side", hint=f"one of {', '.join(sides)}")

@@ -212,7 +212,7 @@ class _Reviewing(Struct, frozen=True):
         """The target's tree at its pin, or at another commit, without any patch."""
         if commit:
             if not isinstance(target.source, GitSource):
-                hint = "leave out --since and --at"
+                hint = "leave out --base and --to"
                 raise UsageError(f"{target.name} is not a git repository", hint=hint)
             target = replace(target, pin=GitPin(CommitId(commit)))
         base = self.store.base(target, self.progress)
@@ -274,7 +274,7 @@ def _require_commits(options: OverridesOptions) -> None:
             hint = "40 hex digits: git rev-parse, or ask the upstream"
             raise UsageError(f"{word} is not a full commit id", hint=hint)
     if options.accept and (options.since or options.at):
-        raise UsageError("--accept records what is at the pin: leave out --since and --at")
+        raise UsageError("--accept records what is at the pin: leave out --base and --to")
 
 
 def _read(manifest: Manifest) -> bytes | None:

@@ -36,7 +36,7 @@ TargetsArgument = Annotated[
 SinceOption = Annotated[
     str,
     typer.Option(
-        "--since",
+        "--base",
         metavar="COMMIT",
         help="Compare with this commit of the target instead of what was reviewed.",
     ),
@@ -44,7 +44,7 @@ SinceOption = Annotated[
 AtOption = Annotated[
     str,
     typer.Option(
-        "--at", metavar="COMMIT", help="Look at this commit of the target, not at its pin."
+        "--to", metavar="COMMIT", help="Look at this commit of the target, not at its pin."
     ),
 ]
 DiffOption = Annotated[

@@ -243,9 +243,9 @@ def test_two_commits_are_compared_without_a_review(
     new = move(pair, core)
     declare(pair, upstream, REASON, {"name": "core.layer.*", "reason": "we do not use it"})
     before = pair.files("manifests")
-    since = verdicts(pair.run("check", "--only", "overrides", "--since", old, "--json"))
+    since = verdicts(pair.run("check", "--only", "overrides", "--base", old, "--json"))
     assert since["core.layer.Layer.forward"] == "gone"
-    back = verdicts(pair.run("check", "--only", "overrides", "--since", new, "--at", old, "--json"))
+    back = verdicts(pair.run("check", "--only", "overrides", "--base", new, "--to", old, "--json"))
     assert back["core.layer.Layer.forward"] == "new"
     assert back["core.scale"] == "signature"
     assert pair.files("manifests") == before
@@ -254,8 +254,8 @@ def test_two_commits_are_compared_without_a_review(
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--since", "v1"], "v1 is not a full commit id"),
-        (["--since", "0" * 40, "--accept"], "leave out --since and --at"),
+        (["--base", "v1"], "v1 is not a full commit id"),
+        (["--base", "0" * 40, "--accept"], "leave out --base and --to"),
         (["core.nothing"], "speed replaces no core.nothing in core"),
         (["speed"], "speed is a component: -c speed"),
     ],
@@ -315,7 +315,7 @@ def test_the_target_is_judged_with_its_patches(
     project.component("core", core, pin, {"wider.patch": patch})
     project.run("check", "--only", "overrides").ends(1).shows("signature  core.scale")
     assert ("override-signature", "error") in codes(project)
-    upstreams = project.run("check", "--only", "overrides", "--since", pin)
+    upstreams = project.run("check", "--only", "overrides", "--base", pin)
     assert "signature" not in upstreams.out
     broken = make_patch({"core/ops.py": "x\n"}, {"core/ops.py": "y\n"}, subject="No", body="No.")
     project.component("core", core, pin, {"wider.patch": broken})
