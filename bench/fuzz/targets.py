@@ -21,6 +21,7 @@ from patchkit.carry.carried import CarryOptions, MergeRequest
 from patchkit.carry.external import refused
 from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import BadInputError, PatchkitError
+from patchkit.extensions.builders.package_lists import read_recipe, read_spec
 from patchkit.extensions.installed.layer import (
     Layer,
     LayerFile,
@@ -48,9 +49,8 @@ from patchkit.ops.drift import DriftReport
 from patchkit.ops.upstream_tests import read_junit, read_record
 from patchkit.report.markdown import plan_issues
 from patchkit.stack.build import SeriesPatch
-from patchkit.stack.importing import _readable
+from patchkit.stack.importing import ImportSource, _readable
 from patchkit.stack.lockfile import load_lock
-from patchkit.stack.package_lists import read_recipe, read_spec
 from patchkit.stack.series import ImportedPatch
 from patchkit.upstream.archive import Limits, unpack
 from tests.extensions.installed.wheels import install
@@ -154,7 +154,7 @@ def mail(random: Random) -> None:
             again = parse_patch(written + _CHANGE, name="x.patch").header
             assert again is not None
             assert format_header(again) == written
-        _readable("patch", [ImportedPatch("x.patch", data, "x")])
+        _readable(ImportSource("patch", (ImportedPatch("x.patch", data, "x"),)))
 
 
 def mail_as_git(random: Random) -> None:

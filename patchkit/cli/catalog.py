@@ -36,7 +36,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "fold": ("series:fold", "Combine patches into another one"),
         "split": ("series:split", "Move a part of a patch into a new one, directly after it"),
         "vendor": ("transfer:vendor", "Copy patches by reference into the series"),
-        "export": ("transfer:export", "Write a stack for quilt, git am, Yocto or RPM"),
+        "export": ("transfer:export", "Write a stack for quilt or git am"),
     },
     "Look": {
         "diff": ("views:diff", "Show what the checkouts have beyond their stacks"),

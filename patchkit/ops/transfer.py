@@ -5,10 +5,10 @@ the repositories that a manifest refers to (`vendor`), and written for other too
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -52,7 +52,6 @@ from patchkit.refresh.project_files import (
 from patchkit.stack.build import build_stack, patch_changes
 from patchkit.stack.importing import ImportSource, with_free_names
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component, recorded_in
-from patchkit.stack.package_lists import recipe_lines, spec_lines
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
 from patchkit.stack.series import (
     ImportedPatch,
@@ -511,13 +510,23 @@ def _from_line(commit: CommitId) -> bytes:
     return f"From {commit} Mon Sep 17 00:00:00 2001\n".encode()
 
 
-class Form(str, Enum):
-    """What to write."""
+#: Where in a folder patches go, in order, and the file that lists them with its text: given the
+#: component's name and theirs.
+LayOut: TypeAlias = Callable[[str, list[str]], tuple[list[str], str, str]]
 
-    QUILT = "quilt"  # a folder with a series file and patches
-    MBOX = "mbox"  # one file, a mail per patch
-    YOCTO = "yocto"  # a folder with a .bbappend, and patches in files/
-    RPM = "rpm"  # a folder with patches, and the lines of a spec in patches.inc
+
+class Form(Struct, frozen=True):
+    """What to write: a folder as it is laid out, or one file with a mail per patch."""
+
+    name: str  # as `--format` has it
+    lay_out: LayOut | None = None
+
+
+def _series(component: str, names: list[str]) -> tuple[list[str], str, str]:
+    return names, "series", "".join(f"{name}\n" for name in names)
+
+
+QUILT, MBOX = Form("quilt", _series), Form("mbox")
 
 
 class ExportReport(Struct, frozen=True):
@@ -528,7 +537,7 @@ class ExportReport(Struct, frozen=True):
     """
 
     component: str  # its name
-    form: Form
+    form: str  # its name
     target: Path
     base: CommitId
     tree: TreeId
@@ -613,36 +622,40 @@ def export_component(
         changes = commit_changes(stack, patches)
         pairs = [(change.before, change.after) for change in changes.values()]
         # GNU patch, which the others run, takes a rename apart wrongly where no line changes
-        diffs = canonical_diffs(trial, pairs) if form is Form.MBOX else plain_diffs(trial, pairs)
+        diffs = (plain_diffs if form.lay_out else canonical_diffs)(trial, pairs)
     commits = {each.name: each.commit or CommitId("") for each in stack.outcomes}
     files = {each.name: each.file for each in patches}
     exported = [
         _Exported(name, commits[name], files[name], with_text(diff, files[name]))
         for name, diff in zip(changes, diffs, strict=True)
     ]
-    if form is Form.MBOX:
-        _write_mbox(target, exported, author)
+    if form.lay_out:
+        _write_folder(target, exported, partial(form.lay_out, component.name))
     else:
-        _write_list(target, exported, form, component.name)
+        _write_mbox(target, exported, author)
     return ExportReport(
         component.name,
-        form,
+        form.name,
         target,
         base.commit,
         stack.tree,
         tuple(changes),
         tuple(each.name for each in patches if each.name not in changes),
-        tuple(each.name for each in exported if form is Form.MBOX and not each.sendable),
+        tuple(each.name for each in exported if not (form.lay_out or each.sendable)),
     )
 
 
 def _require_free(form: Form, target: Path) -> None:
-    empty = form is not Form.MBOX and target.is_dir() and not any(target.iterdir())
+    empty = form.lay_out and target.is_dir() and not any(target.iterdir())
     if (target.exists() or target.is_symlink()) and not empty:
         raise UsageError(f"{target} is there already", hint="name a new place")
 
 
-def _write_list(target: Path, patches: Sequence[_Exported], form: Form, component: str) -> None:
+def _write_folder(
+    target: Path,
+    patches: Sequence[_Exported],
+    lay_out: Callable[[list[str]], tuple[list[str], str, str]],
+) -> None:
     """A folder with the patches, and with the list of them that the form has."""
     problems = [
         Problem(
@@ -653,22 +666,9 @@ def _write_list(target: Path, patches: Sequence[_Exported], form: Form, componen
     ]
     if problems:
         raise BadInputError(*problems)
-    names = [each.name for each in patches]
-    if form is Form.RPM:  # all sources are in one folder
-        names = [each.replace("/", "-") for each in names]
-        if len({each.casefold() for each in names}) < len(names):
-            what = "two patches would get one name without their folders"
-            raise BadInputError(Problem(what, component, "`patchkit edit` gives one another name"))
-    inner = "files/" if form is Form.YOCTO else ""
-    files = {inner + name: each.text for name, each in zip(names, patches, strict=True)}
-    match form:
-        case Form.RPM:
-            place, text = "patches.inc", spec_lines(names)
-        case Form.YOCTO:
-            place, text = f"{component}_%.bbappend", recipe_lines(names)
-        case _:
-            place, text = "series", "".join(f"{each}\n" for each in names)
-    write_folder(target, {**files, place: text.encode("utf-8", "surrogateescape")})
+    places, list_file, text = lay_out([each.name for each in patches])
+    files = {place: each.text for place, each in zip(places, patches, strict=True)}
+    write_folder(target, {**files, list_file: text.encode("utf-8", "surrogateescape")})
 
 
 def _write_mbox(target: Path, patches: Sequence[_Exported], author: Identity | None) -> None:

@@ -1,4 +1,5 @@
-"""Patches from elsewhere: a folder, a quilt series, a recipe or spec, a mailbox, commits, edits.
+"""Patches from elsewhere: a folder, a quilt series, a mailbox, commits, edits, and files with an
+ending that an extension reads.
 
 Each source gives patches with a wish for a name. A file that can be read as it is comes through to
 the byte; only a mail in a transfer encoding, and what has no file yet, is rewritten.
@@ -27,7 +28,6 @@ from patchkit.model.names import can_be_a_file, is_listed_name, is_patch_name, n
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.patch import Header, Identity
 from patchkit.stack.build import StackCommit, read_stack
-from patchkit.stack.package_lists import RECIPES, SPECS, PatchList, read_recipe, read_spec
 from patchkit.stack.patch_files import canonical_diffs, named_author
 from patchkit.stack.series import ImportedPatch
 
@@ -53,7 +53,8 @@ class ImportSource(Struct, frozen=True):
     damaged: tuple[Problem, ...] = ()
 
 
-#: Reads a file of one ending, under which the entry points in `patchkit.imports` have it.
+#: Reads a file of one ending, under which the entry points in `patchkit.imports` have it; its
+#: patches are looked at as those of any source.
 ReadFile: TypeAlias = Callable[[Path], ImportSource]
 
 
@@ -68,12 +69,12 @@ def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Imp
     place = entry_points.named("patchkit.imports").get(source.suffix[1:])
     if place is not None and source.is_file():
         read: ReadFile = entry_points.load(place)
-        return read(source)
-    if source.suffix in RECIPES + SPECS and source.is_file():
-        return _package(source)
-    kind, patches = _raw(source, order)
-    filled = [p if p.strip is not None else replace(p, strip=strip) for p in patches]
-    return _readable(kind, filled)
+        found = read(source)
+    else:
+        kind, patches = _raw(source, order)
+        found = ImportSource(kind, tuple(patches))
+    filled = (p if p.strip is not None else replace(p, strip=strip) for p in found.patches)
+    return _readable(replace(found, patches=tuple(filled)))
 
 
 def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
@@ -188,37 +189,6 @@ def _quilt(series: Path) -> list[ImportedPatch]:
     ]
 
 
-def _package(source: Path) -> ImportSource:
-    """What a recipe or a spec lists; BadInputError with each file that is not there."""
-    text = read_given(source).decode("utf-8", "surrogateescape")
-
-    def included(name: str) -> str | None:
-        path = source.parent / name
-        known = is_listed_name(name) and path.is_file()
-        return read_given(path).decode("utf-8", "surrogateescape") if known else None
-
-    recipe = source.suffix in RECIPES
-    listed = read_recipe(text, source.name, included) if recipe else read_spec(text, source.name)
-    patches, missing = [], []
-    for each in listed.patches:
-        places = [source.parent / folder / each.name for folder in listed.folders]
-        path = next((place for place in places if place.is_file()), None)
-        if path is None:
-            missing.append(Problem(f"{each.name} is not there", each.where, _looked(listed)))
-        else:
-            data = read_given(path)
-            patches.append(ImportedPatch(each.name, data, each.where, each.strip, listed=True))
-    if missing:
-        raise BadInputError(*missing)
-    if not patches and not listed.notes:
-        raise UsageError(f"{source}: this {listed.kind} lists no patch")
-    return _readable(listed.kind, patches, listed.notes)
-
-
-def _looked(listed: PatchList) -> str:
-    return f"looked for in {', '.join(listed.folders)}"
-
-
 def _strip_option(text: str, where: str) -> int | None:
     if not text.strip():
         return None
@@ -268,20 +238,18 @@ def _by_number(names: Collection[str], folder: Path) -> list[str]:
     raise UsageError(Problem("nothing says in which order its patches apply", str(folder), hint))
 
 
-def _readable(
-    kind: str, patches: Sequence[ImportedPatch], notes: tuple[Problem, ...] = ()
-) -> ImportSource:
-    """The patches, decoded where need be; BadInputError if none can be read."""
+def _readable(source: ImportSource) -> ImportSource:
+    """Its patches, decoded where need be; BadInputError if none can be read."""
     found: list[ImportedPatch] = []
-    problems: list[Problem] = []
-    for patch in patches:
+    problems = [*source.damaged]
+    for patch in source.patches:
         try:
             found += _checked(patch)
         except PatchkitError as error:
             problems += error.problems
     if problems and not found:
         raise BadInputError(*problems)
-    return ImportSource(kind, tuple(found), notes, tuple(problems))
+    return replace(source, patches=tuple(found), damaged=tuple(problems))
 
 
 def _checked(patch: ImportedPatch) -> Iterator[ImportedPatch]:

@@ -511,6 +511,11 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("export", 0, _untouched, ("export", "--format", "quilt", "--output", "out")),
     ("export", 4, Scene.conflicted, ("export", "--format", "quilt", "--output", "out")),
     ("export", 5, Scene.gone, ("export", "--format", "quilt", "--output", "out")),
+    *(
+        (f"export --format {form}", code, state, ("export", "--format", form, "--output", "out"))
+        for form in ("yocto", "rpm")
+        for code, state in ((0, _untouched), (4, Scene.conflicted), (5, Scene.gone))
+    ),
     ("carry", 0, Scene.bumped, _carry("greet-warmly")),
     ("carry", 3, Scene.conflicted, _carry("greet-warmly")),
     ("carry", 4, Scene.corrupt, _carry("spell-ten")),
@@ -716,6 +721,8 @@ _CHANGING = {
     "bump",
     "vendor",
     "export",
+    "export --format yocto",
+    "export --format rpm",
     "apply",
     "fetch",
     "recipe --new",

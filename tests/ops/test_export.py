@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -153,25 +152,3 @@ def test_a_stack_that_does_not_apply_is_not_exported(
 ) -> None:
     project.component("demo", upstream, upstream.commit({"a.txt": "else\n"}), small_patches())
     project.run("export", "--output", str(tmp_path / "x.mbox")).ends(4, "one.patch does not apply")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["yocto", "rpm"])
-def test_what_is_exported_for_a_builder_comes_back(
-    project: Project, upstream: Upstream, tmp_path: Path, form: str
-) -> None:
-    pin = upstream.commit(STATES[0], "The base")
-    project.component("demo", upstream, pin, small_patches())
-    project.component("again", upstream, pin)
-    target = tmp_path / "exported"
-    project.run("export", "demo", "--format", form, "-o", str(target)).ok()
-    if form == "yocto":
-        source = target / "demo_%.bbappend"
-    else:
-        source = target / "demo.spec"
-        source.write_bytes((target / "patches.inc").read_bytes() + b"%prep\n%autosetup -p1\n")
-    project.run("import", str(source), "-c", "again").ok()
-    report = json.loads(project.run("check", "--json").ok().out)
-    trees = {each["tree"] for each in report["components"]}
-    assert len(trees) == 1
-    assert project.files()["patches/again/series"].decode().split() == list(small_patches())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchkit.cli.catalog import forms_of
 from patchkit.cli.command import DryRunOption, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
@@ -17,7 +18,8 @@ from patchkit.model.text import counted
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Line
     from patchkit.manifest.values import Component
-    from patchkit.ops.transfer import AdoptReport, ExportReport, TakeReport
+    from patchkit.model.patch import Identity
+    from patchkit.ops.transfer import AdoptReport, ExportReport, Form, TakeReport
     from patchkit.stack.importing import ImportSource
 
 
@@ -266,7 +268,6 @@ def _render_vendored(terminal: Terminal, report: TakeReport) -> None:
     examples=[
         ("patchkit export -c mbridge --format quilt -o debian/patches", "for quilt push -a"),
         ("patchkit export -c mbridge -o mbridge.mbox", "for git am"),
-        ("patchkit export -c mbridge --format yocto -o meta-npu/mbridge", "a .bbappend and files/"),
     ],
     exits={
         ExitCode.OK: "the stack is written",
@@ -292,8 +293,7 @@ def export(
         typer.Option(
             "--format",
             metavar="FORM",
-            help="What goes into the folder: quilt (a series), yocto (a .bbappend with its files), "
-            "rpm (sources, and lines of a spec). What extensions bring stands below.",
+            help="What goes into the folder: quilt (a series). What extensions bring stands below.",
         ),
     ] = "",
     author: Annotated[
@@ -301,7 +301,7 @@ def export(
         typer.Option(metavar="WHO", help="The author in mails of patches without one."),
     ] = "",
 ) -> ExitCode:
-    """Write a stack for quilt, git am, Yocto or RPM.
+    """Write a stack for quilt or git am.
 
     All patches are written, those of other repositories too, as exact diffs against each other from
     the pinned base on, with paths from the root of the upstream; of a file of several mails each by
@@ -311,29 +311,38 @@ def export(
     """
     from patchkit.errors import UsageError
     from patchkit.model.mailinfo import read_author
-    from patchkit.ops.transfer import Form, export_component
+    from patchkit.ops.transfer import MBOX, QUILT
 
     form = form or output.suffix.removeprefix(".")
-    if form not in (known := [each.value for each in Form]):
+    known = {each.name: each for each in (QUILT, MBOX)}
+    if form not in known:
         what = f"export: --format {form} is unknown" if form else "export: --format is missing"
-        hint = (
-            f"it is one of {', '.join(known)}: `patchkit export --format quilt -o debian/patches`"
-        )
+        names = ", ".join([*known, *(each.split()[-1] for each in forms_of("export"))])
+        hint = f"it is one of {names}: `patchkit export --format quilt -o debian/patches`"
         raise UsageError(what, hint=hint)
     who = read_author(author, "") if author else None
-    if author and (who is None or not who.email or form != Form.MBOX.value):
+    if author and (who is None or not who.email or form != MBOX.name):
         raise UsageError("--author needs 'NAME <ADDRESS>', and goes with -o FILE.mbox")
+    return export_as("export", session, known[form], output, who)
+
+
+def export_as(
+    command_name: str, session: Session, form: Form, output: Path, who: Identity | None = None
+) -> ExitCode:
+    """Write the component's stack in a form, and report it as that command's result."""
+    from patchkit.ops.transfer import export_component
+
     with session.progress() as progress:
         report = export_component(
             session.manifest,
             session.component,
-            Form(form),
+            form,
             output,
             author=who,
             store=session.store,
             progress=progress,
         )
-    return session.report("export", report, _render_export)
+    return session.report(command_name, report, _render_export)
 
 
 def _render_export(terminal: Terminal, report: ExportReport) -> None:

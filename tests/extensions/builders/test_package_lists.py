@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.stack.package_lists import (
+from patchkit.extensions.builders.package_lists import (
     PatchList,
     read_recipe,
     read_spec,

@@ -16,9 +16,6 @@ from msgspec import Struct, field
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.names import is_listed_name
 
-#: Endings of files that are read.
-RECIPES, SPECS = (".bb", ".bbappend", ".inc"), (".spec",)
-
 _PATCH = (".patch", ".diff")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z", ".zst")
 _LONGEST = 1 << 16  # characters that a value may grow to

@@ -1,0 +1,1 @@
+"""Patches in Yocto recipes and RPM specs."""

@@ -1,0 +1,120 @@
+"""Patches come in from recipes and specs, and go back to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import NAMES, STATES, small_patches
+
+
+@pytest.fixture
+def patches() -> dict[str, bytes]:
+    return small_patches()
+
+
+@pytest.fixture
+def empty(project: Project, upstream: Upstream) -> Project:
+    """A component `demo` at the small stack's base, without any patch."""
+    project.component("demo", upstream, upstream.commit(STATES[0], "The base"))
+    return project
+
+
+def _series(project: Project) -> list[str]:
+    return project.files()["patches/demo/series"].decode().split()
+
+
+def _applies(project: Project) -> None:
+    """The series gives the small stack's files."""
+    project.prepare("apply").ok()
+    checkout = project.checkout("demo")
+    assert "twenty\nand more" in (checkout / "a.txt").read_text()
+    assert (checkout / "added.txt").read_text() == "new\nfile\n"
+
+
+RECIPE = """\
+SRC_URI = "https://example.com/demo.tar.gz \\
+    file://0001-one.patch \\
+    file://0002-two.patch \\
+"
+SRC_URI:append = " file://three.diff;striplevel=1"
+SRC_URI:append:class-native = " file://native.patch"
+"""
+
+
+@pytest.mark.slow
+def test_a_recipe(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
+    files = tmp_path / "demo"
+    files.mkdir()
+    names = ("0001-one.patch", "0002-two.patch", "three.diff")
+    for name, data in zip(names, patches.values(), strict=True):
+        (files / name).write_bytes(data)
+    recipe = tmp_path / "demo_1.2.bb"
+    recipe.write_text(RECIPE)
+    empty.run("import", str(recipe)).ok().says(
+        "demo_1.2.bb:6: left out: patches that only class-native has"
+    )
+    assert _series(empty) == list(names)
+    stored = empty.files()
+    assert [stored[f"patches/demo/{name}"] for name in names] == list(patches.values())
+    _applies(empty)
+    (files / "three.diff").unlink()
+    empty.run("import", str(recipe)).ends(
+        4, "demo_1.2.bb:5: three.diff is not there", "looked for in demo-1.2, demo, files, ."
+    )
+
+
+@pytest.mark.slow
+def test_a_spec(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
+    for folder in ("SPECS", "SOURCES"):
+        (tmp_path / folder).mkdir()
+    for name, data in patches.items():
+        (tmp_path / "SOURCES" / name).write_bytes(data)
+    tags = "".join(f"Patch{n}: {name}\n" for n, name in enumerate(patches, 1))
+    spec = tmp_path / "SPECS" / "demo.spec"
+    spec.write_text(f"Name: demo\n{tags}\n%prep\n%autosetup -p1\n")
+    empty.run("import", str(spec)).ok()
+    assert _series(empty) == list(NAMES)
+    _applies(empty)
+
+
+def test_a_recipe_without_patches(empty: Project, tmp_path: Path) -> None:
+    (tmp_path / "demo.bb").write_text('SRC_URI = "https://example.com/a.tar.gz"\n')
+    empty.run("import", str(tmp_path / "demo.bb")).ends(2, "this Yocto recipe lists no patch")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["yocto", "rpm"])
+def test_what_is_exported_for_a_builder_comes_back(
+    project: Project, upstream: Upstream, tmp_path: Path, form: str
+) -> None:
+    pin = upstream.commit(STATES[0], "The base")
+    project.component("demo", upstream, pin, small_patches())
+    project.component("again", upstream, pin)
+    target = tmp_path / "exported"
+    project.run("export", "demo", "--format", form, "-o", str(target)).ok()
+    if form == "yocto":
+        source = target / "demo_%.bbappend"
+    else:
+        source = target / "demo.spec"
+        source.write_bytes((target / "patches.inc").read_bytes() + b"%prep\n%autosetup -p1\n")
+    project.run("import", str(source), "-c", "again").ok()
+    report = json.loads(project.run("check", "--json").ok().out)
+    trees = {each["tree"] for each in report["components"]}
+    assert len(trees) == 1
+    assert project.files()["patches/again/series"].decode().split() == list(small_patches())
+
+
+@pytest.mark.slow
+def test_two_patches_that_would_get_one_name_are_refused(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    patches = zip(("sub/one.patch", "sub-one.patch"), small_patches().values(), strict=False)
+    project.component("demo", upstream, upstream.commit(STATES[0]), dict(patches))
+    project.run("export", "--format", "rpm", "-o", str(tmp_path / "out")).ends(
+        4, "two patches would get one name without their folders"
+    )
