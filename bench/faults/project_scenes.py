@@ -210,7 +210,7 @@ PROJECT_SCENES = (
     Scene("ci --merge", ("ci", "--merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),
     Scene("ci --issues", ("ci", "--issues", "results/demo.json", "results/other.json",
-                            "--into", "issues"), _reports),
+                            "--output", "issues"), _reports),
     Scene("export --format sbom",
           ("export", "--format", "sbom", "--output", "demo.cdx.json"), _locked),
     Scene("install", ("install", "site"), _installed),

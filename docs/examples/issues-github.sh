@@ -4,7 +4,7 @@
 # Needs gh with a token that may write issues. The folder issues/ is the memory (keep it in a cache or
 # on a branch); where it was lost, issues are found again by the id in their text.
 set -eu
-patchkit ci --issues "$@" --into issues --json > issues.json
+patchkit ci --issues "$@" -o issues --json > issues.json
 python3 - <<'END' > issues.tsv
 import json
 for each in json.load(open("issues.json"))["issues"]:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The same with GitLab's command line (glab), as issues-github.sh says.
 set -eu
-patchkit ci --issues "$@" --into issues --json > issues.json
+patchkit ci --issues "$@" -o issues --json > issues.json
 python3 - <<'END' > issues.tsv
 import json
 for each in json.load(open("issues.json"))["issues"]:

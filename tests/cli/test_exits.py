@@ -149,7 +149,7 @@ class Scene:
     def folded(self) -> None:
         """One patch, `both`, of two."""
         self.applied()
-        self.project.prepare("fold", "spell-ten", "--into", "greet-warmly").ok()
+        self.project.prepare("fold", "spell-ten", "--to", "greet-warmly").ok()
         self.project.prepare("edit", "greet-warmly", "--name", "both").ok()
 
     def committed(self) -> None:
@@ -292,7 +292,7 @@ _VERBS = {
     "edit --name": ("edit", "spell-ten", "--name", "ten-as-a-word"),
     "drop": ("drop", "2"),
     "move": ("move", "spell-ten", "--before", "greet-warmly"),
-    "fold": ("fold", "spell-ten", "--into", "greet-warmly"),
+    "fold": ("fold", "spell-ten", "--to", "greet-warmly"),
     "split": ("split", "both", "--new", "ten", "--file", "other.txt"),
 }
 _INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--commit", "1" * 40)
@@ -310,7 +310,7 @@ _BUMP = ("bump", "demo", "--to", "main")
 _ANSWER = "patches/demo/answer.recipe.yml"
 _NEW_RECIPE = ("recipe", "--new", "answer", "--fix", "return 42", "--pattern")
 
-_ISSUES = ("ci", "--issues", "--into", "issues")
+_ISSUES = ("ci", "--issues", "--output", "issues")
 
 #: (command, exit code, what happened before, command line)
 CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [

@@ -39,7 +39,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
         ("split fix-two --new b -c app", "PATH:N or --staged is missing: what goes", "--hunk src/"),
         ("move fix-two -c app", "--before PATCH, --after PATCH and --to N", "`patchkit log`"),
-        ("fold fix-two", "fold: --into is missing", "patchkit fold fix-typo --into fix-rope"),
+        ("fold fix-two", "fold: --to is missing", "patchkit fold fix-typo --to fix-rope"),
         (
             "export",
             "export: --output is missing: a new folder",
@@ -109,6 +109,6 @@ def test_a_patch_says_which_component_is_meant(two: Project, upstream: Upstream)
     assert "is off the series" in run("drop", "fix-two", "--dry-run", cwd=two.root).ok().out
     assert "Because." in run("show", "fix-two.patch", cwd=two.root).ok().out
     two.series("tools", {"fix-two.patch": b"", "own.patch": b""})
-    ran = run("fold", "own", "--into", "fix-two", "--dry-run", cwd=two.root)
+    ran = run("fold", "own", "--to", "fix-two", "--dry-run", cwd=two.root)
     assert "failed  tools" in ran.out  # the one that has both
     assert "several components" in run("show", "fix-two", cwd=two.root).err

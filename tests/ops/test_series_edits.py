@@ -67,7 +67,7 @@ VERBS = {
     "rename": ("edit", "two", "--name", "twenty"),
     "drop": ("drop", "two"),
     "move": ("move", "three", "--to", "1"),
-    "fold": ("fold", "two", "--into", "one"),
+    "fold": ("fold", "two", "--to", "one"),
     "split": ("split", "three", "--new", "b-only", "--file", "b.py"),
 }
 
@@ -220,7 +220,7 @@ def test_move_past_several(overlapping: Project) -> None:
 
 def test_fold_passes_what_is_in_between(overlapping: Project) -> None:
     files = worktree(overlapping)
-    overlapping.run("fold", "over", "--into", "one").ok()
+    overlapping.run("fold", "over", "--to", "one").ok()
     assert subjects(overlapping) == ["Shout line 3", "Shout line 4"]
     one = (overlapping.root / "patches/demo/one.patch").read_text()
     assert "-line 3\n+Line 3!\n" in one
@@ -276,7 +276,7 @@ def test_split_by_what_is_staged(demo: Project) -> None:
 
 def test_split_an_earlier_patch_by_what_is_staged(overlapping: Project) -> None:
     checkout, files = overlapping.checkout("demo"), worktree(overlapping)
-    overlapping.run("fold", "near", "--into", "one").ok()
+    overlapping.run("fold", "near", "--to", "one").ok()
     text = files["a.py"].decode().replace("LINE 4\n", "line 4\n")
     (checkout / "a.py").write_text(text)
     git_in(checkout, "add", "a.py")
@@ -308,9 +308,9 @@ def test_move_takes_the_comment_along(demo: Project) -> None:
 
 
 def test_fold_brings_patches_together(demo: Project) -> None:
-    demo.run("fold", "three", "--into", "one", "--message", "Shout most").ok()
+    demo.run("fold", "three", "--to", "one", "--message", "Shout most").ok()
     assert subjects(demo) == ["Shout most", "Shout line 20"]
-    demo.run("fold", "one", "--into", "two").ok()
+    demo.run("fold", "one", "--to", "two").ok()
     assert subjects(demo) == ["Shout line 20"]
     assert [p.name for p in (demo.root / "patches/demo").glob("*.patch")] == ["two.patch"]
     agrees(demo)
@@ -335,7 +335,7 @@ def test_split_by_hunk(demo: Project) -> None:
         (("move", "one"), "is missing"),
         (("move", "one", "--to", "4"), "there is no position 4"),
         (("move", "one", "--after", "one"), "cannot be moved next to itself"),
-        (("fold", "one", "--into", "one"), "cannot be folded into itself"),
+        (("fold", "one", "--to", "one"), "cannot be folded into itself"),
         (("split", "one", "--new", "x"), "what goes"),
         (("split", "one", "--new", "x", "--file", "a.py"), "choose a part of it"),
         (("split", "one", "--new", "x", "--file", "z.py"), "does not change z.py"),
@@ -504,7 +504,7 @@ def test_what_applies_stays_so_in_a_series_that_does_not(broken: Project) -> Non
     ran = broken.run("drop", "one")
     assert (ran.code, everything(broken)) == (1, before)
     assert "near.patch would not apply any more" in ran.err
-    for argv in (("fold", "two", "--into", "one"), VERBS["split"]):
+    for argv in (("fold", "two", "--to", "one"), VERBS["split"]):
         ran = broken.run(*argv)
         assert (ran.code, everything(broken)) == (1, before)
         assert "the series does not apply" in ran.err

@@ -63,7 +63,7 @@ def _verb(project: Project, chance: random.Random, number: int) -> tuple[str, ..
             "rename": ("edit", one, "--name", f"name-{number}"),
             "drop": ("drop", one),
             "move": ("move", one, "--to", str(chance.randint(1, len(names)))),
-            "fold": ("fold", one, "--into", other),
+            "fold": ("fold", one, "--to", other),
             "split": (
                 "split",
                 one,

@@ -93,7 +93,7 @@ def _verb(
         "edit": ("edit", one, "--message", f"Words {number}\n\nA reason."),
         "move": ("move", one, "--to", str(chance.randint(1, max(1, len(names))))),
         "drop": ("drop", one),
-        "fold": ("fold", one, "--into", other),
+        "fold": ("fold", one, "--to", other),
         "import": ("import", str(stack.project.root.parent / f"more-{number}.patch")),
         "bump": ("bump", "demo", "--to", "main"),
         "apply": ("apply", "--update-lock"),

@@ -159,7 +159,7 @@ class Walk:
                     ("drop", one),
                     ("edit", one, "--name", f"name{self.chance.randrange(9)}"),
                     ("move", one, "--to", str(self.chance.randint(1, len(names)))),
-                    ("fold", one, "--into", other),
+                    ("fold", one, "--to", other),
                     ("edit", one, "--message", f"Words {self.chance.randrange(9)}"),
                     ("refresh", "--patch", one),
                 ]

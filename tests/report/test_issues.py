@@ -36,7 +36,7 @@ def stack(project: Project, upstream: Upstream) -> Project:
 
 def _issues(stack: Project, *options: str) -> Ran:
     stack.run("drift", "--format", "json", "--output", "drift.json")
-    return stack.run("ci", "--issues", "drift.json", "--into", "issues", *options)
+    return stack.run("ci", "--issues", "drift.json", "--output", "issues", *options)
 
 
 def _rows(ran: Ran) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def test_what_is_mended_is_closed_once_and_reopened(stack: Project, upstream: Up
     (again,) = _rows(_issues(stack, "--json"))
     assert (again["change"], again["is_open"]) == ("unchanged", False)
     stack.write({"drift.json": found})
-    words = ("ci", "--issues", "drift.json", "--into", "issues", "--json")
+    words = ("ci", "--issues", "drift.json", "--output", "issues", "--json")
     (back,) = _rows(stack.run(*words))
     assert (back["id"], back["change"], back["is_open"]) == (opened["id"], "reopened", True)
 
@@ -113,7 +113,7 @@ def test_what_was_not_looked_at_is_not_closed(stack: Project, upstream: Upstream
     _issues(stack).ok()
     texts = _texts(stack)
     stack.run("check", "--format", "json", "--output", "check.json").ok()
-    ran = stack.run("ci", "--issues", "check.json", "--into", "issues", "--json")
+    ran = stack.run("ci", "--issues", "check.json", "--output", "issues", "--json")
     assert [row["change"] for row in _rows(ran)] == ["unchanged"]
     upstream.path.rename(upstream.path.with_name("away"))
     lost = _issues(stack, "--json")
@@ -128,7 +128,7 @@ def test_a_pin_that_a_patch_does_not_fit_is_an_issue_of_check(
     path = next((stack.root / "manifests").glob("demo.y*ml"))
     path.write_text(re.sub(r"[0-9a-f]{40}", pin, path.read_text()))
     stack.run("check", "--format", "json", "--output", "check.json")
-    ran = stack.run("ci", "--issues", "check.json", "--into", "issues", "--json")
+    ran = stack.run("ci", "--issues", "check.json", "--output", "issues", "--json")
     rows = _rows(ran)
     assert [(row["look"], row["rule"]) for row in rows] == [("check", "does-not-apply")]
     assert "a" in rows[0]["title"]
@@ -139,7 +139,7 @@ def test_an_issue_about_a_patch_names_it(stack: Project) -> None:
         text = (stack.root / name).read_bytes()
         stack.write({name: text.replace(b"Because it has to be.\n\n", b"")})
     stack.run("check", "-o", "check.json").ok()
-    ran = stack.run("ci", "--issues", "check.json", "--into", "issues", "--json")
+    ran = stack.run("ci", "--issues", "check.json", "--output", "issues", "--json")
     titles = [row["title"] for row in _rows(ran)]
     assert titles == [f"{name}.patch: the message gives no reason" for name in "ab"]
 
@@ -184,7 +184,7 @@ def test_the_folder_cannot_be_written(stack: Project, upstream: Upstream, tmp_pa
     upstream.commit({"a.py": numbered(l6="theirs")}, "Change six")
     stack.write({"file": "x\n"})
     stack.run("drift", "--format", "json", "--output", "drift.json")
-    stack.run("ci", "--issues", "drift.json", "--into", "file/issues").ends(5, "file/issues")
+    stack.run("ci", "--issues", "drift.json", "--output", "file/issues").ends(5, "file/issues")
 
 
 _GH = """#!/bin/sh

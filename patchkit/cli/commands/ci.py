@@ -368,16 +368,18 @@ def _shipped() -> Sequence[Path]:
 
 IntoOption = Annotated[
     Path,
-    typer.Option("--into", metavar="DIR", help="The folder of the issues, a file for each."),
+    typer.Option(
+        "--output", "-o", metavar="DIR", help="The folder of the issues, a file for each."
+    ),
 ]
 
 
 @command(
     "json quiet",
     examples=[
-        ("patchkit ci --issues drift.json --into issues", "one text for each open cause"),
-        ("patchkit ci --issues results/*.json --into issues --dry-run", "what would change"),
-        ("patchkit ci --issues drift.json --into issues --json", "for a script that posts them"),
+        ("patchkit ci --issues drift.json -o issues", "one text for each open cause"),
+        ("patchkit ci --issues results/*.json -o issues --dry-run", "what would change"),
+        ("patchkit ci --issues drift.json -o issues --json", "for a script that posts them"),
     ],
     exits={
         ExitCode.OK: "the folder says what is open, whatever that is",

@@ -134,7 +134,7 @@ def move(
 
 @command(
     _TAKES,
-    examples=[("patchkit fold fix-typo --into fix-rope", "one patch of two")],
+    examples=[("patchkit fold fix-typo --to fix-rope", "one patch of two")],
     exits=_EXITS,
     result=_RESULT,
 )
@@ -143,7 +143,7 @@ def fold(
     patches: PatchesArgument,
     *,
     into: Annotated[
-        str, typer.Option("--into", metavar="PATCH", help="The patch that they become part of.")
+        str, typer.Option("--to", metavar="PATCH", help="The patch that they become part of.")
     ],
     message: Annotated[
         str, typer.Option("--message", metavar="TEXT", help="Its message. Default: the same.")

@@ -70,7 +70,7 @@ class FolderView:
         if path not in self._disk:
             place = self.root / path
             if self._within is not None and not _inside(self._within, place):
-                hint = "judge it inside of the image, by --into"
+                hint = "judge it inside of the image, as a folder"
                 raise BadInputError(Problem("is a link out of the image", str(place), hint))
             self._disk[path] = _bytes_at(place)
         return self._disk[path]

@@ -323,7 +323,7 @@ class _Into(Struct, frozen=True):
         home = editable_home(root, component, files)
         if home is not None:
             what = f"{component.name} is installed editable: it runs from {home}"
-            return Problem(what, "", f"patch it there: --into {home}")
+            return Problem(what, "", f"patch it there: `patchkit install {home}`")
         inner = next(iter(sorted(root.glob("**/*-packages"))), None)
         hint = "name the components that are there with -c, or say where they are under `layout`"
         if inner is not None:

@@ -268,7 +268,7 @@ def test_an_editable_install_is_patched_where_it_runs(demo: Project, tmp_path: P
     source, folder = tmp_path / "source", tmp_path / "site"
     write_files(source, BASE)
     install(folder, {"demo.pth": f"{source}/python\n"}, editable=source / "python")
-    demo.run("install", str(folder)).ends(1, f"patch it there: --into {source}/python")
+    demo.run("install", str(folder)).ends(1, f"patch it there: `patchkit install {source}/python`")
     before = contents(source)
     demo.run("install", str(source / "python")).ok()
     assert b"demo-npu" in (source / "python/pyproject.toml").read_bytes()

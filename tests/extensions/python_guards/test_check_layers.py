@@ -76,7 +76,7 @@ def test_one_function_changed_twice(project: Project, core: Upstream) -> None:
 
 
 def test_two_that_do_not_go_together(project: Project, core: Upstream, golden: Golden) -> None:
-    """Each applies to the pin; the one on top has its place taken, which `--into` says, too."""
+    """Each applies to the pin; the one on top has its place taken, which `install` says, too."""
     _two(project, core, _patch(*_LAST), _patch("return x + 1", "return x + 3"))
     golden("check-upon", project.run("check", "-m", "demo"))
     (only,) = found(project)
