@@ -276,7 +276,7 @@ def test_few_functions_take_many_values() -> None:
     assert sorted(wide) == [
         "cli/session.py __init__",
         "drift/forecast.py __init__",
-        "ops/bisect.py bisect_stack",
+        "extensions/bisect/bisection.py bisect_stack",
         "ops/check.py check_manifests",
         "ops/ci.py check_and_drift",
     ]

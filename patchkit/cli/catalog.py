@@ -56,7 +56,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "saved restore": ("saved:restore", "Bring saved edits back into their checkout"),
         "saved drop": ("saved:drop", "Delete saved work"),
         "carry": ("carry:carry", "Carry patches from one commit of a repository to another"),
-        "bisect": ("bisect:bisect", "Find the patch or upstream commit that breaks a command"),
     },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),

@@ -34,16 +34,18 @@ from patchkit.model.decoding import from_json
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
-from patchkit.ops.bisect import FRESH, own_checkout, stand
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.ops.refresh_report import TestedComponent, TestReport, TestsResult
 from patchkit.upstream.store import Store
-from patchkit.workspace.checkout import OWN_FOLDER, locked_file
-from patchkit.workspace.enter import Stacked
+from patchkit.workspace.checkout import OWN_FOLDER, Checkout, locked_file
+from patchkit.workspace.enter import Action, Stacked, enter_stack
 
 _VERSION = 1
 #: The variable that tells a command where its JUnit file goes.
 VARIABLE = "PATCHKIT_JUNIT"
+#: Two states may have a file of one size within one second: Python would take the bytecode of the
+#: one for the other's.
+FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 #: From best to worst.
 _OUTCOMES = ("passed", "skipped", "failed")
@@ -112,6 +114,21 @@ def run_upstream_tests(
     if junit is not None and written:
         replace_file(junit, merged_junit(written), named=True)
     return TestReport(manifest.name, path, tuple(rows))
+
+
+def own_checkout(workspace: Path, purpose: str, name: str) -> Checkout:
+    """A checkout of patchkit's own for a purpose, below the workspace's own folder."""
+    folder = workspace.absolute() / OWN_FOLDER / purpose
+    return Checkout(folder, folder / name, name)
+
+
+def stand(checkout: Checkout, stacked: Stacked, when: int) -> None:
+    """Bring a checkout of patchkit's own to a stack, whatever a command did to it."""
+    checkout.workspace.mkdir(parents=True, exist_ok=True)
+    entered = enter_stack(checkout, stacked, when=when, force=True)
+    if entered.action is Action.REFUSED:
+        hint = f"delete {checkout.path}: it is patchkit's own"
+        raise SurroundingsError(f"{checkout.path} cannot be moved", hint=hint)
 
 
 def require_tests(manifest: Manifest, components: Sequence[Component]) -> None:

@@ -49,7 +49,7 @@ def test_the_reference_names_every_command() -> None:
 
 
 def test_a_field_in_the_json_reference_has_its_own_comment() -> None:
-    page = json_reference({"bisect": "patchkit.ops.bisect:BisectReport"})
+    page = json_reference({"bisect": "patchkit.extensions.bisect.bisection:BisectReport"})
     rows = dict(re.findall(r"^\| `(\w+)` \|(?: [^|]* \|)? ?(.*?) ?\|$", page, re.MULTILINE))
     assert rows["command"] == "what was run"
     assert rows["known"] == ""

@@ -32,20 +32,17 @@ from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.model.resolution import Resolution
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
+from patchkit.ops.upstream_tests import FRESH, own_checkout, stand
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.generated import load_generator
 from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import OWN_FOLDER, Checkout, locked_file
-from patchkit.workspace.enter import Action, Stacked, enter_stack
+from patchkit.workspace.enter import Stacked
 
 #: As git bisect has it: the state cannot be judged.
 _SKIP = 125
-
-#: Two states may have a file of one size within one second: Python would take the bytecode of the
-#: one for the other's.
-FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class TrialVerdict(str, Enum):
@@ -328,21 +325,6 @@ def _carrying(
 
 
 # The checkout in which states are judged, and what is known of them.
-
-
-def own_checkout(workspace: Path, purpose: str, name: str) -> Checkout:
-    """A checkout of patchkit's own for a purpose, below the workspace's own folder."""
-    folder = workspace.absolute() / OWN_FOLDER / purpose
-    return Checkout(folder, folder / name, name)
-
-
-def stand(checkout: Checkout, stacked: Stacked, when: int) -> None:
-    """Bring a checkout of patchkit's own to a stack, whatever a command did to it."""
-    checkout.workspace.mkdir(parents=True, exist_ok=True)
-    entered = enter_stack(checkout, stacked, when=when, force=True)
-    if entered.action is Action.REFUSED:
-        hint = f"delete {checkout.path}: it is patchkit's own"
-        raise SurroundingsError(f"{checkout.path} cannot be moved", hint=hint)
 
 
 class _Notes(Struct):

@@ -15,7 +15,7 @@ from patchkit.errors import ExitCode, UsageError
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.ops.bisect import BisectReport
+    from patchkit.extensions.bisect.bisection import BisectReport
 
 
 @command(
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
         "apply",
         ExitCode.ENVIRONMENT: "the command gives no verdict, a fetch failed, the disk is full",
     },
-    result="patchkit.ops.bisect:BisectReport",
+    result="patchkit.extensions.bisect.bisection:BisectReport",
+    group="Move with upstream",
 )
 def bisect(
     session: Session,
@@ -63,7 +64,7 @@ def bisect(
     in a checkout of its own, in the workspace's .patchkit folder; your checkouts are not touched.
     After ^C the next run continues.
     """
-    from patchkit.ops.bisect import bisect_stack
+    from patchkit.extensions.bisect.bisection import bisect_stack
 
     if not run or not run.strip():
         raise UsageError(

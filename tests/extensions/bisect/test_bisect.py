@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.ops.bisect import BisectAnswer, TrialVerdict, first_bad
+from patchkit.extensions.bisect.bisection import BisectAnswer, TrialVerdict, first_bad
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
