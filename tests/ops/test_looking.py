@@ -127,7 +127,7 @@ def test_git_blame_in_a_checkout_names_the_patch(demo: Project, applied: Path) -
 
 def test_graph(demo: Project, golden: Golden) -> None:
     golden("graph-text", demo.run("log", "--graph"))
-    golden("graph-dot", demo.run("log", "--graph", "--dot"))
+    golden("graph-dot", demo.run("log", "--graph", "--format", "dot"))
     nodes = demo.run("log", "--graph", "--json").ok().json["components"][0]["patches"]
     assert [[need["on"] for need in node["needs"]] for node in nodes] == [[], [], ["one.patch"]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -209,7 +210,16 @@ def show(
     return session.report("show", shown, lambda terminal, r: terminal.diff(r.text))
 
 
-DotOption = Annotated[bool, typer.Option("--dot", help="Print Graphviz's language.")]
+class GraphForm(str, Enum):
+    """How a graph is written: `DOT` is Graphviz's language."""
+
+    TEXT = "text"
+    DOT = "dot"
+
+
+GraphFormOption = Annotated[
+    GraphForm, typer.Option("--format", metavar="FORM", help="text, or dot: Graphviz's language.")
+]
 EveryOption = Annotated[
     bool, typer.Option("--all", help="Also show what follows from other dependencies.")
 ]
@@ -219,7 +229,7 @@ EveryOption = Annotated[
     "manifest components store json",
     examples=[
         ("patchkit log --graph -m qwen3-vl-npu", "every component"),
-        ("patchkit log --graph -m qwen3-vl-npu --dot | dot -Tsvg > stack.svg", "a picture"),
+        ("patchkit log --graph -m qwen3-vl-npu --format dot | dot -Tsvg > stack.svg", "a picture"),
     ],
     exits={
         ExitCode.OK: "drawn",
@@ -231,7 +241,7 @@ EveryOption = Annotated[
 def graph(
     session: Session,
     *,
-    dot: DotOption = False,
+    form: GraphFormOption = GraphForm.TEXT,
     every: EveryOption = False,
 ) -> ExitCode:
     """Show which patches need which earlier ones.
@@ -249,7 +259,8 @@ def graph(
             progress,
             every=every,
         )
-    return session.report("log --graph", report, _render_dot if dot else _render_graph)
+    render = _render_dot if form is GraphForm.DOT else _render_graph
+    return session.report("log --graph", report, render)
 
 
 def _render_graph(terminal: Terminal, report: GraphReport) -> None:
