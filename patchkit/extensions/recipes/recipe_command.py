@@ -119,7 +119,7 @@ def try_(
             "rewrite calls",
         ),
         (
-            "patchkit recipe --new base -c slime --find cuda --fix cann --files Dockerfile",
+            "patchkit recipe --new base -c slime --find cuda --fix cann --file Dockerfile",
             "replace text",
         ),
     ],
@@ -159,7 +159,7 @@ def new(
     files: Annotated[
         list[str] | None,
         typer.Option(
-            "--files",
+            "--file",
             metavar="GLOB",
             help="Where to look; may be given several times. Default: all files in that language.",
         ),
@@ -198,7 +198,7 @@ def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
     if start.find is not None and remove:
         raise UsageError("--remove is for code", hint="--fix ''")
     if start.find is not None and not start.files:
-        raise UsageError("text is looked for in files that are named", hint="--files GLOB")
+        raise UsageError("text is looked for in files that are named", hint="--file GLOB")
     if start.language not in LANGUAGES:
         hint = f"one of {', '.join(LANGUAGES)}"
         raise UsageError(f"{start.language} is not among the languages", hint=hint)

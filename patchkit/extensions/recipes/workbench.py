@@ -306,7 +306,7 @@ def _require_free(name: str, path: Path) -> None:
 def _require_good(run: RecipeRun, start: RecipeStart, shown: str) -> None:
     sought = start.pattern if start.find is None else start.find
     if not run.sites:
-        hint = "$NAME stands for one piece of code, $$$NAME for several; --files says where to look"
+        hint = "$NAME stands for one piece of code, $$$NAME for several; --file says where to look"
         files = counted(run.looked_at, "file")
         raise NothingFoundError(Problem(f"{sought} is in none of {files}", shown, hint))
     problems = [each.problem for each in run.findings]

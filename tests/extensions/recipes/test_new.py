@@ -31,7 +31,7 @@ def test_from_nothing_to_a_patch(demo: Project) -> None:
 
 
 def test_a_fix_and_a_scope(demo: Project) -> None:
-    argv = ("--pattern", "return $X", "--fix", "return ($X)", "--files", "src/a.py")
+    argv = ("--pattern", "return $X", "--fix", "return ($X)", "--file", "src/a.py")
     ran = demo.run("recipe", "--new", "off", *argv)
     assert ran.code == 1  # it would match what it wrote
     assert "it would edit its own result" in ran.err
@@ -42,7 +42,7 @@ def test_a_fix_and_a_scope(demo: Project) -> None:
 
 
 def test_text(demo: Project) -> None:
-    argv = ("--find", "@fuser", "--fix", "nothing", "--files", "doc.md", "--message", "Say less")
+    argv = ("--find", "@fuser", "--fix", "nothing", "--file", "doc.md", "--message", "Say less")
     demo.run("recipe", "--new", "off", *argv).ok()
     demo.run("refresh").ok()
     patch = (demo.root / "patches/demo/off.patch").read_bytes()
