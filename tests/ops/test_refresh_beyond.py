@@ -340,7 +340,7 @@ def test_each_component_gets_its_series_into_the_manifest(
     for name in names:
         file = project.checkout(name) / "a.txt"
         file.write_text(file.read_text().replace("line 30\n", "thirty\n"))
-    how = ["--patch", "one", "--copy-series"] if fork else ["--new", "one"]
+    how = ["--patch", "one", "--copy-series"] if fork else ["--rest", "one"]
     project.run("refresh", "-m", "demo", *how).ok()
     text = (project.root / "manifests/demo.yaml").read_text()
     assert all(f"series: patches/{name}{'-demo' * fork}/series" in text for name in names)

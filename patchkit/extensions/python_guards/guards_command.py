@@ -68,7 +68,7 @@ _LONG = 76
     examples=[
         ("patchkit check --only overrides -m qwen3-vl-npu", "what changed since it was reviewed"),
         (
-            "patchkit check --only overrides -m qwen3-vl-npu 'megatron.core.optimizer.*' --diff",
+            "patchkit check --only overrides 'megatron.core.optimizer.*' --diff",
             "and how",
         ),
         ("patchkit check --only overrides -m qwen3-vl-npu --accept", "all of that was looked at"),
