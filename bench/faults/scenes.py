@@ -274,7 +274,7 @@ def _set_aside(box: Sandbox) -> None:
 
 def _brought_back(box: Sandbox) -> None:
     _set_aside(box)
-    box.project.run("saved", "restore", "2").ok()
+    box.project.run("undo", "--restore", "2").ok()
 
 
 def _incoming(box: Sandbox) -> None:
@@ -392,9 +392,9 @@ SCENES = (
     Scene("fold, merged", ("fold", "one", "--to", "two"), _overlapping, _NOTES,
           done=frozenset({2})),
     Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
-    Scene("saved restore", ("saved", "restore", "2"), _set_aside, merges=True),
-    Scene("saved drop", ("saved", "drop", "2"), _set_aside, done=frozenset({2})),
-    Scene("undo, saved restore", ("undo",), _brought_back, done=frozenset({1})),
+    Scene("undo --restore", ("undo", "--restore", "2"), _set_aside, merges=True),
+    Scene("undo --drop", ("undo", "--drop", "2"), _set_aside, done=frozenset({2})),
+    Scene("undo, undo --restore", ("undo",), _brought_back, done=frozenset({1})),
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
     Scene("new", ("refresh", "--new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--format", "quilt", "--output", "quilt"), _one_edit, _NOTES,
@@ -421,7 +421,7 @@ EDITED = (
     "fold",
     "undo, drop",
     "undo, new",
-    "saved restore",
+    "undo --restore",
     "new",
     "bump",
     "bump, conflict",

@@ -51,10 +51,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "skip": ("resume:skip", "Continue a bump without the patch in conflict"),
         "abort": ("resume:abort", "Abandon a bump that stopped at a conflict"),
         "undo": ("resume:undo", "Undo what was done last, whatever it was"),
-        "saved list": ("saved:list_", "List the work that was saved from the checkouts"),
-        "saved show": ("saved:show", "Print saved work as a diff"),
-        "saved restore": ("saved:restore", "Bring saved edits back into their checkout"),
-        "saved drop": ("saved:drop", "Delete saved work"),
+        "undo --saved": ("saved:list_", "List the work that was saved from the checkouts"),
+        "undo --show": ("saved:show", "Print saved work as a diff"),
+        "undo --restore": ("saved:restore", "Bring saved edits back into their checkout"),
+        "undo --drop": ("saved:drop", "Delete saved work"),
         "carry": ("carry:carry", "Carry patches from one commit of a repository to another"),
     },
     "In CI": {
@@ -71,6 +71,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 #: Where to find what was once a command of its own.
 MOVED = {
+    "saved list": "undo --saved",
+    "saved show": "undo --show ID",
+    "saved restore": "undo --restore ID",
+    "saved drop": "undo --drop ID",
     "new": "refresh --new NAME",
     "rename": "edit PATCH --name NAME",
     "manifest lint": "check --only manifest",
@@ -140,15 +144,19 @@ def split_command(words: list[str]) -> tuple[str, list[str]] | None:
         if not place_of(name):
             continue
         given = rest[: rest.index("--")] if "--" in rest else rest
-        # the entry points of extensions are read only where they can matter
         options = {*_OF_EXTENSIONS, *options_of_forms(name)}
-        chooses = {word.partition("=")[0] for word in given} & options
-        for form in forms_of(name) if chooses else ():
+        spelt = [
+            part
+            for word in given
+            for part in (word.split("=", 1) if word.partition("=")[0] in options else [word])
+        ]
+        # the entry points of extensions are read only where they can matter
+        for form in forms_of(name) if options.intersection(spelt) else ():
             option = form.split()[1:]
-            for spelt in (option, ["=".join(option)]):
-                for at in range(len(given)):
-                    if given[at : at + len(spelt)] == spelt:
-                        return form, [*rest[:at], *rest[at + len(spelt) :]]
+            for at in range(len(spelt)):
+                end = at + len(option)
+                if spelt[at:end] == option:
+                    return form, [*spelt[:at], *spelt[end:], *rest[len(given) :]]
         return name, rest
     return None
 

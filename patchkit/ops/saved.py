@@ -143,7 +143,7 @@ def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"{given}: no such saved work", hint="patchkit saved list  shows what is")
+        raise UsageError(f"{given}: no such saved work", hint="patchkit undo --saved  lists it")
     names = ", ".join(f"{each.id} ({each.component})" for each in found)
     raise UsageError(f"{given} may be {names}", hint="name the component with -c, or the whole id")
 
@@ -292,7 +292,7 @@ def _other_ways(checkout: Checkout, saved: SavedWork) -> Problem:
     git = f"git -C {shlex.quote(str(checkout.path))}"
     ways = {
         SavedKind.FILES: f"{git} show {saved.ref}:PATH  prints a file",
-        SavedKind.RESOLUTIONS: f"patchkit saved show {saved.id}  prints the patches",
+        SavedKind.RESOLUTIONS: f"patchkit undo --show {saved.id}  prints the patches",
     }
     branch = ("have it on a branch", f"{git} switch --create saved-work {saved.ref}")
     default = in_columns([branch, ("take back what saved it", "patchkit undo")])
@@ -327,7 +327,7 @@ def _restored(
     target = MoveTarget(*place, worktree=tree, index=rows | added)
     operation = Operation(
         saved.component,
-        f"saved restore: {saved.id}",
+        f"undo --restore: {saved.id}",
         before=Place(*place, worktree, dict.fromkeys(added, ())),
         after=Place(*place, tree, added),
     )
@@ -344,7 +344,7 @@ def _merged(
     """The tree of the worktree with the saved changes; CannotMergeError where one conflicts."""
     tree, merging = merge_changes(checkout, worktree, changes)
     if problems := merging.problems:
-        hint = f"patchkit saved show {saved.id}  prints it; the checkout stays as it is"
+        hint = f"patchkit undo --show {saved.id}  prints it; the checkout stays as it is"
         raise CannotMergeError(*problems[:-1], replace(problems[-1], hint=hint))
     return tree
 
@@ -390,7 +390,7 @@ def drop_saved(
         checkout = checkout_of(workspace, manifest, component)
         own = [each for each in found if each.component == name]
         refs = {each.ref: each.commit for each in own}
-        what = f"saved drop: {', '.join(each.id for each in own)}"
+        what = f"undo --drop: {', '.join(each.id for each in own)}"
         nowhere = Place(CommitId(""), CommitId(""))
         operation = Operation(name, what, before=replace(nowhere, refs=refs), after=nowhere)
         with locked(checkout), recorded(checkout, manifest.root, operation):

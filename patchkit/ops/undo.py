@@ -454,7 +454,7 @@ def drop_refs(checkout: Checkout, refs: Mapping[str, str]) -> None:
     gone -= repository.refs(SAVED_REFS).keys()  # packed while their files went
     changes = [RefChange(ref, None, refs[ref]) for ref in refs if ref not in gone]
     if changes:
-        repository.update_refs(changes, reason="patchkit: saved drop")
+        repository.update_refs(changes, reason="patchkit: undo --drop")
 
 
 def keep_commit(checkout: Checkout, commit: CommitId, when: int) -> str:

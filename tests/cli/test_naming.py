@@ -23,7 +23,7 @@ _NEEDED = {
     "move": ("--to", "2"),
     "split": ("--file", "sub/b"),
     "edit": ("--message", "Other words"),
-    "saved drop": ("1",),
+    "undo --drop": ("1",),
     "recipe --new": ("--pattern", "f($X)", "--remove"),
 }
 _VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "DIR|PYTHON": "."}

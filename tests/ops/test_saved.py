@@ -1,4 +1,4 @@
-"""`saved`: what was set aside in a checkout is listed, shown, brought back and dropped."""
+"""What was set aside in a checkout is listed, shown, brought back and dropped, by `undo`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
 
 
 def saved(project: Project) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(project.run("saved", "list", "--json").ok().out)[
+    found: list[dict[str, Any]] = json.loads(project.run("undo", "--saved", "--json").ok().out)[
         "saved"
     ]
     return found
@@ -70,23 +70,23 @@ def test_edits_come_back_and_go_again(demo: Project) -> None:
     assert (work["kind"], work["component"]) == ("edits", "demo")
     assert work["what"] == ["a.py", "b.py", "new.py", "notes.txt"]
     assert work["why"] == "edits in the checkout"
-    assert work["id"] in demo.run("saved", "list").ok().out
-    demo.run("saved", "show", work["id"][:9]).ok().shows(
+    assert work["id"] in demo.run("undo", "--saved").ok().out
+    demo.run("undo", "--show", work["id"][:9]).ok().shows(
         "+line thirty", "diff --git a/new.py b/new.py"
     )
     before = shape(demo)
-    demo.run("saved", "restore", work["ref"]).ok().shows("restored")
+    demo.run("undo", f"--restore={work['ref']}").ok().shows("restored")
     assert "line thirty" in (folder / "a.py").read_text()
     assert not (folder / "b.py").exists()
     assert (folder / "notes.txt").read_bytes() == b"notes\r\n\x00"
     status = git_in(folder, "status", "--porcelain").decode().splitlines()
     assert status == [" M a.py", " D b.py", "A  new.py", "?? notes.txt"]  # it was never gone
     after = shape(demo)
-    assert "all of it already" in demo.run("saved", "restore", work["id"]).ok().out
+    assert "all of it already" in demo.run("undo", "--restore", work["id"]).ok().out
     assert saved(demo)[-1]["id"] == work["id"]
     demo.run("undo").ok()
     assert shape(demo) == before
-    demo.run("saved", "restore", work["id"]).ok()
+    demo.run("undo", "--restore", work["id"]).ok()
     assert shape(demo) == after
     demo.run("refresh", "--rest", "rest").ok()
     assert "line thirty" in (demo.root / "patches/demo/rest.patch").read_text()
@@ -102,7 +102,7 @@ def test_they_are_merged_into_other_edits(demo: Project) -> None:
     git_in(folder, "add", "a.py")
     (folder / "a.py").write_text("mine\n" + text + "more\n")
     before = shape(demo)
-    demo.run("saved", "restore", work["id"]).ok()
+    demo.run("undo", "--restore", work["id"]).ok()
     now = (folder / "a.py").read_text()
     assert now == ("mine\n" + text + "more\n").replace("line 30\n", "line thirty\n")
     assert git_in(folder, "show", ":a.py").decode() == "mine\n" + text  # the index is as it was
@@ -127,7 +127,7 @@ def test_nothing_is_replaced_that_differs(demo: Project, how: str) -> None:
         said = "was changed, added or removed since"
     files = {path.name: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
     before = shape(demo)
-    demo.run("saved", "restore", work["id"]).ends(1, said)
+    demo.run("undo", "--restore", work["id"]).ends(1, said)
     assert shape(demo) == before
     assert {p.name: p.read_bytes() for p in folder.glob("*.*") if p.is_file()} == files
 
@@ -136,7 +136,7 @@ def test_nothing_is_replaced_that_differs(demo: Project, how: str) -> None:
 def test_undo_refuses_once_the_files_changed(demo: Project) -> None:
     folder = edit(demo)
     work = force_away(demo)
-    demo.run("saved", "restore", work["id"]).ok()
+    demo.run("undo", "--restore", work["id"]).ok()
     text = (folder / "a.py").read_text()
     (folder / "a.py").write_text("later\n")
     before = shape(demo)
@@ -157,7 +157,7 @@ def test_commits_come_back_with_their_edits(demo: Project) -> None:
     work = force_away(demo)
     assert work["why"] == "commits and edits in the checkout"
     (folder / "c.py").unlink()
-    demo.run("saved", "restore", work["id"]).ok()
+    demo.run("undo", "--restore", work["id"]).ok()
     assert (folder / "b.py").read_text() == "mine\n"
     assert (folder / "c.py").read_text() == "c\n"
 
@@ -166,9 +166,9 @@ def test_a_stack_is_shown_and_not_merged(demo: Project) -> None:
     demo.run("drop", "two").ok()
     (work,) = saved(demo)
     assert (work["kind"], work["what"]) == ("stack", ["one.patch", "two.patch"])
-    shown = demo.run("saved", "show", work["id"]).ok().out
+    shown = demo.run("undo", "--show", work["id"]).ok().out
     assert shown.index("# one.patch") < shown.index("# two.patch") < shown.index("+LINE 20")
-    demo.run("saved", "restore", work["id"]).ends(1, "switch --create saved-work")
+    demo.run("undo", "--restore", work["id"]).ends(1, "switch --create saved-work")
 
 
 @pytest.mark.slow
@@ -178,13 +178,13 @@ def test_dropped_work_is_brought_back(demo: Project) -> None:
     demo.run("drop", "two").ok()
     both = saved(demo)
     assert len(both) == 2
-    demo.run("saved", "drop", both[1]["id"]).ok().shows(both[1]["commit"])
+    demo.run("undo", "--drop", both[1]["id"]).ok().shows(both[1]["commit"])
     assert saved(demo) == both[:1]
     demo.run("undo").ok()
     assert saved(demo) == both
-    assert "nothing is that old" in demo.run("saved", "drop", "--older-than", "30d").ok().err
+    assert "nothing is that old" in demo.run("undo", "--drop", "--older-than", "30d").ok().err
     assert saved(demo) == both
-    demo.run("saved", "drop", both[1]["id"]).ok()
+    demo.run("undo", "--drop", both[1]["id"]).ok()
     git_in(demo.checkout("demo"), "reflog", "expire", "--expire=now", "--all")
     git_in(demo.checkout("demo"), "gc", "-q", "--prune=now")
     demo.run("undo").ends(1, "git has pruned")
@@ -200,7 +200,7 @@ def test_refs_are_dropped_packed_or_not(demo: Project, packed: str) -> None:
     if packed != "all":
         demo.run("drop", "two").ok()
     both = saved(demo)
-    demo.run("saved", "drop", *(each["id"] for each in both)).ok()
+    demo.run("undo", "--drop", *(each["id"] for each in both)).ok()
     assert saved(demo) == []
     assert not [*git.rglob("*.lock")]
     git_in(demo.checkout("demo"), "fsck")
@@ -214,29 +214,29 @@ def test_the_lock_of_a_git_that_packs_refs_is_left_to_it(demo: Project) -> None:
     force_away(demo)
     both, lock = saved(demo), demo.checkout("demo") / ".git/packed-refs.lock"
     lock.touch()
-    ran = demo.run("saved", "drop", both[0]["id"])
+    ran = demo.run("undo", "--drop", both[0]["id"])
     assert (ran.code, lock.exists(), saved(demo)) == (5, True, both)
     lock.unlink()
-    demo.run("saved", "drop", both[0]["id"]).ok()
+    demo.run("undo", "--drop", both[0]["id"]).ok()
 
 
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("drop",), "say which"),
-        (("drop", "--older-than", "soon"), "is not a duration"),
-        (("show", "nothing"), "no such saved work"),
-        (("restore", ""), "no such saved work"),
+        (("--drop",), "say which"),
+        (("--drop", "--older-than", "soon"), "is not a duration"),
+        (("--show", "nothing"), "no such saved work"),
+        (("--restore", ""), "no such saved work"),
     ],
 )
 def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: str) -> None:
-    demo.run("saved", *argv).ends(2, said)
+    demo.run("undo", *argv).ends(2, said)
 
 
 def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> None:
-    assert "nothing is saved" in demo.run("saved", "list").ok().err
+    assert "nothing is saved" in demo.run("undo", "--saved").ok().err
     away = ("--workspace", str(tmp_path / "none"))
-    assert "nothing is saved" in demo.run("saved", "list", *away).ok().err
+    assert "nothing is saved" in demo.run("undo", "--saved", *away).ok().err
 
 
 @pytest.mark.slow
@@ -247,15 +247,15 @@ def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
     file.write_text("mine\n")
     (demo.root / "patches/demo/series").write_text("one.patch\n")
     demo.run("apply", "--update-lock", "--force", *there).ok()
-    for argv in (("show", "last"), ("restore", "last"), ("drop", "last")):
-        demo.run("saved", *argv).ends(2, "no such saved work")
-    assert "+mine\n" in demo.run("saved", "show", "last", *there).ok().out
+    for argv in (("--show", "last"), ("--restore", "last"), ("--drop", "last")):
+        demo.run("undo", *argv).ends(2, "no such saved work")
+    assert "+mine\n" in demo.run("undo", "--show", "last", *there).ok().out
     assert file.read_text() != "mine\n"
-    demo.run("saved", "restore", "last", *there).ok()
+    demo.run("undo", "--restore", "last", *there).ok()
     assert file.read_text() == "mine\n"
-    demo.run("saved", "drop", "last", *there).ok()
-    assert "mine" not in demo.run("saved", "list", "--json", *there).ok().out
-    assert demo.run("saved", "show", "last", *there).code == 2
+    demo.run("undo", "--drop", "last", *there).ok()
+    assert "mine" not in demo.run("undo", "--saved", "--json", *there).ok().out
+    assert demo.run("undo", "--show", "last", *there).code == 2
 
 
 @pytest.mark.slow
@@ -264,14 +264,14 @@ def test_what_is_written_while_files_are_replaced_is_named(demo: Project) -> Non
     work = force_away(demo)
     text = (folder / "a.py").read_text()
     with (folder / "a.py").open("a") as editor:
-        ran = demo.run("saved", "restore", work["id"], "--json").ok()
+        ran = demo.run("undo", "--restore", work["id"], "--json").ok()
         editor.write("mine\n")
     (place,) = json.loads(ran.out)["also_saved"]
     assert Path(place).read_text() == text + "mine\n"
     demo.run("undo").ok()
     assert (folder / "a.py").read_text() == text
     with (folder / "a.py").open("a"):
-        said = demo.run("saved", "restore", work["id"]).ok()
+        said = demo.run("undo", "--restore", work["id"]).ok()
     assert f"kept as {folder}" in said.out + said.err
 
 
@@ -286,7 +286,7 @@ def test_a_kill_leaves_edits_that_were_merged_to_undo(demo: Project) -> None:
     journal = folder / ".git/patchkit/move/journal.json"
 
     def restore() -> Ran:
-        return demo.run("saved", "restore", work["id"])
+        return demo.run("undo", "--restore", work["id"])
 
     found = set()
     point = 1
@@ -305,7 +305,7 @@ def test_a_kill_leaves_edits_that_were_merged_to_undo(demo: Project) -> None:
 def test_what_is_staged_while_undo_runs_stays_staged(demo: Project) -> None:
     path = edit(demo) / "a.py"
     work = force_away(demo)
-    demo.run("saved", "restore", work["id"]).ok()
+    demo.run("undo", "--restore", work["id"]).ok()
 
     def stage() -> None:
         before = path.read_bytes()
@@ -323,7 +323,7 @@ def test_saved_work_whose_ref_is_damaged_is_not_left_out(demo: Project) -> None:
     (work,) = saved(demo)
     path = demo.checkout("demo") / ".git" / work["ref"]
     path.write_bytes(b"")
-    for words in (("list",), ("show", work["id"])):
-        demo.run("saved", *words).ends(
+    for words in (("--saved",), ("--show", work["id"])):
+        demo.run("undo", *words).ends(
             5, f"ignoring broken ref {work['ref']}", "git fsck --unreachable"
         )

@@ -97,8 +97,8 @@ def _verb(
         "import": ("import", str(stack.project.root.parent / f"more-{number}.patch")),
         "bump": ("bump", "demo", "--to", "main"),
         "apply": ("apply", "--update-lock"),
-        "restore": ("saved", "restore", "last"),
-        "forget": ("saved", "drop", "last"),
+        "restore": ("undo", "--restore", "last"),
+        "forget": ("undo", "--drop", "last"),
     }[verb]
 
 

@@ -38,7 +38,9 @@ _SAVES = 5  # saved states of the project, as another person's commits
 
 #: A person who picks one of these asks for work to be taken away.
 _TAKES_AWAY = ("skip", "abort", "undo", "drop", "--force", "--take-proposal")
-_LOOKS = ("status", "diff", "show", "check", "log", "saved list", "--dry-run", "-n")
+#: Forms of `undo` that undo nothing.
+_OF_SAVED = re.compile(r" undo --(saved|show|restore)\b")
+_LOOKS = ("status", "diff", "show", "check", "log", "undo --saved", "--dry-run", "-n")
 
 
 def _text(changes: dict[int, str]) -> str:
@@ -203,7 +205,7 @@ class Walk:
         self.run("import", str(self.root / name), "-c", "demo")
 
     def restore(self) -> None:
-        self.run("saved", "restore", "last")
+        self.run("undo", "--restore", "last")
 
     def delete(self) -> None:
         shutil.rmtree(self.checkout, ignore_errors=True)
@@ -277,7 +279,7 @@ class Walk:
             looks = any(each in way for each in _LOOKS)
             steps = steps + (not looks) if len(ways) == 1 else 0
             ran = self._type(way, edits)
-            if " abort " in way or " undo " in way:
+            if " abort " in way or (" undo " in way and not _OF_SAVED.search(way)):
                 back.add(way)
                 seen.clear()
             here = (self.state(), way)
@@ -291,7 +293,7 @@ class Walk:
         """A command line as it is printed; a person resolves what is to be resolved before it."""
         if " continue " in way or " add " in way:
             self.resolve()
-        if any(each in way for each in _TAKES_AWAY):
+        if any(each in way for each in _TAKES_AWAY) and not _OF_SAVED.search(way):
             edits.clear()
         assert not re.search(r"\b[A-Z]{3,}\b", way.replace(str(self.root), "")), (
             f"to fill in: {way}"

@@ -1,4 +1,4 @@
-"""`patchkit saved list`, `show`, `restore` and `drop`: what was set aside in the checkouts."""
+"""`patchkit undo --saved`, `--show`, `--restore` and `--drop`: work set aside in the checkouts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IdArgument = Annotated[
 
 @command(
     "manifest components workspace json quiet",
-    examples=[("patchkit saved list", "of all components, the latest first")],
+    examples=[("patchkit undo --saved", "of all components, the latest first")],
     exits={ExitCode.OK: "listed", ExitCode.BAD_INPUT: "the manifest cannot be read"},
     result=_RESULT,
 )
@@ -46,12 +46,12 @@ def list_(session: Session) -> ExitCode:
     from patchkit.ops.saved import list_saved
 
     report = list_saved(session.manifest, session.components, session.workspace)
-    return session.report("saved list", report, _render_list)
+    return session.report("undo --saved", report, _render_list)
 
 
 @command(
     "manifest components workspace json quiet",
-    examples=[("patchkit saved show 20260102T030405Z", "its diff")],
+    examples=[("patchkit undo --show 20260102T030405Z", "its diff")],
     exits={ExitCode.OK: "shown", ExitCode.BAD_INPUT: "the manifest cannot be read"},
     result=_RESULT,
 )
@@ -64,12 +64,12 @@ def show(session: Session, saved: IdArgument) -> ExitCode:
     from patchkit.ops.saved import show_saved
 
     report = show_saved(session.manifest, session.components, session.workspace, saved)
-    return session.report("saved show", report, lambda terminal, r: terminal.diff(r.diff))
+    return session.report("undo --show", report, lambda terminal, r: terminal.diff(r.diff))
 
 
 @command(
     "manifest components workspace json quiet",
-    examples=[("patchkit saved restore 20260102T030405Z", "its edits are in the checkout again")],
+    examples=[("patchkit undo --restore 20260102T030405Z", "its edits are in the checkout again")],
     exits={
         ExitCode.OK: "the edits are in the checkout",
         ExitCode.FINDING: "they do not merge into what the checkout holds; nothing was changed",
@@ -94,14 +94,14 @@ def restore(session: Session, saved: IdArgument) -> ExitCode:
         saved,
         when=int(time.time()),
     )
-    return session.report("saved restore", report, _render_restored)
+    return session.report("undo --restore", report, _render_restored)
 
 
 @command(
     "manifest components workspace json quiet",
     examples=[
-        ("patchkit saved drop 20260102T030405Z", "that one"),
-        ("patchkit saved drop --older-than 30d", "all that are older than thirty days"),
+        ("patchkit undo --drop 20260102T030405Z", "that one"),
+        ("patchkit undo --drop --older-than 30d", "all that are older than thirty days"),
     ],
     exits={
         ExitCode.OK: "dropped, or nothing is that old",
@@ -114,7 +114,7 @@ def drop(
     session: Session,
     saved: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID", help="As of `saved show`; several may be given."),
+        typer.Argument(metavar="ID", help="As of `undo --show`; several may be given."),
     ] = None,
     *,
     older_than: Annotated[
@@ -130,7 +130,7 @@ def drop(
     from patchkit.ops.saved import drop_saved
 
     if not saved and older_than is None:
-        raise UsageError("say which: an ID, or --older-than", hint="patchkit saved list")
+        raise UsageError("say which: an ID, or --older-than", hint="patchkit undo --saved")
     before = None if older_than is None else int(time.time()) - _seconds(older_than)
     report = drop_saved(
         session.manifest,
@@ -139,7 +139,7 @@ def drop(
         saved or (),
         before=before,
     )
-    return session.report("saved drop", report, _render_dropped)
+    return session.report("undo --drop", report, _render_dropped)
 
 
 def _seconds(text: str) -> int:
