@@ -83,7 +83,9 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Raises UsageError with what may be meant."""
-        known = " ".join(args[:2]) not in MOVED and self.get_command(ctx, args[0]) is not None
+        # two words that went may begin with a command of today: `recipe new`
+        went = len(args) > 1 and " ".join(args[:2]) in MOVED
+        known = not went and self.get_command(ctx, args[0]) is not None
         if not ctx.resilient_parsing and not known:
             raise _no_such_command(args, self.group)
         if not self.group and (found := split_command(args)):
