@@ -218,7 +218,10 @@ class GraphForm(str, Enum):
 
 
 GraphFormOption = Annotated[
-    GraphForm, typer.Option("--format", metavar="FORM", help="text, or dot: Graphviz's language.")
+    GraphForm,
+    typer.Option(
+        "--format", metavar="FORM", help="Write it as text, or as dot, Graphviz's language."
+    ),
 ]
 EveryOption = Annotated[
     bool, typer.Option("--all", help="Also show what follows from other dependencies.")
