@@ -22,7 +22,6 @@ from patchkit.cli.catalog import (
     all_commands,
     place_of,
     split_command,
-    subcommands,
 )
 from patchkit.cli.command import about, load_command, summary
 from patchkit.errors import SurroundingsError, UsageError
@@ -62,24 +61,15 @@ _ELSEWHERE = {
 
 
 class Commands(TyperGroup):
-    """The commands of the catalog, or those whose names begin with the word `group`."""
-
-    def __init__(self, *, group: str = "", **settings: Any) -> None:
-        super().__init__(**settings)
-        self.group = group
+    """The commands of the catalog."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """The next word of each command, in the catalog's order."""
-        names = subcommands(self.group) if self.group else all_commands()
-        return list(dict.fromkeys(name.removeprefix(f"{self.group} ").split()[0] for name in names))
+        """The word of each command, in the catalog's order."""
+        return list(dict.fromkeys(name.split()[0] for name in all_commands()))
 
     def get_command(self, ctx: typer.Context, word: str) -> Any:  # type: ignore[override]
-        """The command, or the group of commands; None where there is no such word."""
-        name = f"{self.group} {word}".lstrip()
-        if place_of(name):
-            return load_command(name)
-        known = not self.group and subcommands(word)
-        return Commands(group=word, name=word, rich_markup_mode=None) if known else None
+        """The command; None where there is no such word."""
+        return load_command(word) if place_of(word) else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Raises UsageError with what may be meant."""
@@ -87,18 +77,17 @@ class Commands(TyperGroup):
         went = len(args) > 1 and " ".join(args[:2]) in MOVED
         known = not went and self.get_command(ctx, args[0]) is not None
         if not ctx.resilient_parsing and not known:
-            raise _no_such_command(args, self.group)
-        if not self.group and (found := split_command(args)):
+            raise _no_such_command(args)
+        if found := split_command(args):
             return found[0], load_command(found[0]), found[1]
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """A section for each group, with the commands that extensions bring."""
         for title, names in groups().items():
-            words = [name for name in names if " --" not in name]
-            if shown := [n for n in words if not self.group or n in subcommands(self.group)]:
+            if words := [name for name in names if " --" not in name]:
                 with formatter.section(title):
-                    formatter.write_dl([(name, summary(name)) for name in shown])
+                    formatter.write_dl([(name, summary(name)) for name in words])
 
 
 def groups() -> dict[str, list[str]]:
@@ -113,9 +102,9 @@ def groups() -> dict[str, list[str]]:
     return found
 
 
-def _no_such_command(words: list[str], group: str) -> UsageError:
+def _no_such_command(words: list[str]) -> UsageError:
     known = [*all_commands(), *MOVED]
-    close = [old for old in MOVED if old == " ".join([*group.split(), *words][:2])]
+    close = [old for old in MOVED if old == " ".join(words[:2])]
     given = "".join(close) or words[0].encode("ascii", "backslashreplace").decode()
     close = close or get_close_matches(words[0], known, n=2, cutoff=0.6)
     meant = " or ".join(dict.fromkeys(MOVED.get(name, name) for name in close))

@@ -139,28 +139,21 @@ def split_command(words: list[str]) -> tuple[str, list[str]] | None:
     """
     if not words:
         return None
-    for length in (2, 1):
-        name, rest = " ".join(words[:length]), words[length:]
-        if not place_of(name):
-            continue
-        given = rest[: rest.index("--")] if "--" in rest else rest
-        options = {*_OF_EXTENSIONS, *options_of_forms(name)}
-        spelt = [
-            part
-            for word in given
-            for part in (word.split("=", 1) if word.partition("=")[0] in options else [word])
-        ]
-        # the entry points of extensions are read only where they can matter
-        for form in forms_of(name) if options.intersection(spelt) else ():
-            option = form.split()[1:]
-            for at in range(len(spelt)):
-                end = at + len(option)
-                if spelt[at:end] == option:
-                    return form, [*spelt[:at], *spelt[end:], *rest[len(given) :]]
-        return name, rest
-    return None
-
-
-def subcommands(word: str) -> list[str]:
-    """The full names of the commands of a group ("manifest"); empty if it is no group."""
-    return [name for name in all_commands() if name.startswith(word + " ")]
+    name, *rest = words
+    if not place_of(name):
+        return None
+    given = rest[: rest.index("--")] if "--" in rest else rest
+    options = {*_OF_EXTENSIONS, *options_of_forms(name)}
+    spelt = [
+        part
+        for word in given
+        for part in (word.split("=", 1) if word.partition("=")[0] in options else [word])
+    ]
+    # the entry points of extensions are read only where they can matter
+    for form in forms_of(name) if options.intersection(spelt) else ():
+        option = form.split()[1:]
+        for at in range(len(spelt)):
+            end = at + len(option)
+            if spelt[at:end] == option:
+                return form, [*spelt[:at], *spelt[end:], *rest[len(given) :]]
+    return name, rest

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 # What stands before code, how many lines of a hunk one reads.
 _MARGIN = 18
 _LINES = 8
-#: So many places of one cause are named; --json has all.
+#: How many places of one cause a terminal names; --json has all.
 _PLACES = 6
 
 
 def print_findings(terminal: Terminal, outcomes: Iterable[Outcome], *, named: bool = True) -> None:
     """What was found of each component, if `named` below its name.
 
-    What could not be read is told on stderr.
+    What could not be read goes to stderr.
     """
     for of, group in groupby(outcomes, key=lambda each: each.of):
         listed = list(group)

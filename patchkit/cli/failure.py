@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from patchkit import __version__
-from patchkit.cli.catalog import split_command, subcommands
+from patchkit.cli.catalog import split_command
 from patchkit.cli.command import load_command
 from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
@@ -96,9 +96,7 @@ def _usage_error(error: Any, argv: list[str]) -> UsageError:
 
 
 def _outside_commands(words: list[str], message: str) -> UsageError:
-    """A line that does not come to a command: a group alone, an option before the command."""
-    if words and (names := subcommands(words[0])):
-        return UsageError(f"{words[0]} needs a subcommand", hint=", ".join(names))
+    """A line that does not come to a command, such as one with an option before it."""
     at = next((n for n in range(1, len(words)) if split_command(words[n:])), 0)
     if not at:
         return UsageError(message, hint="see `patchkit --help`")

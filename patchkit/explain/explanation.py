@@ -269,7 +269,7 @@ def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
 # What an explanation says, in sentences that every report shares.
 
 
-#: So many files that were others are named.
+#: How many files that differ from those that the patch was made for are named.
 _BLOBS = 4
 
 
@@ -300,7 +300,7 @@ def statements(explanation: PatchExplanation) -> Iterator[Statement]:
 
 
 def explanation_texts(explanation: PatchExplanation) -> tuple[str, ...]:
-    """The same where no lines of files are shown."""
+    """An explanation in sentences, where no lines of files are shown."""
     return tuple(each.text for each in statements(explanation))
 
 

@@ -77,7 +77,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def problem(self) -> Problem:
-        """The same for who has only a place, a sentence and a hint."""
+        """The finding as a place, a sentence and a hint."""
         return Problem(self.what, self.where, self.hint)
 
     @property
@@ -87,7 +87,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def cause(self) -> str:
-        """The same of all that one upstream commit brought about, in whatever component."""
+        """A key that all findings share that one upstream commit brought about."""
         return f"{self.code}\0{self.by.commit if self.by is not None else self.subject}"
 
     @property

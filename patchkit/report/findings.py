@@ -125,7 +125,7 @@ def _checked(of: str, component: ComponentCheck, patch: PatchCheck) -> Outcome:
 
 
 def drift_outcomes(report: DriftReport, excuse: str = "") -> Iterator[Outcome]:
-    """The same of a drift; with an `excuse` what was found is no error."""
+    """What a drift came to, patch by patch; with an `excuse` what was found is no error."""
     yield from map(_unread, report.broken)
     for component in report.components:
         *patches, itself = component_drift(component)

@@ -136,8 +136,9 @@ def print_check(
             terminal.product(Painted(name, Paint.STRONG))
             terminal.table(list(map(_row, components)), indent=2)
         print_findings(terminal, outcomes)
-        waiting = [each for each in outcomes if each.state == Status.WAITING.value]
-        terminal.table([(word(each.state), each.name, each.words) for each in waiting], indent=2)
+        waiting = [patch for patch in outcomes if patch.state == Status.WAITING.value]
+        rows = [(word(patch.state), patch.name, patch.words) for patch in waiting]
+        terminal.table(rows, indent=2)
         _print_shared(terminal, report.shared)
     for problem in report.all_problems:
         terminal.problem(problem)

@@ -121,7 +121,7 @@ def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
     return drift_writers(paths)
 
 
-#: So many notes of one kind are worth reading in a terminal; --json has all.
+#: How many notes of one kind a terminal shows; --json has all.
 _SHOWN = 6
 
 
@@ -131,7 +131,7 @@ def print_changes(terminal: Terminal, component: ComponentDrift, since: Since) -
         terminal.product("  the first report on it: all that does not fit is new")
     elif since.pin != component.pin:
         terminal.product(f"  the pin was {short_id(since.pin)} and is {short_id(component.pin)}")
-    words = {each.name: each.words for each in component.patches}
+    words = {patch.name: patch.words for patch in component.patches}
     rows: list[tuple[Line, Line, Line]] = []
     for change in since.changes:
         before = [_before(change)] if since.at else []
@@ -189,7 +189,7 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
     if component.since is not None:
         print_changes(terminal, component, component.since)
     else:
-        rows = [(word(each.state), each.name, each.words) for each in patches]
+        rows = [(word(patch.state), patch.name, patch.words) for patch in patches]
         terminal.table(rows, indent=2)
     print_findings(terminal, [*patches, itself], named=False)
     terminal.product()

@@ -314,10 +314,10 @@ def export(
     from patchkit.ops.transfer import MBOX, QUILT
 
     form = form or output.suffix.removeprefix(".")
-    known = {each.name: each for each in (QUILT, MBOX)}
+    known = {layout.name: layout for layout in (QUILT, MBOX)}
     if form not in known:
         what = f"export: --format {form} is unknown" if form else "export: --format is missing"
-        names = ", ".join([*known, *(each.split()[-1] for each in forms_of("export"))])
+        names = ", ".join([*known, *(name.split()[-1] for name in forms_of("export"))])
         hint = f"it is one of {names}: `patchkit export --format quilt -o debian/patches`"
         raise UsageError(what, hint=hint)
     who = read_author(author, "") if author else None

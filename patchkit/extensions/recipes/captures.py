@@ -25,7 +25,7 @@ def captures(root: Path, file: str, variable: str, tree: TreeView) -> Captures:
 
 
 def captures_in(recipe: Recipe, variable: str, files: Mapping[str, bytes]) -> Captures:
-    """The same in files by path."""
+    """What the variable of a recipe stands for, in files by path."""
     if problems := [*_problems(recipe, variable)]:
         raise BadInputError(*problems)
     found: dict[str, list[Captured]] = {}
