@@ -8,4 +8,4 @@ sed -i 's/Hello/Good day/' greet.py && git diff > ../0001-polite.diff && git add
 sed -i 's/Bye/Farewell/' greet.py && git diff > ../0002-part.diff
 git reset -q --hard && cd .. && mkdir old && mv *.diff old/
 mkdir project && cd project
-patchkit init hello --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD)" --component greeter
+patchkit init hello --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD)" --component greeter

@@ -5,7 +5,7 @@ git init -q upstream && cd upstream
 printf '"""Greetings."""\n\n\ndef greet(name):\n    return "Hello, " + name\n\n\ndef part(name):\n    return "Bye, " + name\n' > greet.py
 git add . && git commit -q -m 'Greet and part' && git tag v1.0
 cd .. && mkdir project && cd project
-patchkit init hello --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD)" --component greeter
+patchkit init hello --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD)" --component greeter
 sed -i 's/^    # track: .*/    track: v1.*/; /^    pin:/a\    track: v1.*' manifests/hello.yaml
 patchkit apply --manifest hello
 sed -i 's/Hello/Good day/' workspace/greeter/greet.py

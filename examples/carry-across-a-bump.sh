@@ -23,7 +23,7 @@ def stop(server):
 END
 git add . && git commit -q -m 'Serve' && git tag v1
 cd .. && mkdir project && cd project
-patchkit init hello --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD)" --component server
+patchkit init hello --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD)" --component server
 patchkit apply --manifest hello
 sed -i 's/^    return answer(request)/    return answer(request, device="npu")/' workspace/server/serve.py
 sed -i 's/^    "safe": 2,/    "safe": 2,\n    "npu": 3,/' workspace/server/serve.py

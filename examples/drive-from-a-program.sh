@@ -15,7 +15,7 @@ def stop(server):
 END
 git add . && land 2026-01-01 'Serve' && git tag v1
 cd .. && mkdir project && cd project
-patchkit init hello --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD)" --component server
+patchkit init hello --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD)" --component server
 patchkit apply --manifest hello
 sed -i 's/^    return answer(request)/    return answer(request, device="npu")/' workspace/server/serve.py
 patchkit refresh --new answer-from-the-npu.patch --message 'Answer from the NPU

@@ -11,5 +11,5 @@ sed -i 's/x + by/by + x/' fast/ops/basic.py
 printf '\n\n@fuser\ndef clip(x, limit):\n    return min(x, limit)\n' >> fast/ops/basic.py
 git commit -q -a -m 'Clip'
 cd .. && mkdir project && cd project
-patchkit init fast --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD~1)" --component fast
+patchkit init fast --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD~1)" --component fast
 cd ..

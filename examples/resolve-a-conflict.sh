@@ -22,7 +22,7 @@ def stop(server):
 END
 git add . && land 2026-01-01 'Serve' && git tag v1
 cd .. && mkdir project && cd project
-patchkit init hello --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD)" --component server
+patchkit init hello --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD)" --component server
 patchkit apply --manifest hello
 sed -i 's/^    return listen(port)/    return listen(port, device="npu")/' workspace/server/serve.py
 patchkit refresh --new listen-on-the-npu.patch --message 'Listen on the NPU

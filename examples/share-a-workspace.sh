@@ -10,8 +10,8 @@ cd .. && git init -q other && cd other
 printf 'print("quite another greeter")\n' > main.py
 git add . && git commit -q -m 'Another one'
 cd .. && mkdir project && cd project
-patchkit init stable --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD~1)" --component greeter
-patchkit init next --git ../upstream --commit "$(git -C ../upstream rev-parse HEAD)" --component greeter
-patchkit init rewrite --git ../other --commit "$(git -C ../other rev-parse HEAD)" --component greeter
+patchkit init stable --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD~1)" --component greeter
+patchkit init next --git ../upstream --ref "$(git -C ../upstream rev-parse HEAD)" --component greeter
+patchkit init rewrite --git ../other --ref "$(git -C ../other rev-parse HEAD)" --component greeter
 patchkit apply --manifest stable
 cd ..

@@ -137,7 +137,7 @@ def _carries_a_patch(program: str, folder: Path) -> None:
     _run("git", "init", "-q", "up", cwd=folder)
     lines = [f"line {number}\n" for number in range(9)]
     pin = commit("".join(lines))
-    where = ("--git", f"file://{folder}/up", "--commit", pin)
+    where = ("--git", f"file://{folder}/up", "--ref", pin)
     _run(program, "init", "demo", *where, cwd=folder)
     _run(program, "check", "--only", "manifest", cwd=folder)
     _run(program, "init", "--schema", cwd=folder)

@@ -191,7 +191,7 @@ def _locked(box: Sandbox) -> None:
     project.write({"demo.cdx.json": "an old one\n"})
 
 
-_GIT = ("--git", "https://example.com/demo.git", "--commit", _PIN)
+_GIT = ("--git", "https://example.com/demo.git", "--ref", _PIN)
 
 _PATCHES = tuple(word for name in small_patches() for word in ("--patch", name))
 

@@ -100,12 +100,12 @@ class Share(Struct, frozen=True):
     drift: DriftReport | None = None  # None where the run was another one
     drift_allowed: bool = False  # --allow-drift of that run
     failed: BrokenManifest | None = None  # the error in which it ended, None for none
+    expected: tuple[str, ...] = ()  # of a matrix: what its jobs look at (`Job.looks_at`)
 
 
-def merge_reports(shares: Sequence[Share], expected: Iterable[str] = ()) -> CiReport:
-    """One report of all shares; what is `expected` and in none of them is a problem of its own.
+def merge_reports(shares: Sequence[Share]) -> CiReport:
+    """One report of all shares; what is expected and in none of them is a problem of its own.
 
-    `expected` are components as "MANIFEST: COMPONENT" (see matrix.Job).
     Drift fails nothing only where every share that looked for it says so. BadInputError for a
     component that two shares looked at.
     """
@@ -116,7 +116,7 @@ def merge_reports(shares: Sequence[Share], expected: Iterable[str] = ()) -> CiRe
     # every job that could not read a manifest says the same of it
     broken = dict.fromkeys(each for found in read if found is not None for each in found.broken)
     failed = [share.failed for share in shares if share.failed is not None]
-    missing = _missing(shares, expected)
+    missing = _missing(shares)
     check = CheckReport(
         strict=any(each.strict for each in checks),
         components=(*(c for each in checks for c in each.components), *missing),
@@ -153,12 +153,12 @@ def _shared(checks: Sequence[CheckReport]) -> tuple[SharedPatch, ...]:
     return find_shared(uses)
 
 
-def _missing(shares: Sequence[Share], expected: Iterable[str]) -> Iterator[ComponentCheck]:
+def _missing(shares: Sequence[Share]) -> Iterator[ComponentCheck]:
     """What no share looked at: a job that died leaves no result, and must not pass for good."""
     read = [found for share in shares for found in (share.check, share.drift) if found is not None]
     seen = {f"{each.manifest}: {each.name}" for found in read for each in found.components}
     unread = {each.manifest for found in read for each in found.broken}
-    for each in dict.fromkeys(expected):
+    for each in dict.fromkeys(each for share in shares for each in share.expected):
         manifest, _, component = each.partition(": ")
         if each not in seen and manifest not in unread:
             hint = "its job did not come to an end: see its log"

@@ -170,13 +170,11 @@ _SCHEMA = "manifest.schema.json"
 
 
 class UpstreamOptions(Struct, frozen=True):
-    """What was asked for, as typed; `index` is PROJECT==VERSION, `ref` names a commit."""
+    """What was asked for, as typed; `ref` names a commit of `git`."""
 
     git: str | None = None  # a URL
-    commit: str | None = None
     ref: str | None = None
-    index: str | None = None
-    archive: str | None = None  # a URL or file
+    archive: str | None = None  # a URL or file; or PROJECT==VERSION, on the package index
     sha256: str | None = None  # the archive's; None: take what it has
 
 
@@ -195,7 +193,6 @@ class NewProject(Struct, frozen=True):
     name: str
     component: str  # its name
     upstream: NewUpstream  # where it comes from, and its pin
-    description: str = ""  # "" leaves a line to fill in
 
 
 class Created(Struct, frozen=True):
@@ -248,21 +245,20 @@ def create_project(root: Path, new: NewProject) -> Created:
 
 
 def choose_upstream(options: UpstreamOptions) -> NewUpstream:
-    """What the options name; asks the network only for `ref`, or for `index` without `sha256`.
+    """What the options name; asks the network for a ref, or the index for a hash not given.
 
     Raises UsageError for options that do not go together, SurroundingsError if nobody answers.
     """
-    given = [each for each in (options.git, options.index, options.archive) if each is not None]
-    if len(given) != 1:
-        hint = "an upstream is a git repository, a project on the index, or an archive"
-        raise UsageError(Problem("give one of --git, --index, --archive", hint=hint))
+    if (options.git is None) == (options.archive is None):
+        hint = "an upstream is a git repository, or an archive or project on the package index"
+        raise UsageError(Problem("give one of --git and --archive", hint=hint))
     if options.git is not None:
         return _git_upstream(options.git, options)
-    if options.commit is not None or options.ref is not None:
-        raise UsageError("--commit and --ref go with --git")
-    if options.archive is not None:
-        return _archive_upstream(options.archive, options.sha256)
-    return _index_upstream(str(options.index), options.sha256)
+    if options.ref is not None:
+        raise UsageError("--ref goes with --git")
+    archive = str(options.archive)
+    upstream = _index_upstream if "==" in archive else _archive_upstream
+    return upstream(archive, options.sha256)
 
 
 def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
@@ -270,15 +266,14 @@ def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
 
     require("--git", url, check_url)
     if options.sha256 is not None:
-        raise UsageError("--sha256 goes with --index and --archive")
-    if (options.commit is None) == (options.ref is None):
-        hint = "--commit ID pins that commit, --ref NAME the one that a branch or tag is at now"
-        raise UsageError(Problem("give one of --commit and --ref", hint=hint))
+        raise UsageError("--sha256 goes with --archive")
+    if options.ref is None:
+        hint = "a full commit id; or a branch or tag, to pin the commit where it is now"
+        raise UsageError(Problem("--git needs --ref", hint=hint))
     name = component_name_of(url)
-    if options.commit is not None:
-        commit = require("--commit", options.commit, check_commit)
-        return NewUpstream(name, GitSource(url), GitPin(CommitId(commit)))
-    ref = require("--ref", str(options.ref), check_track)
+    if check_commit(options.ref) is None:
+        return NewUpstream(name, GitSource(url), GitPin(CommitId(options.ref)))
+    ref = require("--ref", options.ref, check_track)
     if ref == LATEST:
         hint = "name a branch or tag; one that is called so is refs/heads/latest, refs/tags/latest"
         raise UsageError(
@@ -310,8 +305,8 @@ def _archive_upstream(url: str, sha256: str | None) -> NewUpstream:
 
 def _index_upstream(requirement: str, sha256: str | None) -> NewUpstream:
     project, _, version = requirement.partition("==")
-    require("--index", project, check_package)
-    require("the version in --index", version, check_version)
+    require("the project in --archive", project, check_package)
+    require("the version in --archive", version, check_version)
     if sha256 is None:
         from patchkit.upstream.index import sdist_hash
 
@@ -354,7 +349,7 @@ def manifest_text(new: NewProject, *, modeline: str) -> str:
     return render_template(
         "manifest.yaml.j2",
         modeline=modeline,
-        description=new.description or f"{new.component} with our patches",
+        description=f"{new.component} with our patches",
         component=new.component,
         source=data["source"],
         pin=data["pin"],

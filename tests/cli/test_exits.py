@@ -295,7 +295,7 @@ _VERBS = {
     "fold": ("fold", "spell-ten", "--to", "greet-warmly"),
     "split": ("split", "both", "--new", "ten", "--file", "other.txt"),
 }
-_INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--commit", "1" * 40)
+_INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--ref", "1" * 40)
 
 
 def _carry(patch: str) -> tuple[str, ...]:
@@ -444,10 +444,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
         "ci --merge",
         5,
         lambda s: s.result(),
-        ("ci", "--merge", "one.json", "--expect", "jobs.json"),
+        ("ci", "--merge", "one.json", "jobs.json"),
     ),
     ("status", 0, Scene.edited, ("status",)),
-    ("status", 1, Scene.edited, ("status", "--exit-code")),
+    ("status", 1, Scene.edited, ("status", "--strict")),
     ("status", 4, Scene.misspelt, ("status",)),
     ("refresh", 0, Scene.edited, ("refresh",)),
     ("refresh", 1, Scene.edited_elsewhere, ("refresh",)),

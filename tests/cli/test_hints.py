@@ -31,7 +31,7 @@ _PLACEHOLDERS = {
     "patchkit export --format machine --values FILE",
     "patchkit check\n# --only sites --accept --reason ...",  # in the head of a file
     "patchkit init NAME --git URL --ref TAG",
-    "patchkit init demo --git URL --commit ID --track main --component mbridge",
+    "patchkit init demo --git URL --ref ID --component mbridge",
     "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...",
     "patchkit split PATCH --new NAME --file src/a.py --hunk src/b.py:2",
 }
@@ -51,7 +51,20 @@ def _text(node: ast.Constant | ast.JoinedStr) -> str:
 
 
 #: Words that are arguments; `{target}` is of `str.format`.
-_NAMES = {"slime", "demo", "base", "last", "env", "install", "fish", "hccl", "target", "packages"}
+_NAMES = {
+    "manifest",
+    "part",
+    "slime",
+    "demo",
+    "base",
+    "last",
+    "env",
+    "install",
+    "fish",
+    "hccl",
+    "target",
+    "packages",
+}
 #: Titles, and shell lines whose commands stand inside.
 _OTHER = re.compile(r"\$\(|^## |^patchkit recipe$")
 

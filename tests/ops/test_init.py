@@ -29,7 +29,7 @@ def only_component(project: Project, name: str) -> Component:
 
 
 def test_a_git_upstream_by_flags(project: Project, golden: Golden) -> None:
-    golden("init-git", project.run("init", "demo", "--git", URL, "--commit", COMMIT))
+    golden("init-git", project.run("init", "demo", "--git", URL, "--ref", COMMIT))
     component = only_component(project, "demo")
     assert component.name == "some-project"
     assert component.pin == GitPin(CommitId(COMMIT))
@@ -43,7 +43,7 @@ def test_a_git_upstream_by_flags(project: Project, golden: Golden) -> None:
 
 
 def test_the_manifest_is_explained(project: Project) -> None:
-    project.run("init", "demo", "--git", URL, "--commit", COMMIT).ok()
+    project.run("init", "demo", "--git", URL, "--ref", COMMIT).ok()
     text = (project.root / "manifests/demo.yaml").read_text()
     assert text.count("#") >= 10
     uncommented = text.replace("# extends: [profiles/NAME.yaml]\n", "")
@@ -65,7 +65,7 @@ def _is_example(line: str) -> bool:
 
 def test_index_and_archive(project: Project) -> None:
     flags = ("--sha256", HASH)
-    project.run("init", "one", "--index", "demo==1.10", *flags).ok()
+    project.run("init", "one", "--archive", "demo==1.10", *flags).ok()
     assert only_component(project, "one").pin == IndexPin("1.10", HASH)
     project.run("init", "two", "--archive", "https://example.com/Notes-2.tar.gz", *flags).ok()
     component = only_component(project, "two")
@@ -80,9 +80,9 @@ def test_the_hash_is_what_the_index_says(
     page.parent.mkdir(parents=True)
     page.write_text(f'<a href="demo-1.10.tar.gz#sha256={HASH}">demo-1.10.tar.gz</a>')
     monkeypatch.setenv("PIP_INDEX_URL", f"file://{tmp_path}/index")
-    project.run("init", "--index", "demo==1.10").ok()
+    project.run("init", "--archive", "demo==1.10").ok()
     assert only_component(project, "demo").pin == IndexPin("1.10", HASH)
-    assert project.run("init", "other", "--index", "demo==2.0").code == 5
+    assert project.run("init", "other", "--archive", "demo==2.0").code == 5
 
 
 def test_a_branch_is_resolved_and_tracked(project: Project, upstream: Upstream) -> None:
@@ -125,7 +125,7 @@ def test_an_upstream_that_does_not_answer(project: Project, tmp_path: Path) -> N
 @pytest.mark.parametrize("ending", [".yaml", ".yml"])
 def test_a_manifest_that_is_there_is_never_overwritten(project: Project, ending: str) -> None:
     project.write({f"manifests/demo{ending}": "mine\n"})
-    project.run("init", "demo", "--git", URL, "--commit", COMMIT).ends(
+    project.run("init", "demo", "--git", URL, "--ref", COMMIT).ends(
         2, f"manifests/demo{ending} is there already"
     )
     assert project.files("manifests") == {f"manifests/demo{ending}": b"mine\n"}
@@ -134,13 +134,13 @@ def test_a_manifest_that_is_there_is_never_overwritten(project: Project, ending:
 
 def test_a_series_that_is_there_stays(project: Project) -> None:
     project.write({"patches/demo/series": "one.patch\n"})
-    project.run("init", "--git", URL, "--commit", COMMIT, "--component", "demo").ok()
+    project.run("init", "--git", URL, "--ref", COMMIT, "--component", "demo").ok()
     assert project.files() == {"patches/demo/series": b"one.patch\n"}
 
 
 def test_a_project_with_a_schema_keeps_it(project: Project) -> None:
     project.write({"docs/manifest.schema.json": "{}"})
-    project.run("init", "demo", "--git", URL, "--commit", COMMIT).ok()
+    project.run("init", "demo", "--git", URL, "--ref", COMMIT).ok()
     first = (project.root / "manifests/demo.yaml").read_text().partition("\n")[0]
     assert first.endswith("$schema=../docs/manifest.schema.json")
     assert [*project.files("manifests")] == ["manifests/demo.yaml"]
@@ -150,20 +150,20 @@ def test_a_project_with_a_schema_keeps_it(project: Project) -> None:
     ("flags", "message"),
     [
         ((), "no upstream is given"),
-        (("--git", URL), "give one of --commit and --ref"),
-        (("--git", URL, "--commit", COMMIT, "--ref", "x"), "give one of --commit and --ref"),
-        (("--git", URL, "--commit", "abc123"), "--commit abc123 is a short commit id"),
-        (("--git", "ext::sh", "--commit", COMMIT), "--git ext::sh names a remote helper"),
-        (("--git", URL, "--index", "a==1"), "give one of --git, --index, --archive"),
-        (("--index", "demo", "--sha256", HASH), "the version in --index"),
-        (("--index", "demo==1.*", "--sha256", HASH), "the version in --index 1.* is no version"),
+        (("--git", URL), "--git needs --ref"),
+        (("--git", "ext::sh", "--ref", COMMIT), "--git ext::sh names a remote helper"),
+        (("--git", URL, "--archive", "a==1"), "give one of --git and --archive"),
+        (("--archive", "demo==", "--sha256", HASH), "the version in --archive"),
+        (
+            ("--archive", "demo==1.*", "--sha256", HASH),
+            "the version in --archive 1.* is no version",
+        ),
         (("--archive", "https://example.com/a.zip"), "--archive needs --sha256"),
-        (("--index", "demo==1", "--sha256", "abc"), "--sha256 abc is no SHA-256"),
-        (("--index", "demo==1", "--sha256", HASH, "--commit", COMMIT), "go with --git"),
-        (("--git", URL, "--commit", COMMIT, "--sha256", HASH), "goes with --index"),
-        (("--git", URL, "--commit", COMMIT, "--component", "A b"), "cannot name a component"),
-        (("--git", URL, "--commit", COMMIT, "--track", "a b"), "cannot name a branch or tag"),
-        (("../x", "--git", URL, "--commit", COMMIT), "../x cannot name a manifest"),
+        (("--archive", "demo==1", "--sha256", "abc"), "--sha256 abc is no SHA-256"),
+        (("--archive", "demo==1", "--sha256", HASH, "--ref", COMMIT), "--ref goes with --git"),
+        (("--git", URL, "--ref", COMMIT, "--sha256", HASH), "goes with --archive"),
+        (("--git", URL, "--ref", COMMIT, "--component", "A b"), "cannot name a component"),
+        (("../x", "--git", URL, "--ref", COMMIT), "../x cannot name a manifest"),
         (("--git", URL, "--ref", "-x"), "--ref -x cannot name a branch or tag"),
     ],
 )
@@ -172,12 +172,6 @@ def test_options_that_do_not_go_together(
 ) -> None:
     project.run("init", *flags).ends(2, message)
     assert list(project.root.iterdir()) == []
-
-
-def test_a_wild_description_is_one_text(project: Project) -> None:
-    text = 'it\'s: "#1"\n- [x] {y}'
-    project.run("init", "demo", "--git", URL, "--commit", COMMIT, "--description", text).ok()
-    assert load_manifest(project.root / "manifests/demo.yaml").description == text
 
 
 def test_on_a_terminal_it_asks(project: Project) -> None:

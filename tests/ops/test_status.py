@@ -149,7 +149,7 @@ def test_what_is_no_folder(demo: Project, kind: str) -> None:
 
 
 def test_a_gate_passes_what_manifest_and_lock_say_only(demo: Project) -> None:
-    gate = ("status", "--exit-code", "--quiet")
+    gate = ("status", "--strict", "--quiet")
     assert demo.run(*gate).code == 1  # nothing is there yet
     demo.prepare("apply").ok()
     demo.run(*gate).ok()

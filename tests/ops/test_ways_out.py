@@ -247,7 +247,7 @@ class Walk:
         return _edits("".join(texts))
 
     def clean(self) -> bool:
-        return self.project.run("status", "--exit-code", "-q").code == 0
+        return self.project.run("status", "--strict", "-q").code == 0
 
     def state(self) -> object:
         refs = git_in(self.checkout, "show-ref") if (self.checkout / ".git").is_dir() else b""

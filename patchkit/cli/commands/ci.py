@@ -166,16 +166,6 @@ def read_shares(files: Iterable[Path]) -> tuple[Share, ...]:
     return tuple(shares)
 
 
-def read_expected(path: Path) -> Sequence[str]:
-    """The components that the jobs of a matrix look at."""
-    command, found = read_envelope(read_given(path), str(path))
-    if command != "ci-matrix":
-        hint = "give what `patchkit ci --matrix --json` printed"
-        raise BadInputError(Problem("is no matrix", str(path), hint))
-    report = read_result(MatrixReport, found, str(path))
-    return [each for job in report.jobs for each in job.looks_at]
-
-
 def _share(path: Path) -> Share:
     name = str(path)
     command, found = read_envelope(read_given(path), name)
@@ -187,6 +177,9 @@ def _share(path: Path) -> Share:
             return Share(name, check=read_result(CheckReport, found, name))
         case "drift":
             return Share(name, drift=read_result(DriftReport, found, name))
+        case "ci-matrix":
+            jobs = read_result(MatrixReport, found, name).jobs
+            return Share(name, expected=tuple(each for job in jobs for each in job.looks_at))
         case "error":
             return Share(name, failed=_failed(path, found))
     hint = "merge what `patchkit ci`, `check` or `drift` wrote"
@@ -238,12 +231,21 @@ IncludeOption = Annotated[
     ),
 ]
 
-TrackingOption = Annotated[
-    bool,
+
+class JobsOf(str, Enum):
+    """The command that the jobs of a matrix run."""
+
+    CI = "ci"
+    BUMP = "bump"
+
+
+JobsOfOption = Annotated[
+    JobsOf,
     typer.Option(
-        "--tracking",
-        help="Only components that track a branch; GitLab's jobs extend .patchkit-bump, in place "
-        "of .patchkit.",
+        "--only",
+        metavar="COMMAND",
+        help="What the jobs run: ci; bump, where only components that track a branch have one, and "
+        "GitLab's extend .patchkit-bump in place of .patchkit.",
     ),
 ]
 
@@ -254,8 +256,8 @@ TrackingOption = Annotated[
         ("patchkit ci --matrix", "which jobs there would be"),
         ('echo "jobs=$(patchkit ci --matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
         ("patchkit ci --matrix --format gitlab --include ci/gitlab.yml > jobs.yml", "on GitLab"),
-        ("patchkit ci --matrix --tracking --format github", "what `patchkit bump` can move"),
-        ("patchkit ci --matrix --json > jobs.json", "for `ci --merge --expect`"),
+        ("patchkit ci --matrix --only bump --format github", "what `patchkit bump` can move"),
+        ("patchkit ci --matrix --json > jobs.json", "for `ci --merge`"),
     ],
     exits={
         ExitCode.OK: "printed",
@@ -269,7 +271,7 @@ def matrix(
     form: FormOption = MatrixForm.TEXT,
     jobs: MostOption = _MOST,
     include: IncludeOption = "ci/gitlab.yml",
-    tracking: TrackingOption = False,
+    only: JobsOfOption = JobsOf.CI,
 ) -> ExitCode:
     """Print the jobs of a CI matrix: manifests by components.
 
@@ -281,7 +283,7 @@ def matrix(
     if jobs < 1:
         raise UsageError("--jobs must be 1 or more")
     chosen, broken = session.open_manifests()
-    if tracking:
+    if only is JobsOf.BUMP:
         chosen = [(m, tuple(c for c in each if c.track is not None)) for m, each in chosen]
     report = plan_jobs(chosen, broken, folder=Path.cwd(), most=jobs, only=session.names)
     for problem in (each for one in report.broken for each in one.problems):
@@ -290,7 +292,7 @@ def matrix(
         return session.report("ci --matrix", report, _render_jobs)
     from patchkit.report.ci_formats import github_matrix, gitlab_pipeline
 
-    extends = ".patchkit-bump" if tracking else ".patchkit"
+    extends = ".patchkit-bump" if only is JobsOf.BUMP else ".patchkit"
     is_github = form is MatrixForm.GITHUB
     session.terminal.document(
         github_matrix(report) if is_github else gitlab_pipeline(report, include, extends)
@@ -306,21 +308,13 @@ FilesArgument = Annotated[
     list[Path],
     typer.Argument(metavar="FILE", help="Results: what ci, check or drift wrote as JSON."),
 ]
-ExpectOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--expect",
-        metavar="FILE",
-        help="What `patchkit ci --matrix --json` printed: no component may be without a result.",
-    ),
-]
 
 
 @command(
     "json quiet",
     examples=[
         ("patchkit ci --merge results/*.json", "one report, one exit code"),
-        ("patchkit ci --merge --expect jobs.json results/*.json", "and no job may be missing"),
+        ("patchkit ci --merge jobs.json results/*.json", "and no job may be missing"),
         ("patchkit ci --merge results/*.json --format html -o report.html", "as a page"),
     ],
     exits={
@@ -335,20 +329,20 @@ def merge(
     session: Session,
     *,
     files: FilesArgument,
-    expect: ExpectOption = None,
     form: FormatOption = Format.TEXT,
     output: OutputOption = None,
 ) -> ExitCode:
     """Merge the results of several jobs into one report.
 
     The jobs are those of `patchkit ci --matrix`, and write `patchkit ci -o FILE.json`. The report
-    is what one `patchkit ci` over all would have written, in any form, with its exit code.
+    is what one `patchkit ci` over all would have written, in any form, with its exit code. Where
+    what `patchkit ci --matrix --json` printed is among the files, no component of it may be without
+    a result.
     """
     from patchkit.ops.ci import merge_reports
 
     asked = wanted(form, output, json=session.terminal.json)
-    expected = read_expected(expect) if expect is not None else ()
-    report = merge_reports(read_shares(files), expected)
+    report = merge_reports(read_shares(files))
     return deliver(session.terminal, report, asked, _merge_writers, print_ci)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
-from msgspec.structs import replace
 
 from patchkit.cli.command import command
 from patchkit.cli.session import Session
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
         ShownManifest,
         UpstreamOptions,
     )
+
+
+class SchemaOf(str, Enum):
+    """The kinds of files that have a schema."""
+
+    MANIFEST = "manifest"
+    PART = "part"
 
 
 class SchemaReport(Struct, frozen=True):
@@ -90,7 +97,7 @@ def show(
     "json",
     examples=[
         ("patchkit init --schema > manifests/manifest.schema.json", "for editors to complete by"),
-        ("patchkit init --schema --part", "the schema of files that others extend"),
+        ("patchkit init --schema part", "the schema of files that others extend"),
     ],
     exits={ExitCode.OK: "always"},
     result="patchkit.cli.commands.manifest:SchemaReport",
@@ -98,9 +105,10 @@ def show(
 def schema(
     session: Session,
     *,
-    part: Annotated[
-        bool, typer.Option("--part", help="The schema of shared parts, which others extend.")
-    ] = False,
+    file: Annotated[
+        SchemaOf,
+        typer.Argument(metavar="FILE", help="Of which files: manifest; part, which others extend."),
+    ] = SchemaOf.MANIFEST,
 ) -> ExitCode:
     """Print the JSON Schema of manifests.
 
@@ -109,6 +117,7 @@ def schema(
     """
     from patchkit.manifest.json_schema import json_schema, schema_text
 
+    part = file is SchemaOf.PART
     report = SchemaReport(json_schema(part=part))
     return session.terminal.report(
         "init --schema",
@@ -154,11 +163,11 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
             "pin the commit that main is at now",
         ),
         (
-            "patchkit init demo --git URL --commit ID --track main --component mbridge",
-            "name everything; no network is asked",
+            "patchkit init demo --git URL --ref ID --component mbridge",
+            "pin that commit; no network is asked",
         ),
         (
-            "patchkit init demo --index mbridge==0.15.1",
+            "patchkit init demo --archive mbridge==0.15.1",
             "a source distribution from the package index",
         ),
         ("patchkit init", "on a terminal: asks"),
@@ -181,27 +190,23 @@ def init(
         str | None,
         typer.Option("--git", metavar="URL", help="The upstream is this git repository."),
     ] = None,
-    commit: Annotated[
-        str | None, typer.Option("--commit", metavar="ID", help="Pin this full commit id.")
-    ] = None,
     ref: Annotated[
         str | None,
         typer.Option(
             "--ref",
             metavar="REF",
-            help="Pin the commit that this branch, tag or pattern of tags is at now.",
-        ),
-    ] = None,
-    index: Annotated[
-        str | None,
-        typer.Option(
-            "--index",
-            metavar="PROJECT==VERSION",
-            help="The upstream is this source distribution on the package index.",
+            help="Pin this full commit id, or the commit that a branch, tag or pattern of tags is "
+            "at now.",
         ),
     ] = None,
     archive: Annotated[
-        str | None, typer.Option("--archive", metavar="URL", help="The upstream is this archive.")
+        str | None,
+        typer.Option(
+            "--archive",
+            metavar="URL",
+            help="The upstream is this archive; PROJECT==VERSION is a source distribution on the "
+            "package index.",
+        ),
     ] = None,
     sha256: Annotated[
         str | None,
@@ -217,51 +222,38 @@ def init(
             "--component", metavar="NAME", help="Name of the component. Default: the upstream's."
         ),
     ] = None,
-    track: Annotated[
-        str | None,
-        typer.Option("--track", metavar="BRANCH", help="The branch where newer versions appear."),
-    ] = None,
-    description: Annotated[
-        str, typer.Option("--description", metavar="TEXT", help="What the stack is, in one line.")
-    ] = "",
 ) -> ExitCode:
     """Write a commented manifest with one component.
 
     Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
-    the JSON Schema by which editors complete manifests. Overwrites nothing. Without
-    --git, --index or --archive it asks, if there is a terminal.
+    the JSON Schema by which editors complete manifests. A branch or pattern that --ref names is
+    tracked, too. Overwrites nothing. Without --git or --archive it asks, if there is a terminal.
     """
-    from patchkit.manifest.types import check_track
     from patchkit.ops.manifest import (
         NewProject,
         UpstreamOptions,
         choose_upstream,
         create_project,
-        require,
     )
 
-    options = UpstreamOptions(git, commit, ref, index, archive, sha256)
+    options = UpstreamOptions(git, ref, archive, sha256)
     if options == UpstreamOptions():
         options = _ask(name)
     upstream = choose_upstream(options)
-    if track is not None:
-        upstream = replace(upstream, track=require("--track", track, check_track))
     component = component or upstream.name
-    new = NewProject(name or component, component, upstream, description)
-    created = create_project(Path.cwd(), new)
+    created = create_project(Path.cwd(), NewProject(name or component, component, upstream))
     return session.terminal.report("init", created, ExitCode.OK, _render_created)
 
 
 def _ask(name: str | None) -> UpstreamOptions:
     """The upstream by questions on the terminal; UsageError where there is none."""
-    from patchkit.manifest.types import check_commit
     from patchkit.ops.manifest import UpstreamOptions
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         is_place = name is not None and (":" in name or "/" in name or Path(name).is_dir())
         url, *names = [name] if is_place else ["URL", *([name] if name else [])]
         line = " ".join(["patchkit init", *names, "--git", str(url), "--ref main"])
-        hint = f"for example `{line}`; --index and --archive are for releases"
+        hint = f"for example `{line}`; --archive is for releases"
         raise UsageError(Problem("init: no upstream is given", hint=hint))
 
     import typer
@@ -271,10 +263,8 @@ def _ask(name: str | None) -> UpstreamOptions:
 
     text = ask("Upstream (a git URL, or PROJECT==VERSION on the package index)")
     if "==" in text:
-        return UpstreamOptions(index=text)
+        return UpstreamOptions(archive=text)
     pin = ask("Pin (a full commit id; or a branch or tag, to take where it is now)")
-    if check_commit(pin) is None:
-        return UpstreamOptions(git=text, commit=pin)
     return UpstreamOptions(git=text, ref=pin)
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from patchkit.errors import Problem
     from patchkit.ops.status import ComponentStatus, StatusReport
 
-ExitCodeOption = Annotated[
+StrictOption = Annotated[
     bool,
-    typer.Option("--exit-code", help="Exit with 1 where a checkout is not what the lock says."),
+    typer.Option("--strict", help="Exit with 1 where a checkout is not what the lock says."),
 ]
 
 # state -> (what it does, what to type)
@@ -39,11 +39,11 @@ _NEXT = {
     examples=[
         ("patchkit status -m qwen3-vl-npu", "every component"),
         ("patchkit status -m qwen3-vl-npu --json", "for a script"),
-        ("patchkit status --exit-code --quiet && ./train.sh", "only with what was recorded"),
+        ("patchkit status --strict --quiet && ./train.sh", "only with what was recorded"),
     ],
     exits={
-        ExitCode.OK: "shown, whatever the states are; with --exit-code: all are applied",
-        ExitCode.FINDING: "with --exit-code: a checkout is not what manifest and lock say",
+        ExitCode.OK: "shown, whatever the states are; with --strict: all are applied",
+        ExitCode.FINDING: "with --strict: a checkout is not what manifest and lock say",
         ExitCode.BAD_INPUT: "the manifest or the lock cannot be read",
     },
     result="patchkit.ops.status:StatusReport",
@@ -51,7 +51,7 @@ _NEXT = {
 def status(
     session: Session,
     *,
-    exit_code: ExitCodeOption = False,
+    strict: StrictOption = False,
 ) -> ExitCode:
     """Show in which state each checkout is.
 
@@ -60,13 +60,13 @@ def status(
     it. conflicted: a bump, rebase or merge waits for you. other branch: another branch, or not a
     checkout of patchkit's. interrupted: an apply was interrupted. absent: no checkout.
 
-    Read-only; uses no network. With --exit-code every state but applied (and unpatched, of a
+    Read-only; uses no network. With --strict every state but applied (and unpatched, of a
     component without patches) fails, and so does a difference from the lock.
     """
     from patchkit.ops.status import status_of
 
     report = status_of(session.manifest, session.components, session.workspace)
-    code = report.gate if exit_code else report.exit_code
+    code = report.gate if strict else report.exit_code
     return session.terminal.report("status", report, code, _render)
 
 
