@@ -203,7 +203,7 @@ PROJECT_SCENES = (
     Scene("export --format machine -o",
           ("export", "--format", "machine", *VALUES, "--output", "docs/page.md"), _rendered),
     Scene("check --only overrides", ("check", "--only", "overrides", "--accept"), _overriding),
-    Scene("vendor", ("vendor",), _by_reference, done=frozenset({0, 1, 2})),
+    Scene("import --vendor", ("import", "--vendor"), _by_reference, done=frozenset({0, 1, 2})),
     Scene("carry", ("carry", "--git", "clone", "--base", "origin/old", "--to",
                     "origin/main", *_PATCHES, "--output", "carried", "--tree"), _to_carry,
           done=frozenset({2})),

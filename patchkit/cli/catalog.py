@@ -14,6 +14,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("manifest:init", "Write a commented manifest with one component"),
         "init --schema": ("manifest:schema", "Print the JSON Schema of manifests"),
         "import": ("transfer:import_", "Adopt patches from elsewhere into a component's series"),
+        "import --vendor": ("series:vendor", "Copy patches by reference into the series"),
     },
     "Work with stacks": {
         "fetch": ("apply:fetch", "Fetch what a manifest pins into the cache"),
@@ -35,7 +36,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "move": ("series:move", "Move a patch to another position in the series"),
         "fold": ("series:fold", "Combine patches into another one"),
         "split": ("series:split", "Move a part of a patch into a new one, directly after it"),
-        "vendor": ("transfer:vendor", "Copy patches by reference into the series"),
         "export": ("transfer:export", "Write a stack for quilt or git am"),
     },
     "Look": {
@@ -76,6 +76,7 @@ MOVED = {
     "saved restore": "undo --restore ID",
     "saved drop": "undo --drop ID",
     "new": "refresh --new NAME",
+    "vendor": "import --vendor PATCH",
     "rename": "edit PATCH --name NAME",
     "manifest lint": "check --only manifest",
     "manifest show": "status --resolved",

@@ -228,7 +228,7 @@ def edited_by_hand(names: Sequence[str], found: RefreshInput) -> Iterator[Proble
 def to_take(found: RefreshInput, names: Sequence[str]) -> str:
     """What to do about patches by reference that would have to change."""
     ways = [
-        ("vendor it, then bump again", f"patchkit vendor {' '.join(names)} {found.target}"),
+        ("copy it, then bump again", f"patchkit import --vendor {' '.join(names)} {found.target}"),
         ("or take it at another commit", ""),
     ]
     return in_columns(ways)

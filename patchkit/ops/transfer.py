@@ -1,11 +1,11 @@
-"""Patches on their way between a series and the world: taken in from elsewhere (`import`) or from
-the repositories that a manifest refers to (`vendor`), and written for other tools (`export`).
+"""Patches on their way between a series and the world: taken in from elsewhere (`import`), and
+written for other tools (`export`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -20,17 +20,14 @@ from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.commit_history import best_match
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
-from patchkit.manifest.edit import fold_patches
-from patchkit.manifest.values import Component, GitPin, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.header import format_header
-from patchkit.model.mail import parse_patch, subject_from, with_trailer
 from patchkit.model.mailinfo import format_author
-from patchkit.model.names import pick_patch, readable_url, short_id
+from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
-from patchkit.model.series_file import Series, parse_series
 from patchkit.model.text import counted
 from patchkit.ops.bump import find_target, moved_to
 from patchkit.ops.refresh import refresh_components
@@ -51,11 +48,10 @@ from patchkit.refresh.project_files import (
 )
 from patchkit.stack.build import build_stack, patch_changes
 from patchkit.stack.importing import ImportSource, with_free_names
-from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component, recorded_in
+from patchkit.stack.lockfile import LockedComponent, lock_component
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
 from patchkit.stack.series import (
     ImportedPatch,
-    LoadedPatch,
     LoadedSeries,
     load_series,
     one_a_mail,
@@ -63,222 +59,10 @@ from patchkit.stack.series import (
 )
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import open_history
-from patchkit.upstream.store import Store, home_of
+from patchkit.upstream.store import Store
 from patchkit.workspace import checkout_of, locked
 from patchkit.workspace.enter import Stacked, enter_stack
 from patchkit.workspace.operations import Operation
-
-# Take patches that a manifest refers to into the component's own series, to be changed there.
-#
-# A patch by reference is another repository's and is never rewritten, so that a new pin which it
-# does not fit stops it. Taken over it is like any other; where it came from stays in its message.
-
-
-class TakenPatch(Struct, frozen=True):
-    """A patch, its file in the project, and where it came from."""
-
-    name: str  # its file's name in the series
-    file: str
-    origin: str  # where it stood, as messages name it
-
-
-class TakeReport(Struct, frozen=True):
-    """What was taken over into `series`; `files` were written (with a dry run: would be)."""
-
-    manifest: str  # its name
-    component: str  # its name
-    series: str
-    dry_run: bool
-    patches: tuple[TakenPatch, ...]  # in the order of the manifest
-    files: tuple[str, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What cannot be taken over is an error."""
-        return ExitCode.OK
-
-
-def take_patches(
-    manifest: Manifest,
-    component: Component,
-    names: Sequence[str],
-    *,
-    store: Store,
-    workspace: Path,
-    progress: Progress,
-    dry_run: bool = False,
-) -> TakeReport:
-    """Take the patches called `names`, or all that are by reference, into the series.
-
-    The order of the stack stays, and what it makes of the base. On disk: the patch files, the
-    series, the manifest and the lock, all or none. UsageError for a name that is no patch by
-    reference; BadInputError where the order could not stay.
-    """
-    project = Project(manifest, component)
-    series = project.home.entry.path  # once it is written, a new one would get another name
-    seen = files_of(project)  # before they are read for good
-    before = load_series(manifest, component, store, progress)
-    chosen = _chosen(before, component, names)
-    _require_room(project, chosen)
-    taken = {each.name: _taken(each, project) for each in chosen}
-    after = LoadedSeries(tuple(taken.get(each.name, each) for each in before.patches))
-    writes = _files_with_taken(project, taken, after)
-    lock = _lock(project, before, after, store, progress)
-    locks = {manifest.lock_path: {component.name: lock}} if lock is not None else {}
-    if taken and not dry_run:
-        seen |= {path: None for path in writes if path not in seen}
-        what = f"vendor: {', '.join(taken)}"
-        _write(project, workspace, what, writes=writes, locks=locks, seen=seen)
-    return TakeReport(
-        manifest.name,
-        component.name,
-        series,
-        dry_run,
-        tuple(TakenPatch(each.name, taken[each.name].where, each.where) for each in chosen),
-        tuple(sorted(path.relative_to(manifest.root).as_posix() for path in {*writes, *locks})),
-    )
-
-
-def _write(
-    project: Project,
-    workspace: Path,
-    what: str,
-    *,
-    writes: Mapping[Path, bytes | None],
-    locks: Mapping[Path, Mapping[str, LockedComponent]],
-    seen: Mapping[Path, bytes | None],
-) -> None:
-    """Write files, and entries of the locks that are there; the checkout stays."""
-    checkout = checkout_of(workspace, project.manifest, project.component)
-    with locked(checkout):
-        there = {path: entries for path, entries in locks.items() if path.exists()}
-        operation = Operation(project.component.name, what)
-        change = Change(checkout, operation, writes, there, seen)
-        write_changes(project.manifest.root, [change])
-
-
-def _chosen(series: LoadedSeries, component: Component, names: Sequence[str]) -> list[LoadedPatch]:
-    referred = [each for each in series.patches if isinstance(each.origin, PinnedPatch)]
-    listed = [each.name for each in series.patches]
-    names = [pick_patch(name, listed) for name in names]
-    strangers = set(names) - {each.name for each in referred}
-    if strangers:
-        known = ", ".join(each.name for each in referred) or "none is"
-        what = f"{', '.join(sorted(strangers))}: not by reference in {component.name}"
-        raise UsageError(Problem(what, hint=f"by reference: {known}"))
-    return [each for each in referred if not names or each.name in names]
-
-
-def _require_room(project: Project, chosen: Sequence[LoadedPatch]) -> None:
-    """BadInputError if the order, the manifest or a file of that name forbid it."""
-    problems = list(_between(project, chosen))
-    there, manifest = patch_names_in(project.home.folder), project.manifest.path
-    for patch in chosen:
-        entry = patch.origin.where
-        if not entry.file.samefile(manifest):
-            hint = f"write the patches of {project.component.name} into {manifest.name}"
-            problems.append(Problem(f"{patch.name} is inherited from here", str(entry), hint))
-        if patch.name in there:
-            where = project.home.path(patch.name)
-            problems.append(Problem("is there already", where, f"give it a `name` at {entry}"))
-    if problems:
-        raise BadInputError(*problems)
-
-
-def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Problem]:
-    """Entries that would change places with one that is taken."""
-    manifest, component = project.manifest, project.component
-    entries = component.patches
-    moving = [entries.index(each.origin) for each in chosen]
-    entry = component.series
-    if entry is not None and chosen:
-        moving.append(entries.index(entry))
-    for number in range(min(moving, default=0), max(moving, default=-1) + 1):
-        each = entries[number]
-        if number not in moving:
-            name, hint = each.path, "list it in the series in place of the manifest"
-            if isinstance(each, PinnedPatch):
-                name = each.patch_name
-                hint = f"take them all: patchkit vendor {manifest.options(component.name)}"
-            what = f"{name} is between patches that would be in one series"
-            yield Problem(what, str(each.where), hint)
-
-
-def _taken(patch: LoadedPatch, project: Project) -> LoadedPatch:
-    """The patch as a file of the series, whose message says where it came from."""
-    where = project.home.path(patch.name)
-    reason = f"{subject_from(patch.name)}\n\nTaken over as it was published."
-    data = with_trailer(patch.file, _origin(patch, project.manifest), reason)
-    return LoadedPatch(
-        name=patch.name,
-        data=data,
-        file=parse_patch(data, name=where, strip=patch.strip),
-        origin=project.home.entry,
-        path=project.manifest.root / where,
-        where=where,
-        strip=patch.strip,
-        subdirectory=patch.subdirectory,
-    )
-
-
-def _origin(patch: LoadedPatch, manifest: Manifest) -> str:
-    """Repository, commit, path and hash of a patch by reference, as trailers."""
-    entry = patch.origin
-    assert isinstance(entry, PinnedPatch)
-    source, commit = home_of(manifest, entry)
-    return (
-        f"Origin: {readable_url(source.url)} {commit}\n"
-        f"Origin-File: {entry.path}\nOrigin-SHA256: {entry.sha256}"
-    )
-
-
-def _files_with_taken(
-    project: Project, taken: dict[str, LoadedPatch], after: LoadedSeries
-) -> dict[Path, bytes | None]:
-    manifest, component, home = project.manifest, project.component, project.home
-    if not taken:
-        return {}
-    path = manifest.root / home.entry.path
-    series = parse_series(path.read_bytes(), name=home.entry.path) if path.exists() else Series()
-    listed = [each for each in after.patches if each.origin == home.entry]
-    series = series.arrange([each.name for each in listed])
-    for each in taken.values():
-        if each.strip != component.strip:
-            series = series.with_strip(each.name, each.strip)
-    gone = [
-        number
-        for number, entry in enumerate(component.patches)
-        if isinstance(entry, PinnedPatch) and entry.patch_name in taken
-    ]
-    own = None if component.series is not None else home.entry.path
-    text = fold_patches(manifest.path.read_bytes(), component.name, gone, own, file=manifest.path)
-    writes: dict[Path, bytes | None] = {manifest.root / e.where: e.data for e in taken.values()}
-    return {**writes, path: series.data, manifest.path: text}
-
-
-def _lock(
-    project: Project,
-    before: LoadedSeries,
-    after: LoadedSeries,
-    store: Store,
-    progress: Progress,
-) -> LockedComponent | None:
-    """What the lock says with the new files; None where it does not say what is there now."""
-    manifest, component = project.manifest, project.component
-    known = load_lock(manifest.lock_path)
-    base = store.base(component, progress)
-    recorded = recorded_in(known, component.name)
-    if recorded is None or recorded.commit != base.commit or before == after:
-        return None
-    with reading(store.repository(component)) as reader:
-        stacks = [build_stack(reader, base, each.series_patches) for each in (before, after)]
-    if stacks[0].tree != stacks[1].tree:
-        what = "taken over, the patches would make something else of the base"
-        raise BadInputError(Problem(what, component.name, "please report it"))
-    if not stacks[1].clean:
-        return None
-    return lock_component(stacks[1], after)
-
 
 # Take patches from elsewhere into a component's series: as they are, or merged from the commit
 # that they were made for.
@@ -372,6 +156,24 @@ def adopt_patches(
         (*found.damaged, *others.problems),
         (*found.notes, *old.problems),
     )
+
+
+def _write(
+    project: Project,
+    workspace: Path,
+    what: str,
+    *,
+    writes: Mapping[Path, bytes | None],
+    locks: Mapping[Path, Mapping[str, LockedComponent]],
+    seen: Mapping[Path, bytes | None],
+) -> None:
+    """Write files, and entries of the locks that are there; the checkout stays."""
+    checkout = checkout_of(workspace, project.manifest, project.component)
+    with locked(checkout):
+        there = {path: entries for path, entries in locks.items() if path.exists()}
+        operation = Operation(project.component.name, what)
+        change = Change(checkout, operation, writes, there, seen)
+        write_changes(project.manifest.root, [change])
 
 
 def _fresh(found: ImportSource, old: LoadedSeries) -> list[ImportedPatch]:

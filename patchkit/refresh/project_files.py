@@ -14,10 +14,17 @@ from msgspec.structs import replace
 from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
-from patchkit.manifest.edit import add_patch, set_series
+from patchkit.manifest.edit import add_patch, fold_patches, set_series
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
-from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Location, Manifest
+from patchkit.manifest.values import (
+    Component,
+    LocalPatch,
+    LocalSeries,
+    Location,
+    Manifest,
+    PinnedPatch,
+)
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.progress import Progress
@@ -120,9 +127,17 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
     text = _series(path, home.entry.path, draft, project.component.strip).data
     if text != before and (draft.series or before is not None):
         writes[path] = text
-    if project.component.series is None and draft.series:
-        entry, file = {"series": home.entry.path}, project.manifest.path
-        writes[file] = add_patch(manifest, project.component.name, entry, file=file)
+    component, file = project.component, project.manifest.path
+    own = home.entry.path if component.series is None and draft.series else None
+    copied = [
+        number
+        for number, entry in enumerate(component.patches)
+        if isinstance(entry, PinnedPatch) and entry.patch_name in draft.series
+    ]
+    if copied:
+        writes[file] = fold_patches(manifest, component.name, copied, own, file=file)
+    elif own is not None:
+        writes[file] = add_patch(manifest, component.name, {"series": own}, file=file)
     return writes
 
 

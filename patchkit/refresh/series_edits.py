@@ -1,4 +1,4 @@
-"""Verbs on a series (edit, drop, move, fold, split): the new stack that each leads to.
+"""Verbs on a series (edit, drop, move, fold, split, vendor): the new stack that each leads to.
 
 A verb gives places in a new stack. Where the patches do not apply there as they are, they are
 carried there (`carry/`). All but `drop` leave the last tree as it is, so a checkout's files stay as
@@ -8,18 +8,18 @@ they are. Whether the patch files give these trees is proved as for every refres
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import write_objects
-from patchkit.manifest.values import LocalSeries
+from patchkit.manifest.values import LocalSeries, Manifest, PinnedPatch
 from patchkit.model.diff_parse import parse_diff
-from patchkit.model.mail import parse_patch, subject_from
-from patchkit.model.names import pick_patch
+from patchkit.model.mail import parse_patch, subject_from, with_trailer
+from patchkit.model.names import pick_patch, readable_url
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
@@ -42,6 +42,7 @@ from patchkit.stack.patch_files import (
     export_patches,
 )
 from patchkit.stack.series import LoadedPatch, one_a_mail
+from patchkit.upstream.store import home_of
 
 
 class EditPatch(Struct, frozen=True):
@@ -96,7 +97,22 @@ class SplitPatch(Struct, frozen=True):
     staged: bool = False  # or: what the index takes out of the last tree; else all mails but one
 
 
-SeriesEdit: TypeAlias = EditPatch | DropPatches | MovePatch | FoldPatches | SplitPatch
+class VendorPatches(Struct, frozen=True):
+    """Copy patches by reference into the series, to be changed there.
+
+    A patch by reference is another repository's and is never rewritten, so that a new pin which it
+    does not fit stops it. Copied it is like any other; where it came from stays in its message.
+    """
+
+    verb: ClassVar[str] = "import --vendor"
+
+    manifest: Manifest  # which refers to them
+    patches: tuple[str, ...] = ()  # as in EditPatch; () for all
+
+
+SeriesEdit: TypeAlias = (
+    EditPatch | DropPatches | MovePatch | FoldPatches | SplitPatch | VendorPatches
+)
 
 
 class CannotEditSeriesError(PatchkitError):
@@ -131,6 +147,8 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
             return _folded(start, folder, edit)
         case SplitPatch():
             return _split(start, folder, edit)
+        case VendorPatches():
+            return _vendored(start, folder, edit)
 
 
 def _edited(start: RefreshStart, folder: SeriesFolder, edit: EditPatch) -> Draft:
@@ -351,6 +369,47 @@ def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...
     return tuple(kept)
 
 
+def _vendored(start: RefreshStart, folder: SeriesFolder, edit: VendorPatches) -> Draft:
+    component = folder.component
+    referred = [patch for patch in start.patches if isinstance(patch.origin, PinnedPatch)]
+    chosen = [find_patch(start.patches, name) for name in edit.patches] or referred
+    if strangers := [patch.name for patch in chosen if patch not in referred]:
+        hint = f"by reference: {', '.join(patch.name for patch in referred) or 'none is'}"
+        what = f"{', '.join(strangers)}: not by reference in {component.name}"
+        raise UsageError(Problem(what, hint=hint))
+    there = [
+        Problem("is there already", folder.path(patch.name), f"name it at {patch.origin.where}")
+        for patch in chosen
+        if patch.name in start.taken
+    ]
+    if there:
+        raise BadInputError(*there)
+    copies = {patch.name: _copied(folder, patch, edit.manifest) for patch in chosen}
+    listed = [copies.get(patch.name, patch) for patch in start.patches]
+    gone = [patch.origin for patch in chosen]
+    entries = [entry for entry in component.patches if entry not in gone]
+    if gone and component.series is None:
+        entries.insert(component.patches.index(gone[0]), folder.entry)
+    folder = replace(folder, component=replace(component, patches=tuple(entries)))
+    detail = f"{', '.join(copies)} {_is(copies)} in the series" if copies else "refers to no patch"
+    return _files_edited(start, folder, listed, detail)
+
+
+def _copied(folder: SeriesFolder, patch: LoadedPatch, manifest: Manifest) -> LoadedPatch:
+    """The patch as a file of the series, whose message says where it came from."""
+    entry = patch.origin
+    assert isinstance(entry, PinnedPatch)
+    source, commit = home_of(manifest, entry)
+    origin = (
+        f"Origin: {readable_url(source.url)} {commit}\n"
+        f"Origin-File: {entry.path}\nOrigin-SHA256: {entry.sha256}"
+    )
+    reason = f"{subject_from(patch.name)}\n\nTaken over as it was published."
+    data = with_trailer(patch.file, origin, reason)
+    copy = replace(_at(folder, patch, patch.name), data=data, origin=folder.entry)
+    return replace(copy, file=parse_patch(data, name=copy.where, strip=patch.strip))
+
+
 # What only changes files and their list: words and names, and all of a series that does not apply.
 
 
@@ -566,7 +625,9 @@ def _own(
     patch = find_patch(start.patches, given)
     if patch.path is None:
         what = f"{patch.name} belongs to another repository and cannot be rewritten"
-        raise UsageError(Problem(what, patch.where, f"make it yours: patchkit vendor {patch.name}"))
+        raise UsageError(
+            Problem(what, patch.where, f"make it yours: patchkit import --vendor {patch.name}")
+        )
     if listed and not isinstance(patch.origin, LocalSeries):
         what = f"{patch.name} is listed in the manifest itself"
         raise UsageError(Problem(what, str(patch.origin.where), "change its entry there"))
@@ -581,5 +642,5 @@ def _require_change(patch: LoadedPatch, changes: Mapping[str, CommitChange]) -> 
         raise UsageError(Problem(f"{patch.name} changes no file", patch.where, "edit it by hand"))
 
 
-def _is(names: Sequence[object]) -> str:
+def _is(names: Collection[object]) -> str:
     return "is" if len(names) == 1 else "are"

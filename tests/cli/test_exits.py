@@ -294,6 +294,7 @@ _VERBS = {
     "move": ("move", "spell-ten", "--before", "greet-warmly"),
     "fold": ("fold", "spell-ten", "--to", "greet-warmly"),
     "split": ("split", "both", "--new", "ten", "--file", "other.txt"),
+    "import --vendor": ("import", "--vendor"),
 }
 _INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--ref", "1" * 40)
 
@@ -505,9 +506,6 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("refresh --new", 1, Scene.applied, ("refresh", "--new", "count-words")),
     ("refresh --new", 4, Scene.misspelt, ("refresh", "--new", "count-words")),
     ("refresh --new", 5, Scene.gone, ("refresh", "--new", "count-words")),
-    ("vendor", 0, _untouched, ("vendor",)),
-    ("vendor", 4, Scene.misspelt, ("vendor",)),
-    ("vendor", 5, Scene.pinned_nowhere, ("vendor",)),
     ("export", 0, _untouched, ("export", "--format", "quilt", "--output", "out")),
     ("export", 4, Scene.conflicted, ("export", "--format", "quilt", "--output", "out")),
     ("export", 5, Scene.gone, ("export", "--format", "quilt", "--output", "out")),
@@ -719,7 +717,7 @@ _CHANGING = {
     "import",
     "refresh",
     "bump",
-    "vendor",
+    "import --vendor",
     "export",
     "export --format yocto",
     "export --format rpm",

@@ -1,4 +1,4 @@
-"""`patchkit vendor`: patches by reference become the component's own, and nothing else changes."""
+"""`patchkit import --vendor`: patches by reference become the component's own, and no more."""
 
 from __future__ import annotations
 
@@ -46,9 +46,14 @@ def test_they_become_files_of_a_series(
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
     project.prepare("apply").ok()
     before, text = locked(project), path.read_text()
-    assert project.run("vendor", "--dry-run").ok().out.count("would copy") == 3
+    assert (
+        project.run("import", "--vendor", "--dry-run")
+        .ok()
+        .out.count("would refresh  demo  one.patch, two.patch, three.patch are in the series")
+        == 1
+    )
     assert path.read_text() == text
-    assert "patches/demo/series lists them" in project.run("vendor").ok().err
+    project.run("import", "--vendor").ok()
     assert (project.root / "patches/demo/series").read_text().split() == list(NAMES)
     assert "- {series: patches/demo/series}" in path.read_text()
     assert "sha256" not in path.read_text()
@@ -60,8 +65,8 @@ def test_they_become_files_of_a_series(
     assert b"For a test." in (project.root / "patches/demo/one.patch").read_bytes()
     assert locked(project) == before
     project.run("check").ok()
-    project.prepare("apply").ok()
-    assert "no patch by reference" in project.run("vendor").ok().err
+    assert "unchanged" in project.run("apply").ok().out
+    assert "unchanged  demo" in project.run("import", "--vendor").ok().out
 
 
 @pytest.mark.slow
@@ -74,9 +79,9 @@ def test_a_conflict_in_one_can_be_resolved_then(
     stack = Bumping(project, project.checkout("demo"))
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})
     ran = stack.bump()
-    hint = "patchkit vendor one.patch -m demo -c demo"
+    hint = "patchkit import --vendor one.patch -m demo -c demo"
     ran.ends(3, hint)
-    stack.run("vendor", "one.patch", "-m", "demo", "-c", "demo").ok()
+    stack.run("import", "--vendor", "one.patch", "-m", "demo", "-c", "demo").ok()
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
     stack.run("continue").ok()
@@ -95,9 +100,9 @@ def test_the_order_of_the_stack_stays(
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
     project.prepare("apply").ok()
     before = locked(project)
-    project.run("vendor", "one.patch").ok()
+    project.run("import", "--vendor", "one.patch").ok()
     assert path.read_text().count("sha256") == 1
-    project.run("vendor", "three.patch").ok()
+    project.run("import", "--vendor", "three.patch").ok()
     assert (project.root / "patches/demo/series").read_text().split() == list(NAMES)
     assert locked(project) == before
     project.run("check").ok()
@@ -109,8 +114,8 @@ def test_one_that_would_change_places_is_refused(
     entries = [reference(trainer, name) for name in NAMES]
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
     before = path.read_bytes()
-    project.run("vendor", "one.patch", "three.patch").ends(
-        4, "two.patch is between", "take them all: patchkit vendor -m demo -c demo"
+    project.run("import", "--vendor", "one.patch", "three.patch").ends(
+        4, "three.patch is on the wrong side of two.patch"
     )
     assert path.read_bytes() == before
     assert not (project.root / "patches").exists()
@@ -119,11 +124,13 @@ def test_one_that_would_change_places_is_refused(
 def test_what_cannot_be_taken(project: Project, upstream: Upstream, trainer: Published) -> None:
     pin = upstream.commit(STATES[0])
     project.component("demo", upstream, pin, [reference(trainer, "one.patch")])
-    project.run("vendor", "other.patch").ends(2, "the series has 1 one.patch")
+    project.run("import", "--vendor", "other.patch").ends(2, "the series has 1 one.patch")
     project.write({"manifests/heir.yaml": "version: 1\nextends: [demo.yaml]\n"})
-    project.run("vendor", "-m", "heir").ends(4, "one.patch is inherited from here")
+    project.run("import", "--vendor", "-m", "heir").ends(4, "component demo is not in this file")
     project.write({"patches/demo/one.patch": "mine\n"})
-    project.run("vendor", "-m", "demo").ends(4, "patches/demo/one.patch: is there already")
+    project.run("import", "--vendor", "-m", "demo").ends(
+        4, "patches/demo/one.patch: is there already"
+    )
     assert (project.root / "patches/demo/one.patch").read_text() == "mine\n"
 
 
@@ -142,6 +149,6 @@ def test_other_folders_to_strip_are_told_to_the_series(
         path.read_text().replace("strip: '2'", "strip: 2").replace('strip: "2"', "strip: 2")
     )
     project.run("check").ok()
-    project.run("vendor").ok()
+    project.run("import", "--vendor").ok()
     assert (project.root / "patches/demo/series").read_text() == "p.patch -p2\n"
     project.run("check").ok()

@@ -152,7 +152,7 @@ def undo(
 
     While a bump waits, that is the last `continue` or `skip`: the checkout holds the conflict
     before it, as you had resolved it. Else it is the last bump, refresh, edit, drop,
-    move, fold, split, import, vendor or apply: manifest, series, patches and lock get their old
+    move, fold, split, import or apply: manifest, series, patches and lock get their old
     bytes, and a checkout that was moved goes back, with edits of other files in it. What `refresh`
     recorded become edits of the checkout again. Of each checkout the last fifty can be
     taken back,

@@ -1,4 +1,4 @@
-"""`patchkit edit`, `drop`, `move`, `fold`, `split`: change a series without a rebase."""
+"""`patchkit edit`, `drop`, `move`, `fold`, `split`, `import --vendor`: change a series in place."""
 
 from __future__ import annotations
 
@@ -218,6 +218,36 @@ def split(
     return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
 
 
+@command(
+    _TAKES,
+    examples=[
+        ("patchkit import --vendor -m slime-npu-official -c megatron-lm", "all of the component"),
+        ("patchkit import --vendor npu-megatron.patch -c megatron-lm", "one of them"),
+    ],
+    exits=_EXITS,
+    result=_RESULT,
+)
+def vendor(
+    session: Session,
+    patches: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATCH", help="A patch by reference. Default: all."),
+    ] = None,
+    *,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Copy patches by reference into the series.
+
+    A patch by reference belongs to another repository and is never rewritten. Once copied, it is
+    a file of the component's series at the same position: a bump can carry it, and a conflict in it
+    can be resolved. An `Origin` line in its message says where it came from.
+    """
+    from patchkit.refresh.series_edits import VendorPatches
+
+    wanted = VendorPatches(session.manifest, tuple(patches or ()))
+    return _change(session, patches or (), wanted, fork=False, dry_run=dry_run)
+
+
 def _hunk(text: str) -> tuple[str, int]:
     path, _, number = text.rpartition(":")
     if not path or not number.isdigit():
@@ -251,4 +281,5 @@ def _change(
     from patchkit.ops.refresh_input import RefreshOptions
 
     options = RefreshOptions(when=int(time.time()), fork=fork, dry_run=dry_run, series_edit=wanted)
-    return run_refresh(session, wanted.verb, [session.component_with(*patches)], options)
+    component = session.component_with(*patches) if patches else session.component
+    return run_refresh(session, wanted.verb, [component], options)

@@ -1,4 +1,4 @@
-"""`patchkit import`, `vendor` and `export`: patches into a series, and out of it."""
+"""`patchkit import` and `export`: patches into a series, and out of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from patchkit.cli.terminal import Line
     from patchkit.manifest.values import Component
     from patchkit.model.patch import Identity
-    from patchkit.ops.transfer import AdoptReport, ExportReport, Form, TakeReport
+    from patchkit.ops.transfer import AdoptReport, ExportReport, Form
     from patchkit.stack.importing import ImportSource
 
 
@@ -203,64 +203,6 @@ def _render_import(terminal: Terminal, report: AdoptReport, again: str) -> None:
         terminal.hint(f"merge what was made for another commit: {again} --3way")
     else:
         terminal.say("a dry run: nothing was written")
-
-
-@command(
-    "manifest component store json quiet",
-    examples=[
-        ("patchkit vendor -m slime-npu-official -c megatron-lm", "all of the component"),
-        ("patchkit vendor npu-megatron.patch -c megatron-lm", "one of them"),
-    ],
-    exits={
-        ExitCode.OK: "the patches are in the series, or none was by reference",
-        ExitCode.BAD_INPUT: "a file cannot be read, or the order of the patches would change",
-        ExitCode.ENVIRONMENT: "a patch cannot be fetched, or the disk is full",
-    },
-    result="patchkit.ops.transfer:TakeReport",
-)
-def vendor(
-    session: Session,
-    patches: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PATCH", help="A patch by reference. Default: all."),
-    ] = None,
-    *,
-    dry_run: DryRunOption = False,
-) -> ExitCode:
-    """Copy patches by reference into the series.
-
-    A patch by reference belongs to another repository and is never rewritten. Once vendored, it is
-    a file of the component's series at the same position: a bump can carry it, and a conflict in it
-    can be resolved. An `Origin` line in its message says where it came from.
-    """
-    from patchkit.ops.transfer import take_patches
-
-    with session.progress() as progress:
-        report = take_patches(
-            session.manifest,
-            session.component,
-            patches or (),
-            store=session.store,
-            workspace=session.workspace,
-            progress=progress,
-            dry_run=dry_run,
-        )
-    return session.report("vendor", report, _render_vendored)
-
-
-def _render_vendored(terminal: Terminal, report: TakeReport) -> None:
-    from patchkit.cli.status_words import word
-
-    for patch in report.patches:
-        done = word("imported", "would copy" if report.dry_run else "copied")
-        terminal.product([done, "  ", patch.file])
-        terminal.product([" " * 4, "from ", patch.origin])
-    if not report.patches:
-        terminal.say(f"{report.component}: no patch by reference")
-    elif report.dry_run:
-        terminal.say("a dry run: nothing was written")
-    else:
-        terminal.say(f"{report.series} lists them; they are yours to change and to carry")
 
 
 @command(
