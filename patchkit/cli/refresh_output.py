@@ -20,7 +20,7 @@ from patchkit.ops.refresh_report import (
     RefreshReport,
     RefreshResult,
 )
-from patchkit.refresh.draft import RoutedEdit
+from patchkit.refresh.assign import RoutedEdit
 
 # What became of a patch that was carried, for people: each file that is worth a word, and why.
 

@@ -56,8 +56,8 @@ from patchkit.ops.refresh_report import (
 from patchkit.ops.refresh_write import BranchMove, Change, PlannedRefresh, carry_out
 from patchkit.ops.resume import CannotGoOnError, NewConflict, Resumed, still_waits, waiting_of
 from patchkit.ops.undo import finish_killed, report_text
-from patchkit.refresh.draft import Draft, RefreshStart, UndecidedEditsError, draft_refresh
-from patchkit.refresh.patch_plan import Revised
+from patchkit.refresh.draft import RefreshStart, UndecidedEditsError, draft_refresh
+from patchkit.refresh.patch_plan import Draft, Revised
 from patchkit.refresh.project_files import (
     Project,
     changed_files,
@@ -279,7 +279,7 @@ class _Refreshing(Struct):
         """What carrying, or a recipe, made of the patches, and the checkout there; `what` it was,
         for a person.
         """
-        there, stack = found.snapshot.state is not CheckoutState.ABSENT, made.draft.plan.stack
+        there, stack = found.snapshot.state is not CheckoutState.ABSENT, made.draft.stack
         move = self._arrival(found, stack, made.resumed) if there else None
         operation = Operation(found.report.name, what, bump=made.resumed is not None)
         planned = self._planned(
@@ -384,7 +384,7 @@ class _Refreshing(Struct):
             write_objects(trial, stack.objects)
             start = _edit_start(found, trial, reader, stack, edit)
             draft = draft_series_edit(start, found.project.home, edit)
-        if emptied := emptied_patches(recorded, draft.plan.patches, found.target):
+        if emptied := emptied_patches(recorded, draft.patches, found.target):
             refuse(found.report, *emptied)
         report = replace(
             found.report,
@@ -408,7 +408,7 @@ class _Refreshing(Struct):
         operation: Operation,
     ) -> PlannedRefresh:
         """A verb on a series that applies: the checkout goes to the new stack."""
-        after = draft.plan.stack
+        after = draft.stack
         behind = found.snapshot.applied not in (None, stack.commit)
         if after.commit == stack.commit and not draft.renamed and not behind:
             return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
@@ -433,7 +433,7 @@ class _Refreshing(Struct):
         moved: bool,
     ) -> PlannedRefresh:
         """A verb on a series that did not apply; the checkout stays. `moved`: the pin did."""
-        after, target, name = draft.plan.stack, found.target, report.name
+        after, target, name = draft.stack, found.target, report.name
         notes = report.notes
         if not after.clean:
             still = next(each.name for each in after.outcomes if not each.status.applies)
@@ -503,7 +503,7 @@ class _Refreshing(Struct):
         base, applied = CommitId(str(snapshot.base)), CommitId(str(snapshot.applied))
         index = rows_beyond(found.checkout, applied) if snapshot.edited else {}
         keep = before if draft.emptied or draft.dropped else None
-        start, stack = Place(base, applied, index=index), draft.plan.stack
+        start, stack = Place(base, applied, index=index), draft.stack
         move = BranchMove(found.checkout, snapshot, start, stack, keep)
         operation = Operation(
             report.name,
@@ -550,11 +550,11 @@ class _Refreshing(Struct):
             refuse(report, *clashes)
         self._changes |= writes
         if lock:
-            own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
+            own = lock_component(draft.stack, LoadedSeries(draft.patches))
             locks.setdefault(self._manifest.lock_path, {})[component.name] = own
         report = replace(
             report,
-            patches=tuple(_row(each) for each in draft.plan.revised),
+            patches=tuple(_row(each) for each in draft.revised),
             files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
         )
         return PlannedRefresh(report, Change(found.checkout, operation, writes, locks, seen, move))
@@ -608,7 +608,7 @@ def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> 
 def _is_nothing(found: RefreshInput, draft: Draft) -> bool:
     """Whether neither a file nor the checkout's branch would change."""
     snapshot = found.snapshot
-    at_stack = draft.plan.stack.commit == snapshot.head == snapshot.applied
+    at_stack = draft.stack.commit == snapshot.head == snapshot.applied
     return (
         at_stack
         and not snapshot.edited

@@ -26,6 +26,7 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.patch import Hunk
 from patchkit.model.progress import Progress
+from patchkit.model.revision import Revision
 from patchkit.ops.hints import conflict_ways, in_columns
 from patchkit.ops.refresh_input import (
     NotRefreshedError,
@@ -60,8 +61,7 @@ from patchkit.refresh.conflict import (
     load_resolutions,
     new_resolutions,
 )
-from patchkit.refresh.draft import Draft
-from patchkit.refresh.patch_plan import commit_changes
+from patchkit.refresh.patch_plan import Draft, commit_changes
 from patchkit.stack.build import build_stack, patch_changes, series_paths
 from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import LoadedPatch
@@ -506,7 +506,7 @@ def regenerate_patches(found: RefreshInput, store: Store) -> Carried | None:
         draft, verdicts = draft_carry(reader, bases, patches, home, generator=generator)
     if generator.problems:
         raise NotRefreshedError(found.report, *generator.problems)
-    if draft is None or not draft.plan.changed:
+    if draft is None or all(each.revision is Revision.UNCHANGED for each in draft.revised):
         return None
     report = replace(
         found.report,

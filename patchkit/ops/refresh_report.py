@@ -15,8 +15,8 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Attention, PatchResult, Status
 from patchkit.model.revision import Revision
+from patchkit.refresh.assign import RoutedEdit
 from patchkit.refresh.conflict import ConflictedFile
-from patchkit.refresh.draft import RoutedEdit
 
 
 class RefreshResult(str, Enum):

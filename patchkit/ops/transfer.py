@@ -34,8 +34,7 @@ from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
 from patchkit.ops.refresh_report import RefreshedComponent, RefreshResult
 from patchkit.ops.refresh_write import Change, write_changes
-from patchkit.refresh.draft import Draft
-from patchkit.refresh.patch_plan import Plan, SeriesFolder, commit_changes, revisions
+from patchkit.refresh.patch_plan import Draft, SeriesFolder, commit_changes, revisions
 from patchkit.refresh.project_files import (
     Project,
     changed_files,
@@ -131,8 +130,8 @@ def adopt_patches(
     with reading(store.repository(component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
         stack, explanations = explain_stack(reader, stack, series.series_patches)
-    plan = Plan(series.patches, revisions(old.patches, series.patches), stack)
-    draft = Draft(plan, (*listed, *(each.name for each in new)))
+    revised = revisions(old.patches, series.patches)
+    draft = Draft(series.patches, revised, stack, (*listed, *(each.name for each in new)))
     writes = changed_files(project, draft, seen[manifest.path] or b"")
     others = foresee(other_uses(manifest, component, writes), writes, store, progress)
     if stack.clean and not series.problems:

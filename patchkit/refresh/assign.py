@@ -236,6 +236,23 @@ class EditedPiece(Struct, frozen=True):
         return self.edit.start + 1 if self.edit is not None else 0
 
 
+class RoutedEdit(Struct, frozen=True):
+    """One piece of what was edited, and the patch that it goes to.
+
+    `line` is the first line concerned in the stack's last tree, 0 for a file as a whole; `removed`
+    and `added` count lines. `patch` is empty if that is not known; `candidates` are the patches
+    that the piece has to do with.
+    """
+
+    path: str  # in the checkout
+    line: int
+    removed: int
+    added: int
+    patch: str
+    reason: str  # why it goes there, or to no one for certain
+    candidates: tuple[str, ...] = ()
+
+
 def read_changes(ground: StackTrees, worktree: TreeId) -> tuple[EditedPiece, ...]:
     """What differs between the stack's last tree and `worktree`, piece by piece, with owners."""
     (diff,) = diff_trees(ground.repository, [(ground.trees[-1], worktree)], "-U0", "--no-renames")

@@ -29,8 +29,8 @@ from patchkit.model.objects import Base
 from patchkit.model.outcome import Status
 from patchkit.model.revision import Revision
 from patchkit.refresh.conflict import DecidedPatches, Decision
-from patchkit.refresh.draft import Draft, arrange, with_empty_patches
 from patchkit.refresh.patch_plan import (
+    Draft,
     PlanContext,
     SeriesFolder,
     StackSlot,
@@ -158,7 +158,11 @@ def draft_carry(
     # one that comes in from elsewhere is no file yet
     there = [e for e in patches if e.path is None or e.name in generated or e.path.exists()]
     context = PlanContext(repository, reader, new_base, home, there, changes)
-    return _draft(report, patches, context), report
+    loaded = {each.name: each for each in patches}
+    landed = commit_changes(report.stack, patches)
+    slots = [StackSlot(name, change, loaded[name]) for name, change in landed.items()]
+    gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
+    return replace(plan_patches(slots, patches, context), dropped=gone), report
 
 
 def _between(
@@ -166,17 +170,6 @@ def _between(
 ) -> Past:
     old, new = (each.commit for each in bases)
     return Between(repository, old, new, paths=series_paths(series))
-
-
-def _draft(report: CarryReport, patches: Sequence[LoadedPatch], setting: PlanContext) -> Draft:
-    """The patch files that say what was carried."""
-    loaded = {each.name: each for each in patches}
-    landed = commit_changes(report.stack, patches)
-    slots = [StackSlot(name, change, loaded[name]) for name, change in landed.items()]
-    names = arrange(setting.home.component, patches, [slot.name for slot in slots])
-    gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
-    plan = plan_patches(with_empty_patches(patches, slots), setting)
-    return Draft(plan, names, dropped=gone)
 
 
 def _require_rewritable(
@@ -213,12 +206,12 @@ def edited_recipes(
     """The generated patches that a draft changes into something their recipes do not give."""
     edited = {
         row.name
-        for row in draft.plan.revised
+        for row in draft.revised
         if row.name in generator.recipes and row.revision is Revision.CONTENT
     }
     if not edited:
         return ()
-    series = [each.series_patch for each in draft.plan.patches]
+    series = [each.series_patch for each in draft.patches]
     report = carry_stack(reader, base, base, series, CarryOptions(generator.again()))
     other = (Status.REGENERATED, Status.CONFLICTED)
     return tuple(

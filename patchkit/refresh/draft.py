@@ -4,15 +4,14 @@ that results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
+from patchkit.errors import PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import subject_from
 from patchkit.model.names import (
@@ -24,10 +23,10 @@ from patchkit.model.names import (
 )
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.patch import FileChange, Identity
-from patchkit.refresh.assign import EditedPiece, StackTrees, fold, read_changes
+from patchkit.refresh.assign import EditedPiece, RoutedEdit, StackTrees, fold, read_changes
 from patchkit.refresh.patch_plan import (
+    Draft,
     NotReproducedError,
-    Plan,
     PlanContext,
     SeriesFolder,
     StackSlot,
@@ -142,87 +141,6 @@ def _neighbour(names: Sequence[str | None], index: int) -> str | None:
     return names[index] if 0 <= index < len(names) else ""
 
 
-# The order of the commits against the entries of the manifest. Patches that the manifest lists one
-# by one, or takes from other repositories, have their places there; only those of the series file
-# may come, go and change places.
-
-
-def arrange(
-    component: Component, patches: Sequence[LoadedPatch], names: Sequence[str]
-) -> tuple[str, ...]:
-    """The patches that the series file lists if the stack's commits are `names`.
-
-    `patches` are those of the manifest now. A component without a series gets it at its end.
-    Raises BadInputError with everything that only an edit of the manifest could bring about.
-    """
-    order = _with_empty(patches, names)
-    fixed = [each for each in patches if not isinstance(each.origin, LocalSeries)]
-    problems = [_gone(each) for each in fixed if each.name not in order]
-    kept = [name for name in order if name in {each.name for each in fixed}]
-    wanted = [each.name for each in fixed if each.name in order]
-    if kept != wanted:
-        problems.append(
-            Problem(
-                f"{', '.join(kept)} are in a different order than in the manifest",
-                str(component.where),
-                "change the order of the entries in the manifest, then `patchkit apply`",
-            )
-        )
-    elif not problems:
-        problems += _misplaced(component, order, fixed)
-    if problems:
-        raise BadInputError(*problems)
-    return tuple(name for name in order if name not in kept)
-
-
-def _with_empty(patches: Sequence[LoadedPatch], names: Sequence[str]) -> list[str]:
-    """The names with the patches that change no file, which have no commit, at their old places."""
-    order = list(names)
-    before: str | None = None
-    for patch in patches:
-        if not patch.file.changes and patch.name not in order:
-            place = order.index(before) + 1 if before in order else 0
-            order.insert(place, patch.name)
-        before = patch.name
-    return order
-
-
-def _gone(patch: LoadedPatch) -> Problem:
-    return Problem(
-        f"{patch.name} has no commit in the stack any more",
-        patch.where,
-        "take its entry off the manifest, or bring the commit back (git reflog)",
-    )
-
-
-def _misplaced(
-    component: Component, order: Sequence[str], fixed: Sequence[LoadedPatch]
-) -> Iterator[Problem]:
-    """Patches of the series that stand on the wrong side of the manifest's other entries."""
-    names = [each.name for each in fixed]
-    first = _entries_before_series(component.patches)
-    lowest = order.index(names[first - 1]) if first else -1
-    highest = order.index(names[first]) if first < len(names) else len(order)
-    for place, name in enumerate(order):
-        if name not in names and not lowest < place < highest:
-            other = names[first - 1] if place < lowest else names[first]
-            yield Problem(
-                f"{name} is on the wrong side of {other}",
-                str(component.where),
-                "the series is one entry of the manifest: move the commit, or the entry",
-            )
-
-
-def _entries_before_series(entries: Sequence[PatchEntry]) -> int:
-    count = 0
-    for entry in entries:
-        if isinstance(entry, LocalSeries):
-            return count
-        assert isinstance(entry, LocalPatch | PinnedPatch)
-        count += 1
-    return count
-
-
 class Request(Struct, frozen=True):
     """What the user wants done with edits that belong to no patch for certain."""
 
@@ -233,23 +151,6 @@ class Request(Struct, frozen=True):
     everything: bool = False  # all edits go into the new one
     canonical: bool = False  # every diff is written in canonical form, changed or not
     staged: bool = False  # only what is staged counts; what is not stays an edit
-
-
-class RoutedEdit(Struct, frozen=True):
-    """One piece of what was edited, and the patch that it goes to.
-
-    `line` is the first line concerned in the stack's last tree, 0 for a file as a whole; `removed`
-    and `added` count lines. `patch` is empty if that is not known; `candidates` are the patches
-    that the piece has to do with.
-    """
-
-    path: str  # in the checkout
-    line: int
-    removed: int
-    added: int
-    patch: str
-    reason: str  # why it goes there, or to no one for certain
-    candidates: tuple[str, ...] = ()
 
 
 class RefreshStart(Struct, frozen=True):
@@ -264,18 +165,13 @@ class RefreshStart(Struct, frozen=True):
     worktree: TreeId  # tree of the checkout's files
     taken: frozenset[str] = frozenset()  # file names that a new patch must not get
 
-
-class Draft(Struct, frozen=True):
-    """What a refresh would do."""
-
-    plan: Plan  # the new patch files, proved
-    series: tuple[str, ...]  # the names that the series file lists then
-    edits: tuple[RoutedEdit, ...] = ()  # where each piece of what was edited goes
-    emptied: tuple[str, ...] = ()  # patches that change nothing any more
-    dropped: tuple[str, ...] = ()  # patches whose commits are gone
-    renamed: Mapping[str, str] = field(default_factory=dict)  # old name -> new one, in the series
-    detail: str = ""  # what was done, of a verb on the series
-    notes: tuple[Problem, ...] = ()  # what of it a person should look at
+    def setting(
+        self, home: SeriesFolder, changes: Mapping[str, CommitChange], *, canonical: bool = False
+    ) -> PlanContext:
+        """What new patches are planned against; `changes` are what the patches do now."""
+        return PlanContext(
+            self.repository, self.reader, self.base, home, self.patches, changes, canonical
+        )
 
 
 class UndecidedEditsError(PatchkitError):
@@ -317,58 +213,9 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
         raise NotReproducedError("the edits do not fit into the patches exactly")
-    draft = finish_draft(
-        start, home, changes, _with_trees(slots, after), canonical=request.canonical
-    )
+    setting = start.setting(home, changes, canonical=request.canonical)
+    draft = plan_patches(_with_trees(slots, after), start.patches, setting)
     return replace(draft, edits=rows, dropped=matching.dropped, notes=notes)
-
-
-def finish_draft(
-    start: RefreshStart,
-    home: SeriesFolder,
-    changes: Mapping[str, CommitChange],
-    slots: Sequence[StackSlot],
-    *,
-    canonical: bool = False,
-    left: Sequence[LoadedPatch] | None = None,
-) -> Draft:
-    """The draft with these slots as the new stack; `changes` are what the patches do now.
-
-    `left` are the patches less those that were taken off the series.
-    """
-    listed = start.patches if left is None else left
-    full = [slot for slot in slots if slot.change.before != slot.change.after]
-    emptied = tuple(slot.name for slot in slots if slot not in full)
-    series = arrange(home.component, listed, [slot.name for slot in full])
-    context = PlanContext(
-        start.repository,
-        start.reader,
-        start.base,
-        home,
-        start.patches,
-        changes,
-        canonical=canonical,
-    )
-    plan = plan_patches(with_empty_patches(listed, full), context)
-    return Draft(plan, series, emptied=emptied)
-
-
-def with_empty_patches(
-    patches: Sequence[LoadedPatch], full: Sequence[StackSlot]
-) -> list[StackSlot]:
-    """The slots with the patches that never had a commit, behind the patch they stood behind."""
-    slots = list(full)
-    before: str | None = None
-    for patch in patches:
-        names = [slot.name for slot in slots]
-        # a patch that a recipe fills for the first time has its slot already
-        if not patch.file.changes and patch.name not in names:
-            place = names.index(before) + 1 if before in names else 0
-            slots.insert(
-                place, StackSlot(patch.name, CommitChange("", "", "", Identity("", "")), patch)
-            )
-        before = patch.name
-    return slots
 
 
 def _match(start: RefreshStart, changes: Mapping[str, CommitChange]) -> CommitMatching:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalSeries
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import mails_of, parse_patch, says
 from patchkit.model.objects import Base, TreeId
-from patchkit.model.patch import PatchFile
+from patchkit.model.patch import Identity, PatchFile
 from patchkit.model.revision import Revision, compare_patches
+from patchkit.refresh.assign import RoutedEdit, StackTrees, fold, read_changes
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, parse_commit
 from patchkit.stack.patch_files import (
     CommitChange,
@@ -47,17 +48,19 @@ class Revised(Struct, frozen=True):
     new: LoadedPatch | None
 
 
-class Plan(Struct, frozen=True):
-    """The new series, not written yet: its patches in order, and the stack that they build."""
+class Draft(Struct, frozen=True):
+    """A new series, not written yet: its patches in order, and the stack that they build."""
 
     patches: tuple[LoadedPatch, ...]
     revised: tuple[Revised, ...]
     stack: Stack
-
-    @property
-    def changed(self) -> bool:
-        """Whether any file has to be written."""
-        return any(each.revision is not Revision.UNCHANGED for each in self.revised)
+    series: tuple[str, ...]  # the names that the series file lists then
+    edits: tuple[RoutedEdit, ...] = ()  # where each piece of what was edited goes
+    emptied: tuple[str, ...] = ()  # patches that change nothing any more
+    dropped: tuple[str, ...] = ()  # patches whose commits are gone
+    renamed: Mapping[str, str] = field(default_factory=dict)  # old name -> new one, in the series
+    detail: str = ""  # what was done, of a verb on the series
+    notes: tuple[Problem, ...] = ()  # what of it a person should look at
 
 
 class NotReproducedError(PatchkitError):
@@ -113,18 +116,43 @@ def commit_changes(stack: Stack, patches: Sequence[LoadedPatch]) -> dict[str, Co
     return changes
 
 
-def plan_patches(slots: Sequence[StackSlot], setting: PlanContext) -> Plan:
+def plan_patches(
+    slots: Sequence[StackSlot], listed: Sequence[LoadedPatch], setting: PlanContext
+) -> Draft:
     """The patch files of `slots`, verified: re-applied on the base each must give its tree.
 
-    Nothing is written. Raises NotReproducedError for a patch that would not give its tree.
+    `listed` are the patches as they are now, less those that are taken off the series. Nothing is
+    written. Raises NotReproducedError for a patch that would not give its tree.
     """
+    full = [slot for slot in slots if slot.change.before != slot.change.after]
+    emptied = tuple(slot.name for slot in slots if slot not in full)
+    slots = _with_empty(listed, full)
+    series = arrange(setting.home.component, listed, [slot.name for slot in slots])
     written = {slot.name: _mails(slot, setting) for slot in slots if not _is_kept(slot)}
     data = iter(export_patches(setting.repository, list(chain(*written.values()))))
     exported = {name: b"".join(islice(data, len(mails))) for name, mails in written.items()}
     patches = tuple(_patch(slot, exported.get(slot.name), setting.home) for slot in slots)
     stack = build_stack(setting.source, setting.base, [each.series_patch for each in patches])
-    _prove(slots, patches, stack)
-    return Plan(patches, revisions(setting.old, patches), stack)
+    for slot, patch, outcome in zip(slots, patches, stack.outcomes, strict=True):
+        if slot.change.after not in (slot.change.before, outcome.tree):
+            raise NotReproducedError(_wrong(patch))
+    return Draft(patches, revisions(setting.old, patches), stack, series, emptied=emptied)
+
+
+def _with_empty(patches: Sequence[LoadedPatch], full: Sequence[StackSlot]) -> list[StackSlot]:
+    """The slots with the patches that never had a commit, behind the patch they stood behind."""
+    slots = list(full)
+    before: str | None = None
+    for patch in patches:
+        names = [slot.name for slot in slots]
+        # a patch that a recipe fills for the first time has its slot already
+        if not patch.file.changes and patch.name not in names:
+            place = names.index(before) + 1 if before in names else 0
+            slots.insert(
+                place, StackSlot(patch.name, CommitChange("", "", "", Identity("", "")), patch)
+            )
+        before = patch.name
+    return slots
 
 
 def _is_kept(slot: StackSlot) -> bool:
@@ -159,9 +187,6 @@ def _mails(slot: StackSlot, setting: PlanContext) -> list[PatchToWrite]:
     mails = mails_of(loaded.file, loaded.where)
     if len(mails) == 1:
         return [whole]
-    # imported here: few files hold several mails
-    from patchkit.refresh.assign import StackTrees, fold, read_changes  # noqa: PLC0415
-
     base = replace(setting.base, tree=TreeId(slot.change.before))
     series = [SeriesPatch("", mail, loaded.strip, loaded.subdirectory) for mail in mails]
     stack = build_stack(setting.source, base, series)
@@ -235,18 +260,6 @@ def parse_written(data: bytes, where: str, strip: int, change: CommitChange) -> 
     return file
 
 
-def _prove(slots: Sequence[StackSlot], patches: Sequence[LoadedPatch], stack: Stack) -> None:
-    problems = []
-    for slot, patch, outcome in zip(slots, patches, stack.outcomes, strict=True):
-        if slot.change.before == slot.change.after:
-            continue
-        if outcome.tree != slot.change.after:
-            problems.append(_wrong(patch))
-            break  # all that follows is wrong because of it
-    if problems:
-        raise NotReproducedError(*problems)
-
-
 def _wrong(patch: LoadedPatch) -> Problem:
     if patch.path is None:
         return Problem(
@@ -274,3 +287,62 @@ def _compared(old: LoadedPatch | None, new: LoadedPatch) -> Revised:
     if old is None:
         return Revised(new.name, Revision.ADDED, None, new)
     return Revised(new.name, compare_patches(old.file, new.file), old, new)
+
+
+# The order of the commits against the entries of the manifest. Patches that the manifest lists one
+# by one, or takes from other repositories, have their places there; only those of the series file
+# may come, go and change places.
+
+
+def arrange(
+    component: Component, patches: Sequence[LoadedPatch], order: Sequence[str]
+) -> tuple[str, ...]:
+    """The patches that the series file lists if they are to be in this order.
+
+    `patches` are those of the manifest now. A component without a series gets it at its end.
+    Raises BadInputError with everything that only an edit of the manifest could bring about.
+    """
+    fixed = [each for each in patches if not isinstance(each.origin, LocalSeries)]
+    problems = [_gone(each) for each in fixed if each.name not in order]
+    kept = [name for name in order if name in {each.name for each in fixed}]
+    wanted = [each.name for each in fixed if each.name in order]
+    if kept != wanted:
+        problems.append(
+            Problem(
+                f"{', '.join(kept)} are in a different order than in the manifest",
+                str(component.where),
+                "change the order of the entries in the manifest, then `patchkit apply`",
+            )
+        )
+    elif not problems:
+        problems += _misplaced(component, order, fixed)
+    if problems:
+        raise BadInputError(*problems)
+    return tuple(name for name in order if name not in kept)
+
+
+def _gone(patch: LoadedPatch) -> Problem:
+    return Problem(
+        f"{patch.name} has no commit in the stack any more",
+        patch.where,
+        "take its entry off the manifest, or bring the commit back (git reflog)",
+    )
+
+
+def _misplaced(
+    component: Component, order: Sequence[str], fixed: Sequence[LoadedPatch]
+) -> Iterator[Problem]:
+    """Patches of the series that stand on the wrong side of the manifest's other entries."""
+    names = [each.name for each in fixed]
+    entries, series = component.patches, component.series
+    first = len(entries) if series is None else entries.index(series)
+    lowest = order.index(names[first - 1]) if first else -1
+    highest = order.index(names[first]) if first < len(names) else len(order)
+    for place, name in enumerate(order):
+        if name not in names and not lowest < place < highest:
+            other = names[first - 1] if place < lowest else names[first]
+            yield Problem(
+                f"{name} is on the wrong side of {other}",
+                str(component.where),
+                "the series is one entry of the manifest: move the commit, or the entry",
+            )

@@ -30,8 +30,7 @@ from patchkit.model.names import recipe_name
 from patchkit.model.progress import Progress
 from patchkit.model.revision import Revision
 from patchkit.model.series_file import Series, parse_series
-from patchkit.refresh.draft import Draft
-from patchkit.refresh.patch_plan import SeriesFolder
+from patchkit.refresh.patch_plan import Draft, SeriesFolder
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import LockedComponent, lock_component
 from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series
@@ -117,7 +116,7 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
     """
     root, home = project.manifest.root, project.home
     writes: dict[Path, bytes | None] = {}
-    for row in draft.plan.revised:
+    for row in draft.revised:
         patch = row.new or row.old
         if row.revision is Revision.UNCHANGED or patch is None or patch.path is None:
             continue
@@ -149,7 +148,7 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
     manifest, entry = project.manifest, project.component.series
     strangers = [
         f"{row.name} is not in the series"
-        for row in draft.plan.revised
+        for row in draft.revised
         if row.revision is not Revision.UNCHANGED
         and (patch := row.new or row.old) is not None
         and not isinstance(patch.origin, LocalSeries)
@@ -162,7 +161,7 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
     strip = project.component.strip
     text = _series(manifest.root / entry.path, entry.path, draft, strip).data
     writes: dict[Path, bytes | None] = {path: text}
-    for patch in draft.plan.patches:
+    for patch in draft.patches:
         if isinstance(patch.origin, LocalSeries):
             writes[path.parent / patch.name] = patch.data
             recipe = (manifest.root / entry.path).parent / recipe_name(patch.name)
@@ -183,7 +182,7 @@ def _series(path: Path, name: str, draft: Draft, strip: int) -> Series:
     for old, new in draft.renamed.items():
         series = series.rename(old, new)
     known, series = series.names, series.arrange(draft.series)
-    for patch in draft.plan.patches:
+    for patch in draft.patches:
         if patch.name in series.names and patch.name not in known and patch.strip != strip:
             series = series.with_strip(patch.name, patch.strip)
     return series

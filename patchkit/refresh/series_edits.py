@@ -24,13 +24,15 @@ from patchkit.model.objects import Base, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
 from patchkit.model.text import counted
-from patchkit.refresh.draft import Draft, RefreshStart, arrange, finish_draft, free_name
+from patchkit.refresh.draft import RefreshStart, free_name
 from patchkit.refresh.patch_plan import (
-    Plan,
+    Draft,
     SeriesFolder,
     StackSlot,
+    arrange,
     commit_changes,
     parse_written,
+    plan_patches,
     revisions,
 )
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
@@ -196,7 +198,7 @@ def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Dr
         slots = _slots(start.patches, before)
         for name in reversed([each.name for each in slots if each.name in gone]):
             slots = merging.without(slots, name)
-    draft = finish_draft(start, folder, before, slots, left=left)
+    draft = plan_patches(slots, left, start.setting(folder, before))
     return replace(draft, dropped=tuple(gone), detail=detail, notes=tuple(merging.notes))
 
 
@@ -219,7 +221,7 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
         return _files_edited(start, folder, order, detail)
     slots, notes = _reordered(start, order)
     changes = commit_changes(start.stack, start.patches)
-    draft = finish_draft(start, folder, changes, slots)
+    draft = plan_patches(slots, start.patches, start.setting(folder, changes))
     return replace(draft, detail=detail, notes=notes)
 
 
@@ -252,7 +254,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
         if slot.name not in gone
     ]
     left = [each for each in start.patches if each.name not in gone]
-    draft = finish_draft(start, folder, changes, merged, left=left)
+    draft = plan_patches(merged, left, start.setting(folder, changes))
     names = ", ".join(each.name for each in folded)
     return replace(draft, detail=f"{names} {_is(folded)} part of {into.name}", notes=notes)
 
@@ -285,7 +287,7 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
         slots.append(replace(slot, change=replace(change, after=middle)))
         rest = CommitChange(middle, change.after, message, change.author)
         slots.append(StackSlot(name, rest, None))
-    draft = finish_draft(start, folder, changes, slots)
+    draft = plan_patches(slots, start.patches, start.setting(folder, changes))
     return replace(draft, detail=f"{name} has a part of {patch.name}")
 
 
@@ -304,7 +306,7 @@ def _split_mails(
     at = start.patches.index(patch)
     patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
     changes = commit_changes(_rebuilt(start, patches, "mend the mails by hand"), patches)
-    draft = finish_draft(start, folder, changes, _slots(patches, changes))
+    draft = plan_patches(_slots(patches, changes), start.patches, start.setting(folder, changes))
     return replace(draft, detail=f"{', '.join(names)}: each a mail of {patch.name}")
 
 
@@ -436,9 +438,11 @@ def _files_edited(
     if lost := sorted(applied - applying - {*dropped}):
         what = f"{', '.join(lost)} would not apply any more"
         raise CannotEditSeriesError(Problem(what, hint="take them together"))
-    plan = Plan(tuple(listed), revisions(start.patches, listed), stack)
     series = arrange(folder.component, listed, [each.name for each in listed])
-    return Draft(plan, series, dropped=dropped, renamed=renamed, detail=detail)
+    revised = revisions(start.patches, listed)
+    return Draft(
+        tuple(listed), revised, stack, series, dropped=dropped, renamed=renamed, detail=detail
+    )
 
 
 # Patches in another order, or without one of them. Where they apply there as they are, that is all.

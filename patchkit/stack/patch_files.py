@@ -15,12 +15,13 @@ from msgspec import Struct
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import diff_trees
+from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import announces, parse_diff, read_diff, split_lines
 from patchkit.model.header import format_header
 from patchkit.model.mail import reword
-from patchkit.model.objects import NO_OBJECT, Base, CommitId, TreeId
 from patchkit.model.patch import Header, Identity, PatchFile
-from patchkit.stack.build import COMMITTER, SeriesPatch, build_stack
+from patchkit.model.tree import Tree
+from patchkit.stack.build import COMMITTER, SeriesPatch, patch_changes
 
 _CONTEXT = ("-U3",)
 _RENAMES = "-M50%"
@@ -166,11 +167,10 @@ def _in_its_hunks(reader: ObjectReader, wanted: PatchToWrite, old: PatchFile, di
 
     So hunks that fit stay, whichever algorithm made them, and with how much context.
     """
-    layout = wanted.layout
-    base = Base(CommitId(NO_OBJECT), TreeId(wanted.change.before), "0 +0000")
-    series = [SeriesPatch("", old, layout.strip, layout.subdirectory)]
-    (made,) = build_stack(reader, base, series).outcomes
-    if made.tree != wanted.change.after:
+    layout, before = wanted.layout, Tree(reader, wanted.change.before)
+    changes = patch_changes(SeriesPatch("", old, layout.strip, layout.subdirectory))
+    made = apply_changes(before, Blobs(reader), changes)
+    if made.tree is None or made.tree.write([]) != wanted.change.after:
         return with_text(diff, old, old.strip)
     lines, first = split_lines(old.diff), old.preamble.count(b"\n") + 1
     canonical = {each.path: each for each in parse_diff(diff, strip=old.strip) if each.old_blob}

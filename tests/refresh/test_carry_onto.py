@@ -22,8 +22,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.refresh.carry_onto import LastCarry, draft_carry
 from patchkit.refresh.conflict import first_conflict
-from patchkit.refresh.draft import Draft
-from patchkit.refresh.patch_plan import SeriesFolder
+from patchkit.refresh.patch_plan import Draft, SeriesFolder
 from patchkit.stack.series import LoadedPatch
 from tests.support.repos import Upstream, make_patch
 
