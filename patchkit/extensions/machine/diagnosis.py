@@ -24,12 +24,12 @@ from patchkit.extensions.machine.compatibility import (
     diagnose_software,
     diagnose_variables,
 )
+from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import Topic
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.process import MINIMUM_GIT, require_git
 from patchkit.gitcmd.target_python import TargetPython, ask_python
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.manifest.site_values import GivenValue, resolve_site
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,
     Component,

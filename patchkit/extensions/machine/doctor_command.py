@@ -89,7 +89,7 @@ def doctor(
 
     from patchkit.extensions.machine.ascend import DEFAULT_HOME
     from patchkit.extensions.machine.diagnosis import MachineView, examine
-    from patchkit.manifest.site_values import read_values, typed_values
+    from patchkit.extensions.machine.site_values import read_values, typed_values
 
     program = shutil.which(python or "python3")
     view = MachineView(

@@ -19,8 +19,8 @@ from patchkit import __version__
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.extensions.machine import notation
 from patchkit.extensions.machine.notation import quote, used_in
+from patchkit.extensions.machine.site_values import SiteValues
 from patchkit.manifest.find import absolute
-from patchkit.manifest.site_values import SiteValues
 from patchkit.manifest.values import (
     Component,
     Environment,

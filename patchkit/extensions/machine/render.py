@@ -26,8 +26,8 @@ from patchkit.extensions.machine.documents import (
     version_table,
     with_needed,
 )
+from patchkit.extensions.machine.site_values import GivenValue, read_values, resolve_site
 from patchkit.manifest.find import absolute
-from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
 from patchkit.manifest.values import Manifest, whole_environment
 
 #: The site's values beside the files that are made of them.

@@ -15,7 +15,7 @@ from patchkit.errors import ExitCode
 if TYPE_CHECKING:
     from patchkit.extensions.machine.documents import DocumentKind
     from patchkit.extensions.machine.render import RenderedFile, RenderReport
-    from patchkit.manifest.site_values import GivenValue
+    from patchkit.extensions.machine.site_values import GivenValue
 
 
 @command(
@@ -134,7 +134,7 @@ def _kinds(words: list[str]) -> list[DocumentKind]:
 
 def _given(values: Path | None, folder: Path, settings: list[str]) -> list[GivenValue]:
     from patchkit.extensions.machine.render import values_at
-    from patchkit.manifest.site_values import read_values, typed_values
+    from patchkit.extensions.machine.site_values import read_values, typed_values
 
     from_file = values_at(folder) if values is None else read_values(values)
     return [*from_file, *typed_values(settings)]
