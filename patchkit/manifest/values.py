@@ -447,7 +447,7 @@ class Environment(Struct, frozen=True):
 
 
 class SiteValue(Struct, frozen=True):
-    """What a site decides: given by `--values FILE` or `--set NAME=VALUE` of
+    """What a site decides: given by `--set @FILE` or `--set NAME=VALUE` of
     `export --format machine`, used as `${NAME}`. `${workspace}`, the folder of the checkouts, is
     always there.
 

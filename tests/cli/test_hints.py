@@ -28,7 +28,7 @@ _NAMED = re.compile(rf"\bpatchkit (?:{'|'.join({name.split()[0] for name in all_
 #: Where nothing of the user's is known yet, and where a form is shown.
 _PLACEHOLDERS = {
     "patchkit refresh --new NAME -m one -c two",  # after an edit, which only the user can name
-    "patchkit export --format machine --values FILE",
+    "patchkit export --format machine --set @FILE",
     "patchkit check\n# --only sites --accept --reason ...",  # in the head of a file
     "patchkit init NAME --git URL --ref TAG",
     "patchkit init demo --git URL --ref ID --component mbridge",

@@ -254,7 +254,7 @@ def diagnose_variables(
         if there is None:
             yield _of(wanted, MachineVerdict.MISSING, "not set", "", advice)
         elif text is None:
-            told = "give the site's values with --values or --set"
+            told = "give the site's values with --set"
             yield _of(wanted, MachineVerdict.UNCERTAIN, there, "", told)
         else:
             right = there == text

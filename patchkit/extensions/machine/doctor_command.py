@@ -11,7 +11,7 @@ from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
-from patchkit.extensions.machine.topic import Topic
+from patchkit.extensions.machine.topic import SettingsOption, Topic
 
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             "another Python",
         ),
         (
-            "patchkit check --only machine -m demo --values site.yaml",
+            "patchkit check --only machine -m demo --set @site.yaml",
             "variables that only the site knows, too",
         ),
     ],
@@ -64,18 +64,7 @@ def doctor(
             "set_env.sh was sourced comes first.",
         ),
     ] = None,
-    values: Annotated[
-        Path | None,
-        typer.Option(
-            "--values", metavar="FILE", help="Site values, `name: value` a line, as for render."
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A site value; may be given several times."
-        ),
-    ] = None,
+    settings: SettingsOption = None,
 ) -> ExitCode:
     """Compare this machine with what a manifest asks for.
 
@@ -89,7 +78,7 @@ def doctor(
 
     from patchkit.extensions.machine.ascend import DEFAULT_HOME
     from patchkit.extensions.machine.diagnosis import MachineView, examine
-    from patchkit.extensions.machine.site_values import read_values, typed_values
+    from patchkit.extensions.machine.site_values import given_values
 
     program = shutil.which(python or "python3")
     view = MachineView(
@@ -99,7 +88,6 @@ def doctor(
         ascend=ascend or DEFAULT_HOME,
         npu_smi=shutil.which("npu-smi"),
     )
-    given = [*(read_values(values) if values else ()), *typed_values(settings or ())]
     with session.progress() as progress:
         report = examine(
             session.manifest,
@@ -107,7 +95,7 @@ def doctor(
             session.store,
             progress,
             topics=tuple(topics or Topic),
-            given=given,
+            given=given_values(settings or ()),
         )
     return session.report("check --only machine", report, _render)
 

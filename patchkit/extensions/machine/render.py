@@ -26,7 +26,7 @@ from patchkit.extensions.machine.documents import (
     version_table,
     with_needed,
 )
-from patchkit.extensions.machine.site_values import GivenValue, read_values, resolve_site
+from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.manifest.find import absolute
 from patchkit.manifest.values import Manifest, whole_environment
 
@@ -110,12 +110,6 @@ def render_manifest(manifest: Manifest, request: RenderRequest) -> RenderReport:
         for each in wanted
     )
     return RenderReport(manifest.path.relative_to(manifest.root).as_posix(), request.check, files)
-
-
-def values_at(output: Path) -> tuple[GivenValue, ...]:
-    """The site values that stand beside the files, if any."""
-    path = output / VALUES_FILE
-    return read_values(path) if path.is_file() else ()
 
 
 def _require_inside(manifest: Manifest, output: Path) -> None:

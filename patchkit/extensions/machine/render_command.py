@@ -11,11 +11,11 @@ from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
+from patchkit.extensions.machine.topic import SettingsOption
 
 if TYPE_CHECKING:
     from patchkit.extensions.machine.documents import DocumentKind
     from patchkit.extensions.machine.render import RenderedFile, RenderReport
-    from patchkit.extensions.machine.site_values import GivenValue
 
 
 @command(
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
             "everything, to rendered/demo/",
         ),
         (
-            "patchkit export --format machine -m demo --values site.yaml install env",
+            "patchkit export --format machine -m demo --set @site.yaml install env",
             "only some of it",
         ),
         (
@@ -59,23 +59,7 @@ def render(
         ),
     ] = None,
     *,
-    values: Annotated[
-        Path | None,
-        typer.Option(
-            "--values",
-            metavar="FILE",
-            help="Site values, `name: value` a line in YAML. Default: values.yaml in the output "
-            "folder, if it is there.",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A site value; may be given several times, and wins over the file.",
-        ),
-    ] = None,
+    settings: SettingsOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -99,10 +83,12 @@ def render(
     Install script, environment, Dockerfile, launch scripts and version table are made from the
     manifest and from the site values that it declares under `values:`; a file templates/NAME.j2 in
     the project takes the place of the shipped template of that name. Each file has a line with a
-    digest: a file that was edited by hand is not overwritten, one that is out of date is.
+    digest: a file that was edited by hand is not overwritten, one that is out of date is. Without a
+    file of site values, values.yaml in the output folder is read, if it is there.
     """
     from patchkit.cli.session import near
-    from patchkit.extensions.machine.render import RenderRequest, render_manifest
+    from patchkit.extensions.machine.render import VALUES_FILE, RenderRequest, render_manifest
+    from patchkit.extensions.machine.site_values import given_values
 
     into = (output,) if output is not None and output.suffix == ".md" else ()
     folder = output
@@ -111,7 +97,7 @@ def render(
     request = RenderRequest(
         output=folder,
         kinds=_kinds(what or []),
-        given=_given(values, folder, settings or []),
+        given=given_values(settings or (), folder / VALUES_FILE),
         into=into,
         check=dry_run,
         force=force,
@@ -130,14 +116,6 @@ def _kinds(words: list[str]) -> list[DocumentKind]:
         hint = f"it is one of {', '.join(known)}"
         raise UsageError(*(Problem(f"{each} is nothing to render", hint=hint) for each in unknown))
     return [DocumentKind(each) for each in words]
-
-
-def _given(values: Path | None, folder: Path, settings: list[str]) -> list[GivenValue]:
-    from patchkit.extensions.machine.render import values_at
-    from patchkit.extensions.machine.site_values import read_values, typed_values
-
-    from_file = values_at(folder) if values is None else read_values(values)
-    return [*from_file, *typed_values(settings)]
 
 
 def _render(terminal: Terminal, report: RenderReport) -> None:

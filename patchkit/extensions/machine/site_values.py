@@ -59,7 +59,7 @@ class SiteValues(Struct, frozen=True):
         absent = [name for name in dict.fromkeys(names) if name in self.missing]
         places = {each.name: str(each.where) for each in manifest.values}
         options = " ".join(f"--set {name}=..." for name in absent)
-        hint = f"give {options}, or name a file that has them with --values"
+        hint = f"give {options}, or a file that has them: --set @FILE"
         if absent:
             raise UsageError(
                 *(
@@ -89,16 +89,24 @@ def read_values(path: Path) -> tuple[GivenValue, ...]:
     )
 
 
-def typed_values(settings: Sequence[str]) -> tuple[GivenValue, ...]:
-    """The values of NAME=VALUE words; raises UsageError."""
-    given: list[GivenValue] = []
+def given_values(settings: Sequence[str], found: Path | None = None) -> list[GivenValue]:
+    """The values of the words behind --set: those of files (@FILE), then NAME=VALUE.
+
+    `found` is the file that is read where none is named, if it is there. Raises UsageError.
+    """
+    files = [Path(setting[1:]) for setting in settings if setting.startswith("@")]
+    if not files and found is not None and found.is_file():
+        files = [found]
+    given = [value for file in files for value in read_values(file)]
     for setting in settings:
         name, equals, text = setting.partition("=")
+        if setting.startswith("@"):
+            continue
         if not equals:
             hint = f"write --set {name}=VALUE"
             raise UsageError(Problem(f"--set {shown(setting)} has no =", hint=hint))
         given.append(GivenValue(name, text, f"--set {shown(name)}"))
-    return tuple(given)
+    return given
 
 
 def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> SiteValues:

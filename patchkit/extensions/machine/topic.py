@@ -1,8 +1,23 @@
-"""What of a machine is looked at; apart from the rest, as `--help` loads it."""
+"""What of a machine is looked at, and the option for site values; apart from the rest, as `--help`
+loads them.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
+
+import typer
+
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A site value; @FILE: those of a file, `name: value` a line in YAML. May be given "
+        "several times: a value that is typed wins over a file's.",
+    ),
+]
 
 
 class Topic(str, Enum):

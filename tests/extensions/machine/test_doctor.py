@@ -194,7 +194,7 @@ def test_variables(demo: Project, blank: Host, monkeypatch: pytest.MonkeyPatch) 
     given = doctor(demo, blank, "variables", "--json", "--set", "model=/other")
     assert verdicts(given)["MODEL"] == "wrong"
     demo.write({"site.yaml": "model: /somewhere\n"})
-    given = doctor(demo, blank, "variables", "--json", "--values", "site.yaml")
+    given = doctor(demo, blank, "variables", "--json", "--set", "@site.yaml")
     assert verdicts(given)["MODEL"] == "ok"
 
 

@@ -105,13 +105,13 @@ def test_what_a_file_needs_comes_with_it(root: Path) -> None:
 )
 def test_values_files_that_cannot_be_used(root: Path, text: str, message: str) -> None:
     (root / "site.yaml").write_text(text)
-    render(root, "--values", "site.yaml").ends(4, message)
+    render(root, "--set", "@site.yaml").ends(4, message)
     assert not (root / "rendered").exists()
 
 
 def test_set_wins_over_the_file_and_numbers_are_as_written(root: Path) -> None:
     (root / "site.yaml").write_text("# ours\nmodel_path: /m\nnpu: a3\ndevices: 16\n")
-    render(root, "--values", "site.yaml", "--set", "npu=910b").ok()
+    render(root, "--set", "@site.yaml", "--set", "npu=910b").ok()
     folder = root / "rendered" / "demo"
     assert "8.5.0-910b-" in (folder / "Dockerfile").read_text()
     assert "devices=16\n" in (folder / "launch-grpo-8b.sh").read_text()
@@ -304,7 +304,7 @@ def test_templates_that_cannot_be_used(root: Path, template: str, message: str) 
     [
         (("docker",), "docker is nothing to render"),
         (("--set", "npu"), "--set npu has no ="),
-        (("--values", "none.yaml"), "none.yaml cannot be read"),
+        (("--set", "@none.yaml"), "none.yaml cannot be read"),
         (("--output", "none.md"), "none.md does not exist"),
     ],
 )
