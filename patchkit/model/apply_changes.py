@@ -51,6 +51,16 @@ class Blobs:
         missing = dict.fromkeys(oid for oid in oids if oid not in self._known)
         self._known.update(self._source.read_many(missing, "blob"))
 
+    def load_files(self, tree: Tree, changes: Iterable[FileChange]) -> None:
+        """Read at once the files of a tree that changes start from."""
+        paths = {
+            each.old_path
+            for each in changes
+            if each.old_path is not None and (each.hunks or each.binary)
+        }
+        entries = (tree.entry(path) for path in sorted(paths))
+        self.load(each.oid for each in entries if each and each.mode != SUBMODULE_MODE)
+
     def contents(self, oid: str) -> bytes:
         """The contents of a blob."""
         if oid not in self._known:

@@ -161,7 +161,8 @@ class _Refreshing(Struct):
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
         report = RefreshedComponent(component.name, checkout.path, RefreshResult.FAILED)
         try:
-            return self._plan(self._find(component, checkout, report), lock)
+            found = self._find(component, checkout, report)
+            return self._beyond_edits(found, lock) or self._refresh(found)
         except NotRefreshedError as error:
             return PlannedRefresh(error.report)
         except (PatchkitError, OSError) as error:
@@ -172,7 +173,8 @@ class _Refreshing(Struct):
                 replace(report, exit_code=failed.exit_code, problems=failed.problems)
             )
 
-    def _plan(self, found: RefreshInput, lock: Lock | None) -> PlannedRefresh:
+    def _beyond_edits(self, found: RefreshInput, lock: Lock | None) -> PlannedRefresh | None:
+        """What is more than to take up edits: a verb, patches on another base, or from recipes."""
         if found.snapshot.halt and (halt := read_halt(found.checkout)):
             if self._options.step is None:
                 refuse(found.report, still_waits(found))
@@ -208,7 +210,7 @@ class _Refreshing(Struct):
 
             if (made := regenerate_patches(found, self._store)) is not None:
                 return self._made(found, made, "refresh: recipes were run again")
-        return self._refresh(found)
+        return None
 
     def _onto_pin(self, found: RefreshInput, old: CommitId) -> PlannedRefresh:
         """A refresh where the pin was changed: edits are for the patches on the old one, first."""

@@ -282,23 +282,14 @@ def other_manifests(manifest: Manifest) -> Iterator[Manifest]:
 
 
 def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]) -> bool:
-    paths = {
-        manifest.root / each.path
-        for each in component.patches
-        if isinstance(each, LocalPatch | LocalSeries)
-    }
-    return bool(paths & changed.keys()) or any(
-        _lists(manifest, component, each) for each in changed
-    )
+    named = (e for e in component.patches if isinstance(e, LocalPatch | LocalSeries))
+    paths = {manifest.root / each.path for each in named}
+    if component.series is not None:
+        paths.update(_listed_files(manifest.root, component.series.path))
+    return bool(paths & changed.keys())
 
 
-def _lists(manifest: Manifest, component: Component, path: Path) -> bool:
-    """Whether the component's series, which stands beside the file, lists it."""
-    entry = component.series
-    file = manifest.root / entry.path if entry is not None else None
-    if entry is None or file is None or file.parent != path.parent or not file.is_file():
-        return False
-    return path.name in parse_series(file.read_bytes(), name=entry.path).names
+_OWN_FILES = "--copy-series gives this component patch files of its own"
 
 
 def _tried(
@@ -306,73 +297,18 @@ def _tried(
 ) -> LockedComponent:
     base = store.cached_base(use.component)
     if base is None:
-        raise PatchkitError(
-            Problem(
-                "uses the same patches, and its upstream is not here to try them",
-                str(use),
-                f"patchkit fetch {use.manifest.options()}  brings it; or --copy-series",
-            )
-        )
-    series = load_series(use.manifest, use.component, store, progress)
-    after = replace(series, patches=tuple(_patches(use, series, changed)))
+        what = "uses the same patches, and its upstream is not here to try them"
+        hint = f"patchkit fetch {use.manifest.options()}  brings it; or --copy-series"
+        raise PatchkitError(Problem(what, str(use), hint))
+    try:
+        series = load_series(use.manifest, use.component, store, progress, changed=changed)
+    except BadInputError as error:
+        whats = (f"could not be read any more: {each.what}" for each in error.problems)
+        raise PatchkitError(*(Problem(what, str(use), _OWN_FILES) for what in whats)) from error
     with reading(store.repository(use.component)) as reader:
-        stack = build_stack(reader, base, after.series_patches)
+        stack = build_stack(reader, base, series.series_patches)
     for outcome in stack.outcomes:
         if not outcome.status.applies:
-            raise PatchkitError(
-                Problem(
-                    f"{outcome.name} would not apply there any more",
-                    str(use),
-                    "--copy-series gives this component patch files of its own",
-                )
-            )
-    return lock_component(stack, after)
-
-
-def _patches(
-    use: OtherUse, series: LoadedSeries, changed: Mapping[Path, bytes | None]
-) -> Iterator[LoadedPatch]:
-    root = use.manifest.root
-    for entry in use.component.patches:
-        mine = [each for each in series.patches if each.origin == entry]
-        text = changed.get(root / entry.path) if isinstance(entry, LocalSeries) else None
-        if not isinstance(entry, LocalSeries) or text is None:
-            yield from (_with_change(use, each, changed) for each in mine)
-            continue
-        by_name = {each.name: each for each in mine}
-        folder = entry.path.rpartition("/")[0]
-        for line in parse_series(text, name=entry.path).entries:
-            known = by_name.get(line.name)
-            if known is not None:
-                yield _with_change(use, known, changed)
-            else:
-                where = f"{folder}/{line.name}" if folder else line.name
-                data = changed[root / where] or b""
-                strip = use.component.strip if line.strip is None else line.strip
-                yield LoadedPatch(
-                    name=line.name,
-                    data=data,
-                    file=parse_patch(data, name=where, strip=strip),
-                    origin=entry,
-                    path=root / where,
-                    where=where,
-                    strip=strip,
-                    subdirectory=use.component.subdirectory,
-                )
-
-
-def _with_change(
-    use: OtherUse, patch: LoadedPatch, changed: Mapping[Path, bytes | None]
-) -> LoadedPatch:
-    if patch.path is None or patch.path not in changed:
-        return patch
-    data = changed[patch.path]
-    if data is None:
-        raise PatchkitError(
-            Problem(
-                f"would lose {patch.name}, which goes away",
-                str(use),
-                "--copy-series gives this component patch files of its own",
-            )
-        )
-    return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
+            what = f"{outcome.name} would not apply there any more"
+            raise PatchkitError(Problem(what, str(use), _OWN_FILES))
+    return lock_component(stack, series)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -184,14 +185,7 @@ class StackBuilder:
 
     def preload(self, patches: Sequence[SeriesPatch]) -> None:
         """Read at once all files of the base that the patches touch."""
-        paths = {
-            change.old_path
-            for patch in patches
-            for change in patch_changes(patch)
-            if change.old_path is not None and (change.hunks or change.binary)
-        }
-        entries = (self.tree.entry(path) for path in sorted(paths))
-        self.blobs.load(entry.oid for entry in entries if entry and entry.mode != 0o160000)
+        self.blobs.load_files(self.tree, chain.from_iterable(map(patch_changes, patches)))
 
     def push(self, patch: SeriesPatch) -> PatchResult:
         """Apply one patch and commit it, if it applies."""

@@ -169,7 +169,9 @@ def _in_its_hunks(reader: ObjectReader, wanted: PatchToWrite, old: PatchFile, di
     """
     layout, before = wanted.layout, Tree(reader, wanted.change.before)
     changes = patch_changes(SeriesPatch("", old, layout.strip, layout.subdirectory))
-    made = apply_changes(before, Blobs(reader), changes)
+    blobs = Blobs(reader)
+    blobs.load_files(before, changes)
+    made = apply_changes(before, blobs, changes)
     if made.tree is None or made.tree.write([]) != wanted.change.after:
         return with_text(diff, old, old.strip)
     lines, first = split_lines(old.diff), old.preamble.count(b"\n") + 1

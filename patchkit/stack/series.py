@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
@@ -163,43 +163,39 @@ def load_series(
     *,
     to_generate: bool = False,
     partly: bool = False,
+    changed: Mapping[Path, bytes | None] | None = None,
 ) -> LoadedSeries:
     """Read and parse the component's patches; fetches those of other repositories.
 
     With `to_generate` a patch that is not there yet, but whose recipe is, counts as an empty one.
-    With `partly` patches that are wrong are left out, and what is wrong is returned.
+    With `partly` patches that are wrong are left out, and what is wrong is returned. What `changed`
+    has stands for the project's files of these paths, None for one that is gone.
 
     BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
     patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
     """
-    loading = _Loading(manifest, component, store, progress, to_generate)
+    parsed = _Parsed(manifest, component, store.cache)
+    loading = _Loading(manifest, component, store, progress, to_generate, changed or {}, parsed)
     patches = tuple(loading.patches())
     problems = loading.finish(partly)
-    loading.parsed.close(patches)
+    parsed.close(patches)
     return LoadedSeries(patches, _unlisted(manifest, component, loading.series), problems)
 
 
-class _Loading:
+class _Loading(Struct):
     """The entries of one component on their way to patches; collects what is wrong."""
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        component: Component,
-        store: Store,
-        progress: Progress,
-        to_generate: bool,
-    ) -> None:
-        self._to_generate = to_generate
-        self._manifest = manifest
-        self._component = component
-        self._store = store
-        self._progress = progress
-        self._errors: list[PatchkitError] = []
-        self._names: dict[str, str] = {}
-        self.parsed = _Parsed(manifest, component, store.cache)
-        #: Path -> the series that was read there.
-        self.series: dict[str, Series] = {}
+    _manifest: Manifest
+    _component: Component
+    _store: Store
+    _progress: Progress
+    _to_generate: bool
+    _changed: Mapping[Path, bytes | None]
+    parsed: _Parsed
+    _errors: list[PatchkitError] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)
+    #: Path -> the series that was read there.
+    series: dict[str, Series] = field(default_factory=dict)
 
     def patches(self) -> Iterator[LoadedPatch]:
         """Every patch that is in order."""
@@ -220,7 +216,7 @@ class _Loading:
         return problems
 
     def _of_series(self, entry: LocalSeries) -> Iterator[LoadedPatch]:
-        data = self._tried(lambda: read_listed(self._manifest.root, entry.path, entry.where))
+        data = self._tried(lambda: self._read(entry.path, entry.where))
         if data is None:
             return
         try:
@@ -255,7 +251,7 @@ class _Loading:
         """A patch file of the project; `name` is what a series calls it."""
         file = self._manifest.root / path
         try:
-            data: bytes | None = read_listed(self._manifest.root, path, where)
+            data: bytes | None = self._read(path, where)
         except BadInputError as error:
             data = self._to_be_made(file, path, where, error)
         if data is not None:
@@ -303,7 +299,11 @@ class _Loading:
         strip: int | None,
     ) -> Iterator[LoadedPatch]:
         strip = self._component.strip if strip is None else strip
-        file = self._tried(lambda: self.parsed.file(data, where, strip))
+        file = None
+        try:
+            file = self.parsed.file(data, where, strip)
+        except BadInputError as error:
+            self._errors.append(error)
         taken = self._names.setdefault(name.casefold(), where)
         if taken != where:
             hint = "give one of them another name"
@@ -320,6 +320,9 @@ class _Loading:
                 strip=strip,
                 subdirectory=self._component.subdirectory,
             )
+
+    def _read(self, path: str, where: Location) -> bytes:
+        return read_listed(self._manifest.root, path, where, self._changed)
 
     def _tried(self, read: Callable[[], T]) -> T | None:
         try:
@@ -373,10 +376,20 @@ def read_series(manifest: Manifest, entry: LocalSeries) -> Series:
     return parse_series(data, name=entry.path)
 
 
-def read_listed(root: Path, path: str, where: Location) -> bytes:
-    """A file of the project that `where` names; BadInputError if it cannot be read."""
+def read_listed(
+    root: Path, path: str, where: Location, changed: Mapping[Path, bytes | None] | None = None
+) -> bytes:
+    """A file of the project that `where` names; BadInputError if it cannot be read.
+
+    `changed`: see `load_series`.
+    """
+    file = root / path
     try:
-        return read_plain(root / path, most=LARGEST_PATCH, inside=root)
+        if changed is None or file not in changed:
+            return read_plain(file, most=LARGEST_PATCH, inside=root)
+        if (data := changed[file]) is not None:
+            return data
+        raise FileNotFoundError
     except OSError as error:
         what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
         hint = "create it, or remove it from the list"

@@ -316,7 +316,9 @@ def test_a_patch_that_another_names_does_not_go_away(project: Project, upstream:
     project.prepare("apply", "-m", "other").ok()
     before = project.files(), project.files("manifests")
     stack.git("reset", "-q", "--hard", "HEAD~1")
-    _refresh(stack).ends(1, "demo of other.yaml: would lose three.patch, which goes away")
+    _refresh(stack).ends(
+        1, "demo of other.yaml: could not be read any more: patches/demo/three.patch is not there"
+    )
     assert before == (project.files(), project.files("manifests"))
     _refresh(stack, "--copy-series").ok()
     assert "unchanged" in project.run("apply", "-m", "other").ok().out
