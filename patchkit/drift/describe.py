@@ -25,21 +25,18 @@ from patchkit.drift.judge import State
 from patchkit.drift.walk import TouchingCommit, Transition, Walk
 from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
-from patchkit.gitcmd.first_parent import Commit, blobs_of, describe_commits, removed_and_added
+from patchkit.gitcmd.commit_history import moved_blobs
+from patchkit.gitcmd.first_parent import Commit, describe_commits
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.finding import Landed
 from patchkit.model.objects import CommitId, GitObject
-from patchkit.model.outcome import PatchResult, Reason, Status
+from patchkit.model.outcome import Reason, Status
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History
 
 # The clash at the commit that broke a patch, explained as `check` does it.
-
-
-# So many files that a commit adds are looked into for one that it takes away.
-_CANDIDATES = 40
 
 
 def explain_clash(
@@ -65,31 +62,12 @@ def explain_clash(
     outcome = builder.push(patch)
     if outcome.status is not Status.CONFLICTED:
         return None
-    _bring_renamed(history, commit, outcome)
+    if any(clash.reason is Reason.MISSING for clash in outcome.clashes):
+        history.repository.bring(moved_blobs(history.repository, f"{commit}^", commit))
     view = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
     explained = explain_patch(view, patch, outcome, commit, history=history.repository)
     # that files changed since the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
-
-
-def _bring_renamed(history: History, commit: CommitId, outcome: PatchResult) -> None:
-    """Bring what the commit adds that looks like a file which it takes away."""
-    gone = [clash.path for clash in outcome.clashes if clash.reason is Reason.MISSING]
-    if not gone:
-        return
-    removed, added = removed_and_added(history.repository, commit)
-    wanted: list[str] = []
-    for path in gone:
-        if path in removed:
-            kind, name = _kind_of_clash(path), path.rpartition("/")[2]
-            like = [other for other in added if _kind_of_clash(other) == kind]
-            like.sort(key=lambda other: other.rpartition("/")[2] != name)
-            wanted += like[:_CANDIDATES]
-    history.repository.bring(blobs_of(added[path] for path in wanted))
-
-
-def _kind_of_clash(path: str) -> str:
-    return path.rpartition("/")[2].rpartition(".")[2]
 
 
 # Pull requests and reverts, read off a commit's subject; pages on which to look at a commit.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.carry.carried import Past
+from patchkit.gitcmd.commit_history import moved_blobs, renames_in
 from patchkit.gitcmd.first_parent import (
     Entries,
     Landing,
@@ -22,20 +22,14 @@ from patchkit.gitcmd.first_parent import (
     entries_at,
     first_parents,
     landings,
-    removed_and_added,
 )
-from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import TreeView
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, CommitId, TreeEntry
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry
 from patchkit.model.outcome import Status
 from patchkit.stack.generated import PatchRecipe
 from patchkit.upstream.history import History, HistoryReader, tree_of
 
-# So much of a file must be the same for it to be the same file, renamed: as `find_rename` asks git.
-_SAME_FILE = 0.4
-# So many files that a commit adds are looked into for one that it takes away.
-_CANDIDATES = 40
 # So many renames of one file are followed.
 _ROUNDS = 6
 # Files that stand for the folder that they are in.
@@ -165,7 +159,7 @@ class _Follower(Struct):
             return set()
         at_pin = entries_at(history.repository, history.pin, sorted(paths))
         gone = [path for path in at_pin if path not in start]
-        return self._moved([*self._gone(0, self.line.start, gone, history.pin)])
+        return self._moved([_Gone(0, history.pin, self.line.start, gone)])
 
     def take(self, found: Iterable[Landing]) -> set[str]:
         """Note commits with what they change; the paths to which files of them went."""
@@ -176,7 +170,7 @@ class _Follower(Struct):
                 continue
             self._note(position, landing)
             gone = [p for p, entry in landing.touches.items() if entry is None]
-            taken += self._gone(position, landing.commit.id, gone)
+            taken.append(_Gone(position, landing.parent, landing.commit.id, gone))
         return self._moved(taken)
 
     def steps(self) -> tuple[Step, ...]:
@@ -194,78 +188,29 @@ class _Follower(Struct):
         touches = {**known.touches, **landing.touches} if known is not None else landing.touches
         self._landings[position] = replace(landing, touches=touches)
 
-    def _gone(
-        self, position: int, commit: CommitId, paths: Sequence[str], since: str | None = None
-    ) -> Iterator[_Gone]:
-        if not paths:
-            return
-        removed, added = removed_and_added(self.history.repository, commit, since)
-        for path in paths:
-            if path in removed:
-                yield _Gone(position, path, removed[path], _candidates(path, removed[path], added))
-
-    def _moved(self, taken: Collection[_Gone]) -> set[str]:
+    def _moved(self, taken: Iterable[_Gone]) -> set[str]:
         """Note where files went that are gone; these places."""
-        self.history.repository.bring(oid for each in taken for oid in each.to_read)
-        fresh = set()
-        with ObjectReader(self.history.repository) as reader:
-            for each in taken:
-                home = _home(each, reader)
-                if home is not None:
-                    self._homes.setdefault(each.path, []).append((each.position, home))
-                    fresh.add(home)
+        repository = self.history.repository
+        some = [each for each in taken if each.paths]
+        repository.bring(
+            blob for each in some for blob in moved_blobs(repository, each.before, each.commit)
+        )
+        fresh = set[str]()
+        for each in some:
+            renames = renames_in(repository, each.before, each.commit)
+            for path in renames.keys() & each.paths:
+                self._homes.setdefault(path, []).append((each.position, renames[path]))
+                fresh.add(renames[path])
         return fresh
 
 
 class _Gone(Struct, frozen=True):
-    """A file that a commit takes away, and those that it adds which may be the same file."""
+    """The files that a commit takes away."""
 
     position: int  # of the commit on the line
-    path: str  # where it stood
-    old: TreeEntry  # what stood there
-    like: Mapping[str, TreeEntry]  # path -> file, the likeliest first
-
-    @property
-    def to_read(self) -> tuple[str, ...]:
-        """The blobs that tell which it is; none where an id does."""
-        oids = [each.oid for each in self.like.values()]
-        return () if not oids or oids[0] == self.old.oid else (self.old.oid, *oids)
-
-
-def _candidates(path: str, old: TreeEntry, added: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
-    """Those of `added` that may be the file that stood at `path`; the very same file alone."""
-    name, suffix = PurePosixPath(path).name, PurePosixPath(path).suffix
-    ordered = sorted(added, key=lambda each: (PurePosixPath(each).name != name, each))
-    same = [each for each in ordered if added[each].oid == old.oid][:1]
-    if same or old.mode == SUBMODULE_MODE:
-        return {each: added[each] for each in same}
-    like = [each for each in ordered if PurePosixPath(each).suffix == suffix]
-    plain = [each for each in like if added[each].mode != SUBMODULE_MODE]
-    return {each: added[each] for each in plain[:_CANDIDATES]}
-
-
-def _home(gone: _Gone, reader: ObjectReader) -> str | None:
-    """The file that is the one that is gone."""
-    if not gone.to_read:
-        return next(iter(gone.like), None)
-    contents = reader.read_present(gone.to_read)
-    if gone.old.oid not in contents:
-        return None
-    before = contents[gone.old.oid]
-    scored = [
-        (_share(before, contents[entry.oid]), -rank, path)
-        for rank, (path, entry) in enumerate(gone.like.items())
-        if entry.oid in contents
-    ]
-    best = max(scored, default=(0.0, 0, ""))
-    return best[2] if best[0] >= _SAME_FILE else None
-
-
-def _share(one: bytes, other: bytes) -> float:
-    """The part of the longer file's bytes that are in lines which both have."""
-    lines = Counter(one.split(b"\n")) & Counter(other.split(b"\n"))
-    common = sum((len(line) + 1) * count for line, count in lines.items())
-    return common / max(len(one), len(other), 1)
+    before: CommitId  # the one before it, or the pin
+    commit: CommitId
+    paths: Sequence[str]
 
 
 def _folders(history: History, added: Iterable[str]) -> dict[str, tuple[str, ...]]:

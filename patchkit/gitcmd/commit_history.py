@@ -20,6 +20,7 @@ from patchkit.gitcmd.first_parent import (
     Entries,
     Files,
     Landing,
+    blobs_of,
     entries_at,
     first_parents,
     landings,
@@ -65,7 +66,7 @@ def find_rename(repository: Repository, commit: CommitId, path: str) -> Rename |
         out = repository.ask("--literal-pathspecs", *arguments, "--", name, no=NOT_HERE)
         return CommitId((out or b"").decode().strip())
 
-    return _chained(path, deleted_by, lambda each: _renames_in(repository, each))
+    return _chained(path, deleted_by, lambda each: renames_in(repository, f"{each}^", each))
 
 
 def _chained(
@@ -106,10 +107,16 @@ def best_match(
     return best
 
 
-def _renames_in(repository: Repository, commit: CommitId) -> dict[str, str]:
-    """Old path -> new one of the files that a commit moved."""
-    options = ("-r", "-z", "--no-commit-id", "-M40%", "-l5000", *_RENAMED)
-    return _renames(repository.ask("diff-tree", *options, commit, no=NOT_HERE) or b"")
+def renames_in(repository: Repository, old: str, new: str) -> dict[str, str]:
+    """Old path -> new one of the files that moved from one commit to a near one."""
+    options = ("-r", "-z", "-M40%", "-l5000", *_RENAMED)
+    return _renames(repository.ask("diff-tree", *options, old, new, no=NOT_HERE) or b"")
+
+
+def moved_blobs(repository: Repository, old: str, new: str) -> dict[str, None]:
+    """The files that are gone or new from one commit to another: which moved follows from them."""
+    changes = tree_changes(repository, old, new, required=False)
+    return blobs_of(each.old or each.new for each in changes if not (each.old and each.new))
 
 
 def _renames(out: bytes) -> dict[str, str]:
@@ -477,11 +484,7 @@ class Between(Struct):
             if commit not in self._opened:
                 # with those of the commits that took away other files, which are asked about next
                 commits = {commit, *map(self._deletion, self.paths)} - {"", *self._opened}
-                pairs = (tree_changes(past, f"{oid}^", oid, required=False) for oid in commits)
-                moved = (
-                    each for changes in pairs for each in changes if not (each.old and each.new)
-                )
-                self.bring(side.oid for each in moved for side in (each.old, each.new) if side)
+                self.bring(blob for oid in commits for blob in moved_blobs(past, f"{oid}^", oid))
                 self._opened |= commits
-            self._moved[commit] = _renames_in(past, commit)
+            self._moved[commit] = renames_in(past, f"{commit}^", commit)
         return self._moved[commit]

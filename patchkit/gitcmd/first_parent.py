@@ -18,10 +18,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from patchkit.gitcmd.repository import NOT_HERE, ZERO, Repository
-from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.names import short_id
 from patchkit.model.objects import (
-    EMPTY_TREE,
     SUBMODULE_MODE,
     CommitId,
     TreeEntry,
@@ -209,17 +207,6 @@ def entries_at(
 def blobs_of(entries: Iterable[TreeEntry | None]) -> dict[str, None]:
     """The ids of files, in order, each once; of submodules none."""
     return dict.fromkeys(e.oid for e in entries if e is not None and e.mode != SUBMODULE_MODE)
-
-
-def removed_and_added(
-    repository: Repository, commit: CommitId, since: str | None = None
-) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
-    """The files that a commit takes away from its first parent, or `since`, and those it adds."""
-    before = since or repository.resolve(f"{commit}^") or EMPTY_TREE
-    changes = tree_changes(repository, before, commit)
-    removed = {each.path: each.old for each in changes if each.old and not each.new}
-    added = {each.path: each.new for each in changes if each.new and not each.old}
-    return removed, added
 
 
 def missing_objects(repository: Repository, ids: Iterable[str]) -> frozenset[str]:
