@@ -10,7 +10,7 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.extension import Captured, Captures
 from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.extensions.recipes.rule import CodeRule
-from patchkit.extensions.recipes.run import Recipe, decode_file, expectations, may_match, needed_in
+from patchkit.extensions.recipes.run import Recipe, decode_file, expectations, may_match
 from patchkit.extensions.recipes.sites import Site, Source, find_captures
 from patchkit.gitcmd.trees import TreeView
 
@@ -33,7 +33,7 @@ def captures_in(recipe: Recipe, variable: str, files: Mapping[str, bytes]) -> Ca
     for path, data in sorted(files.items()):
         source = Source.of(path, decode_file(data)[0])
         for rule in recipe.rules:
-            if not rule.scope.covers(path) or not may_match(data, needed_in(rule)):
+            if not rule.scope.covers(path) or not may_match(rule, data):
                 continue
             for each in find_captures(rule, source, variable):
                 site, text = each.site, source.text

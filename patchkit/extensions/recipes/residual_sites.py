@@ -23,7 +23,7 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.extensions.recipes.rule import LANGUAGES, CodeRule, Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
-from patchkit.extensions.recipes.run import Recipe, needed_in, sites_in, without_files
+from patchkit.extensions.recipes.run import Recipe, sites_in, without_files
 from patchkit.extensions.recipes.sites import Site, engine_version
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
@@ -35,7 +35,7 @@ from patchkit.manifest.values import Component, Location
 from patchkit.manifest.write import flow_mapping
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import AtLine
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry, TreeId
 from patchkit.model.text import counted, listed
 from patchkit.stack.generated import recipe_of
 from patchkit.stack.series import LoadedPatch
@@ -84,22 +84,15 @@ def lint_rules(
     return tuple(ids.values())
 
 
-class Scanner:
-    """Finds the sites of rules in one file after another; what rules need is worked out once."""
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = [(rule, needed_in(rule)) for rule in rules]
-
-    def sites(self, path: str, data: bytes) -> list[Site]:
-        """All sites in a file that no recipe allows, by their place; none in one that is binary."""
-        found = sites_in(self._rules, path, data) if b"\0" not in data else []
-        sites = [site for site in found if site.allowed is None]
-        return sorted(sites, key=lambda site: (site.start, site.rule))
+def sites_of_file(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
+    """All sites in a file that no recipe allows, by their place; none in one that is binary."""
+    found = sites_in(rules, path, data) if b"\0" not in data else []
+    sites = [site for site in found if site.allowed is None]
+    return sorted(sites, key=lambda site: (site.start, site.rule))
 
 
 def scan_tree(source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; binary files are passed over."""
-    scanner = Scanner(rules)
     paths: list[str] = []
     sites: list[Site] = []
     read = lacking = 0
@@ -109,7 +102,7 @@ def scan_tree(source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
             lacking += 1
             continue
         read += 1
-        sites += scanner.sites(path, data)
+        sites += sites_of_file(rules, path, data)
     sites.sort(key=lambda site: (site.path, site.start, site.rule))
     findings = (
         replace(each, code="residual-files")
@@ -135,15 +128,23 @@ def _everywhere(rule: Rule) -> Rule:
 _READ_AT_ONCE = 100
 
 
+def files_looked_at(tree: TreeView, rules: Sequence[Rule]) -> dict[str, TreeEntry]:
+    """The ordinary files of a tree that a rule looks at."""
+    return {
+        path: entry
+        for path, entry in tree.files().items()
+        if entry.mode in (FILE_MODE, EXECUTABLE_MODE)
+        and any(rule.scope.covers(path) for rule in rules)
+    }
+
+
 def _files(
     source: Overlay, tree: TreeId, rules: Sequence[Rule]
 ) -> Iterator[tuple[str, bytes | None]]:
     """Path and contents of the ordinary files that a rule looks at."""
     wanted: dict[str, list[str]] = {}
-    for path, entry in TreeView(source, tree).files().items():
-        is_file = entry.mode in (FILE_MODE, EXECUTABLE_MODE)
-        if is_file and any(rule.scope.covers(path) for rule in rules):
-            wanted.setdefault(entry.oid, []).append(path)
+    for path, entry in files_looked_at(TreeView(source, tree), rules).items():
+        wanted.setdefault(entry.oid, []).append(path)
     oids = list(wanted)
     for at in range(0, len(oids), _READ_AT_ONCE):
         for oid, data in _present(source, oids[at : at + _READ_AT_ONCE]):
@@ -201,7 +202,7 @@ def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule])
 _VERSION = 1
 
 #: A longer text of a site is cut, and told apart by a hash.
-SHOWN_TEXT = 100
+_SHOWN_TEXT = 100
 
 _HEAD = """\
 # Sites that a person has looked at, and below `known` those that nobody has. `patchkit check
@@ -291,8 +292,8 @@ def fingerprint(site: Site) -> Fingerprint:
     """What a site is known by: blanks and line breaks in its text do not count."""
     text = re.sub(r"\s+", " ", site.text).strip()
     text = "".join(each if each.isprintable() else "?" for each in text)
-    if len(text) > SHOWN_TEXT:
-        text = f"{text[:SHOWN_TEXT]}... {sha256(text.encode()).hexdigest()[:8]}"
+    if len(text) > _SHOWN_TEXT:
+        text = f"{text[:_SHOWN_TEXT]}... {sha256(text.encode()).hexdigest()[:8]}"
     return Fingerprint(site.path, site.rule, site.within, text)
 
 

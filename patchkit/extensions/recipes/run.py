@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,50 +37,65 @@ from patchkit.model.text import counted
 # What a file must contain for a rule to match anywhere in it: most files are never parsed.
 #
 # Only what is certain is used: words that stand in a pattern must stand in the code that it
-# matches, letter by letter, and what a regular expression matches in a node's text it matches in
-# the file, but for anchors. Of an expression that is used which Python, whose search may take time
-# that doubles with each character, finds in linear time, and its longest word. Where nothing is
-# certain every file is parsed.
+# matches, letter by letter, and so must those parts of a regular expression that are plain
+# characters, or one of several. Where nothing is certain every file is parsed.
 
-
-#: Shorter words are in every file.
-_SHORTEST = 3
 
 _WORD = re.compile(r"(?<![\w$])[A-Za-z_]\w{2,}")
-#: Of a regular expression: an escape, a class, what makes the thing before it optional, the rest.
-_PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[?*]|\{[^}]*\}|.", re.DOTALL)
-#: So many parts of an expression may be left out for it to be used.
-_MOST_OPTIONAL = 8
+#: Of a regular expression: an escape, a class, a repeat, the rest.
+_PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[^}]*\}|.", re.DOTALL)
+#: A piece that means to Python's re what it means to Rust's.
+_PLAIN = re.compile(r"[\w \"'=:,/@-]|\\[.()\"'/-]|\[[\w.,:\"'/]+\]", re.ASCII)
 
 
-class AllOf(Struct, frozen=True):
-    """All of its parts must be met."""
-
-    parts: tuple[Needed, ...]  # none: nothing is known
-
-
-class AnyOf(Struct, frozen=True):
-    """One of its parts must be met."""
-
-    parts: tuple[Needed, ...]  # one or more
+def may_match(rule: Rule, data: bytes) -> bool:
+    """Whether a file with these contents has to be parsed for a rule."""
+    if isinstance(rule, CodeRule):
+        return _may_match(rule.rule, rule.utils, data)
+    first = rule.find.partition("\n")[0]
+    return rule.is_regex or not first.isascii() or first.encode() in data
 
 
-#: Bytes that a file has, an expression that is found in it, or several of them.
-Needed: TypeAlias = "bytes | re.Pattern[bytes] | AllOf | AnyOf"
+def _may_match(rule: Mapping[str, Any], utils: Mapping[str, Any], data: bytes) -> bool:
+    for key, value in rule.items():
+        found = True
+        match key:
+            case "pattern" if isinstance(value, str):  # of a context the selector takes a part
+                found = all(word in data for word in _words_of(value))
+            case "regex":
+                found = all(part.search(data) for part in _parts_of(value))
+            case "inside" | "has" | "follows" | "precedes":
+                found = _may_match(value, utils, data)
+            case "all":
+                found = all(_may_match(each, utils, data) for each in value)
+            case "any":
+                found = any(_may_match(each, utils, data) for each in value)
+            case "matches" if value in utils:
+                others = {name: each for name, each in utils.items() if name != value}
+                found = _may_match(utils[value], others, data)
+        if not found:
+            return False
+    return True
 
-#: Nothing is known: every file may match.
-NOTHING: Needed = AllOf(())
+
+@lru_cache(1000)
+def _words_of(pattern: str) -> list[bytes]:
+    return [word.encode() for word in _WORD.findall(pattern) if word.isascii()]
 
 
-def may_match(data: bytes, needed: Needed) -> bool:
-    """Whether a file with these contents has to be parsed."""
-    if isinstance(needed, bytes):
-        return needed in data
-    if isinstance(needed, AllOf):
-        return all(may_match(data, each) for each in needed.parts)
-    if isinstance(needed, AnyOf):
-        return any(may_match(data, each) for each in needed.parts)
-    return needed.search(data) is not None
+@lru_cache(1000)
+def _parts_of(regex: str) -> list[re.Pattern[bytes]]:
+    """What all that it matches has: its plain parts that are in no group and not repeated."""
+    parts, depth = [""], 0
+    for piece, after in pairwise([*_PIECES.findall(regex), ""]):
+        depth += (piece == "(") - (piece == ")")
+        if (piece == "|" and not depth) or piece + after == "(?":  # as (?i), by which all changes
+            return []
+        if depth == 0 and _PLAIN.fullmatch(piece) and after[:1] not in ("?", "*", "{"):
+            parts[-1] += piece
+        else:
+            parts.append("")
+    return [re.compile(each.encode()) for each in parts if re.search(r"\w{3}", each)]
 
 
 _Held = TypeVar("_Held")
@@ -106,149 +121,6 @@ class _Known(Generic[_Held, _Answer]):
                 self._rows.clear()
             row = self._rows[key] = held, ask()
         return row[1]
-
-
-_needs = _Known[Rule, Needed](1000)
-
-
-def needed_in(rule: Rule) -> Needed:
-    """What every file has that the rule matches in; worked out once for a rule."""
-    return _needs.answer(rule, ask=lambda: _needed_in(rule))
-
-
-def _needed_in(rule: Rule) -> Needed:
-    if isinstance(rule, CodeRule):
-        return needed_by(rule.rule, rule.utils)
-    first = rule.find.partition("\n")[0]
-    return NOTHING if rule.is_regex or not first.isascii() else first.encode()
-
-
-def needed_by(rule: Mapping[str, Any], utils: Mapping[str, Any]) -> Needed:
-    """The same of a rule on code, as ast-grep has it."""
-    return _needed(rule, utils, frozenset())
-
-
-def _needed(rule: Mapping[str, Any], utils: Mapping[str, Any], seen: frozenset[str]) -> Needed:
-    """What all keys ask for."""
-    return _all(_of_key(key, value, utils, seen) for key, value in rule.items())
-
-
-def _of_key(key: str, value: Any, utils: Mapping[str, Any], seen: frozenset[str]) -> Needed:
-    found = NOTHING
-    match key:
-        case "pattern":
-            found = _of_pattern(value)
-        case "regex":
-            found = _of_regex(value)
-        case "inside" | "has" | "follows" | "precedes":
-            found = _needed(value, utils, seen)
-        case "all":
-            found = _all(_needed(one, utils, seen) for one in value)
-        case "any":
-            each_one = tuple(_needed(one, utils, seen) for one in value)
-            found = AnyOf(each_one) if each_one and NOTHING not in each_one else NOTHING
-        case "matches" if value not in seen:
-            found = _needed(utils[value], utils, seen | {value})
-    return found
-
-
-def _all(parts: Iterable[Needed]) -> Needed:
-    known = tuple(each for each in parts if each != NOTHING)
-    return known[0] if len(known) == 1 else AllOf(known)
-
-
-def _of_pattern(pattern: Any) -> Needed:
-    if not isinstance(pattern, str):
-        # what a selector takes of its context is not known here
-        return NOTHING
-    words = dict.fromkeys(word for word in _WORD.findall(pattern) if word.isascii())
-    return _all(word.encode() for word in words)
-
-
-def _of_regex(regex: str) -> Needed:
-    """Its longest word that may not be left out, and the expression itself if it can be used."""
-    word, whole = _longest_word(regex), _searchable(regex)
-    return _all([*([word.encode()] if word else []), *([whole] if whole else [])])
-
-
-def _longest_word(regex: str) -> str:
-    """The longest word that stands in it outside of groups, and may not be left out."""
-    words, depth = [""], 0
-    for piece in _PIECES.findall(regex):
-        if piece == "(":
-            depth += 1
-        elif piece == ")":
-            depth -= 1
-        elif depth == 0 and piece == "|":
-            return ""
-        if depth == 0 and re.fullmatch(r"\w", piece, re.ASCII):
-            words[-1] += piece
-            continue
-        if piece in "?*" or piece[0] == "{":
-            words[-1] = words[-1][:-1]
-        words.append("")
-    longest = max(words, key=len)
-    plain = "(?" not in regex  # flags such as (?i) change what letters mean
-    return longest if plain and len(longest) >= _SHORTEST else ""
-
-
-def _searchable(regex: str) -> re.Pattern[bytes] | None:
-    """An expression for bytes that finds all that this one matches; None where that is not sure.
-
-    It has no anchors, and ends before the first repeat, or the group that this is in: so a search
-    takes linear time. A character that may be any has one to four bytes.
-    """
-    made: list[str] = []
-    groups: list[int] = []  # where each open group begins in `made`
-    pieces, before = _PIECES.findall(regex), ""
-    if pieces.count("?") > _MOST_OPTIONAL:
-        return None
-    for piece, after in pairwise([*pieces, ""]):
-        kind = _kind_of(piece)
-        repeats = after[:1] in ("*", "+", "{") and after != ""
-        if kind == "unsure" or (repeats and "|" in pieces):
-            return None
-        if repeats:
-            del made[groups[0] if groups else len(made) :]
-            break
-        if kind == "(":
-            groups.append(len(made))
-        elif (kind == ")" and not groups) or (kind == "?" and before not in ("one", "many", ")")):
-            return None
-        elif kind == ")":
-            groups.pop()
-        made.append(_bytes_of(piece, kind, before, after))
-        before = kind
-    text = "".join(made)
-    try:
-        return re.compile(text.encode("ascii")) if re.search(r"\w", text) else None
-    except re.error:
-        return None
-
-
-def _bytes_of(piece: str, kind: str, before: str, after: str) -> str:
-    """What a piece is in an expression for bytes, between a piece of a kind and the next one."""
-    if kind == "many":
-        one = "[^\\n]" if piece == "." else piece
-        return one if after == "?" else one + "{1,4}"
-    if kind == "?" and before == "many":
-        return "{0,4}"
-    return piece if kind else ""
-
-
-def _kind_of(piece: str) -> str:
-    """What a piece of an expression is: see `_searchable`; "" for an anchor, which is left out."""
-    if piece in ("^", "$", r"\b"):
-        return ""
-    if piece in ("(", ")", "|", "?"):
-        return piece
-    inside = piece[1:]
-    odd = re.search(r"\\\w|\[|&&|--|~~|\n", inside) if inside else piece in "{}[]\\*+"
-    if odd or not piece.isascii() or (inside and piece[0] not in "[\\"):
-        return "unsure"
-    if piece[0] == "\\":
-        return "unsure" if inside.isalnum() else "one"
-    return "many" if piece == "." or piece.startswith("[^") else "one"
 
 
 #: The code that decides what a recipe makes of a file.
@@ -308,8 +180,8 @@ def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
     sites: list[Site] = []
     changed: dict[str, bytes] = {}
     findings: list[Finding] = []
-    rules = tuple((rule, needed_in(rule)) for rule in recipe.all_rules)
-    scopes = dict.fromkeys(rule.scope for rule, _ in rules)
+    rules = recipe.all_rules
+    scopes = dict.fromkeys(rule.scope for rule in rules)
     covered = {p: data for p, data in files.items() if any(scope.covers(p) for scope in scopes)}
     for path, data in covered.items():
         made = _made_of(recipe, rules, path, data)
@@ -317,14 +189,10 @@ def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
         findings += made.findings
         if made.is_changed:
             changed[path] = splice(data, made.sites)
-    order = {rule.id: number for number, (rule, _) in enumerate(rules)}
+    order = {rule.id: number for number, rule in enumerate(rules)}
     sites.sort(key=lambda site: order[site.rule])
-    findings += [each for rule, _ in rules for each in expectations(rule, sites, covered)]
+    findings += [each for rule in rules for each in expectations(rule, sites, covered)]
     return RecipeRun(changed, tuple(sites), tuple(findings), len(covered))
-
-
-#: Rules in the order of the recipe, each with what a file must have for it.
-_Rules: TypeAlias = Sequence[tuple[Rule, Needed]]
 
 
 class _FileRun(Struct, frozen=True):
@@ -341,15 +209,15 @@ _NOTHING = _FileRun()
 _runs = _Known[Recipe, _FileRun](20_000)
 
 
-def _made_of(recipe: Recipe, rules: _Rules, path: str, data: bytes) -> _FileRun:
+def _made_of(recipe: Recipe, rules: Sequence[Rule], path: str, data: bytes) -> _FileRun:
     """What rules make of a file: it follows from them, its path and its contents."""
-    if b"\0" in data or not any(r.scope.covers(path) and may_match(data, n) for r, n in rules):
+    if b"\0" in data or not any(r.scope.covers(path) and may_match(r, data) for r in rules):
         return _NOTHING
     found = partial(_found_in, rules, path, data)
     return _runs.answer(recipe, path, sha256(data).digest(), ask=found)
 
 
-def _found_in(rules: _Rules, path: str, data: bytes) -> _FileRun:
+def _found_in(rules: Sequence[Rule], path: str, data: bytes) -> _FileRun:
     sites = sites_in(rules, path, data)
     findings = list(_overlaps(sites))
     new = data if findings else splice(data, sites)
@@ -400,18 +268,18 @@ _local = _Known[Rule, bool](1000)
 _in_pieces = _Known[Rule, Sequence[Site] | None](20_000)
 
 
-def sites_in(rules: _Rules, path: str, data: bytes) -> list[Site]:
+def sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
     """What rules find in a file of these contents, rule by rule."""
     sites: list[Site] = []
     pieces: Sequence[_Piece] = ()
     whole: Source | None = None
-    for rule, needed in rules:
-        if not rule.scope.covers(path) or not may_match(data, needed):
+    for rule in rules:
+        if not rule.scope.covers(path) or not may_match(rule, data):
             continue
         found: list[Site] | None = None
         if isinstance(rule, CodeRule) and _local.answer(rule, ask=partial(is_local, rule)):
             pieces = pieces or _cut(path, data)
-            found = _piecewise(rule, needed, pieces)
+            found = _piecewise(rule, pieces)
         if found is None:
             whole = whole or Source.of(path, decode_file(data)[0])
             found = find_sites(rule, whole)
@@ -430,11 +298,11 @@ def _cut(path: str, data: bytes) -> list[_Piece]:
     return pieces
 
 
-def _piecewise(rule: CodeRule, needed: Needed, pieces: Iterable[_Piece]) -> list[Site] | None:
+def _piecewise(rule: CodeRule, pieces: Iterable[_Piece]) -> list[Site] | None:
     """What a rule finds in the pieces of a file; None where the file has to be parsed whole."""
     sites: list[Site] = []
     for piece in pieces:
-        if may_match(piece.data, needed):
+        if may_match(rule, piece.data):
             key = piece.source.path, sha256(piece.data).digest()
             found = _in_pieces.answer(rule, *key, ask=partial(_in_piece, rule, piece.source))
             if found is None:
@@ -462,7 +330,7 @@ def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
 
 
 def _damage(
-    rules: _Rules, sites: Sequence[Site], path: str, old: bytes, new: bytes
+    rules: Sequence[Rule], sites: Sequence[Site], path: str, old: bytes, new: bytes
 ) -> Iterator[Finding]:
     """What is wrong with a file that was changed."""
     text = decode_file(new)[0]
@@ -477,7 +345,7 @@ def _damage(
             )
             break
     edited = {site.rule for site in sites if site.new is not None}
-    languages = {r.language for r, _ in rules if isinstance(r, CodeRule) and r.id in edited}
+    languages = {r.language for r in rules if isinstance(r, CodeRule) and r.id in edited}
     languages |= {"python"} if path.endswith(".py") else set()
     for language in sorted(languages):
         if _has_more_errors(language, path, old, new) or (

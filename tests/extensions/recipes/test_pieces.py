@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.extensions.recipes.rule import CodeRule, is_local
-from patchkit.extensions.recipes.run import decode_file, needed_in, sites_in
+from patchkit.extensions.recipes.run import decode_file, sites_in
 from patchkit.extensions.recipes.sites import Source, find_sites
 from tests.extensions.recipes.kitchen import DROP, recipe_of
 
@@ -66,7 +66,7 @@ _PARTS = [
 def test_the_same_sites(parts: list[str], rule: dict[str, Any]) -> None:
     data = "".join(parts).encode()
     made = _rule(rule)
-    found = sites_in([(made, needed_in(made))], "src/a.py", data)
+    found = sites_in([made], "src/a.py", data)
     whole = find_sites(made, Source.of("src/a.py", decode_file(data)[0]))
     if "def broken(:\n    old(\n" in parts:  # the parser takes what is beside it for a part of it
         assert all(site.text in data.decode() for site in found)
@@ -80,6 +80,6 @@ def test_sites_of_a_version_with_other_lines_above(parts: list[str]) -> None:
     made = _rule(_LOCAL[0])
     for above in ("", "import a\n", "x = 'ü'\n\n# more\n"):
         text = above + "".join(parts)
-        found = sites_in([(made, needed_in(made))], "src/a.py", text.encode())
+        found = sites_in([made], "src/a.py", text.encode())
         assert found == find_sites(made, Source.of("src/a.py", text))
         assert len(found) > 1
