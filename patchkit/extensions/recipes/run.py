@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,11 +27,10 @@ from patchkit.extensions.recipes.rule import (
     Expect,
     RecipeRules,
     Rule,
-    is_local,
 )
 from patchkit.extensions.recipes.sites import Site, Source, check_rule, find_sites
 from patchkit.model.finding import Finding, Severity
-from patchkit.model.syntax import pieces_of, syntax_problem
+from patchkit.model.syntax import syntax_problem
 from patchkit.model.text import counted
 
 # What a file must contain for a rule to match anywhere in it: most files are never parsed.
@@ -96,31 +95,6 @@ def _parts_of(regex: str) -> list[re.Pattern[bytes]]:
         else:
             parts.append("")
     return [re.compile(each.encode()) for each in parts if re.search(r"\w{3}", each)]
-
-
-_Held = TypeVar("_Held")
-_Answer = TypeVar("_Answer")
-
-
-class _Known(Generic[_Held, _Answer]):
-    """Answers about things that have no hash, by identity: they are held, so it is no other's.
-
-    `most` of them; any thread may ask.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._rows: dict[tuple[object, ...], tuple[_Held, _Answer]] = {}
-
-    def answer(self, held: _Held, *facts: str | bytes, ask: Callable[[], _Answer]) -> _Answer:
-        """What `ask` says, asked once about this thing and these facts."""
-        key = id(held), *facts
-        row = self._rows.get(key)
-        if row is None:
-            if len(self._rows) >= self._most:
-                self._rows.clear()
-            row = self._rows[key] = held, ask()
-        return row[1]
 
 
 #: The code that decides what a recipe makes of a file.
@@ -204,17 +178,24 @@ class _FileRun(Struct, frozen=True):
 
 
 _NOTHING = _FileRun()
-#: By recipe, path and a digest of the contents: a stack is tried on many trees, in which most files
-#: are the same.
-_runs = _Known[Recipe, _FileRun](20_000)
+#: So many files' runs are kept.
+_MOST_RUNS = 20_000
+#: By recipe, which has no hash and is held, path and a digest of the contents: a stack is tried on
+#: many trees, in which most files are the same.
+_runs: dict[tuple[int, str, bytes], tuple[Recipe, _FileRun]] = {}
 
 
 def _made_of(recipe: Recipe, rules: Sequence[Rule], path: str, data: bytes) -> _FileRun:
     """What rules make of a file: it follows from them, its path and its contents."""
     if b"\0" in data or not any(r.scope.covers(path) and may_match(r, data) for r in rules):
         return _NOTHING
-    found = partial(_found_in, rules, path, data)
-    return _runs.answer(recipe, path, sha256(data).digest(), ask=found)
+    key = id(recipe), path, sha256(data).digest()
+    row = _runs.get(key)
+    if row is None:
+        if len(_runs) >= _MOST_RUNS:
+            _runs.clear()
+        row = _runs[key] = recipe, _found_in(rules, path, data)
+    return row[1]
 
 
 def _found_in(rules: Sequence[Rule], path: str, data: bytes) -> _FileRun:
@@ -250,69 +231,11 @@ def splice(data: bytes, sites: Sequence[Site]) -> bytes:
         raise BadInputError(Problem(what, next(iter(sites)).path)) from error
 
 
-# Where the sites of a file are. Of a Python file only those definitions are parsed that may have
-# some, each once for all versions of the file that have it.
-
-
-class _Piece(Struct, frozen=True):
-    """A piece of a file, see `pieces_of`."""
-
-    source: Source  # its text
-    data: bytes  # as it stands in the file
-    characters: int  # of the file that stand before it
-    lines: int  # the same
-
-
-_local = _Known[Rule, bool](1000)
-#: By rule, path and a digest of the piece; None where the parser can make nothing of a part of it.
-_in_pieces = _Known[Rule, Sequence[Site] | None](20_000)
-
-
 def sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
     """What rules find in a file of these contents, rule by rule."""
-    sites: list[Site] = []
-    pieces: Sequence[_Piece] = ()
-    whole: Source | None = None
-    for rule in rules:
-        if not rule.scope.covers(path) or not may_match(rule, data):
-            continue
-        found: list[Site] | None = None
-        if isinstance(rule, CodeRule) and _local.answer(rule, ask=partial(is_local, rule)):
-            pieces = pieces or _cut(path, data)
-            found = _piecewise(rule, pieces)
-        if found is None:
-            whole = whole or Source.of(path, decode_file(data)[0])
-            found = find_sites(rule, whole)
-        sites += found
-    return sites
-
-
-def _cut(path: str, data: bytes) -> list[_Piece]:
-    pieces: list[_Piece] = []
-    characters = lines = 0
-    for each in pieces_of(data):
-        source = Source.of(path, decode_file(each)[0])
-        pieces.append(_Piece(source, each, characters, lines))
-        characters += len(source.text)
-        lines += each.count(b"\n")
-    return pieces
-
-
-def _piecewise(rule: CodeRule, pieces: Iterable[_Piece]) -> list[Site] | None:
-    """What a rule finds in the pieces of a file; None where the file has to be parsed whole."""
-    sites: list[Site] = []
-    for piece in pieces:
-        if may_match(rule, piece.data):
-            key = piece.source.path, sha256(piece.data).digest()
-            found = _in_pieces.answer(rule, *key, ask=partial(_in_piece, rule, piece.source))
-            if found is None:
-                return None
-            sites += (each.moved(piece.characters, piece.lines) for each in found)
-    return sites
-
-
-def _in_piece(rule: CodeRule, source: Source) -> Sequence[Site] | None:
-    return None if source.errors(rule.language) else find_sites(rule, source)
+    source = Source.of(path, decode_file(data)[0])
+    asked = [each for each in rules if each.scope.covers(path) and may_match(each, data)]
+    return [site for rule in asked for site in find_sites(rule, source)]
 
 
 def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
@@ -348,7 +271,8 @@ def _damage(
     languages = {r.language for r in rules if isinstance(r, CodeRule) and r.id in edited}
     languages |= {"python"} if path.endswith(".py") else set()
     for language in sorted(languages):
-        if _has_more_errors(language, path, old, new) or (
+        before, after = (Source.of(path, decode_file(each)[0]) for each in (old, new))
+        if after.errors(language) > before.errors(language) or (
             language == "python" and syntax_problem(".py", new) and not syntax_problem(".py", old)
         ):
             yield Finding(
@@ -358,17 +282,6 @@ def _damage(
                 path,
                 "look at it with `patchkit recipe`",
             )
-
-
-def _has_more_errors(language: str, path: str, old: bytes, new: bytes) -> bool:
-    """Whether the parser can make nothing of more places; what both have is not parsed again."""
-    before, after = ([each] if language != "python" else pieces_of(each) for each in (old, new))
-    common = {*before} & {*after}
-    counts = (
-        sum(Source.of(path, decode_file(each)[0]).errors(language) for each in pieces)
-        for pieces in ({*after} - common, {*before} - common)
-    )
-    return next(counts) > next(counts)
 
 
 def expectations(rule: Rule, sites: Sequence[Site], paths: Iterable[str]) -> Iterator[Finding]:

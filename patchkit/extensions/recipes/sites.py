@@ -14,7 +14,6 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.regex import matches
@@ -210,12 +209,6 @@ class Site(AtLine, Struct, frozen=True):
     new: str | None
     cut: tuple[int, int]
     allowed: Allowance | None = None
-
-    def moved(self, characters: int, lines: int) -> Site:
-        """The same site, so much further down in its file."""
-        start, end, cut = self.start + characters, self.end + characters, self.cut
-        cut = cut[0] + characters, cut[1] + characters
-        return replace(self, line=self.line + lines, start=start, end=end, cut=cut)
 
 
 class Source(Struct, frozen=True):
