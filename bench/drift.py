@@ -66,7 +66,7 @@ def main() -> None:
             return walk_history(Walker(HistoryReader(history, reader), series, quick=quick))
 
     found = walk()
-    line = (found.start, *history.line().commits)
+    line = (found.line.start, *found.line.commits)
     positions = _sample(found, options.sample)
     trials = _try(history, patches, [line[each] for each in positions])
     wrong = [
@@ -82,7 +82,7 @@ def main() -> None:
             _in_turn(lambda: _command(options, cache), lambda: None, rounds=1)[0] for _ in range(2)
         )
     each = trials.seconds / len(positions)
-    print(f"{component.name} along {history.ref}: {found.length} commits, {len(patches)} patches")
+    print(f"{component.name} along {history.ref}: {len(line) - 1} commits, {len(patches)} patches")
     print(f"agrees with git apply on {len(positions) * len(patches) - len(wrong)}", end=" ")
     print(f"of {len(positions) * len(patches)} verdicts on {len(positions)} commits {wrong or ''}")
     print(f"drift            {ours:7.3f} s")
@@ -96,8 +96,9 @@ def main() -> None:
 def _sample(walk: Walk, count: int) -> list[int]:
     """All changes of state with the commits before them, and others up to `count`."""
     changed = {change.position for changes in walk.changes for change in changes}
-    chosen = {0, walk.length, *changed, *(each - 1 for each in changed if each)}
-    rest = [each for each in range(walk.length + 1) if each not in chosen]
+    length = len(walk.line.commits)
+    chosen = {0, length, *changed, *(each - 1 for each in changed if each)}
+    rest = [each for each in range(length + 1) if each not in chosen]
     more = random.Random(1).sample(rest, min(len(rest), max(0, count - len(chosen))))
     return sorted({*chosen, *more})
 

@@ -22,7 +22,7 @@ from patchkit.drift.drift_report import (
     Risk,
 )
 from patchkit.drift.judge import State
-from patchkit.drift.walk import TouchingCommit, Transition, Walk
+from patchkit.drift.walk import Transition, Walk
 from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.gitcmd.commit_history import moved_blobs
@@ -134,16 +134,21 @@ _FITS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
 
 def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[PatchDrift, ...]:
     """What the walk says about each patch of the series."""
-    touches = {touch.position: touch for touch in walk.touches}
-    changed = (change.position for changes in walk.changes for change in changes)
-    before = sorted({touches[each].parent for each in changed if each in touches})
-    commits = describe_commits(history.repository, [history.pin, walk.start, walk.tip, *before])
+    line = (walk.line.start, *walk.line.commits)
+    ends = {line[each.position - 1] for changes in walk.changes for each in changes[1:]}
+    ids = [history.pin, line[0], line[-1], *sorted(ends)]
     touched: dict[str, list[int]] = {}
-    for touch in walk.touches:
-        for path in touch.paths:
-            touched.setdefault(path, []).append(touch.position)
-    page = page_of(history.repository.source.url)
-    teller = _Describer(walk, touches, page, commits, history.pin, touched)
+    for step in walk.steps:
+        for path in step.landing.touches:
+            touched.setdefault(path, []).append(step.position)
+    teller = _Describer(
+        line,
+        {step.position: step.landing.commit for step in walk.steps},
+        page_of(history.repository.source.url),
+        describe_commits(history.repository, ids),
+        history.pin,
+        touched,
+    )
     return tuple(
         teller.patch(*row)
         for row in zip(patches, walk.at_pin, walk.changes, walk.absorbed, strict=True)
@@ -169,8 +174,8 @@ def landed(history: History, commit: Commit) -> Landed:
 
 
 class _Describer(Struct):
-    walk: Walk
-    touches: Mapping[int, TouchingCommit]  # by position on the line
+    line: Sequence[CommitId]  # by position, from where it starts
+    touching: Mapping[int, Commit]  # those that change watched files, by position
     page: str | None  # web page of the upstream, None where none is known
     commits: Mapping[CommitId, Commit]
     pin: CommitId  # in full
@@ -184,22 +189,23 @@ class _Describer(Struct):
         absorbed: Sequence[tuple[HunkFault, Transition | None]],
     ) -> PatchDrift:
         """All about one patch."""
-        status = changes[-1].status
-        breaks = tuple(self._breaks(changes))
-        intervals = tuple(self._intervals(changes))
-        last_break = _last_start(changes)
-        broken_by = self._at(last_break) if last_break is not None else None
+        intervals = self._intervals(changes)
+        breaks = tuple(_breaks(intervals))
+        broken = bool(breaks) and breaks[-1].mended is None
+        broken_by = breaks[-1].by if broken else None
+        fitted = [each.last for each in intervals if each.status in _FITS] if broken else []
+        status, since = intervals[-1].status, intervals[-1].since
         file_changes = patch_changes(patch.series_patch)
         return PatchDrift(
             name=patch.name,
             where=patch.where,
             at_pin=at_pin,
             status=status,
-            since=intervals[-1].since,
-            last_good=self._last_good(changes) if last_break is not None else None,
+            since=since,
+            last_good=_landed(self.commits[self.line[fitted[-1]]], self.page) if fitted else None,
             broken_by=broken_by,
             days=self._days(at_pin, broken_by),
-            absorbed_by=intervals[-1].since if status is Status.ABSORBED else None,
+            absorbed_by=since if status is Status.ABSORBED else None,
             breaks=breaks,
             absorbed=tuple(
                 AbsorbedHunk(hunk.path, hunk.hunk, hunk.line, self._at(since) if since else None)
@@ -208,59 +214,30 @@ class _Describer(Struct):
             risk=self._risk({p for c in file_changes for p in (c.old_path, c.new_path) if p}),
             intervals=intervals,
             hunks=sum(max(1, len(change.hunks)) for change in file_changes),
-            waits_for=changes[-1].verdict.waits_for,
+            waits_for=intervals[-1].waits_for,
+        )
+
+    def _intervals(self, changes: Sequence[Transition]) -> tuple[Interval, ...]:
+        ends = [each.position - 1 for each in changes[1:]] + [len(self.line) - 1]
+        return tuple(
+            Interval(each.status, each.position, last, self._at(each), each.faults, each.waits_for)
+            for each, last in zip(changes, ends, strict=True)
         )
 
     def _at(self, change: Transition) -> Landed | None:
         """Who brought a state about; the commit inside, where it came by a merge."""
-        touch = self.touches.get(change.position)
-        if touch is None:
+        commit = self.touching.get(change.position)
+        if commit is None:
             return None
-        at = _landed(touch.commit, self.page)
+        at = _landed(commit, self.page)
         if change.inside is None or change.inside.id == at.commit:
             return at
         return replace(_landed(change.inside, self.page), date=at.date, via=at)
 
-    def _last_good(self, changes: Sequence[Transition]) -> Landed | None:
-        """The last commit where a patch applies that does not any more."""
-        good = max((n for n, each in enumerate(changes) if each.status in _FITS), default=None)
-        touch = self.touches.get(changes[good + 1].position) if good is not None else None
-        return _landed(self.commits[touch.parent], self.page) if touch is not None else None
-
-    def _breaks(self, changes: Sequence[Transition]) -> Iterable[Break]:
-        start: Transition | None = None
-        for change in changes:
-            if _is_broken(change):
-                start = start or change
-            elif start is not None and change.status is not Status.WAITING:
-                mended = self._at(change)
-                reverted = mended is not None and is_revert(mended.subject)
-                yield Break(self._at(start), mended, reverted, start.faults)
-                start = None
-        if start is not None:
-            yield Break(self._at(start), None, False, start.faults)
-
-    def _intervals(self, changes: Sequence[Transition]) -> Iterable[Interval]:
-        """Runs of one state; what merely changes in which hunks do not fit makes no new one.
-
-        That a patch for which this one waits comes to be in conflict in this one's files does.
-        """
-        runs: list[list[Transition]] = []
-        for change in changes:
-            if runs and runs[-1][0].verdict.kind == change.verdict.kind:
-                runs[-1].append(change)
-            else:
-                runs.append([change])
-        ends = [run[0].position - 1 for run in runs[1:]] + [self.walk.length]
-        for run, last in zip(runs, ends, strict=True):
-            begin = run[0]
-            since, names = self._at(begin), run[-1].verdict.waits_for
-            yield Interval(begin.status, begin.position, last, since, begin.faults, names)
-
     def _risk(self, paths: set[str]) -> Risk:
         found = {path: self.touched[path] for path in paths if path in self.touched}
         commits = len(set[int]().union(*found.values()))
-        days = _days_between(self.commits[self.walk.start].date, self.commits[self.walk.tip].date)
+        days = _days_between(self.commits[self.line[0]].date, self.commits[self.line[-1]].date)
         counts = [(path, len(positions)) for path, positions in found.items()]
         files = sorted(counts, key=lambda each: (-each[1], each[0]))
         rate = commits * _MONTH / max(days, 1.0)
@@ -285,23 +262,18 @@ def _landed(commit: Commit, page: str | None) -> Landed:
     )
 
 
-def _is_broken(change: Transition) -> bool:
-    """Whether a patch does not apply as it is, by its own fault: one that waits has none."""
-    regenerated = change.status is Status.REGENERATED and bool(change.faults)
-    return regenerated or change.status in (Status.CONFLICTED, Status.MERGED)
-
-
-def _last_start(changes: Sequence[Transition]) -> Transition | None:
-    """Where the last break began; waiting for another patch begins none, and mends none."""
-    start: Transition | None = None
-    for change in changes:
-        if change.status is Status.WAITING:
-            continue
-        if not _is_broken(change):
+def _breaks(intervals: Sequence[Interval]) -> Iterable[Break]:
+    """Waiting for another patch begins none, and mends none."""
+    start: Interval | None = None
+    for each in intervals:
+        if each.is_broken:
+            start = start or each
+        elif start is not None and each.status is not Status.WAITING:
+            reverted = each.since is not None and is_revert(each.since.subject)
+            yield Break(start.since, each.since, reverted, start.faults)
             start = None
-        elif start is None:
-            start = change
-    return start
+    if start is not None:
+        yield Break(start.since, None, False, start.faults)
 
 
 def _days_between(start: str, end: str) -> float:

@@ -99,6 +99,15 @@ class Interval(Struct, frozen=True):
         return self.last - self.first + 1
 
     @property
+    def is_broken(self) -> bool:
+        """Whether the patch does not apply as it is, by itself, and upstream has not got it.
+
+        A recipe may give another patch although the one that is there applies.
+        """
+        regenerated = self.status is Status.REGENERATED and bool(self.faults)
+        return regenerated or self.status in (Status.CONFLICTED, Status.MERGED)
+
+    @property
     def files(self) -> list[str]:
         """Those in which a hunk fails."""
         return list(dict.fromkeys(fault.path for fault in self.faults))
@@ -203,13 +212,8 @@ class PatchDrift(Struct, frozen=True):
 
     @property
     def is_broken(self) -> bool:
-        """Whether it does not apply at the tip as it is, by itself, and upstream has not got it.
-
-        A recipe may give another patch although the one that is there applies.
-        """
-        stopped = bool(self.intervals and self.intervals[-1].faults)
-        regenerated = self.status is Status.REGENERATED and stopped
-        return regenerated or self.status in (Status.CONFLICTED, Status.MERGED)
+        """Whether it does not apply at the tip as it is, by itself, and upstream has not got it."""
+        return self.intervals[-1].is_broken
 
     @property
     def event(self) -> Landed | None:

@@ -67,27 +67,15 @@ _STANDING = 128
 
 
 class PatchVerdict(Struct, frozen=True):
-    """What became of a patch on a commit; `faults` are the hunks that do not apply as they are.
+    """What became of a patch on a commit; `faults` are the hunks that do not apply as they are."""
 
-    A WAITING one is `blocked` where an earlier patch is in conflict in a file of its own, not just
-    elsewhere.
-    """
-
-    status: Status
-    conflicts: tuple[str, ...] = ()
-    review: tuple[str, ...] = ()
-    waits_for: Names = ()  # the earlier patches in conflict for which it is WAITING
+    forecast: PatchForecast
     faults: tuple[HunkFault, ...] = ()
-    blocked: bool = False
 
     @property
-    def kind(self) -> tuple[Status, bool]:
-        """What tells states apart; not which hunks do not fit."""
-        return self.status, self.blocked
-
-    def forecast(self, name: str) -> PatchForecast:
-        """The same of the patch with that name."""
-        return PatchForecast(name, self.status, self.conflicts, self.review, self.waits_for)
+    def status(self) -> Status:
+        """What a bump would make of it."""
+        return self.forecast.status
 
 
 class Forecaster:
@@ -229,7 +217,7 @@ class Forecaster:
         now.failing = self._quick and plain and self._fails(number, carrier)
         outcome = carrier.put(patch, old)
         told, here, resolved = forecast_of(outcome), carrier.builder, carrier.resolved
-        status, names = outcome.status, outcome.waits_for
+        status = outcome.status
         faults: tuple[HunkFault, ...] = ()
         if whole:
             if status is Status.CONFLICTED:
@@ -245,11 +233,10 @@ class Forecaster:
         if not plain and status.fails:
             asks = {each.path for each in changes[number]}
         left = _Put(
-            PatchVerdict(status, told.conflicts, told.review, names, faults),
+            PatchVerdict(replace(told, files=()), faults),
             {path: here.tree.entry(path) for path in paths},
             asks=self._at(number, asks),
             skipped=frozenset(now.skipped),
-            blocked=self._at(number, told.conflicts) - now.skipped,
         )
         if resolved is None:
             return left
@@ -625,7 +612,6 @@ class _Put(Struct, frozen=True):
     here: State
     asks: frozenset[str]  # paths at which it matters what is there without conflicts
     skipped: frozenset[str]  # paths at which nobody has looked what is there without conflicts
-    blocked: frozenset[str]  # the paths of its files in conflict
     there: State | None = None  # were no patch in conflict; None while none is
     open: Mapping[str, Names] = {}
     failed: tuple[tuple[str, frozenset[str]], ...] = ()  # patches that failed so far
@@ -639,21 +625,16 @@ class _Stood(Struct):
     open: dict[str, Names] = field(default_factory=dict)
     failed: tuple[tuple[str, frozenset[str]], ...] = ()
     skipped: frozenset[str] = frozenset()  # paths at which `there` is not known
-    blocked: frozenset[str] = frozenset()  # the paths of files in conflict
 
     def take(self, put: _Put) -> PatchVerdict:
         """Be one patch further; what becomes of it."""
-        verdict = put.verdict
-        if verdict.status is Status.WAITING and not put.asks.isdisjoint(self.blocked):
-            verdict = replace(verdict, blocked=True)
         if put.there is not None:
             self.there = {**(self.here if self.there is None else self.there), **put.there}
         self.here.update(put.here)
         self.open.update(put.open)
         self.failed = put.failed
         self.skipped |= put.skipped
-        self.blocked |= put.blocked
-        return verdict
+        return put.verdict
 
 
 class _Files(FewFiles):

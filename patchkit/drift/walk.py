@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.result_cache import ResultCache
 from patchkit.drift.drift_report import HunkFault, PatchForecast
-from patchkit.drift.follow import ScopeWatch, follow
+from patchkit.drift.follow import ScopeWatch, Step, follow
 from patchkit.drift.forecast import Forecaster, PatchVerdict
 from patchkit.drift.judge import State, stands
 from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out, touches_of
@@ -23,6 +23,7 @@ from patchkit.gitcmd.first_parent import (
     Beginning,
     Commit,
     Files,
+    Line,
     blobs_of,
     describe_commits,
     entries_at,
@@ -49,51 +50,32 @@ class WatchedSeries(Struct, frozen=True):
     verdicts: ResultCache = field(default_factory=ResultCache)
 
 
-class TouchingCommit(Struct, frozen=True):
-    """A commit of the line that changes files of patches.
-
-    `position` counts the commits of the line from 1 (0 is where it starts); `parent` is the one
-    before it.
-    """
-
-    position: int
-    commit: Commit
-    parent: CommitId
-    paths: tuple[str, ...]  # those of patches that it changes
-
-
 class Transition(Struct, frozen=True):
-    """From the commit at `position` of the line on, the patch's state is this one.
+    """From the commit at `position` of the line on, this becomes of the patch.
 
-    `inside` is the commit that did it: that one, or one that it merged; None where nobody asked.
+    `faults` are the hunks that the commit left without a place, `waits_for` patches for which it
+    waits at the last. `inside` is the commit that did it: that one, or one that it merged; None
+    where nobody asked.
     """
 
     position: int
-    verdict: PatchVerdict  # the state from there on
+    status: Status
+    faults: tuple[HunkFault, ...] = ()
+    waits_for: tuple[str, ...] = ()
     inside: Commit | None = None
-
-    @property
-    def status(self) -> Status:
-        """What a bump would make of the patch."""
-        return self.verdict.status
-
-    @property
-    def faults(self) -> tuple[HunkFault, ...]:
-        """The hunks that do not apply as they are."""
-        return self.verdict.faults
 
 
 class Walk(Struct, frozen=True):
-    """What a walk from `start` to `tip`, `length` commits, came upon.
+    """What a walk along `line` came upon.
 
+    `steps` are the commits that change watched files, `touching` of which change files of patches.
     `at_pin` has each patch's state on the pin itself; `changes` has, for each patch, its state at
     position 0 and each other one after it, `absorbed` the hunks that upstream has at the tip.
     """
 
-    start: CommitId
-    tip: CommitId
-    length: int
-    touches: tuple[TouchingCommit, ...]  # commits that change files of patches, oldest first
+    line: Line
+    steps: tuple[Step, ...]  # oldest first
+    touching: int
     at_pin: tuple[Status, ...]
     changes: tuple[tuple[Transition, ...], ...]
     #: For each patch: hunks, with the commit since which upstream has them, None if it had before.
@@ -176,9 +158,9 @@ class Walker:
         self._go_to(position)
         return self.forecaster.met(number)
 
-    def opened(self, position: int, number: int, kind: object) -> Commit | None:
-        """The commit that brought a patch's kind of verdict: the one at a position, or of those
-        that it merged.
+    def opened(self, position: int, number: int, status: Status) -> Commit | None:
+        """The commit that brought a patch into a state: the one at a position, or of those that it
+        merged.
         """
         step = self._steps.get(position)
         if step is None:
@@ -188,7 +170,7 @@ class Walker:
 
         def holds(files: Files) -> bool:
             self.forecaster.state.update({**around, **files})
-            return self.forecaster.judge()[number].kind == kind
+            return self.forecaster.judge()[number].status is status
 
         paths = sorted(self.forecaster.paths)
         asked = Beginning(self._along.history.repository, paths, holds, self._along.bring)
@@ -199,10 +181,10 @@ class Walker:
         changes = patch_changes(self._series.patches[number])
         change = [e for e in changes if e.path == fault.path and e.line <= fault.line][-1]
         by = self._past.since((fault.path,), partial(stands, change, fault.hunk))
-        return self.since([by], PatchVerdict(Status.ABSORBED))
+        return self.since([by])
 
-    def since(self, names: Sequence[str], verdict: PatchVerdict) -> Transition | None:
-        """The verdict from where the last of some commits, "ID subject", came to the line.
+    def since(self, names: Sequence[str]) -> Transition | None:
+        """What upstream has since the last of some commits, "ID subject", came to the line.
 
         None where one of them did not, or none changed a file of the patches there.
         """
@@ -215,7 +197,8 @@ class Walker:
                 return None
             begun.append((position, commit))
         position, commit = max(begun)
-        return Transition(position, verdict, describe_commits(repository, [commit])[commit])
+        inside = describe_commits(repository, [commit])[commit]
+        return Transition(position, Status.ABSORBED, inside=inside)
 
     def _begin(self) -> None:
         state = self.forecaster.state
@@ -261,14 +244,27 @@ class Walker:
 def walk_history(walker: Walker) -> Walk:
     """Judge every state between the fork and the tip."""
     changes: list[list[Transition]] = []
+    verdicts: tuple[PatchVerdict, ...] = ()
     for position, verdicts in walker.judge_all():
-        if not changes:
-            changes = [[Transition(0, verdict)] for verdict in verdicts]
-            continue
+        changes = changes or [[] for _ in verdicts]
         for known, verdict in zip(changes, verdicts, strict=True):
-            if known[-1].verdict is not verdict and known[-1].verdict != verdict:
-                known.append(Transition(position, verdict))
-    return _walk(walker, changes)
+            if not known or known[-1].status is not verdict.status:
+                known.append(Transition(position, verdict.status, verdict.faults))
+            if known[-1].waits_for != verdict.forecast.waits_for:
+                known[-1] = replace(known[-1], waits_for=verdict.forecast.waits_for)
+    for number, (_, *later) in enumerate(changes):
+        changes[number][1:] = [
+            replace(each, inside=walker.opened(each.position, number, each.status))
+            for each in later
+        ]
+    absorbed = tuple(
+        tuple((each, walker.standing(number, each)) for each in verdict.faults if each.absorbed)
+        for number, verdict in enumerate(verdicts)
+    )
+    steps, paths = walker.route.steps, walker.forecaster.paths
+    touching = sum(not paths.isdisjoint(step.landing.touches) for step in steps)
+    told = tuple(map(tuple, changes))
+    return Walk(walker.route.line, steps, touching, walker.forecaster.at_pin, told, absorbed)
 
 
 def ended(walker: Walker, walk: Walk, forecasts: Sequence[PatchForecast]) -> Walk:
@@ -277,52 +273,22 @@ def ended(walker: Walker, walk: Walk, forecasts: Sequence[PatchForecast]) -> Wal
     Where the walk, which looks at less, came to something else, that began with the same commit;
     an absorbed patch was so since the commits came that carrying names.
     """
-    told = []
-    for changes, forecast in zip(walk.changes, forecasts, strict=True):
-        last, at = changes[-1].status, len(changes)
-        while at and changes[at - 1].status is last:
-            at -= 1
-        status, names = forecast.status, forecast.waits_for
-        ends = [
-            replace(each, verdict=replace(each.verdict, status=status, waits_for=names))
-            for each in changes[at:]
-        ]
-        by = forecast.absorbed_by if status is Status.ABSORBED and at else ()
-        begun = walker.since(by, ends[-1].verdict) if by else None
-        if begun is not None:
-            ends, at = [begun], sum(each.position < begun.position for each in changes[:at])
-        told.append((*changes[:at], *ends))
-    return replace(walk, changes=tuple(told))
+    rows = zip(walk.changes, forecasts, strict=True)
+    return replace(walk, changes=tuple(_ended(walker, *row) for row in rows))
 
 
-def _walk(walker: Walker, changes: Sequence[Sequence[Transition]]) -> Walk:
-    line = walker.route.line
-    touches = tuple(
-        TouchingCommit(
-            step.position, step.landing.commit, step.landing.parent, tuple(sorted(paths))
-        )
-        for step in walker.route.steps
-        if (paths := step.landing.touches.keys() & walker.forecaster.paths)
-    )
-    told = tuple(tuple(_opened(walker, patch, row)) for patch, row in enumerate(changes))
-    tip = line.commits[-1] if line.commits else line.start
-    absorbed = tuple(
-        tuple((fault, walker.standing(n, fault)) for fault in row[-1].faults if fault.absorbed)
-        for n, row in enumerate(changes)
-    )
-    at_pin = walker.forecaster.at_pin
-    return Walk(line.start, CommitId(tip), len(line.commits), touches, at_pin, told, absorbed)
-
-
-def _opened(walker: Walker, patch: int, changes: Sequence[Transition]) -> Iterator[Transition]:
-    """The changes, those to another kind of state with the commit that brought it."""
-    kind = changes[0].verdict.kind
-    for change in changes:
-        if change.verdict.kind == kind:
-            yield change
-            continue
-        kind = change.verdict.kind
-        yield replace(change, inside=walker.opened(change.position, patch, kind))
+def _ended(
+    walker: Walker, changes: Sequence[Transition], forecast: PatchForecast
+) -> tuple[Transition, ...]:
+    *before, end = changes
+    by = forecast.absorbed_by if forecast.status is Status.ABSORBED and before else ()
+    begun = walker.since(by) if by else None
+    if begun is not None:
+        end = replace(begun, faults=end.faults)
+        before = [each for each in before if each.position < begun.position]
+    if before and before[-1].status is forecast.status:
+        end = before.pop()
+    return *before, replace(end, status=forecast.status, waits_for=forecast.waits_for)
 
 
 def _versions(batch: Sequence[State]) -> dict[str, None]:

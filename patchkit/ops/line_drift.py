@@ -73,8 +73,9 @@ def judge_line(
     suspicions = _suspicions(along, series.patches)
     if suspicions is not None:
         told = [replace(each, suspicions=odd) for each, odd in zip(told, suspicions, strict=True)]
-    start, tip = landed_of(history, [walk.start, walk.tip])
-    found = LineDrift(history.fork, start, tip, walk.length, len(walk.touches), tuple(told))
+    line = walk.line.commits
+    start, tip = landed_of(history, [walk.line.start, line[-1] if line else walk.line.start])
+    found = LineDrift(history.fork, start, tip, len(line), walk.touching, tuple(told))
     if whole and suspicions is not None and not absent_blobs(history.repository):
         memory.note_line(found)
     return found

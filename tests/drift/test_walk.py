@@ -249,26 +249,6 @@ def test_a_patch_that_fails_because_another_does_waits_for_it(
     assert [each.path for each in two.intervals[-1].faults] == ["b.py"]
 
 
-def test_a_patch_waits_since_its_own_lines_are_in_conflict(
-    project: Project, upstream: Upstream
-) -> None:
-    """The base patch breaks elsewhere first: of the one on it the later commit is told."""
-    pin = upstream.commit({"a.py": BASE, "b.py": BASE})
-    base = make_patch(
-        {"a.py": BASE, "b.py": BASE}, {"a.py": numbered(l6="ours"), "b.py": numbered(l6="ours")}
-    )
-    on_it = edit("b.py", numbered(l6="ours"), ours="ours again")
-    first = upstream.commit({"a.py": numbered(l6="theirs")}, "Break the base patch")
-    there = upstream.commit({"b.py": numbered(l6="theirs")}, "And where the other one builds on it")
-
-    _, two = look(project, upstream, pin, {"1.patch": base, "2.patch": on_it}).patches
-
-    assert (two.status, two.waits_for) == (Status.WAITING, ("1.patch",))
-    assert (two.since and two.since.commit) == there
-    waiting = [(each.status, each.since and each.since.commit) for each in two.intervals[1:]]
-    assert waiting == [(Status.WAITING, first), (Status.WAITING, there)]
-
-
 def test_a_renamed_file_is_found_again(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a.py": BASE})
     body = numbered(l12="last")

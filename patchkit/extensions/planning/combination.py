@@ -216,12 +216,10 @@ def walk_stack(
 ) -> tuple[Route, tuple[CommitRange, ...]]:
     """Forecast every state of the files between the fork and the tip."""
     walker = Walker(along, series, quick=False, note=note)
-    names = [patch.name for patch in series.patches]
     found: list[tuple[int, tuple[PatchForecast, ...]]] = []
     before: object = None
     for position, verdicts in walker.judge_all():
-        pairs = zip(names, verdicts, strict=True)
-        patches = tuple(verdict.forecast(name) for name, verdict in pairs)
+        patches = tuple(verdict.forecast for verdict in verdicts)
         # one stretch where all stays, at whatever lines it applies
         becomes = all(map(stays, patches)) or patches
         if becomes != before:

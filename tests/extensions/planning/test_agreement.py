@@ -134,8 +134,10 @@ def assert_misses_nothing(history: History, series: list[SeriesPatch]) -> None:
         for position, verdicts in walker.judge_all():
             expected = afresh.judge_at(position)
             for one, other in zip(verdicts, expected, strict=True):
-                same = replace(other, conflicts=one.conflicts, review=one.review)  # not all of them
-                assert (one, bool(one.conflicts)) == (same, bool(other.conflicts)), position
+                told, there = one.forecast, other.forecast
+                same = replace(there, conflicts=told.conflicts, review=told.review)  # not all
+                assert (told, one.faults) == (same, other.faults), position
+                assert bool(told.conflicts) == bool(there.conflicts), position
 
 
 def patch(name: str, old: dict[str, str], new: dict[str, str]) -> SeriesPatch:
