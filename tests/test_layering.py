@@ -16,7 +16,6 @@ from bench.mutation.groups import GROUPS
 from patchkit.drift import forecast_cache
 from patchkit.extensions.python_guards import known_modules
 from patchkit.manifest import cached
-from patchkit.refresh import carry_onto
 from patchkit.stack import series
 from tools.figures import size
 
@@ -114,7 +113,6 @@ def _needs(module: str) -> set[str]:
 @pytest.mark.parametrize(
     ("makes", "places"),
     [
-        ("carry/", carry_onto._CODE),
         ("drift/forecast.py", forecast_cache._ENGINE),
         ("extensions/python_guards/agreement.py", known_modules._CODE),
         ("manifest/load.py", cached._CODE),

@@ -52,7 +52,7 @@ from patchkit.ops.resume import (
     resume,
     seen_files,
 )
-from patchkit.refresh.carry_onto import FixedPatchesError, LastCarry, draft_carry
+from patchkit.refresh.carry_onto import FixedPatchesError, draft_carry
 from patchkit.refresh.conflict import (
     Conflict,
     Decision,
@@ -95,12 +95,6 @@ class UpstreamPast(Struct):
     _history: History | None = None
     _asked: bool = False
     _between: Between | None = None
-    _lacking: bool = False
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it that was asked for could be had."""
-        return not self.unknown and not self._lacking
 
     def past(self) -> Between:
         """What happened in between, for the carry engine; it goes without where it must."""
@@ -134,9 +128,7 @@ class UpstreamPast(Struct):
         if history is None:
             return False
         try:
-            lacking = history.repository.bring(blobs)
-            self._lacking = self._lacking or bool(lacking)
-            return not lacking
+            return not history.repository.bring(blobs)
         except (GitFailureError, NoAnswerError):
             raise
         except PatchkitError as error:
@@ -329,7 +321,6 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     paths = series_paths([each.series_patch for each in patches])
     upstream = UpstreamPast(carry.store, carry.component, carry.old, carry.progress, paths)
     past = upstream.past()
-    last = _last_carry(carry) if resumed is None else None
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old, reader), found.base)
         made = _made_for(trial, reader, bases[0], carry) if options.imported is not None else {}
@@ -348,10 +339,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
                 merger=_merger(found.project.manifest.mergers, run=options.run),
                 made_on=made,
             ),
-            last=last,
         )
-        if last is not None and upstream.is_whole:
-            last.keep(report)
         decisions |= external_decisions(report)
         decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}
         if draft is not None:
@@ -383,15 +371,6 @@ def _made_for(
         write_objects(trial, stack.objects)
         made |= commit_changes(stack, series)
     return {each.name: made[each.name] for each in chosen if each.name in made}
-
-
-def _last_carry(carry: Carry) -> LastCarry | None:
-    """The carry of this series before, None where more has a say than the series and upstream."""
-    found = carry.found
-    manifest = found.project.manifest
-    if found.generator is not None or manifest.mergers or carry.options.imported is not None:
-        return None
-    return LastCarry(carry.store.cache, (str(manifest.path.absolute()), carry.component.name))
 
 
 def _merger(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:

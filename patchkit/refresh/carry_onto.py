@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
-from pathlib import Path
-from time import thread_time
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions, Past
-from patchkit.disk.result_cache import (
-    code_digest,
-    memory_path,
-    recall_packed,
-    remember_packed,
-)
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
@@ -60,58 +49,6 @@ class FixedPatchesError(PatchkitError):
         super().__init__(*problems)
 
 
-#: The code that decides what a carry comes to.
-_CODE = ("carry", "gitcmd", "model", "model/merging", "stack")
-
-
-class _KeptCarry(Struct, frozen=True):
-    """A carry as it is kept."""
-
-    facts: str  # a digest of all that it follows from
-    report: CarryReport  # what it came to
-
-
-class LastCarry:
-    """The last carry of a series that took long, kept for whoever makes or tries the same again.
-
-    Invariant: what is kept follows from its facts, which are the code, the syntax that it can
-    read, both bases, the patches, what is remembered of conflicts, and what the carry goes by. A
-    carry in which a recipe, a merger or a person has a say is not kept, nor is one for which a part
-    of upstream's history could not be had.
-    """
-
-    def __init__(self, cache: Path, about: Sequence[str], worth: float = 0.3) -> None:
-        """`about` is whose series it is; a carry of less than `worth` seconds is not kept."""
-        self._path = memory_path(cache, "carries", list(about))
-        self._worth = worth
-        self._facts = ""
-        self._began: float | None = None
-
-    def known(
-        self, bases: tuple[Base, Base], patches: Sequence[LoadedPatch], options: CarryOptions
-    ) -> CarryReport | None:
-        """What the carry came to, if it is the one that is kept."""
-        facts = [
-            code_digest(*_CODE),
-            sys.version_info[:2],
-            bases,
-            [(each.name, each.sha256, each.strip, each.subdirectory) for each in patches],
-            sorted(options.remembered.items(), key=lambda item: item[0]),
-            (options.careful, options.patch_first, sorted(options.leave_out)),
-        ]
-        self._facts = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
-        kept = recall_packed(self._path, _KeptCarry)
-        if kept is not None and kept.facts == self._facts:
-            return kept.report
-        self._began = thread_time()
-        return None
-
-    def keep(self, report: CarryReport) -> None:
-        """Keep what a carry came to that was not known, in the place of the last one."""
-        if self._began is not None and thread_time() - self._began >= self._worth:
-            remember_packed(self._path, _KeptCarry(self._facts, report))
-
-
 def draft_carry(
     reader: ObjectReader,
     bases: tuple[Base, Base],
@@ -121,15 +58,13 @@ def draft_carry(
     generator: Generator | None = None,
     decisions: Mapping[str, Decision] | None = None,
     options: CarryOptions | None = None,
-    last: LastCarry | None = None,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
     A patch that the new base contains leaves the series; one that `generator` has a recipe for is
     made from that. The repository of `reader` takes trial objects, and has the trees of
     `decisions`, a person's about single patches. Raises FixedPatchesError where a patch that is no
-    file of the series would have to change. Of `options` what these two say is not used. `last` may
-    know what the carry comes to.
+    file of the series would have to change. Of `options` what these two say is not used.
     """
     old_base, new_base = bases
     repository = reader.repository
@@ -142,9 +77,7 @@ def draft_carry(
         past=options.past or _between(repository, bases, series),
         take_proposals=deciding.take_proposals,
     )
-    report = last.known(bases, patches, options) if last is not None else None
-    if report is None:
-        report = carry_stack(reader, old_base, new_base, series, options)
+    report = carry_stack(reader, old_base, new_base, series, options)
     if not report.clean:
         return None, report
     _require_rewritable(report, patches, deciding.left_out | report.left_out.keys())
