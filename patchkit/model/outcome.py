@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -187,3 +188,16 @@ class PatchResult(Struct, frozen=True):
     def made_for_another_base(self) -> bool:
         """Whether it applies although at least one preimage blob is another one."""
         return self.status.applies and any(f.preimage is Preimage.DIFFERS for f in self.files)
+
+
+class ConflictedFile(Struct, frozen=True):
+    """A file in conflict."""
+
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"lines"})
+
+    path: str  # where it is on the new base
+    reasons: tuple[str, ...]  # why it could not be merged
+    marked: bool  # whether it holds conflict markers; else it is decided by git add or rm
+    lines: frozenset[bytes] = frozenset()  # what upstream changed there, without blanks around
+    upstream: tuple[str, ...] = ()  # upstream's commits to look at, as "ID subject"
+    proposed: bool = False  # whether there is a merge, likelier wrong than right, to be taken

@@ -54,8 +54,6 @@ from patchkit.ops.refresh_report import (
     bumped,
 )
 from patchkit.ops.refresh_write import BranchMove, Change, PlannedRefresh, carry_out
-from patchkit.ops.resume import CannotGoOnError, NewConflict, Resumed, still_waits, waiting_of
-from patchkit.ops.undo import finish_killed, report_text
 from patchkit.refresh.draft import RefreshStart, UndecidedEditsError, draft_refresh
 from patchkit.refresh.patch_plan import Draft, Revised
 from patchkit.refresh.project_files import (
@@ -89,6 +87,7 @@ from patchkit.workspace.waiting import read_halt
 
 if TYPE_CHECKING:
     from patchkit.ops.refresh_carry import Carried
+    from patchkit.ops.resume import Resumed
     from patchkit.refresh.series_edits import SeriesEdit
     from patchkit.stack.generated import Generator
 
@@ -167,7 +166,7 @@ class _Refreshing(Struct):
             return PlannedRefresh(error.report)
         except (PatchkitError, OSError) as error:
             failed = expected(error, component.name)
-            if isinstance(error, CannotGoOnError):
+            if self._options.step is not None and failed.exit_code is ExitCode.FINDING:
                 report = replace(report, result=RefreshResult.WAITING)
             return PlannedRefresh(
                 replace(report, exit_code=failed.exit_code, problems=failed.problems)
@@ -176,6 +175,8 @@ class _Refreshing(Struct):
     def _beyond_edits(self, found: RefreshInput, lock: Lock | None) -> PlannedRefresh | None:
         """What is more than to take up edits: a verb, patches on another base, or from recipes."""
         if found.snapshot.halt and (halt := read_halt(found.checkout)):
+            from patchkit.ops.resume import still_waits, waiting_of  # noqa: PLC0415
+
             if self._options.step is None:
                 refuse(found.report, still_waits(found))
             # what it waits for says from where, whatever pin and lock are by now
@@ -208,7 +209,7 @@ class _Refreshing(Struct):
         if found.generator is not None:
             from patchkit.ops.refresh_carry import regenerate_patches  # noqa: PLC0415
 
-            if (made := regenerate_patches(found, self._store)) is not None:
+            if (made := regenerate_patches(found)) is not None:
                 return self._made(found, made, "refresh: recipes were run again")
         return None
 
@@ -216,7 +217,7 @@ class _Refreshing(Struct):
         """A refresh where the pin was changed: edits are for the patches on the old one, first."""
         if found.snapshot.state.movable or self._options.dry_run:
             return self._carried(found, old)
-        cache = self._store.repository(found.project.component)
+        cache = found.cache
         if cache.commit(old) is None:
             raise SurroundingsError(unknown_base(found, old))
         with reading(cache) as reader:
@@ -236,13 +237,13 @@ class _Refreshing(Struct):
         if snapshot.state is CheckoutState.INTERRUPTED and not self._options.dry_run:
             recover(checkout)
             snapshot = inspect(checkout)
-        arrived = (
-            snapshot.halt is None
-            and not self._options.dry_run
-            and finish_killed(self._manifest, component, checkout, snapshot, self._options.when)
-        )
-        if arrived:
-            snapshot = inspect(checkout)
+        arrived = False
+        if snapshot.halt is None and not self._options.dry_run:
+            from patchkit.ops.undo import finish_killed  # noqa: PLC0415  not in a dry run
+
+            when = self._options.when
+            if arrived := finish_killed(self._manifest, component, checkout, snapshot, when):
+                snapshot = inspect(checkout)
         base = self._store.base(component, self._progress)
         project = Project(self._manifest, component)
         seen = files_of(project)  # before they are read for good
@@ -253,7 +254,19 @@ class _Refreshing(Struct):
             series = with_imported(project, series, self._options.imported.patches)
         series, generator = self._with_recipes(series)
         return RefreshInput(
-            project, checkout, snapshot, base, series, generator, seen, report, arrived
+            project,
+            checkout,
+            snapshot,
+            base,
+            series,
+            generator,
+            seen,
+            report,
+            self._store,
+            self._options,
+            self._pin,
+            self._progress,
+            arrived,
         )
 
     def _with_recipes(self, series: LoadedSeries) -> tuple[LoadedSeries, Generator | None]:
@@ -269,19 +282,18 @@ class _Refreshing(Struct):
         return series, generator if generator.recipes else None
 
     def _carried(self, found: RefreshInput, old: CommitId) -> PlannedRefresh:
-        from patchkit.ops.refresh_carry import Carry, carry_patches  # noqa: PLC0415
+        from patchkit.ops.refresh_carry import Carried, carry_patches  # noqa: PLC0415
 
-        carry = Carry(found, old, self._store, self._options, self._pin, self._progress)
-        made = carry_patches(carry)
-        if isinstance(made, NewConflict):
-            return PlannedRefresh(made.report, stop=made)
-        return self._made(found, made, self._onto(found))
+        made = carry_patches(found, old)
+        if isinstance(made, Carried):
+            return self._made(found, made, self._onto(found))
+        return PlannedRefresh(made.report, stop=made)
 
     def _made(self, found: RefreshInput, made: Carried, what: str) -> PlannedRefresh:
         """What carrying, or a recipe, made of the patches, and the checkout there; `what` it was,
         for a person.
         """
-        there, stack = found.snapshot.state is not CheckoutState.ABSENT, made.draft.stack
+        there, stack = not found.absent, made.draft.stack
         move = self._arrival(found, stack, made.resumed) if there else None
         operation = Operation(found.report.name, what, bump=made.resumed is not None)
         planned = self._planned(
@@ -289,6 +301,8 @@ class _Refreshing(Struct):
         )
         if self._bump is None or planned.change is None:
             return planned
+        from patchkit.ops.undo import report_text  # noqa: PLC0415
+
         told = report_text(bumped(self._bump, planned.report))
         change = replace(planned.change, operation=replace(operation, report=told))
         return replace(planned, change=change)
@@ -301,7 +315,7 @@ class _Refreshing(Struct):
         assert snapshot.base is not None and snapshot.head is not None
         stood = resumed.halt.before if resumed is not None else (snapshot.base, snapshot.head)
         held = resumed.work.held if resumed is not None else Held(snapshot.head)
-        source = self._store.repository(found.project.component)
+        source = found.cache
         return BranchMove(found.checkout, snapshot, Place(*stood), stack, source=source, held=held)
 
     def _onto(self, found: RefreshInput) -> str:
@@ -315,14 +329,14 @@ class _Refreshing(Struct):
     def _refresh(self, found: RefreshInput) -> PlannedRefresh:
         snapshot = found.snapshot
         report = replace(found.report, untracked=snapshot.untracked)
-        if snapshot.state is CheckoutState.ABSENT:
+        if found.absent:
             return PlannedRefresh(
                 replace(report, result=RefreshResult.ABSENT, detail="there is no checkout")
             )
         if (refusal := refusal_of(found)) is not None:
             refuse(report, refusal)
         if is_bare(found) or snapshot.base != found.base.commit:
-            with reading(self._store.repository(found.project.component)) as reader:
+            with reading(found.cache) as reader:
                 stack = build_stack(reader, found.base, found.series.series_patches)
             return self._led_on(found, stack, report)
         repository = found.checkout.repository
@@ -373,14 +387,12 @@ class _Refreshing(Struct):
         """
         from patchkit.refresh.series_edits import draft_series_edit  # noqa: PLC0415
 
-        source = self._store.repository(found.project.component)
-        absent = found.snapshot.state is CheckoutState.ABSENT
-        own = () if absent else (found.checkout.repository,)
-        with overlay(*own, source) as trial, reading(trial) as reader:
+        own = () if found.absent else (found.checkout.repository,)
+        with overlay(*own, found.cache) as trial, reading(trial) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
             if stack.clean and moved is not None:
                 refuse(found.report, moved)
-            problem = no_series_edit(found, stack, moves_files=False) if stack.clean else None
+            problem = no_series_edit(found, stack) if stack.clean else None
             if problem and not self._options.dry_run:
                 refuse(found.report, problem)
             write_objects(trial, stack.objects)
@@ -394,12 +406,14 @@ class _Refreshing(Struct):
             detail=draft.detail,
             emptied=draft.emptied,
             dropped=draft.dropped,
-            notes=draft.notes,
         )
         operation = Operation(report.name, f"{edit.verb}: {draft.detail}")
-        if not stack.clean:
-            return self._files_edited(found, draft, report, operation, moved=moved is not None)
-        return self._stack_edited(found, stack, draft, report, operation)
+        if stack.clean:
+            return self._stack_edited(found, stack, draft, report, operation, problem=problem)
+        if note := _after_mending(found, draft.stack, moved=moved is not None):
+            report = replace(report, notes=(note,))
+        lock = draft.stack.clean and moved is None
+        return self._planned(found, draft, report, None, operation, lock=lock, always=False)
 
     def _stack_edited(
         self,
@@ -408,51 +422,24 @@ class _Refreshing(Struct):
         draft: Draft,
         report: RefreshedComponent,
         operation: Operation,
+        *,
+        problem: Problem | None,
     ) -> PlannedRefresh:
         """A verb on a series that applies: the checkout goes to the new stack."""
-        after = draft.stack
         behind = found.snapshot.applied not in (None, stack.commit)
-        if after.commit == stack.commit and not draft.renamed and not behind:
-            return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
-        moves = behind or after.tree != stack.tree
-        if problem := no_series_edit(found, stack, moves_files=moves):
+        moves = behind or draft.stack.tree != stack.tree
+        if moves and found.snapshot.edited and not problem:
+            hint = f"patchkit refresh {found.target}  takes them up"
+            what = "the checkout has edits, and its files would change"
+            problem = Problem(what, report.name, hint)
             if not self._options.dry_run:
                 refuse(found.report, problem)
-            report = replace(report, notes=(*report.notes, problem))
+        report = replace(report, notes=(*draft.notes, *([problem] if problem else [])))
         move = None
-        if found.snapshot.state is not CheckoutState.ABSENT:
-            move = replace(self._arrival(found, after), keep=stack if draft.dropped else None)
+        if not found.absent:
+            move = replace(self._arrival(found, draft.stack), keep=stack if draft.dropped else None)
             move = move if moves else replace(move, held=None)
-        return self._planned(found, draft, report, move, operation)
-
-    def _files_edited(
-        self,
-        found: RefreshInput,
-        draft: Draft,
-        report: RefreshedComponent,
-        operation: Operation,
-        *,
-        moved: bool,
-    ) -> PlannedRefresh:
-        """A verb on a series that did not apply; the checkout stays. `moved`: the pin did."""
-        after, target, name = draft.stack, found.target, report.name
-        notes = report.notes
-        if not after.clean:
-            still = next(each.name for each in after.outcomes if not each.status.applies)
-            hint = f"patchkit check {target}  says why"
-            notes = (Problem(f"{still} still does not apply", name, hint),)
-        elif moved:
-            hint = f"patchkit refresh {target}  records the new pin"
-            notes = (Problem("all patches apply at the pin now", name, hint),)
-        elif found.snapshot.head != after.commit:
-            hint = f"patchkit apply {target}  moves the checkout"
-            notes = (Problem("all patches apply now", name, hint),)
-        report = replace(report, notes=notes)
-        lock = after.clean and not moved
-        planned = self._planned(found, draft, report, None, operation, lock=lock)
-        if planned.change is not None and planned.change.writes:
-            return planned
-        return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
+        return self._planned(found, draft, report, move, operation, always=behind)
 
     def _led_on(
         self, found: RefreshInput, stack: Stack, report: RefreshedComponent
@@ -476,7 +463,7 @@ class _Refreshing(Struct):
             found.checkout,
             found.snapshot,
             stack,
-            self._store.repository(found.project.component),
+            found.cache,
             Operation(report.name, what, when=self.began),
             locks=locks,
             root=self._manifest.root,
@@ -499,8 +486,6 @@ class _Refreshing(Struct):
             dropped=draft.dropped,
             notes=draft.notes,
         )
-        if _is_nothing(found, draft):
-            return PlannedRefresh(replace(report, result=RefreshResult.UNCHANGED))
         request, snapshot = self._options.request, found.snapshot
         base, applied = CommitId(str(snapshot.base)), CommitId(str(snapshot.applied))
         index = rows_beyond(found.checkout, applied) if snapshot.edited else {}
@@ -513,8 +498,10 @@ class _Refreshing(Struct):
             edits=True,
             head=CommitId(str(snapshot.head)) if snapshot.head != applied else CommitId(""),
         )
+        found = replace(found, report=report)
         report = replace(report, result=RefreshResult.REFRESHED)
-        return self._planned(found, draft, report, move, operation)
+        changes = bool(snapshot.edited) or not stack.commit == snapshot.head == applied
+        return self._planned(found, draft, report, move, operation, always=changes)
 
     def _planned(
         self,
@@ -525,12 +512,18 @@ class _Refreshing(Struct):
         operation: Operation,
         *,
         lock: bool = True,
+        always: bool = True,
         resolutions: Mapping[Path, bytes] | None = None,
     ) -> PlannedRefresh:
-        """The files and locks that a draft leads to, with what it does to other manifests."""
-        project, component = found.project, found.project.component
+        """The files and locks that a draft leads to, with what it does to other manifests.
+
+        Without `always` nothing is to be done where no file changes.
+        """
+        project, component = found.project, found.component
         manifest = self._changes.get(self._manifest.path) or found.manifest_data
         writes = changed_files(project, draft, manifest)
+        if not (writes or always):
+            return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
         uses = other_uses(self._manifest, component, writes)
         locks: dict[Path, dict[str, LockedComponent]] = {}
         if uses and self._options.fork:
@@ -582,7 +575,7 @@ def _edit_start(
     from patchkit.refresh.series_edits import SplitPatch  # noqa: PLC0415
 
     staged = isinstance(edit, SplitPatch) and edit.staged
-    if staged and found.snapshot.state is not CheckoutState.ABSENT:
+    if staged and not found.absent:
         worktree = _edited_tree(found, trial, stack.commit, staged=True)
     else:
         worktree = stack.tree
@@ -598,6 +591,24 @@ def _edit_start(
     )
 
 
+def _after_mending(found: RefreshInput, stack: Stack, *, moved: bool) -> Problem | None:
+    """What is next where the series did not apply, and a verb made this stack of it.
+
+    `moved`: the pin is not the lock's.
+    """
+    target, name = found.target, found.component.name
+    if not stack.clean:
+        still = next(each.name for each in stack.outcomes if not each.status.applies)
+        return Problem(f"{still} still does not apply", name, f"patchkit check {target}  says why")
+    if moved:
+        hint = f"patchkit refresh {target}  records the new pin"
+        return Problem("all patches apply at the pin now", name, hint)
+    if found.snapshot.head != stack.commit:
+        hint = f"patchkit apply {target}  moves the checkout"
+        return Problem("all patches apply now", name, hint)
+    return None
+
+
 def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> tuple[str, ...]:
     """The generated patches that a draft changes into something their recipes do not give."""
     if found.generator is None:
@@ -605,17 +616,6 @@ def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> 
     from patchkit.refresh.carry_onto import edited_recipes  # noqa: PLC0415
 
     return edited_recipes(reader, found.base, draft, found.generator)
-
-
-def _is_nothing(found: RefreshInput, draft: Draft) -> bool:
-    """Whether neither a file nor the checkout's branch would change."""
-    snapshot = found.snapshot
-    at_stack = draft.stack.commit == snapshot.head == snapshot.applied
-    return (
-        at_stack
-        and not snapshot.edited
-        and not changed_files(found.project, draft, found.manifest_data)
-    )
 
 
 def _row(revised: Revised) -> RefreshedPatch:

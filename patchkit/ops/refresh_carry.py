@@ -30,9 +30,8 @@ from patchkit.model.revision import Revision
 from patchkit.ops.hints import conflict_ways, in_columns
 from patchkit.ops.refresh_input import (
     NotRefreshedError,
-    PinEdit,
     RefreshInput,
-    RefreshOptions,
+    ResumeStep,
     edited_before,
     refuse,
     to_take,
@@ -185,30 +184,6 @@ class Carried(Struct, frozen=True):
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
 
 
-class Carry(Struct, frozen=True):
-    """Patches that are to go from the base `old`, a commit, to that of `found`.
-
-    `pin` is the edit of the manifest that goes with it, None if that is made already.
-    """
-
-    found: RefreshInput
-    old: CommitId
-    store: Store
-    options: RefreshOptions  # of the command line
-    pin: PinEdit | None
-    progress: Progress
-
-    @property
-    def component(self) -> Component:
-        """The component, at its new pin."""
-        return self.found.project.component
-
-    @property
-    def cache(self) -> Repository:
-        """The upstream."""
-        return self.store.repository(self.component)
-
-
 class _Tried(Struct, frozen=True):
     """What carrying came to with the decisions so far: a draft, or the first conflict.
 
@@ -223,24 +198,24 @@ class _Tried(Struct, frozen=True):
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)  # files to write
 
 
-def carry_patches(carry: Carry) -> Carried | NewConflict:
-    """The patches for the new base, made from those for the old one; or a conflict for the
-    checkout.
+def carry_patches(found: RefreshInput, old: CommitId) -> Carried | NewConflict:
+    """The patches for the base of `found`, made from those for the commit `old`; or a conflict
+    for the checkout.
 
     NotRefreshedError where they cannot be carried, and no conflict may go there.
     """
-    found, dry = carry.found, carry.options.dry_run
-    resumed = _resumed(carry) if carry.options.step is not None else None
+    options = found.options
+    resumed = _resumed(found, options.step) if options.step is not None else None
     notes: tuple[Problem, ...] = ()
     if resumed is None and not found.snapshot.state.movable:
-        notes = (edited_before(found, imports=carry.options.imported is not None),)
+        notes = (edited_before(found, imports=options.imported is not None),)
         # a dry run asks what becomes of the patches, and leaves the checkout alone in any case
-        if not dry:
+        if not options.dry_run:
             refuse(found.report, *notes)
-    if carry.cache.commit(carry.old) is None:
-        raise SurroundingsError(unknown_base(found, carry.old))
+    if found.cache.commit(old) is None:
+        raise SurroundingsError(unknown_base(found, old))
     try:
-        tried = _try(carry, resumed)
+        tried = _try(found, old, resumed)
     except FixedPatchesError as error:
         hint, fixed = (
             to_take(found, error.rewritten),
@@ -262,15 +237,15 @@ def carry_patches(carry: Carry) -> Carried | NewConflict:
     if found.generator_problems:
         raise NotRefreshedError(replace(report, carried=()), *found.generator_problems)
     if tried.draft is None:
-        return _stopped(carry, report, tried, resumed)
-    detail = f"{short_id(carry.old)} -> {short_id(found.base.commit)}"
+        return _stopped(found, old, report, tried, resumed)
+    detail = f"{short_id(old)} -> {short_id(found.base.commit)}"
     there = found.snapshot.state is not CheckoutState.ABSENT
     later = "the checkout is there" if there else f"patchkit apply {found.target}  makes a checkout"
     report = replace(
         report,
         result=RefreshResult.CARRIED,
         dropped=tried.draft.dropped,
-        detail=detail if dry else f"{detail}; {later}",
+        detail=detail if options.dry_run else f"{detail}; {later}",
     )
     return Carried(report, tried.draft, resumed, tried.resolutions)
 
@@ -309,21 +284,21 @@ def _before(line: int, earlier: Sequence[Hunk]) -> int:
     return line
 
 
-def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
+def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
     """Carry everything with the decisions so far; what does not fit may be left out."""
-    found, options = carry.found, carry.options
+    options = found.options
     decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
-    sources = [carry.cache, *([found.checkout.repository] if resumed is not None else [])]
+    sources = [found.cache, *([found.checkout.repository] if resumed is not None else [])]
     # a patch is left out only where `undo` can bring it back: it knows by the checkout
     may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     home, patches = found.project.home, found.series.patches
     ours = [each.name for each in patches if each.path is not None] if may_leave_out else []
     paths = series_paths([each.series_patch for each in patches])
-    upstream = UpstreamPast(carry.store, carry.component, carry.old, carry.progress, paths)
+    upstream = UpstreamPast(found.store, found.component, old, found.progress, paths)
     past = upstream.past()
     with overlay(*sources) as trial, reading(trial) as reader:
-        bases = (read_base(carry.cache, carry.old, reader), found.base)
-        made = _made_for(trial, reader, bases[0], carry) if options.imported is not None else {}
+        bases = (read_base(found.cache, old, reader), found.base)
+        made = _made_for(trial, reader, bases[0], found) if options.imported is not None else {}
         draft, report = draft_carry(
             reader,
             bases,
@@ -336,7 +311,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
                 careful=options.careful,
                 remembered=load_resolutions(home),
                 leave_out=ours,
-                merger=_merger(found.project.manifest.mergers, run=options.run),
+                merger=_merger(found.manifest.mergers, run=options.run),
                 made_on=made,
             ),
         )
@@ -352,7 +327,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
 
 
 def _made_for(
-    trial: Repository, reader: ObjectReader, base: Base, carry: Carry
+    trial: Repository, reader: ObjectReader, base: Base, found: RefreshInput
 ) -> dict[str, CommitChange]:
     """What imported patches do on the commit that they were made for.
 
@@ -360,9 +335,9 @@ def _made_for(
     Those of the series that do not fit the pin are taken for as old. What does not apply at that
     commit either is left out: it goes in as it is, or is in conflict as a whole.
     """
-    patches, imported = carry.found.series.patches, carry.options.imported
+    patches, imported = found.series.patches, found.options.imported
     names = set(imported.names) if imported is not None else set[str]()
-    stack = build_stack(reader, carry.found.base, [each.series_patch for each in patches])
+    stack = build_stack(reader, found.base, [each.series_patch for each in patches])
     names |= {each.name for each in stack.outcomes if each.status.fails}
     chosen = [each for each in patches if each.name in names and each.path is not None]
     made: dict[str, CommitChange] = {}
@@ -382,19 +357,22 @@ def _merger(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:
     return merger_of(named, run=run)
 
 
-def _resumed(carry: Carry) -> Resumed:
-    found, step = carry.found, carry.options.step
+def _resumed(found: RefreshInput, step: ResumeStep) -> Resumed:
     halt = read_halt(found.checkout) if found.snapshot.halt else None
-    if halt is None or step is None:
-        raise CannotGoOnError(nothing_waits(found.project.manifest, found.project.component.name))
-    return resume(found, halt, step, carry.options.when)
+    if halt is None:
+        raise CannotGoOnError(nothing_waits(found.manifest, found.component.name))
+    return resume(found, halt, step, found.options.when)
 
 
 def _stopped(
-    carry: Carry, report: RefreshedComponent, tried: _Tried, resumed: Resumed | None
+    found: RefreshInput,
+    old: CommitId,
+    report: RefreshedComponent,
+    tried: _Tried,
+    resumed: Resumed | None,
 ) -> NewConflict:
     """A conflict, where it may be put into the checkout."""
-    found, options, conflict = carry.found, carry.options, tried.conflict
+    options, conflict = found.options, tried.conflict
     if conflict is None:  # it is in a patch by reference
         unfit = {each.name for each in report.carried if not each.status.applies}
         theirs = [e for e in found.series.patches if e.name in unfit and e.path is None]
@@ -405,10 +383,10 @@ def _stopped(
     if not options.stop or options.dry_run or not can_stop_in(found.snapshot, resumed):
         pin = "the new pin" if options.imported is None else "the pin"
         raise NotRefreshedError(
-            report, Problem(f"patches do not fit {pin}", report.name, _way_out(carry))
+            report, Problem(f"patches do not fit {pin}", report.name, _way_out(found, old))
         )
     conflict = with_upstream(conflict, tried.upstream)
-    waiting = _waiting(carry, conflict, tried.decisions)
+    waiting = _waiting(found, old, conflict, tried.decisions)
     halted = halted_report(found, conflict)
     proposed = any(each.proposed for each in halted.files)
     ways = conflict_ways(found.target, "resolve it there, then", proposed=proposed)
@@ -421,22 +399,24 @@ def _stopped(
         problems=(Problem(what, report.name, in_columns(ways)),),
         notes=(),  # the conflict tells
     )
-    return NewConflict(found, report, carry.cache, conflict, waiting, resumed)
+    return NewConflict(found, report, conflict, waiting, resumed)
 
 
-def _waiting(carry: Carry, conflict: Conflict, decisions: Mapping[str, Decision]) -> Waiting:
+def _waiting(
+    found: RefreshInput, old: CommitId, conflict: Conflict, decisions: Mapping[str, Decision]
+) -> Waiting:
     """What the checkout is to remember of a conflict."""
-    found, pin = carry.found, carry.pin
+    pin, options = found.pin, found.options
     return Waiting(
-        manifest=found.project.manifest.name,
-        component=carry.component.name,
-        old_base=CommitId(carry.old),
-        old=pin.target.old if pin is not None else NamedPin(carry.old),
+        manifest=found.manifest.name,
+        component=found.component.name,
+        old_base=old,
+        old=pin.target.old if pin is not None else NamedPin(old),
         new=pin.target.new if pin is not None else NamedPin(found.base.commit),
         pin=pin_text(pin.target.pin, pin.target.archive) if pin is not None else None,
-        careful=carry.options.careful,
-        run=carry.options.run,
-        fork=carry.options.fork,
+        careful=options.careful,
+        run=options.run,
+        fork=options.fork,
         patch=conflict.patch.name,
         onto=conflict.onto,
         marked=tuple(each.path for each in conflict.files if each.marked),
@@ -445,14 +425,14 @@ def _waiting(carry: Carry, conflict: Conflict, decisions: Mapping[str, Decision]
         decisions=decisions,
         flagged=conflict.flagged,
         proposed=tuple(each.path for each in conflict.files if each.proposed),
-        imported=carry.options.imported.patches if carry.options.imported is not None else (),
+        imported=options.imported.patches if options.imported is not None else (),
     )
 
 
-def _way_out(carry: Carry) -> str:
+def _way_out(found: RefreshInput, old: CommitId) -> str:
     """What to do about a conflict that was not put into the checkout."""
-    found, options = carry.found, carry.options
-    name, manifest = carry.component.name, found.project.manifest.name
+    options = found.options
+    name, manifest = found.component.name, found.manifest.name
     if can_stop_in(found.snapshot, None):
         if options.dry_run:
             return "without --dry-run, the checkout gets the conflict, to be resolved there"
@@ -462,17 +442,17 @@ def _way_out(carry: Carry) -> str:
     again = [("make a checkout", f"patchkit apply {found.target}"), ("then bump again", "")]
     if options.imported is not None:
         again[1] = ("then import again", "")
-    elif carry.pin is None:
-        again = [("put the pin back", carry.old)]
-        if isinstance(pin := carry.component.pin, GitPin):
-            place = quote(str(carry.component.pin_where.file))
-            again = [("put the pin back", f"sed -i s/{pin}/{carry.old}/ {place}")]
+    elif found.pin is None:
+        again = [("put the pin back", old)]
+        if isinstance(pin := found.component.pin, GitPin):
+            place = quote(str(found.component.pin_where.file))
+            again = [("put the pin back", f"sed -i s/{pin}/{old}/ {place}")]
             again += [("then make a checkout", f"patchkit apply {found.target}")]
             again += [("then bump it", f"patchkit bump {name} -m {manifest} --to {pin}")]
     return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)
 
 
-def regenerate_patches(found: RefreshInput, store: Store) -> Carried | None:
+def regenerate_patches(found: RefreshInput) -> Carried | None:
     """The patches that recipes give now; None if they are the ones that are there.
 
     A checkout that was edited comes first: its edits are for the patches as they are.
@@ -481,7 +461,7 @@ def regenerate_patches(found: RefreshInput, store: Store) -> Carried | None:
         return None
     generator, bases = found.generator.again(), (found.base, found.base)
     patches, home = found.series.patches, found.project.home
-    with overlay(store.repository(found.project.component)) as trial, reading(trial) as reader:
+    with overlay(found.cache) as trial, reading(trial) as reader:
         draft, verdicts = draft_carry(reader, bases, patches, home, generator=generator)
     if generator.problems:
         raise NotRefreshedError(found.report, *generator.problems)

@@ -11,10 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.manifest.values import ArchivePin, ArchiveSource, Pin
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import ArchivePin, ArchiveSource, Component, Manifest, Pin
 from patchkit.model.finding import Severity
 from patchkit.model.names import recipe_name
 from patchkit.model.objects import Base, CommitId
+from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns, ways_on
 from patchkit.ops.refresh_report import NamedPin, RefreshedComponent, RefreshResult
@@ -22,6 +24,7 @@ from patchkit.refresh.draft import Request
 from patchkit.refresh.project_files import Project
 from patchkit.stack.build import Stack
 from patchkit.stack.series import ImportedPatch, LoadedSeries
+from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, inspect
 
 if TYPE_CHECKING:  # a stack without recipes does not load them
@@ -40,12 +43,36 @@ class RefreshInput(Struct, frozen=True):
     generator: Generator | None  # None where no patch is made from a recipe
     seen: Mapping[Path, bytes | None]  # the project's files that all this was read from
     report: RefreshedComponent  # the component and its checkout; to be filled in
+    store: Store
+    options: RefreshOptions  # of the command line
+    pin: PinEdit | None  # the edit of the manifest that goes with it; None where there is none
+    progress: Progress
     arrived: bool = False  # a move that was killed has just been finished
+
+    @property
+    def component(self) -> Component:
+        """The component, at its new pin."""
+        return self.project.component
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest, as it will be."""
+        return self.project.manifest
+
+    @property
+    def cache(self) -> Repository:
+        """The upstream."""
+        return self.store.repository(self.component)
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is no checkout."""
+        return self.snapshot.state is CheckoutState.ABSENT
 
     @property
     def target(self) -> str:
         """How to name it on a command line."""
-        return self.project.manifest.options(self.project.component.name)
+        return self.manifest.options(self.component.name)
 
     @property
     def generator_problems(self) -> tuple[Problem, ...]:
@@ -55,13 +82,13 @@ class RefreshInput(Struct, frozen=True):
     @property
     def manifest_data(self) -> bytes:
         """The manifest's bytes as they were read."""
-        return self.seen[self.project.manifest.path] or b""
+        return self.seen[self.manifest.path] or b""
 
 
 def refusal_of(found: RefreshInput) -> Problem | None:
     """Why a checkout cannot be taken up at all."""
     snapshot, target = found.snapshot, found.target
-    where = found.project.component.name
+    where = found.component.name
     if snapshot.state in (
         CheckoutState.CONFLICTED,
         CheckoutState.OTHER_BRANCH,
@@ -85,34 +112,27 @@ def in_the_way(found: RefreshInput) -> Problem:
     snapshot, target = inspect(found.checkout), found.target
     ways = ways_on(snapshot, target, found.checkout.path)
     hint = in_columns(ways) if ways else f"patchkit apply {target}  finishes it"
-    return Problem(snapshot.detail, found.project.component.name, hint)
+    return Problem(snapshot.detail, found.component.name, hint)
 
 
-def no_series_edit(found: RefreshInput, stack: Stack, *, moves_files: bool) -> Problem | None:
-    """Why the series cannot be changed under the checkout as it is.
-
-    `moves_files`: its files change with that, so that edits in it are in the way.
-    """
-    snapshot, name, target = found.snapshot, found.project.component.name, found.target
-    if not stack.clean:
-        return stale(found, stack)
-    absent = snapshot.state is CheckoutState.ABSENT
-    if absent or (problem := refusal_of(found)):
-        return None if absent else problem
+def no_series_edit(found: RefreshInput, stack: Stack) -> Problem | None:
+    """Why a series that applies cannot be changed under the checkout as it is."""
+    snapshot, name, target = found.snapshot, found.component.name, found.target
+    if found.absent:
+        return None
+    if problem := refusal_of(found):
+        return problem
     if snapshot.head != snapshot.applied:
         hint = f"patchkit refresh {target}  takes them up"
         return Problem("the checkout has commits of its own", name, hint)
     if snapshot.applied != stack.commit and not snapshot.state.movable:
         return stale(found, stack)
-    if moves_files and snapshot.edited:
-        hint = f"patchkit refresh {target}  takes them up"
-        return Problem("the checkout has edits, and its files would change", name, hint)
     return None
 
 
 def stale(found: RefreshInput, stack: Stack) -> Problem:
     """The series is not what was applied here."""
-    name, target = found.project.component.name, found.target
+    name, target = found.component.name, found.target
     if not stack.clean:
         return Problem(
             "the series does not apply at its pin", name, f"patchkit check {target}  says why"
@@ -128,7 +148,7 @@ def changed_by_another(
     found: RefreshInput, writes: Mapping[Path, bytes | None], planned: Mapping[Path, bytes | None]
 ) -> tuple[Problem, ...]:
     """Files of this component that one before it in the same run is about to change otherwise."""
-    manifest = found.project.manifest
+    manifest = found.manifest
     after = {**found.seen, **writes}
     clashes = [
         path
@@ -139,7 +159,7 @@ def changed_by_another(
     return tuple(
         Problem(
             f"{path.relative_to(manifest.root)} is changed by another component's edits, too",
-            found.project.component.name,
+            found.component.name,
             hint,
         )
         for path in clashes
@@ -160,7 +180,7 @@ def edited_before(found: RefreshInput, *, imports: bool) -> Problem:
 
 def unknown_base(found: RefreshInput, old: CommitId) -> Problem:
     """Nobody has the base that the patches were made for."""
-    component = found.project.component
+    component = found.component
     hint = f"put the old pin back, then: patchkit fetch {found.target}"
     if isinstance(component.source, ArchiveSource) and isinstance(component.pin, ArchivePin):
         hint = (

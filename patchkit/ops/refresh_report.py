@@ -13,10 +13,9 @@ from patchkit.errors import ExitCode, OfComponents, Problem, worst
 from patchkit.model.finding import Finding
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
-from patchkit.model.outcome import Attention, PatchResult, Status
+from patchkit.model.outcome import Attention, ConflictedFile, PatchResult, Status
 from patchkit.model.revision import Revision
 from patchkit.refresh.assign import RoutedEdit
-from patchkit.refresh.conflict import ConflictedFile
 
 
 class RefreshResult(str, Enum):

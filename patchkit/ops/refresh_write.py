@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,7 +18,6 @@ from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import TreeId
 from patchkit.ops.refresh_report import RefreshedComponent
-from patchkit.ops.resume import NewConflict, stop_at
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
@@ -27,6 +27,9 @@ from patchkit.workspace.operations import Operation, Place, files_made, locks_ma
 from patchkit.workspace.save import save_commit
 from patchkit.workspace.state import Held
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
+
+if TYPE_CHECKING:
+    from patchkit.ops.resume import NewConflict
 
 
 class BranchMove(Struct, frozen=True):
@@ -147,6 +150,8 @@ def _moved(planned: PlannedRefresh, when: int) -> RefreshedComponent:
     move = planned.change.move if planned.change is not None else None
     try:
         if stop is not None:
+            from patchkit.ops.resume import stop_at  # noqa: PLC0415  most meet no conflict
+
             return replace(report, also_saved=stop_at(stop, when))
         return report if move is None else _settled(report, move, when)
     except (PatchkitError, OSError) as error:

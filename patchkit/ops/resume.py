@@ -16,7 +16,6 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import (
     ArchivePin,
     Component,
@@ -126,7 +125,6 @@ class NewConflict(Struct, frozen=True):
 
     found: RefreshInput  # what the carry started from
     report: RefreshedComponent  # of the component that stops there
-    source: Repository  # has upstream's objects
     conflict: Conflict  # what stopped the carry
     waiting: Waiting
     resumed: Resumed | None = None
@@ -144,7 +142,7 @@ def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:
 
 def seen_files(found: RefreshInput) -> dict[str, str]:
     """The files of the project that the component was read from, by hash."""
-    root = found.project.manifest.root
+    root = found.manifest.root
     return {
         path_below(path, root): ("" if data is None else sha256(data).hexdigest())
         for path, data in sorted(found.seen.items())
@@ -230,7 +228,7 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
     """
     found, conflict, resumed = stop.found, stop.conflict, stop.resumed
     checkout, snapshot = found.checkout, found.snapshot
-    bring_objects(stop.source, checkout.repository, conflict.objects)
+    bring_objects(found.cache, checkout.repository, conflict.objects)
     place = CheckoutSnapshot(found.base.commit, conflict.tip, conflict.worktree, conflict.index)
     text = to_builtins(stop.waiting)
     if resumed is None:
@@ -275,7 +273,7 @@ def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
 
 def still_waits(found: RefreshInput) -> Problem:
     """Why nothing else can be done with a checkout that holds a conflict."""
-    return in_progress(found.target, found.project.component.name, found.checkout, found.snapshot)
+    return in_progress(found.target, found.component.name, found.checkout, found.snapshot)
 
 
 def in_progress(target: str, name: str, checkout: Checkout, snapshot: Snapshot) -> Problem:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -21,7 +21,7 @@ from patchkit.model.objects import (
     lines_of,
     make_object,
 )
-from patchkit.model.outcome import FileResult, PatchResult, Status
+from patchkit.model.outcome import ConflictedFile, FileResult, PatchResult, Status
 from patchkit.model.resolution import ENDING, Resolution, format_resolution, parse_resolution
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
 from patchkit.refresh.patch_plan import SeriesFolder
@@ -34,19 +34,6 @@ if TYPE_CHECKING:  # a refresh that carries nothing does not load the engine
 
 # What the lines of a conflict begin with; `=======` alone may be anybody's.
 _MARKERS = (b"<<<<<<< upstream ", b"||||||| base ")
-
-
-class ConflictedFile(Struct, frozen=True):
-    """A file in conflict."""
-
-    not_in_json: ClassVar[frozenset[str]] = frozenset({"lines"})
-
-    path: str  # where it is on the new base
-    reasons: tuple[str, ...]  # why it could not be merged
-    marked: bool  # whether it holds conflict markers; else it is decided by git add or rm
-    lines: frozenset[bytes] = frozenset()  # what upstream changed there, without blanks around
-    upstream: tuple[str, ...] = ()  # upstream's commits to look at, as "ID subject"
-    proposed: bool = False  # whether there is a merge, likelier wrong than right, to be taken
 
 
 class Conflict(Struct, frozen=True):

@@ -18,7 +18,6 @@ from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.decoding import from_builtins
-from patchkit.model.merging.regions import leftover_markers
 from patchkit.model.objects import (
     CommitId,
     GitObject,
@@ -225,6 +224,9 @@ def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[s
 
     Of a path that is not `marked`, only `git add` or `git rm` says that a person looked at it.
     """
+    # imported here: whoever only moves a checkout merges nothing
+    from patchkit.model.merging.regions import leftover_markers  # noqa: PLC0415
+
     rows = rows_of(checkout.repository, checkout.git_dir / "index")
     found: dict[str, list[int]] = {}
     with reading(checkout.repository) as reader:
