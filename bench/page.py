@@ -18,8 +18,12 @@ _NO_PEERS = ("floor", "patchkit")
 PROCESSES = {
     "status": "status rev-parse",
     "apply, nothing to do": "cat-file status",
-    "apply, from the base": "cat-file status cat-file update-ref",
-    "apply, a patch changed": "cat-file status diff-tree cat-file update-ref",
+    "apply, from the base": (
+        "cat-file status cat-file read-tree checkout-index update-index update-ref"
+    ),
+    "apply, a patch changed": (
+        "cat-file status diff-tree cat-file read-tree checkout-index update-index update-ref"
+    ),
     "check": "cat-file",
     "refresh, nothing edited": "status cat-file cat-file rev-parse",
     "bump, a commit that was fetched": ("version ls-remote status rev-parse cat-file diff-tree"),

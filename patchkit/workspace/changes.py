@@ -91,7 +91,7 @@ _FORM = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
 def prepare_index(repository: Repository, start: Path, index: Path, tree: Treeish) -> None:
     """Make `index` an index of `tree` that keeps what `start` knows of files that stay."""
     if start != index and start.exists():
-        shutil.copyfile(start, index)
+        shutil.copy2(start, index)  # with its time, by which git knows what to look at again
     # files on disk have no say, nor has what the index says of them
     _index_git(repository, index, "read-tree", "-i", "--reset", tree)
 

@@ -42,7 +42,6 @@ from patchkit.workspace.contents import (
 )
 from patchkit.workspace.move import Moved, MoveTarget, NotHeldError, move_checkout
 from patchkit.workspace.operations import Place
-from patchkit.workspace.plain_move import date_new_files
 from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.state import CheckoutState, Held, Snapshot, index_mark, inspect
 
@@ -93,10 +92,8 @@ def create_checkout(
         require_distinct(repository, target.tip)
         _point_refs(repository, target)
         left_out = _write_files(repository, target.tip)
-        then = time.time_ns() - _AGE
-        if left_out or not date_new_files(repository, then):
-            _age(draft, then)
-            refresh_index(repository, repository.git_dir / "index")
+        _age(draft, time.time_ns() - _AGE)
+        refresh_index(repository, repository.git_dir / "index")
         write_purpose(repository.git_dir / checkout.own_folder.name, checkout.purpose)
         count = _file_count(repository)
         checkout.path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +169,10 @@ def _write_files(repository: Repository, tip: CommitId) -> list[str]:
 
 
 def _age(draft: Path, then: int) -> None:
-    """Date the files of a new checkout before its index, as `date_new_files` does."""
+    """Date the files of a new checkout before its index.
+
+    Whoever edits one makes it younger: an edit in the second of the index could be hidden else.
+    """
     for folder, folders, files in os.walk(draft):
         if Path(folder) == draft:
             folders.remove(".git")
@@ -406,13 +406,7 @@ def _enter_ours(
             try:
                 with stack.recording(start):
                     moved = move_checkout(
-                        checkout,
-                        before,
-                        stack.target,
-                        held,
-                        when=when,
-                        changes=changes,
-                        objects=stack.objects,
+                        checkout, before, stack.target, held, when=when, changes=changes
                     )
             except NotHeldError as error:
                 refusal = _hidden(error.paths)

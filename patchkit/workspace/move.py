@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.trees import tree_changes
-from patchkit.model.objects import CommitId, GitObject, TreeId, Treeish
+from patchkit.model.objects import CommitId, TreeId, Treeish
 from patchkit.model.tree import TreeChange
 from patchkit.workspace.changes import (
     absent_objects,
@@ -48,7 +47,6 @@ from patchkit.workspace.contents import (
     require_steady,
 )
 from patchkit.workspace.journal import Journal, MoveStep, move_folder, read_journal, write_journal
-from patchkit.workspace.plain_move import PlainStage, stage_plainly
 from patchkit.workspace.put_files import (
     ChangedMeanwhileError,
     changed_meanwhile,
@@ -113,19 +111,17 @@ def move_checkout(
     *,
     when: int,
     changes: Sequence[TreeChange] | None = None,
-    objects: Iterable[GitObject] = (),
 ) -> Moved:
     """Bring worktree, index and refs to the target. All or nothing, unless the process is killed.
 
     Of a snapshot without edits `held` is the tree of its head. `when`, in seconds since the epoch,
-    names what is saved. `changes` are those between the two trees, where the caller knows them, and
-    `objects` some that need not be read again. Raises NotHeldError or ChangedMeanwhileError if a
-    file is not as it should be, with everything as it was.
+    names what is saved. `changes` are those between the two trees, where the caller knows them.
+    Raises NotHeldError or ChangedMeanwhileError if a file is not as it should be, with everything
+    as it was.
     """
     if changes is None:
         changes = tree_changes(checkout.repository, held.tree, target.worktree or target.tip)
-    blobs = {each.oid: each.payload for each in objects if each.kind == "blob"}
-    return _move(checkout, snapshot, target, held, changes=changes, blobs=blobs, when=when)
+    return _move(checkout, snapshot, target, held, changes=changes, when=when)
 
 
 def settle(
@@ -140,7 +136,7 @@ def settle(
     What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked. The
     caller holds `locked(checkout)`, and no merge or rebase waits there.
     """
-    return _move(checkout, snapshot, target, Held(target.tip), changes=(), blobs={}, when=when)
+    return _move(checkout, snapshot, target, Held(target.tip), changes=(), when=when)
 
 
 def _move(
@@ -150,7 +146,6 @@ def _move(
     held: Held,
     *,
     changes: Sequence[TreeChange],
-    blobs: Mapping[str, bytes],
     when: int,
 ) -> Moved:
     folder = move_folder(checkout.own_folder)
@@ -161,17 +156,11 @@ def _move(
         require_steady(checkout.repository, [change.path for change in changes])
         hold_index(checkout)
         start = checkout.git_dir / "index"
-        absent: list[str] = []
-        sparse: list[str] = []
-        plain = None
-        if _is_simple(checkout, snapshot, target, held):
-            plain = stage_plainly(checkout, changes, blobs, folder)
-        if plain is None:
-            prepare_index(checkout.repository, start, folder / "index", tree)
-            changes = [*changes, *_restyled(checkout, start, changes)]
-            absent, sparse = _stage(checkout, changes)
-            leave_out(checkout.repository, folder / "index", absent)
-        steps = _steps(checkout, changes, [*absent, *sparse], held, plain)
+        prepare_index(checkout.repository, start, folder / "index", tree)
+        changes = [*changes, *_restyled(checkout, start, changes)]
+        absent, sparse = _stage(checkout, changes)
+        leave_out(checkout.repository, folder / "index", absent)
+        steps = _steps(checkout, changes, [*absent, *sparse], held)
         set_rows(checkout.repository, folder / "index", target.index)
         saved = _save_staged(checkout, snapshot, held, tree=tree, steps=steps, when=when)
         journal = _journal(checkout, snapshot, target, changes, steps)
@@ -179,19 +168,8 @@ def _move(
     except BaseException:
         clean_up(checkout)
         raise
-    late = _carry_out(checkout, journal, when, plain)
+    late = _carry_out(checkout, journal, when)
     return Moved(len(steps), tuple(absent), (*saved, *late))
-
-
-def _is_simple(checkout: Checkout, snapshot: Snapshot, target: MoveTarget, held: Held) -> bool:
-    """Whether a clean checkout goes from its head to another commit, with an index of its head."""
-    return (
-        held == Held(snapshot.head or CommitId(""))
-        and not (snapshot.edited or snapshot.operation)
-        and bool(snapshot.index)
-        and snapshot.index == index_mark(checkout)
-        and not (target.halt or target.worktree or target.index)
-    )
 
 
 def _save_staged(
@@ -230,16 +208,12 @@ def _make_room(checkout: Checkout, folder: Path) -> None:
             left.unlink()
 
 
-def _carry_out(
-    checkout: Checkout, journal: Journal, when: int, plain: PlainStage | None
-) -> tuple[str, ...]:
+def _carry_out(checkout: Checkout, journal: Journal, when: int) -> tuple[str, ...]:
     """Do what a journal says; all is put back if a step fails. Returns refs of what was saved."""
     folder = move_folder(checkout.own_folder)
     try:
-        if plain is not None:
-            plain.begun = time.time_ns()
         put_in_place(checkout.path, folder, journal.steps)
-        record(checkout, journal, plain)
+        record(checkout, journal)
     except BaseException as error:
         if saved := _undo(checkout, journal, when, error):
             what = f"what was written while it was replaced is kept as {', '.join(saved)}"
@@ -332,15 +306,11 @@ def _steps(
     changes: Sequence[TreeChange],
     absent: Collection[str],
     held: Held,
-    plain: PlainStage | None,
 ) -> list[MoveStep]:
     """The files that have to move; those to come are staged but for the `absent` ones."""
     folder, saved = move_folder(checkout.own_folder), held.in_the_way
     coming = [c.path for c in changes if c.new_file is not None and c.path not in absent]
-    if plain is not None:
-        staged: dict[str, Contents | None] = {p: plain.files[p].contents for p in coming}
-    else:
-        staged = {path: contents_at(folder / "new", path) for path in coming}
+    staged = {path: contents_at(folder / "new", path) for path in coming}
     tracked = {change.path for change in changes if change.old_file is not None}
     paths = [c.path for c in changes if c.old_file is not None or c.new_file is not None]
     paths += [path for path in saved if path not in staged and path not in tracked]

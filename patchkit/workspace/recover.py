@@ -8,6 +8,7 @@ neither as the move found it nor as it puts it was changed by somebody else, and
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +26,6 @@ from patchkit.workspace.checkout import (
 )
 from patchkit.workspace.contents import blocking_parent, contents_at, contents_of, free_name
 from patchkit.workspace.journal import Journal, journal_path, move_folder, read_journal
-from patchkit.workspace.plain_move import PlainStage, note_files
 from patchkit.workspace.put_files import (
     changed_meanwhile,
     discard,
@@ -107,16 +107,13 @@ def _require_ours(checkout: Checkout, lock: Path) -> None:
 # Each function may be called again after a kill and then does what is left.
 
 
-def record(checkout: Checkout, journal: Journal, plain: PlainStage | None = None) -> None:
-    """Make the checkout's git agree with the files: index, then refs, then HEAD.
-
-    `plain` is how this process staged the files, if it did so without git.
-    """
+def record(checkout: Checkout, journal: Journal) -> None:
+    """Make the checkout's git agree with the files: index, then refs, then HEAD."""
     for path in journal.dropped:
         remove_empty_folder(checkout.path, path)
     for path in journal.folders:
         make_folder(checkout.path, path)
-    _replace_index(checkout, journal, plain)
+    _replace_index(checkout, journal)
     _move_refs(checkout, journal)
 
 
@@ -212,17 +209,14 @@ def free_refs(checkout: Checkout) -> None:
     checkout.repository.free_refs(["HEAD", BRANCH, BASE_REF, APPLIED_REF, HALT_REF, "packed-refs"])
 
 
-def _replace_index(checkout: Checkout, journal: Journal, plain: PlainStage | None) -> None:
+def _replace_index(checkout: Checkout, journal: Journal) -> None:
     folder = move_folder(checkout.own_folder)
     new, index, before = folder / "index", checkout.git_dir / "index", folder / "index.before"
     if not new.exists() and before.exists() and index_id(checkout) == journal.index:
         before.replace(new)  # `put_index_back` was killed
     if not new.exists():
         return
-    if plain is not None:
-        note_files(plain, checkout.path, new)
-    else:
-        refresh_index(checkout.repository, new)
+    refresh_index(checkout.repository, new)
     _copy(index, before)
     new.replace(index)
 
@@ -230,7 +224,7 @@ def _replace_index(checkout: Checkout, journal: Journal, plain: PlainStage | Non
 def _copy(index: Path, before: Path) -> None:
     if index.exists():
         draft = before.with_suffix(".draft")
-        draft.write_bytes(index.read_bytes())
+        shutil.copy2(index, draft)  # with its time, by which git knows what to look at again
         draft.replace(before)
 
 

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.pins import note_absent
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import CommitId
 from patchkit.workspace import BRANCH, CheckoutState
+from patchkit.workspace.changes import prepare_index
 from patchkit.workspace.contents import blob_id
 from patchkit.workspace.enter import Action, RefusalCause, Stacked
 from tests.support.repos import Files, Submodule, Symlink, Upstream, executable, git_in
@@ -50,6 +52,39 @@ def test_git_need_not_read_the_files_of_a_new_checkout_again(bench: Bench) -> No
     assert all(0 < each < written for each in times)
     bench.write("a.py", "0NE\n")
     assert bench.look().edited == ("a.py",)
+
+
+@pytest.mark.slow
+def test_an_edit_right_after_is_seen(bench: Bench) -> None:
+    """However fast: of the same size, within the second in which the index was written."""
+    stack = bench.stack(BASE, {"a.py": "aaa\n", "b.py": "bbb\n"})
+    start = bench.stacked(stack.base, stack.base)
+    bench.enter(start)
+    for _ in range(5):
+        bench.enter(stack)
+        for name in ("a.py", "sub/c.py"):
+            kept = (bench.path / name).read_bytes()
+            bench.write(name, b"X" * len(kept))
+            assert bench.look().edited == (name,)
+            bench.write(name, kept)
+        bench.enter(start)
+
+
+def test_an_edit_of_another_file_stays_seen_after_a_move(bench: Bench) -> None:
+    """Its row is as old as the index was: in the new index it must not pass for unedited."""
+    bench.enter(bench.stack(BASE, {"a.py": "aaa\n"}))
+    bench.git("update-index", "--force-remove", "b.py")
+    second = int(bench.write("b.py", "two\n").stat().st_mtime) - 5
+    os.utime(bench.path / "b.py", (second, second))
+    bench.git("update-index", "--add", "b.py")
+    index = bench.path / ".git/index"
+    os.utime(index, (second, second))  # the file is as new as the index
+    bench.write("b.py", "tWo\n")
+    os.utime(bench.path / "b.py", (second, second))
+    new = bench.path / ".git/index.new"
+    prepare_index(bench.checkout.repository, index, new, CommitId("HEAD"))
+    new.rename(index)
+    assert bench.look().edited == ("b.py",)
 
 
 def test_second_time_touches_nothing_at_all(bench: Bench) -> None:

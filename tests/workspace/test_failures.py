@@ -367,19 +367,16 @@ def test_a_workspace_that_is_deleted_is_made_again(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "number", "setting"),
+    ("event", "number"),
     [
-        ("os.link", 1, ""),
-        *product(("os.rename",), range(1, 9), ("", "core.bigFileThreshold")),
-        *product(("subprocess.Popen",), range(1, 4), ("",)),
-        *product(("subprocess.Popen",), range(1, 7), ("core.bigFileThreshold",)),
+        ("os.link", 1),
+        *product(("os.rename",), range(1, 9)),
+        *product(("subprocess.Popen",), range(1, 7)),
     ],
 )
 def test_a_file_written_while_it_is_replaced_is_kept(
-    bench: Bench, moving: Stacked, event: str, number: int, *, setting: str
+    bench: Bench, moving: Stacked, event: str, number: int
 ) -> None:
-    if setting:  # one that patchkit does not know: git writes the files then
-        bench.git("config", setting, "512m")
     with writing_before(bench, event, number):
         try:
             action = bench.enter(moving).action
