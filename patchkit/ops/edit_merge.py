@@ -26,11 +26,11 @@ from patchkit.model.objects import (
     make_object,
 )
 from patchkit.model.tree import ObstructedError, Tree, TreeChange
-from patchkit.ops.undo import holds, keep_commit, rows_of
+from patchkit.ops.undo import holds, keep_commit
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent
 from patchkit.workspace import Checkout, Snapshot
-from patchkit.workspace.changes import obstacles
+from patchkit.workspace.changes import entry_rows, obstacles
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, move_checkout
 from patchkit.workspace.operations import Operation, Place, locks_made, recorded
@@ -171,7 +171,7 @@ def follow_with_edits(
     after = (stack.base.commit, stack.commit)
     rows = _unstaged(repository, stack, tree) | merging.unmerged
     target = MoveTarget(*after, worktree=tree, index=rows)
-    staged = {each.path: rows_of(each.old) for each in changes if each.path in merging.unmerged}
+    staged = {each.path: entry_rows(each.old) for each in changes if each.path in merging.unmerged}
     index = staged | rows_beyond(checkout, made_on)
     operation = replace(
         operation,
@@ -187,4 +187,4 @@ def follow_with_edits(
 def _unstaged(repository: Repository, stack: Stack, tree: TreeId) -> dict[str, tuple[str, ...]]:
     """The rows of an index in which files of `tree` are edits of the stack's, not staged."""
     changes = tree_changes(repository, stack.tree, tree)
-    return {each.path: rows_of(each.old_file) for each in changes if each.old_file is not None}
+    return {each.path: entry_rows(each.old_file) for each in changes if each.old_file is not None}

@@ -30,7 +30,7 @@ from patchkit.ops.edit_merge import CannotMergeError, merge_changes
 from patchkit.ops.hints import in_columns
 from patchkit.ops.undo import drop_refs
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
-from patchkit.workspace.changes import obstacles
+from patchkit.workspace.changes import entry_rows, obstacles
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import MoveTarget, move_checkout
 from patchkit.workspace.operations import Operation, Place, recorded
@@ -358,9 +358,8 @@ def _added(
     changes = tree_changes(repository, _tree(repository, base), _tree(repository, index))
     found: dict[str, tuple[str, ...]] = {}
     for each in changes:
-        new = each.new_file
-        if each.old is None and new is not None and rows.get(each.path) == ():
-            found[each.path] = (f"{new.mode:06o} {new.oid} 0",)
+        if each.old is None and each.new_file is not None and rows.get(each.path) == ():
+            found[each.path] = entry_rows(each.new_file)
     return found
 
 

@@ -37,7 +37,7 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
-from patchkit.workspace.changes import absent_objects
+from patchkit.workspace.changes import absent_objects, entry_rows
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.contents import contents_at, fits
 from patchkit.workspace.enter import Action, Entered, Refusal, RefusalCause
@@ -411,7 +411,7 @@ class _WayBack(Struct, frozen=True):
         held = Held(here, staged=staged_id(checkout))
         staged = rows_beyond(checkout, start.tip).items()
         own = {path: rows for path, rows in staged if path not in start.index} | dict(to.index)
-        rows = {each.path: rows_of(each.new) for each in tree_changes(repository, goal, to.tip)}
+        rows = {each.path: entry_rows(each.new) for each in tree_changes(repository, goal, to.tip)}
         place = CheckoutSnapshot(to.base, to.tip, goal, rows | own)
         require_free(checkout, place, held)
         return _Move(snapshot, place, held)
@@ -433,11 +433,6 @@ class _WayBack(Struct, frozen=True):
                 save_commit(self.checkout, CommitId(oid), when)
             else:
                 repository.update_refs([RefChange(name, oid, ZERO)], reason="patchkit: undo")
-
-
-def rows_of(entry: TreeEntry | None) -> tuple[str, ...]:
-    """The rows of an index that has an entry, or none."""
-    return (f"{entry.mode:06o} {entry.oid} 0",) if entry is not None else ()
 
 
 def holds(checkout: Checkout, path: str, entry: TreeEntry) -> bool:

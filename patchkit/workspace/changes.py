@@ -4,7 +4,6 @@ of the user's is in the way, and the new files in the form that they have in a w
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from patchkit.workspace.contents import (
     contents_at,
     files_below,
     full_path,
+    is_set,
     is_there,
     kind_of,
 )
@@ -83,7 +83,6 @@ def _is_taken(root: Path, change: TreeChange, tracked: set[str]) -> bool:
 # modes and symbolic links come out as in a fresh checkout.
 
 
-_NO_MODES = re.compile(r"^\s*filemode\s*=\s*(false|no|off|0)\s*$", re.IGNORECASE | re.MULTILINE)
 # What `git checkout` goes by when it writes a file.
 _FORM = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
 
@@ -137,10 +136,8 @@ def forget_files(repository: Repository, index: Path, paths: Sequence[str]) -> N
     Git takes a file of another size for edited without reading it.
     """
     if paths:
-        wanted = set(paths)
-        listing = decode_path(_index_git(repository, index, "ls-files", "--stage", "-z"))
-        rows = [row for row in listing.split("\0")[:-1] if row.split("\t", 1)[1] in wanted]
-        _index_git(repository, index, "update-index", "-z", "--index-info", paths=rows)
+        rows = rows_of(repository, index)
+        set_rows(repository, index, {path: rows[path] for path in paths})
 
 
 def set_rows(repository: Repository, index: Path, rows: Mapping[str, Sequence[str]]) -> None:
@@ -149,6 +146,11 @@ def set_rows(repository: Repository, index: Path, rows: Mapping[str, Sequence[st
         given = [f"0 {'0' * 40}\t{path}" for path in rows]
         given += [f"{row}\t{path}" for path, each in rows.items() for row in each]
         _index_git(repository, index, "update-index", "-z", "--index-info", paths=given)
+
+
+def entry_rows(entry: TreeEntry | None) -> tuple[str, ...]:
+    """The rows of an index that has an entry of a tree, or none."""
+    return (f"{entry.mode:06o} {entry.oid} 0",) if entry is not None else ()
 
 
 def rows_of(repository: Repository, index: Path) -> dict[str, list[str]]:
@@ -163,11 +165,9 @@ def rows_of(repository: Repository, index: Path) -> dict[str, list[str]]:
 
 def tracked_files(repository: Repository, index: Path) -> dict[str, TreeEntry]:
     """Every file and symbolic link of an index."""
-    out = _index_git(repository, index, "ls-files", "--stage", "-z")
     found = {}
-    for row in decode_path(out).split("\0")[:-1]:
-        head, path = row.split("\t", 1)
-        mode, oid, _ = head.split(" ")
+    for path, rows in rows_of(repository, index).items():
+        mode, oid, _ = rows[0].split(" ")
         if int(mode, 8) != SUBMODULE_MODE:
             found[path] = TreeEntry(int(mode, 8), oid)
     return found
@@ -209,7 +209,7 @@ def unlike(
     that it is not to look. `expected` are entries of the tree, `actual` is what is there; a path
     where nothing is has nothing to lose. `folder` is for trials.
     """
-    modes = keeps_modes(repository)
+    modes = not is_set(repository, "filemode", "false|no|off|0")
     doubtful: dict[str, Contents] = {}
     found = []
     for path, entry in expected.items():
@@ -270,15 +270,6 @@ def checked_out_forms(
         return {path: contents for path, contents in found.items() if contents is not None}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def keeps_modes(repository: Repository) -> bool:
-    """Whether git found that the file system knows which files are executable."""
-    try:
-        text = (repository.git_dir / "config").read_text("utf-8", "replace")
-    except FileNotFoundError:
-        return True
-    return "filemode" not in text.lower() or _NO_MODES.search(text) is None
 
 
 def _mark(repository: Repository, index: Path, mark: str, paths: Sequence[str]) -> None:

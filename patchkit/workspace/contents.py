@@ -171,7 +171,6 @@ def _file_id(place: bytes) -> str:
 # they are not, nothing here costs anything.
 
 
-_FOLDS = re.compile(r"^\s*ignorecase\s*=\s*(true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
 _MOST_TOLD = 5
 
 
@@ -215,11 +214,19 @@ def _told(paths: Iterable[str]) -> str:
 
 def folds_case(repository: Repository) -> bool:
     """Whether git found that names here are the same whatever their case."""
+    return is_set(repository, "ignorecase", "true|yes|on|1")
+
+
+def is_set(repository: Repository, key: str, values: str) -> bool:
+    """Whether the repository's own settings give a key one of these values (`one|other`).
+
+    They are read as text, at each move: what git found of the file system when it made it.
+    """
     try:
-        text = (repository.git_dir / "config").read_text("utf-8", "replace")
+        text = (repository.git_dir / "config").read_text("utf-8", "replace").lower()
     except FileNotFoundError:
         return False
-    return "ignorecase" in text.lower() and _FOLDS.search(text) is not None
+    return re.search(rf"(?m)^\s*{key}\s*=\s*({values})\s*$", text) is not None
 
 
 def clashing(paths: list[str]) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,7 @@ from patchkit.model.patch import Identity
 from patchkit.model.tree import Tree
 from patchkit.workspace.changes import (
     checked_out_forms,
+    entry_rows,
     hidden_files,
     recorded_blobs,
     rows_of,
@@ -114,7 +115,7 @@ def read_worktree(
     if not converted:
         return Worktree(tree, index, tree)
     same = _unedited(checkout, like, converted)
-    set_rows(repository, index, {path: [_row(entry)] for path, entry in same.items()})
+    set_rows(repository, index, {path: entry_rows(entry) for path, entry in same.items()})
     tree = _tree(checkout, index)
     edited = [path for path in converted if path not in same]
     if not edited or not recording:
@@ -129,9 +130,7 @@ def _without_hidden(checkout: Checkout, index: Path, like: Treeish, tree: TreeId
     unseen = hidden_files(repository, list(before)) if before else frozenset()
     if not unseen:
         return tree
-    entries = {path: before[path] for path in sorted(unseen)}
-    rows = {path: [] if entry is None else [_row(entry)] for path, entry in entries.items()}
-    set_rows(repository, index, rows)
+    set_rows(repository, index, {path: entry_rows(before[path]) for path in sorted(unseen)})
     return _tree(checkout, index)
 
 
@@ -213,7 +212,7 @@ def save_files(checkout: Checkout, files: Mapping[str, Path], when: int) -> str:
     for path, place in files.items():
         entry, blob = blob_at(place)
         write_objects(repository, [blob])
-        rows[path] = [_row(entry)]
+        rows[path] = entry_rows(entry)
     set_rows(repository, index, rows)
     who = Identity(*_WHO, date=f"{when} +0000")
     message = "Saved by patchkit: written while it was replaced"
@@ -407,10 +406,6 @@ def _one_side(rows: Sequence[str]) -> str:
     """Of the rows of a path in conflict the user's own, as one without a conflict."""
     stages = {row.rpartition(" ")[2]: row.rpartition(" ")[0] for row in rows}
     return next(f"{stages[stage]} 0" for stage in "231" if stage in stages)
-
-
-def _row(entry: TreeEntry) -> str:
-    return f"{entry.mode:06o} {entry.oid} 0"
 
 
 def _other_heads(checkout: Checkout, snapshot: Snapshot) -> list[tuple[str, str]]:
