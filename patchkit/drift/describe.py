@@ -162,12 +162,6 @@ def landed_of(history: History, ids: Sequence[CommitId]) -> list[Landed]:
     return [_landed(commits[each], page) for each in ids]
 
 
-def landed_along(history: History) -> tuple[Landed, ...]:
-    """Every commit of the line, from where it starts."""
-    line = history.line()
-    return tuple(landed_of(history, [line.start, *line.commits]))
-
-
 def landed(history: History, commit: Commit) -> Landed:
     """A commit of the history with its links."""
     return _landed(commit, page_of(history.repository.source.url))

@@ -170,10 +170,6 @@ class Suspicion(Struct, frozen=True):
     what: str
     by: Landed | None = None
 
-    def saying(self, kind: str, what: str, by: Landed | None) -> Suspicion:
-        """The same hunk with another suspicion."""
-        return replace(self, kind=kind, what=what, by=by)
-
 
 class PatchDrift(Struct, frozen=True):
     """One patch along the line: its state on the pin and at the tip, and what happened between.

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import Suspicion
@@ -116,22 +115,21 @@ class _HunkComparison(Struct, frozen=True):
         if old == new:
             return
         for number, hunk in enumerate(change.hunks):
-            shown = Suspicion(change.path, number + 1, hunk.line, "", "")
             then = enclosing(old, _first_change(hunk) + before.offsets[number])
             now = enclosing(new, _first_change(hunk) + after.offsets[number])
             was, is_now = then.name if then else "", now.name if now else ""
             if was != is_now:
+                kind = "another-scope"
                 what = f"lands in {is_now or 'no function'}, was made in {was or 'none'}"
-                yield shown.saying("another-scope", what, self._around(change.path, was))
             elif then is not None and now is not None and then.lines != now.lines:
-                what = f"{was} has changed around it"
-                yield shown.saying("scope-changed", what, self._around(change.path, was))
+                kind, what = "scope-changed", f"{was} has changed around it"
+            else:
+                continue
+            by = self._around(change.path, was)
+            yield Suspicion(change.path, number + 1, hunk.line, kind, what, by)
         yield from self._unused(change, old, new, after)
         yield from self._called_otherwise(change, old, new)
-        for lost in _lost_names(change, old, new):
-            name = lost.what.partition(" ")[0].encode()
-            by = self._who(change.path, partial(_has_name, name=name))
-            yield replace(lost, by=by)
+        yield from self._lost_names(change, old, new)
 
     def _unused(
         self,
@@ -170,6 +168,21 @@ class _HunkComparison(Struct, frozen=True):
                 by = self._who(change.path, partial(_signature, name=name))
                 yield Suspicion(change.path, number + 1, line, "name-changed", what, by)
 
+    def _lost_names(
+        self, change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
+    ) -> Iterator[Suspicion]:
+        """Names that added lines use, which the rest of the file had on the pin and has no more."""
+        added = [line for hunk in change.hunks for line in _added(hunk)]
+        ours = set(added)
+        had = names_in([line for line in old if line not in ours])
+        has = names_in([line for line in new if line not in ours])
+        for name in sorted(names_in([line.partition(b"#")[0] for line in added]) & had - has):
+            hunk = next(h for h in change.hunks if any(name in line[1:] for line in h.lines))
+            number = change.hunks.index(hunk) + 1
+            what = f"{name.decode()} is used by added lines, and gone from the rest of the file"
+            by = self._who(change.path, partial(_has_name, name=name))
+            yield Suspicion(change.path, number, hunk.line, "name-gone", what, by)
+
     def _around(self, path: str, name: str) -> Landed | None:
         """The first commit after which the function is another one than on the pin."""
 
@@ -202,21 +215,6 @@ def _first_change(hunk: Hunk) -> int:
     """The line, from 0, of the first one that the hunk changes, as it leaves the file."""
     context = next((n for n, line in enumerate(hunk.lines) if line[:1] != b" "), 0)
     return max(hunk.new_start - 1, 0) + context
-
-
-def _lost_names(
-    change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
-) -> Iterator[Suspicion]:
-    """Names that added lines use, which the rest of the file had on the pin and has no more."""
-    added = [line for hunk in change.hunks for line in _added(hunk)]
-    ours = set(added)
-    had = names_in([line for line in old if line not in ours])
-    has = names_in([line for line in new if line not in ours])
-    for name in sorted(names_in([line.partition(b"#")[0] for line in added]) & had - has):
-        hunk = next(h for h in change.hunks if any(name in line[1:] for line in h.lines))
-        number = change.hunks.index(hunk) + 1
-        what = f"{name.decode()} is used by added lines, and gone from the rest of the file"
-        yield Suspicion(change.path, number, hunk.line, "name-gone", what)
 
 
 def _has_name(lines: Sequence[bytes], name: bytes) -> bool:

@@ -192,27 +192,28 @@ class _Looking(Struct, frozen=True):
 
 def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     history, tools, patches = looking.along.history, looking.tools, looking.series.patches
-    line = _line_drift(looking)
+    known = _line_drift(looking)
     told = tuple(
         replace(each, where=patch.where, listed=patch.listed_at(looking.manifest.root))
-        for each, patch in zip(line.patches, patches, strict=True)
+        for each, patch in zip(known.patches, patches, strict=True)
     )
     found = replace(
         blank,
         ref=history.ref,
-        fork=line.fork,
-        on_branch=line.fork == history.pin,
-        start=line.start,
-        tip=line.tip,
-        commits=line.commits,
-        touching=line.touching,
+        fork=known.fork,
+        on_branch=known.fork == history.pin,
+        start=known.start,
+        tip=known.tip,
+        commits=known.commits,
+        touching=known.touching,
         patches=told,
         exit_code=_exit_code(told),
     )
     if tools.every_commit:
-        from patchkit.drift.describe import landed_along  # noqa: PLC0415
+        from patchkit.drift.describe import landed_of  # noqa: PLC0415
 
-        found = replace(found, line=landed_along(history))
+        line = history.line()
+        found = replace(found, line=tuple(landed_of(history, [line.start, *line.commits])))
     if not is_watched(looking.manifest, looking.component):
         return found
     from patchkit.ops.line_drift import find_silent_drift  # noqa: PLC0415

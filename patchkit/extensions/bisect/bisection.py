@@ -8,8 +8,7 @@ that was stopped goes on where it was.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from hashlib import sha256
@@ -185,13 +184,12 @@ def bisect_stack(
     with (
         locked_file(lock, folder),
         built_stack(manifest, component, store, progress) as built,
-        ExitStack() as stack,
     ):
         require_clean(built, manifest)
         states: Sequence[TrialState]
         make: Callable[[int], Stacked | str]
         if upstream:
-            carrying = stack.enter_context(_carrying(manifest, built, upstream, store, progress))
+            carrying = _carrying(manifest, built, upstream, store, progress)
             states, make = carrying.states, carrying.make
         else:
             patches = _Patches(built, store)
@@ -309,10 +307,9 @@ class _Carrying(Struct, frozen=True):
         return load_resolutions(SeriesFolder(self.manifest.root, entry, self.built.component))
 
 
-@contextmanager
 def _carrying(
     manifest: Manifest, built: BuiltStack, upstream: str, store: Store, progress: Progress
-) -> Iterator[_Carrying]:
+) -> _Carrying:
     component = built.component
     history = open_history(store, component, upstream, progress)
     commits = [history.pin, *history.line().commits]
@@ -321,7 +318,7 @@ def _carrying(
         TrialState(each, short_id(each) if number else "the pin", about[each].subject)
         for number, each in enumerate(commits)
     )
-    yield _Carrying(manifest, built, history, store, progress, states)
+    return _Carrying(manifest, built, history, store, progress, states)
 
 
 # The checkout in which states are judged, and what is known of them.
