@@ -81,26 +81,22 @@ def render_bump(
     """
 
     def render(terminal: Terminal, report: BumpReport) -> None:
-        _render_bump(terminal, report, diff=diff, shown=shown)
+        for row in () if shown else report.components:
+            render_bumped(terminal, row, dry_run=report.dry_run, diff=diff)
+        for name in report.untracked:
+            terminal.product([word("skipped"), "  ", name, "  has no `track`"])
+        for note in report.notes:
+            terminal.warn(note)
+        # one that came out of a conflict is in its checkout already
+        moved = [each.name for each in report.components if each.moved and not each.arrived]
+        if moved and report.dry_run:
+            terminal.say("a dry run: nothing was written")
+        elif moved:
+            names = "".join(f" -c {name}" for name in moved)
+            checkouts = "checkout" if len(moved) == 1 else "checkouts"
+            terminal.hint(f"patchkit apply -m {report.manifest}{names}  moves the {checkouts}")
 
     return render
-
-
-def _render_bump(terminal: Terminal, report: BumpReport, *, diff: bool, shown: bool) -> None:
-    for row in () if shown else report.components:
-        render_bumped(terminal, row, dry_run=report.dry_run, diff=diff)
-    for name in report.untracked:
-        terminal.product([word("skipped"), "  ", name, "  has no `track`"])
-    for note in report.notes:
-        terminal.warn(note)
-    # one that came out of a conflict is in its checkout already
-    moved = [each.name for each in report.components if each.moved and not each.arrived]
-    if moved and report.dry_run:
-        terminal.say("a dry run: nothing was written")
-    elif moved:
-        names = "".join(f" -c {name}" for name in moved)
-        checkouts = "checkout" if len(moved) == 1 else "checkouts"
-        terminal.hint(f"patchkit apply -m {report.manifest}{names}  moves the {checkouts}")
 
 
 def render_bumped(terminal: Terminal, row: BumpedComponent, *, dry_run: bool, diff: bool) -> None:
@@ -215,7 +211,8 @@ def print_refreshed(
 ) -> None:
     """What became of a component, but for its problems."""
     text = _WOULD.get(component.result, "") if dry_run else ""
-    terminal.product([word(component.result, text), "  ", component.name, _detail(component)])
+    detail = component.detail and f"  {component.detail}"
+    terminal.product([word(component.result, text), "  ", component.name, detail])
     terminal.table(_edits(component.edits), indent=2)
     terminal.table(_patches(component), indent=2)
     if diff:
@@ -233,10 +230,6 @@ def print_refreshed(
     if component.untracked and component.result is not RefreshResult.UNCHANGED:
         names = listed(component.untracked, _SHOWN)
         terminal.hint(f"{component.name}: left alone: untracked (git add takes them up): {names}")
-
-
-def _detail(component: RefreshedComponent) -> str:
-    return f"  {component.detail}" if component.detail else ""
 
 
 def _edits(edits: Sequence[RoutedEdit]) -> list[list[Line]]:

@@ -66,7 +66,7 @@ from patchkit.refresh.project_files import (
     patch_names_in,
     with_imported,
 )
-from patchkit.stack.build import Stack, build_stack, read_stack
+from patchkit.stack.build import Stack, StackCommit, build_stack, read_stack
 from patchkit.stack.lockfile import (
     Lock,
     LockedComponent,
@@ -354,22 +354,17 @@ class _Refreshing(Struct):
                 detail = _ARRIVED if found.arrived else ""
                 return PlannedRefresh(replace(report, result=result, detail=detail))
             write_objects(trial, stack.objects)
-            start = RefreshStart(
-                repository=trial,
-                reader=reader,
-                base=found.base,
-                patches=found.series.patches,
-                stack=stack,
-                commits=read_stack(repository, found.base.commit, head),
-                worktree=TreeId(tree),
-                taken=patch_names_in(found.project.home.folder),
-            )
+            commits = read_stack(repository, found.base.commit, head)
+            start = _start(found, reader, stack, TreeId(tree), commits)
             try:
                 draft = draft_refresh(start, found.project.home, self._options.request)
             except UndecidedEditsError as error:
                 raise ambiguous(replace(report, edits=error.edits), found) from None
-            if lost := _edited_recipes(reader, found, draft):
-                refuse(report, *edited_by_hand(lost, found))
+            if found.generator is not None:
+                from patchkit.refresh.carry_onto import edited_recipes  # noqa: PLC0415
+
+                if lost := edited_recipes(reader, found.base, draft, found.generator):
+                    refuse(report, *edited_by_hand(lost, found))
         return self._drafted(found, stack, draft, report)
 
     def _series_edited(
@@ -385,7 +380,7 @@ class _Refreshing(Struct):
         apply only the files change, and the lock where it applies then. `moved` is what to say
         of a pin that is not the lock's.
         """
-        from patchkit.refresh.series_edits import draft_series_edit  # noqa: PLC0415
+        from patchkit.refresh.series_edits import SplitPatch, draft_series_edit  # noqa: PLC0415
 
         own = () if found.absent else (found.checkout.repository,)
         with overlay(*own, found.cache) as trial, reading(trial) as reader:
@@ -396,7 +391,10 @@ class _Refreshing(Struct):
             if problem and not self._options.dry_run:
                 refuse(found.report, problem)
             write_objects(trial, stack.objects)
-            start = _edit_start(found, trial, reader, stack, edit)
+            # `split --staged` asks the index, too
+            staged = isinstance(edit, SplitPatch) and edit.staged and not found.absent
+            last = _edited_tree(found, trial, stack.commit, staged=True) if staged else stack.tree
+            start = _start(found, reader, stack, last)
             draft = draft_series_edit(start, found.project.home, edit)
         if emptied := emptied_patches(recorded, draft.patches, found.target):
             refuse(found.report, *emptied)
@@ -568,24 +566,21 @@ def _edited_tree(found: RefreshInput, trial: Repository, head: CommitId, *, stag
     return tree
 
 
-def _edit_start(
-    found: RefreshInput, trial: Repository, reader: ObjectReader, stack: Stack, edit: SeriesEdit
+def _start(
+    found: RefreshInput,
+    reader: ObjectReader,
+    stack: Stack,
+    worktree: TreeId,
+    commits: tuple[StackCommit, ...] = (),
 ) -> RefreshStart:
-    """What a verb on the series starts from; `split --staged` asks the index, too."""
-    from patchkit.refresh.series_edits import SplitPatch  # noqa: PLC0415
-
-    staged = isinstance(edit, SplitPatch) and edit.staged
-    if staged and not found.absent:
-        worktree = _edited_tree(found, trial, stack.commit, staged=True)
-    else:
-        worktree = stack.tree
+    """What a draft starts from; `reader` reads the repository of trial objects."""
     return RefreshStart(
-        repository=trial,
+        repository=reader.repository,
         reader=reader,
         base=found.base,
         patches=found.series.patches,
         stack=stack,
-        commits=(),
+        commits=commits,
         worktree=worktree,
         taken=patch_names_in(found.project.home.folder),
     )
@@ -607,15 +602,6 @@ def _after_mending(found: RefreshInput, stack: Stack, *, moved: bool) -> Problem
         hint = f"patchkit apply {target}  moves the checkout"
         return Problem("all patches apply now", name, hint)
     return None
-
-
-def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> tuple[str, ...]:
-    """The generated patches that a draft changes into something their recipes do not give."""
-    if found.generator is None:
-        return ()
-    from patchkit.refresh.carry_onto import edited_recipes  # noqa: PLC0415
-
-    return edited_recipes(reader, found.base, draft, found.generator)
 
 
 def _row(revised: Revised) -> RefreshedPatch:

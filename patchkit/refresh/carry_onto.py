@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.carry.carried import CarryOptions, Past
+from patchkit.carry.carried import CarryOptions
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
-from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import LocalSeries
 from patchkit.model.objects import Base
 from patchkit.model.outcome import Status
@@ -26,7 +25,7 @@ from patchkit.refresh.patch_plan import (
     commit_changes,
     plan_patches,
 )
-from patchkit.stack.build import SeriesPatch, build_stack, series_paths
+from patchkit.stack.build import build_stack, series_paths
 from patchkit.stack.series import LoadedPatch
 
 if TYPE_CHECKING:
@@ -74,7 +73,8 @@ def draft_carry(
     options = replace(
         options,
         generate=deciding,
-        past=options.past or _between(repository, bases, series),
+        past=options.past
+        or Between(repository, old_base.commit, new_base.commit, paths=series_paths(series)),
         take_proposals=deciding.take_proposals,
     )
     report = carry_stack(reader, old_base, new_base, series, options)
@@ -98,30 +98,14 @@ def draft_carry(
     return replace(plan_patches(slots, patches, context), dropped=gone), report
 
 
-def _between(
-    repository: Repository, bases: tuple[Base, Base], series: Sequence[SeriesPatch]
-) -> Past:
-    old, new = (each.commit for each in bases)
-    return Between(repository, old, new, paths=series_paths(series))
-
-
 def _require_rewritable(
     report: CarryReport, patches: Sequence[LoadedPatch], left_out: frozenset[str]
 ) -> None:
-    fixed = _fixed(report, patches, left_out)
-    if fixed:
-        theirs = {each.name for each in patches if each.path is None}
-        merged = [each.name for each in report.outcomes if each.status is Status.MERGED]
-        raise FixedPatchesError(report, [name for name in merged if name in theirs], fixed)
-
-
-def _fixed(
-    report: CarryReport, patches: Sequence[LoadedPatch], left_out: frozenset[str]
-) -> list[Problem]:
-    """What the new base asks of patches that cannot be rewritten, or taken off the series."""
-    problems = []
+    """What the new base must not ask: of patches to be rewritten, or taken off the series."""
+    problems, rewritten = [], []
     for outcome, patch in zip(report.outcomes, patches, strict=True):
         if outcome.status is Status.MERGED and patch.path is None:
+            rewritten.append(patch.name)
             what = f"{patch.name} belongs to another repository, and fits only rewritten"
             problems.append(Problem(what, patch.where))
         elif outcome.status is Status.ABSORBED and not isinstance(patch.origin, LocalSeries):
@@ -130,7 +114,8 @@ def _fixed(
                 what = f"{patch.name} was left out, and is named in the manifest itself"
             entry = str(patch.origin.where)
             problems.append(Problem(what, patch.where, f"take its entry off the manifest: {entry}"))
-    return problems
+    if problems:
+        raise FixedPatchesError(report, rewritten, problems)
 
 
 def edited_recipes(

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from patchkit.disk.files import files_in, read_given
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.objects import (
     CommitId,
     GitObject,
@@ -288,8 +289,8 @@ def new_resolutions(
     for patch, decision in decisions.items():
         if decision.tree is None:
             continue
-        others = _changed(repository, decision.offered, decision.tree) - decision.keys.keys()
-        if others:
+        changes = tree_changes(repository, decision.offered, decision.tree)
+        if {each.path for each in changes} - decision.keys.keys():
             continue
         for path, key in decision.keys.items():
             resolution, diff = _resolved(repository, source, decision, path)
@@ -314,8 +315,3 @@ def _resolved(
     write_objects(repository, written)
     (diff,) = canonical_diffs(repository, [(decision.onto, tree)])
     return Resolution(decision.keys[path], upstream, result, (), "", decision.by), diff
-
-
-def _changed(repository: Repository, old: str, new: str) -> set[str]:
-    out = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new).out
-    return {*out.decode("utf-8", "surrogateescape").split("\0")[:-1]}

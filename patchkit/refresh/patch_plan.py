@@ -85,6 +85,20 @@ class SeriesFolder(Struct, frozen=True):
         """The path of a patch of the series, relative to the project's root."""
         return (Path(self.entry.path).parent / name).as_posix()
 
+    def patch(self, name: str, data: bytes, file: PatchFile, strip: int) -> LoadedPatch:
+        """A patch as the file of the series that it is to be."""
+        where = self.path(name)
+        return LoadedPatch(
+            name=name,
+            data=data,
+            file=file,
+            origin=self.entry,
+            path=self.root / where,
+            where=where,
+            strip=strip,
+            subdirectory=self.component.subdirectory,
+        )
+
 
 class PlanContext(Struct, frozen=True):
     """What a plan is made against.
@@ -233,17 +247,9 @@ def _patch(slot: StackSlot, data: bytes | None, home: SeriesFolder) -> LoadedPat
     if slot.loaded is not None:
         file = parse_written(data, slot.loaded.where, slot.loaded.file.strip, slot.change)
         return replace(slot.loaded, data=data, file=file)
-    where = home.path(slot.name)
-    return LoadedPatch(
-        name=slot.name,
-        data=data,
-        file=parse_written(data, where, home.component.strip, slot.change),
-        origin=home.entry,
-        path=home.root / where,
-        where=where,
-        strip=home.component.strip,
-        subdirectory=home.component.subdirectory,
-    )
+    strip = home.component.strip
+    file = parse_written(data, home.path(slot.name), strip, slot.change)
+    return home.patch(slot.name, data, file, strip)
 
 
 def parse_written(data: bytes, where: str, strip: int, change: CommitChange) -> PatchFile:

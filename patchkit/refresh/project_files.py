@@ -195,17 +195,8 @@ def imported_patch(patch: ImportedPatch, home: SeriesFolder) -> LoadedPatch:
     """The patch as the file of the series that it is to be."""
     # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
     strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
-    where = home.path(patch.name)
-    return LoadedPatch(
-        name=patch.name,
-        data=patch.data,
-        file=parse_patch(patch.data, name=patch.where, strip=strip),
-        origin=home.entry,
-        path=home.root / where,
-        where=where,
-        strip=strip,
-        subdirectory=home.component.subdirectory,
-    )
+    file = parse_patch(patch.data, name=patch.where, strip=strip)
+    return home.patch(patch.name, patch.data, file, strip)
 
 
 def with_imported(
