@@ -5,6 +5,7 @@ that results.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -199,13 +200,12 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     if any(number is None for _, number in routed):
         raise UndecidedEditsError(rows)
     placed = [(number, piece) for piece, number in routed if number is not None]
-    slots = _slots(start, matching, changes)
+    commits = zip(matching.names, start.commits, strict=True)
+    words = [(name, commit.message, commit.author) for name, commit in commits]
     notes: tuple[Problem, ...] = ()
     if any(number > len(start.commits) for number, _ in placed):
         trees = (*trees, trees[-1])
-        slots.append(
-            StackSlot(new, CommitChange("", "", _message(request, new), _author(request)), None)
-        )
+        words.append((new, _message(request, new), _author(request)))
     elif new and rows:
         hint = f"patchkit undo  and then  patchkit refresh --new {request.new}  takes all edits"
         notes = (Problem(f"{new} was not made: each edit is next to a patch's lines", "", hint),)
@@ -213,8 +213,13 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
         raise NotReproducedError("the edits do not fit into the patches exactly")
+    loaded = {each.name: each for each in start.patches}
+    slots = [
+        StackSlot(name, CommitChange(*ends, message, author), loaded.get(name))
+        for (name, message, author), ends in zip(words, pairwise(after), strict=True)
+    ]
     setting = start.setting(home, changes, canonical=request.canonical)
-    draft = plan_patches(_with_trees(slots, after), start.patches, setting)
+    draft = plan_patches(slots, start.patches, setting)
     return replace(draft, edits=rows, dropped=matching.dropped, notes=notes)
 
 
@@ -248,23 +253,6 @@ def _match(start: RefreshStart, changes: Mapping[str, CommitChange]) -> CommitMa
 
 def _paths(changes: Collection[FileChange]) -> frozenset[str]:
     return frozenset(change.path for change in changes)
-
-
-def _slots(
-    start: RefreshStart, matching: CommitMatching, changes: Mapping[str, CommitChange]
-) -> list[StackSlot]:
-    loaded = {each.name: each for each in start.patches}
-    return [
-        StackSlot(name, CommitChange("", "", commit.message, commit.author), loaded.get(name))
-        for name, commit in zip(matching.names, start.commits, strict=True)
-    ]
-
-
-def _with_trees(slots: Sequence[StackSlot], trees: Sequence[TreeId]) -> list[StackSlot]:
-    return [
-        replace(slot, change=replace(slot.change, before=before, after=after))
-        for slot, before, after in zip(slots, trees, trees[1:], strict=False)
-    ]
 
 
 def _route(
