@@ -69,7 +69,7 @@ def carrying(scene: Scene, patchkit: list[str]) -> list[Command]:
 
     rebase = ["git", "rebase", "--quiet", "--onto", "origin/later", "origin/base"]
     given = ["--base", "base", "--to", "later"]
-    given += ["--series", str(kept / "patches" / "upstream" / "series")]
+    given += ["--patch", str(kept / "patches" / "upstream" / "series")]
     bump = [*patchkit, "bump", "upstream", "--to", "later", "-m", "stack", "-q"]
     return [
         Command("git rebase, of commits", rebase, clone, lambda: at("stack")),

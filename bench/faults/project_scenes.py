@@ -205,7 +205,7 @@ PROJECT_SCENES = (
     Scene("check --only overrides", ("check", "--only", "overrides", "--accept"), _overriding),
     Scene("import --vendor", ("import", "--vendor"), _by_reference, done=frozenset({0, 1, 2})),
     Scene("carry", ("carry", "--git", "clone", "--base", "origin/old", "--to",
-                    "origin/main", *_PATCHES, "--output", "carried", "--tree"), _to_carry,
+                    "origin/main", *_PATCHES, "--output", "carried"), _to_carry,
           done=frozenset({2})),
     Scene("ci --merge", ("ci", "--merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),

@@ -14,12 +14,10 @@ from msgspec import Struct
 
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions
-from patchkit.disk.files import LARGEST_PATCH, read_given, read_plain, write_folder
+from patchkit.disk.files import write_folder
 from patchkit.errors import (
     BadInputError,
     ExitCode,
-    PatchkitError,
-    Problem,
     UsageError,
 )
 from patchkit.gitcmd.commit_history import Between
@@ -34,11 +32,11 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import Base, CommitId, TreeId, encode_path
 from patchkit.model.outcome import PatchResult, Status
-from patchkit.model.patch import Identity
 from patchkit.model.revision import interdiff
-from patchkit.model.series_file import parse_series
 from patchkit.ops.mergers import merger_of
+from patchkit.refresh.patch_plan import commit_changes
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, series_paths
+from patchkit.stack.importing import read_source
 from patchkit.stack.patch_files import (
     CommitChange,
     OriginalFile,
@@ -77,17 +75,15 @@ _BRANCH_FOLLOWS = 100
 class CarryWish(Struct, frozen=True):
     """What to carry, and where to: `out` None writes nothing.
 
-    `tree`: write the resulting files, too. `careful`: flag nothing, leave it in conflict. `diff`:
-    say how each patch differs from the one before. `mergers` are run for files in conflict.
+    `careful`: flag nothing, leave it in conflict. `diff`: say how each patch differs from the one
+    before. `mergers` are run for files in conflict.
     """
 
     old_base: str  # commit for which the patches were made
     new_base: str  # commit for which they are to be made
-    patches: tuple[Path, ...] = ()  # files, in the order of application
-    series: Path | None = None  # file that lists them, in place of `patches`
+    patches: tuple[Path, ...]  # files, or what lists or holds several, in the order of application
     strip: int = 1  # folders to take off the patches' paths
     out: Path | None = None
-    tree: bool = False
     careful: bool = False
     first: Precedence = Precedence.AUTO  # whose lines come first where both insert at one point
     mergers: tuple[ExternalMerger, ...] = ()
@@ -129,7 +125,7 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
         if wish.diff:
             changes = dict(_differences(patches, made))
         if wish.out is not None:
-            write_folder(wish.out, made | dict(_results(report, tree=wish.tree)))
+            write_folder(wish.out, made | dict(_results(report)))
             written = {name: wish.out / name for name in made}
     conflicts = tuple(sorted(_conflicts(report)))
     return PlainCarryReport(
@@ -176,43 +172,24 @@ def _base(repository: Repository, revision: str) -> Base:
 
 
 def _load(wish: CarryWish) -> list[SeriesPatch]:
-    named = list(_named(wish))
-    if not wish.patches and wish.series is None:
-        raise UsageError("carry needs --patch FILE or --series FILE")
-    names = [path.name for path, _ in named]
-    double = sorted({name for name in names if names.count(name) > 1})
-    if double:
+    sources = [read_source(path, None, strip=wish.strip) for path in wish.patches]
+    if damaged := [problem for source in sources for problem in source.damaged]:
+        raise BadInputError(*damaged)
+    found = [(Path(patch.name).name, patch) for source in sources for patch in source.patches]
+    names = [name for name, _ in found]
+    if double := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(*(f"{name} is given twice" for name in double))
-    patches, problems = [], list[Problem]()
-    for path, strip in named:
-        try:
-            data = read_plain(path, most=LARGEST_PATCH)
-            file = parse_patch(data, name=str(path), strip=strip)
-            patches.append(SeriesPatch(path.name, file, strip))
-        except PatchkitError as error:
-            problems += error.problems
-        except OSError as error:
-            problems.append(Problem(error.strerror or str(error), str(path)))
-    if problems:
-        raise BadInputError(*problems)
-    return patches
-
-
-def _named(wish: CarryWish) -> Iterator[tuple[Path, int]]:
-    """(file, strip) of every patch, in order."""
-    for path in wish.patches:
-        yield path, wish.strip
-    if wish.series is not None:
-        data = read_given(wish.series)
-        for entry in parse_series(data, name=str(wish.series)).entries:
-            strip = wish.strip if entry.strip is None else entry.strip
-            yield wish.series.parent / entry.name, strip
+    strips = [wish.strip if patch.strip is None else patch.strip for _, patch in found]
+    return [
+        SeriesPatch(name, parse_patch(patch.data, name=patch.where, strip=strip), strip)
+        for (name, patch), strip in zip(found, strips, strict=True)
+    ]
 
 
 def _made_patches(
     repository: Repository, patches: Sequence[SeriesPatch], before: Stack, after: Stack
 ) -> dict[str, bytes]:
-    old, new = _changes_of(before, patches), _changes_of(after, patches)
+    old, new = commit_changes(before), commit_changes(after)
     wanted, names = [], []
     for patch in patches:
         if patch.name in new:
@@ -235,21 +212,7 @@ def _differences(
             yield patch.name, interdiff(patch.file, new, patch.name)
 
 
-def _changes_of(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, CommitChange]:
-    """What each patch does that landed; the words are the file's own."""
-    changes = {}
-    at = stack.base.tree
-    for patch, outcome in zip(patches, stack.outcomes, strict=True):
-        message, author = patch.file.message, patch.file.author
-        if outcome.tree is not None:
-            changes[patch.name] = CommitChange(
-                at, outcome.tree, message, author or Identity("", "")
-            )
-            at = outcome.tree
-    return changes
-
-
-def _results(report: CarryReport, *, tree: bool) -> Iterator[tuple[str, bytes]]:
+def _results(report: CarryReport) -> Iterator[tuple[str, bytes]]:
     """The resulting files of touched paths, what is deleted, and what is left in conflict."""
     conflicts = _conflicts(report)
     results: dict[str, bytes | None] = {}
@@ -266,8 +229,6 @@ def _results(report: CarryReport, *, tree: bool) -> Iterator[tuple[str, bytes]]:
     yield from _below("conflicts", marked)
     yield from _below("proposals", proposals)
     yield "conflicts.txt", encode_path("".join(f"{path}\n" for path in sorted(conflicts)))
-    if not tree:
-        return
     kept = {path: data for path, data in results.items() if path not in conflicts}
     yield from _below("tree", {path: data for path, data in kept.items() if data is not None})
     gone = sorted(path for path, data in kept.items() if data is None)

@@ -59,8 +59,8 @@ def given_merger(text: str) -> ExternalMerger:
     wrong = check_glob(glob.strip()) if glob.strip() else None
     if not equals or not glob.strip() or not command.strip() or wrong is not None:
         why = f"the glob {wrong.what}" if wrong is not None else "is not GLOB=COMMAND"
-        raise UsageError(f"--merger {text}: {why}", hint="--merger '**/*.py=my-merger'")
-    return ExternalMerger((glob.strip(),), command.strip(), Location(Path("--merger"), 1))
+        raise UsageError(f"--run {text}: {why}", hint="--run '**/*.py=my-merger'")
+    return ExternalMerger((glob.strip(),), command.strip(), Location(Path("--run"), 1))
 
 
 def _not_run(merger: ExternalMerger) -> MergerAnswer:

@@ -344,7 +344,7 @@ def _made_for(
     for series in (patches, chosen):
         stack = build_stack(reader, base, [each.series_patch for each in series])
         write_objects(trial, stack.objects)
-        made |= commit_changes(stack, series)
+        made |= commit_changes(stack)
     return {each.name: made[each.name] for each in chosen if each.name in made}
 
 

@@ -420,7 +420,7 @@ def export_component(
             hint = f"patchkit check {manifest.options(component.name)}"
             raise BadInputError(Problem(f"{bad.name} does not apply", component.name, hint))
         write_objects(trial, stack.objects)
-        changes = commit_changes(stack, patches)
+        changes = commit_changes(stack)
         pairs = [(change.before, change.after) for change in changes.values()]
         # GNU patch, which the others run, takes a rename apart wrongly where no line changes
         diffs = (plain_diffs if form.lay_out else canonical_diffs)(trial, pairs)

@@ -86,13 +86,13 @@ def draft_carry(
     write_objects(repository, (*before.objects, *report.stack.objects))
     # what a recipe makes is always written in canonical form, whatever the file said before
     generated = generator.recipes if generator is not None else {}
-    changes = commit_changes(before, patches) | dict(made_on)
+    changes = commit_changes(before) | dict(made_on)
     changes = {name: change for name, change in changes.items() if name not in generated}
     # one that comes in from elsewhere is no file yet
     there = [e for e in patches if e.path is None or e.name in generated or e.path.exists()]
     context = PlanContext(repository, reader, new_base, home, there, changes)
     loaded = {each.name: each for each in patches}
-    landed = commit_changes(report.stack, patches)
+    landed = commit_changes(report.stack)
     slots = [StackSlot(name, change, loaded[name]) for name, change in landed.items()]
     gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
     return replace(plan_patches(slots, patches, context), dropped=gone), report

@@ -188,7 +188,7 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
 
     Raises UndecidedEditsError, or another PatchkitError where the wish cannot be met.
     """
-    changes = commit_changes(start.stack, start.patches)
+    changes = commit_changes(start.stack)
     matching = _match(start, changes)
     trees = (start.base.tree, *(commit.tree for commit in start.commits))
     pieces = read_changes(StackTrees(start.repository, start.reader, trees), start.worktree)

@@ -117,15 +117,17 @@ class PlanContext(Struct, frozen=True):
     canonical: bool = False
 
 
-def commit_changes(stack: Stack, patches: Sequence[LoadedPatch]) -> dict[str, CommitChange]:
-    """What each patch's commit does in a stack that was built from them, by name."""
+def commit_changes(stack: Stack) -> dict[str, CommitChange]:
+    """What each patch's commit does in a stack, by the patch's name."""
     commits = {each.oid: each.payload for each in stack.objects if each.kind == "commit"}
     changes = {}
     before = stack.base.tree
-    for outcome, patch in zip(stack.outcomes, patches, strict=True):
+    for outcome in stack.outcomes:
         if outcome.commit is not None and outcome.tree is not None:
             commit = parse_commit(outcome.commit, commits[outcome.commit])
-            changes[patch.name] = CommitChange(before, outcome.tree, commit.message, commit.author)
+            changes[outcome.name] = CommitChange(
+                before, outcome.tree, commit.message, commit.author
+            )
             before = outcome.tree
     return changes
 

@@ -173,7 +173,7 @@ def _reworded(start: RefreshStart, patch: LoadedPatch, message: str) -> LoadedPa
         raise UsageError(f"{patch.name}: the message is empty", hint="nothing was changed")
     # without a commit only its words can be compared
     unknown = CommitChange("", "", patch.file.message, Identity("", ""))
-    old = commit_changes(start.stack, start.patches).get(patch.name, unknown)
+    old = commit_changes(start.stack).get(patch.name, unknown)
     new = replace(old, message=message)
     (data,) = export_patches(start.repository, [PatchToWrite(new, OriginalFile(patch.file, old))])
     return replace(patch, data=data, file=parse_written(data, patch.where, patch.strip, new))
@@ -190,10 +190,10 @@ def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Dr
     detail = f"{', '.join(gone)} {_is(gone)} off the series"
     if not start.stack.clean:
         return _files_edited(start, folder, left, detail, dropped=tuple(gone))
-    before, merging = commit_changes(start.stack, start.patches), _Merging(start)
+    before, merging = commit_changes(start.stack), _Merging(start)
     stack = merging.exact(start.base, [each.series_patch for each in left])
     if stack is not None:
-        slots = _slots(left, commit_changes(stack, left))
+        slots = _slots(left, commit_changes(stack))
     else:
         slots = _slots(start.patches, before)
         for name in reversed([each.name for each in slots if each.name in gone]):
@@ -220,7 +220,7 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
     if not start.stack.clean:
         return _files_edited(start, folder, order, detail)
     slots, notes = _reordered(start, order)
-    changes = commit_changes(start.stack, start.patches)
+    changes = commit_changes(start.stack)
     draft = plan_patches(slots, start.patches, start.setting(folder, changes))
     return replace(draft, detail=detail, notes=notes)
 
@@ -240,7 +240,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
         # what came before it comes directly before it, so that it keeps its own base
         order = [*rest[:at], *members, *rest[at:]]
     slots, notes = _reordered(start, order)
-    changes = commit_changes(start.stack, start.patches)
+    changes = commit_changes(start.stack)
     _require_change(into, changes)
     inside = [slot for slot in slots if slot.name == into.name or slot.name in gone]
     own = next(slot for slot in inside if slot.name == into.name)
@@ -264,7 +264,7 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
     name = free_name(start, edit.name)
     if not (edit.files or edit.hunks or edit.staged):
         return _split_mails(start, folder, patch, replace(edit, name=name))
-    changes = commit_changes(start.stack, start.patches)
+    changes = commit_changes(start.stack)
     _require_change(patch, changes)
     change = changes[patch.name]
     if edit.staged:
@@ -305,7 +305,7 @@ def _split_mails(
     moved = [_at(folder, each, name) for each, name in zip(others, names, strict=True)]
     at = start.patches.index(patch)
     patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
-    changes = commit_changes(_rebuilt(start, patches, "mend the mails by hand"), patches)
+    changes = commit_changes(_rebuilt(start, patches, "mend the mails by hand"))
     draft = plan_patches(_slots(patches, changes), start.patches, start.setting(folder, changes))
     return replace(draft, detail=f"{', '.join(names)}: each a mail of {patch.name}")
 
@@ -460,14 +460,14 @@ def _reordered(
     An insertion sort that swaps neighbours, so that each pair that changes its order is swapped
     once. Invariant: after every swap the slots are a stack from the base to the very last tree.
     """
-    changes = commit_changes(start.stack, start.patches)
+    changes = commit_changes(start.stack)
     slots, merging = _slots(start.patches, changes), _Merging(start)
     wanted = [each.name for each in order if each.name in changes]
     if wanted == [slot.name for slot in slots]:
         return slots, ()
     stack = merging.exact(start.base, [each.series_patch for each in order])
     if stack is not None and stack.tree == start.stack.tree:
-        return _slots(order, commit_changes(stack, order)), ()
+        return _slots(order, commit_changes(stack)), ()
     for place, name in enumerate(wanted):
         at = next(index for index, slot in enumerate(slots) if slot.name == name)
         for low in range(at - 1, place - 1, -1):
@@ -483,7 +483,7 @@ class _Merging:
 
     def __init__(self, start: RefreshStart) -> None:
         self._start = start
-        self._as_is = commit_changes(start.stack, start.patches)
+        self._as_is = commit_changes(start.stack)
         self.notes: list[Problem] = []
 
     def exact(self, base: Base, patches: Sequence[SeriesPatch]) -> Stack | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.errors import BadInputError, ExitCode, UsageError
+from patchkit.errors import ExitCode, UsageError
 from patchkit.model.outcome import Status
 from patchkit.ops.carry import CarryWish, PlainCarryReport, Precedence, carry_patches
 from tests.support.commands import Ran, run
@@ -40,9 +40,9 @@ def series(tmp_path: Path) -> Path:
 
 
 def carried(
-    upstream: Upstream, bases: tuple[str, str], series: Path, out: Path, *, tree: bool = True
+    upstream: Upstream, bases: tuple[str, str], series: Path, out: Path
 ) -> PlainCarryReport:
-    return carry_patches(upstream.path, CarryWish(*bases, series=series, out=out, tree=tree))
+    return carry_patches(upstream.path, CarryWish(*bases, (series,), out=out))
 
 
 def test_what_is_written(
@@ -97,11 +97,10 @@ def test_the_written_patch_applies_on_the_new_base(
 def test_onto_the_same_base_the_files_come_back(
     upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
 ) -> None:
-    report = carried(upstream, (bases[0], bases[0]), series, tmp_path / "out", tree=False)
+    report = carried(upstream, (bases[0], bases[0]), series, tmp_path / "out")
     assert {each.status for each in report.patches} == {Status.UNCHANGED}
     assert (tmp_path / "out/one.patch").read_bytes() == ONE
     assert (tmp_path / "out/two.patch").read_bytes() == TWO
-    assert not (tmp_path / "out/tree").exists()
 
 
 def test_an_empty_series_is_carried(
@@ -117,17 +116,15 @@ def test_wishes_that_cannot_be_met(
     upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match="not a git repository"):
-        carry_patches(tmp_path, CarryWish(*bases, series=series))
+        carry_patches(tmp_path, CarryWish(*bases, (series,)))
     with pytest.raises(UsageError, match="no such commit"):
-        carry_patches(upstream.path, CarryWish("0" * 40, bases[1], series=series))
-    with pytest.raises(UsageError, match="needs --patch"):
-        carry_patches(upstream.path, CarryWish(*bases))
+        carry_patches(upstream.path, CarryWish("0" * 40, bases[1], (series,)))
     with pytest.raises(UsageError, match="is given twice"):
         patch = series.parent / "one.patch"
         carry_patches(upstream.path, CarryWish(*bases, patches=(patch, patch)))
     with pytest.raises(UsageError, match="is not empty"):
         carried(upstream, bases, series, series.parent)
-    with pytest.raises(BadInputError, match="No such file"):
+    with pytest.raises(UsageError, match="no such file"):
         carry_patches(upstream.path, CarryWish(*bases, patches=(tmp_path / "missing.patch",)))
 
 
@@ -135,7 +132,7 @@ def test_a_git_file_that_names_nothing(tmp_path: Path, series: Path) -> None:
     for text in (b"\xff\xfe", b"gitdir: /nowhere\n"):
         (tmp_path / ".git").write_bytes(text)
         with pytest.raises(UsageError, match="is not a git repository"):
-            carry_patches(tmp_path, CarryWish("a", "b", series=series))
+            carry_patches(tmp_path, CarryWish("a", "b", (series,)))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +147,7 @@ def test_whose_lines_come_first(upstream: Upstream, tmp_path: Path, first: str, 
     parents = (old,) if first == "merge" else ()
     new = upstream.commit({"f": "a\none\nb\n"}, parents=parents)
     side = Precedence.AUTO if first == "merge" else Precedence(first)
-    wish = CarryWish(old, new, (patch,), out=tmp_path / "out", tree=True, first=side)
+    wish = CarryWish(old, new, (patch,), out=tmp_path / "out", first=side)
     carry_patches(upstream.path, wish)
     lines = {"12": "a\none\ntwo\nb\n", "21": "a\ntwo\none\nb\n"}
     assert (tmp_path / "out" / "tree" / "f").read_text() == lines[order]
@@ -164,12 +161,10 @@ def carry(upstream: Upstream, bases: tuple[str, str], *words: str) -> Ran:
 def test_a_series_is_carried_into_a_folder(
     upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
 ) -> None:
-    words = ("--series", str(series), "--output")
+    words = ("--patch", str(series), "--output")
     assert carry(upstream, bases, *words, "out").code == ExitCode.HALTED
     assert [path.name for path in (tmp_path / "out").glob("*.patch")] == ["one.patch"]
-    assert not (tmp_path / "out" / "deleted.txt").exists()
-    assert carry(upstream, bases, *words, "whole", "--tree").code == ExitCode.HALTED
-    assert (tmp_path / "whole" / "deleted.txt").read_text() == "gone\n"
+    assert (tmp_path / "out" / "deleted.txt").read_text() == "gone\n"
 
 
 def test_a_merger_is_asked_for_a_file_in_conflict(
@@ -178,8 +173,8 @@ def test_a_merger_is_asked_for_a_file_in_conflict(
     merger = (
         """f=sed -i -e '/^|||||||/,/^===/d' -e '/^<<<<<<< /d' -e '/^>>>>>>> /d' $PATCHKIT_RESULT"""
     )
-    words = ("--series", str(series), "--output", "out", "--tree")
-    carry(upstream, bases, *words, "--merger", merger).ok()
+    words = ("--patch", str(series), "--output", "out")
+    carry(upstream, bases, *words, "--run", merger).ok()
     assert (tmp_path / "out/tree/f").read_text() == "top\n" + text(l3="three", l9="changed\nnine")
 
 
@@ -218,6 +213,6 @@ def test_the_side_that_comes_first_is_chosen(
     base = {"f": "a\nb\n"}
     (tmp_path / "p.patch").write_bytes(make_patch(base, {"f": "a\ntwo\nb\n"}, subject="P"))
     bases = upstream.commit(base), upstream.commit({"f": "a\none\nb\n"}, parents=())
-    carry(upstream, bases, "--patch", "p.patch", "--first", side, "--output", "out", "--tree")
+    carry(upstream, bases, "--patch", "p.patch", "--order", side, "--output", "out")
     lines = {"12": "a\none\ntwo\nb\n", "21": "a\ntwo\none\nb\n"}
     assert (tmp_path / "out" / "tree" / "f").read_text() == lines[order]

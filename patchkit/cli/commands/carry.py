@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             "would it carry, and with what confidence?",
         ),
         (
-            "patchkit carry --git . --base v1 --to v2 --series series -o new",
+            "patchkit carry --git . --base v1 --to v2 --patch series -o new",
             "write the carried patches",
         ),
     ],
@@ -53,33 +53,31 @@ def carry(
         str, typer.Option("--to", metavar="REV", help="The commit to carry them to.")
     ],
     patch: Annotated[
-        list[Path] | None,
+        list[Path],
         typer.Option(
-            "--patch", metavar="FILE", help="A patch; may be given several times, in order."
+            "--patch",
+            metavar="FILE",
+            help="A patch, or what `import` takes several from: a series, a folder, a mailbox; "
+            "may be given several times, in order.",
         ),
-    ] = None,
-    series: Annotated[
-        Path | None,
-        typer.Option("--series", metavar="FILE", help="A series file; its patches lie beside it."),
-    ] = None,
+    ],
     strip: Annotated[
         int, typer.Option("--strip", "-p", metavar="N", help="Leading folders off the paths.")
     ] = 1,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Write carried patches and conflicts there."
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Write carried patches, conflicts and the resulting files there.",
         ),
     ] = None,
-    tree: Annotated[
-        bool,
-        typer.Option("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
-    ] = False,
     careful: CarefulOption = False,
     merger: Annotated[
         list[str] | None,
         typer.Option(
-            "--merger",
+            "--run",
             metavar="GLOB=COMMAND",
             help="A command to ask for such files in conflict; may be given several times.",
         ),
@@ -90,7 +88,7 @@ def carry(
     first: Annotated[
         str,
         typer.Option(
-            "--first",
+            "--order",
             metavar="SIDE",
             help="Whose lines come first where both insert: upstream, patch or auto.",
         ),
@@ -106,19 +104,15 @@ def carry(
     from patchkit.ops.carry import CarryWish, Precedence, carry_patches
     from patchkit.ops.mergers import given_merger
 
-    if tree and out is None:
-        raise UsageError("--tree needs -o DIR")
     sides = tuple(each.value for each in Precedence)
     if first not in sides:
-        raise UsageError(f"--first {first}: no such side", hint=f"one of {', '.join(sides)}")
+        raise UsageError(f"--order {first}: no such side", hint=f"one of {', '.join(sides)}")
     wish = CarryWish(
         old_base,
         new_base,
-        tuple(patch or ()),
-        series,
+        tuple(patch),
         strip,
         out,
-        tree=tree,
         careful=careful,
         first=Precedence(first),
         mergers=tuple(map(given_merger, merger or ())),
