@@ -8,7 +8,7 @@ they are. Whether the patch files give these trees is proved as for every refres
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
@@ -190,16 +190,31 @@ def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Dr
     detail = f"{', '.join(gone)} {_is(gone)} off the series"
     if not start.stack.clean:
         return _files_edited(start, folder, left, detail, dropped=tuple(gone))
-    before, merging = commit_changes(start.stack), _Merging(start)
+    merging = _Merging(start)
     stack = merging.exact(start.base, [each.series_patch for each in left])
     if stack is not None:
-        slots = _slots(left, commit_changes(stack))
+        slots = _slots(left, stack)
     else:
-        slots = _slots(start.patches, before)
+        slots = _slots(start.patches, start.stack)
         for name in reversed([each.name for each in slots if each.name in gone]):
             slots = merging.without(slots, name)
-    draft = plan_patches(slots, left, start.setting(folder, before))
-    return replace(draft, dropped=tuple(gone), detail=detail, notes=tuple(merging.notes))
+    draft = _planned(start, folder, slots, detail, gone=gone, notes=merging.notes)
+    return replace(draft, dropped=tuple(gone))
+
+
+def _planned(
+    start: RefreshStart,
+    folder: SeriesFolder,
+    slots: Sequence[StackSlot],
+    detail: str,
+    *,
+    gone: Collection[str] = (),
+    notes: Iterable[Problem] = (),
+) -> Draft:
+    """The draft that has these slots, without the patches that are `gone` from the series."""
+    left = [patch for patch in start.patches if patch.name not in gone]
+    draft = plan_patches(slots, left, start.setting(folder, commit_changes(start.stack)))
+    return replace(draft, detail=detail, notes=tuple(notes))
 
 
 def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
@@ -220,9 +235,7 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
     if not start.stack.clean:
         return _files_edited(start, folder, order, detail)
     slots, notes = _reordered(start, order)
-    changes = commit_changes(start.stack)
-    draft = plan_patches(slots, start.patches, start.setting(folder, changes))
-    return replace(draft, detail=detail, notes=notes)
+    return _planned(start, folder, slots, detail, notes=notes)
 
 
 def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Draft:
@@ -232,16 +245,11 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
     if into.name in gone:
         raise UsageError(f"{into.name} cannot be folded into itself")
     members = [each for each in start.patches if each.name in gone or each.name == into.name]
-    first = start.patches.index(members[0])
-    order = list(start.patches)
-    if order[first : first + len(members)] != members:  # they are brought together first
-        rest = [each for each in order if each not in members]
-        at = sum(each not in members for each in order[: order.index(into)])
-        # what came before it comes directly before it, so that it keeps its own base
-        order = [*rest[:at], *members, *rest[at:]]
-    slots, notes = _reordered(start, order)
-    changes = commit_changes(start.stack)
-    _require_change(into, changes)
+    # what came before it comes directly before it, so that it keeps its own base
+    rest = [each for each in start.patches if each not in members]
+    at = start.patches.index(into) - members.index(into)
+    slots, notes = _reordered(start, [*rest[:at], *members, *rest[at:]])
+    _require_change(start, into)
     inside = [slot for slot in slots if slot.name == into.name or slot.name in gone]
     own = next(slot for slot in inside if slot.name == into.name)
     words = edit.message.strip("\n") or own.change.message
@@ -253,10 +261,9 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
         for slot in slots
         if slot.name not in gone
     ]
-    left = [each for each in start.patches if each.name not in gone]
-    draft = plan_patches(merged, left, start.setting(folder, changes))
     names = ", ".join(each.name for each in folded)
-    return replace(draft, detail=f"{names} {_is(folded)} part of {into.name}", notes=notes)
+    detail = f"{names} {_is(folded)} part of {into.name}"
+    return _planned(start, folder, merged, detail, gone=gone, notes=notes)
 
 
 def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft:
@@ -264,31 +271,31 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
     name = free_name(start, edit.name)
     if not (edit.files or edit.hunks or edit.staged):
         return _split_mails(start, folder, patch, replace(edit, name=name))
-    changes = commit_changes(start.stack)
-    _require_change(patch, changes)
-    change = changes[patch.name]
+    change = _require_change(start, patch)
     if edit.staged:
         middle = _without_staged(start, patch, change)
     else:
-        kept = _kept_changes(patch, edit)
-        before = start.patches[: start.patches.index(patch)]
-        part = replace(patch, file=replace(patch.file, changes=kept))
-        middle = _rebuilt(start, [*before, part], "choose other hunks").tree
+        part = replace(
+            patch.series_patch, file=replace(patch.file, changes=_kept_changes(patch, edit))
+        )
+        below = replace(start.base, tree=TreeId(change.before))
+        stack = _Merging(start).exact(below, [part])
+        if stack is None:
+            what = f"{patch.name} does not apply without them"
+            raise CannotEditSeriesError(Problem(what, patch.where, "choose other hunks"))
+        middle = stack.tree
     if middle in (change.before, change.after):
         which = "all" if middle == change.before else "none"
         raise UsageError(f"{which} of {patch.name} would be in {name}", hint="choose a part of it")
-    message = edit.message.strip("\n")
-    message = message or subject_from(name)
-    slots: list[StackSlot] = []
-    for slot in _slots(start.patches, changes):
-        if slot.name != patch.name:
-            slots.append(slot)
-            continue
-        slots.append(replace(slot, change=replace(change, after=middle)))
-        rest = CommitChange(middle, change.after, message, change.author)
-        slots.append(StackSlot(name, rest, None))
-    draft = plan_patches(slots, start.patches, start.setting(folder, changes))
-    return replace(draft, detail=f"{name} has a part of {patch.name}")
+    message = edit.message.strip("\n") or subject_from(name)
+    slots = _slots(start.patches, start.stack)
+    at = next(place for place, slot in enumerate(slots) if slot.name == patch.name)
+    rest = CommitChange(middle, change.after, message, change.author)
+    slots[at : at + 1] = [
+        replace(slots[at], change=replace(change, after=middle)),
+        StackSlot(name, rest, None),
+    ]
+    return _planned(start, folder, slots, f"{name} has a part of {patch.name}")
 
 
 def _split_mails(
@@ -305,9 +312,7 @@ def _split_mails(
     moved = [_at(folder, each, name) for each, name in zip(others, names, strict=True)]
     at = start.patches.index(patch)
     patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
-    changes = commit_changes(_rebuilt(start, patches, "mend the mails by hand"))
-    draft = plan_patches(_slots(patches, changes), start.patches, start.setting(folder, changes))
-    return replace(draft, detail=f"{', '.join(names)}: each a mail of {patch.name}")
+    return _files_edited(start, folder, patches, f"{', '.join(names)}: each a mail of {patch.name}")
 
 
 def _without_staged(start: RefreshStart, patch: LoadedPatch, change: CommitChange) -> TreeId:
@@ -426,16 +431,15 @@ def _files_edited(
 ) -> Draft:
     """The draft with these patches, none of which is merged.
 
-    CannotEditSeriesError where a patch that applies would not apply any more.
+    CannotEditSeriesError where a patch that applies, or a new one, would not apply then.
     """
     renamed = renamed or {}
     stack = build_stack(start.reader, start.base, [each.series_patch for each in listed])
-    applying, before = (
-        {each.name for each in made.outcomes if each.status.applies}
-        for made in (stack, start.stack)
+    before, after = (
+        {each.name for each in made.outcomes if not each.status.applies}
+        for made in (start.stack, stack)
     )
-    applied = {renamed.get(name, name) for name in before}
-    if lost := sorted(applied - applying - {*dropped}):
+    if lost := sorted(after - {renamed.get(name, name) for name in before}):
         what = f"{', '.join(lost)} would not apply any more"
         raise CannotEditSeriesError(Problem(what, hint="take them together"))
     series = arrange(folder.component, listed, [each.name for each in listed])
@@ -460,14 +464,12 @@ def _reordered(
     An insertion sort that swaps neighbours, so that each pair that changes its order is swapped
     once. Invariant: after every swap the slots are a stack from the base to the very last tree.
     """
-    changes = commit_changes(start.stack)
-    slots, merging = _slots(start.patches, changes), _Merging(start)
-    wanted = [each.name for each in order if each.name in changes]
-    if wanted == [slot.name for slot in slots]:
-        return slots, ()
+    slots, merging = _slots(start.patches, start.stack), _Merging(start)
     stack = merging.exact(start.base, [each.series_patch for each in order])
     if stack is not None and stack.tree == start.stack.tree:
-        return _slots(order, commit_changes(stack)), ()
+        return _slots(order, stack), ()
+    have = {slot.name for slot in slots}
+    wanted = [each.name for each in order if each.name in have]
     for place, name in enumerate(wanted):
         at = next(index for index, slot in enumerate(slots) if slot.name == name)
         for low in range(at - 1, place - 1, -1):
@@ -598,22 +600,8 @@ def _require_ours(*slots: StackSlot) -> None:
             raise CannotEditSeriesError(Problem(what, patch.where, _BY_HAND))
 
 
-def _rebuilt(start: RefreshStart, patches: Sequence[LoadedPatch], hint: str) -> Stack:
-    """The stack of these patches; CannotEditSeriesError, with each that does not apply."""
-    stack = build_stack(start.reader, start.base, [each.series_patch for each in patches])
-    failed = [
-        Problem(f"{each.name} does not apply then: {clash.path}:{clash.line}")
-        for each in stack.outcomes
-        for clash in each.clashes[:1]
-    ]
-    if failed or not stack.clean:
-        failed = failed or [Problem("the patches do not apply then")]
-        raise CannotEditSeriesError(*failed[:-1], replace(failed[-1], hint=hint))
-    write_objects(start.repository, stack.objects)
-    return stack
-
-
-def _slots(patches: Sequence[LoadedPatch], changes: Mapping[str, CommitChange]) -> list[StackSlot]:
+def _slots(patches: Sequence[LoadedPatch], stack: Stack) -> list[StackSlot]:
+    changes = commit_changes(stack)
     return [
         StackSlot(each.name, changes[each.name], each) for each in patches if each.name in changes
     ]
@@ -641,9 +629,11 @@ def _own(
     return patch
 
 
-def _require_change(patch: LoadedPatch, changes: Mapping[str, CommitChange]) -> None:
-    if patch.name not in changes:
+def _require_change(start: RefreshStart, patch: LoadedPatch) -> CommitChange:
+    change = commit_changes(start.stack).get(patch.name)
+    if change is None:
         raise UsageError(Problem(f"{patch.name} changes no file", patch.where, "edit it by hand"))
+    return change
 
 
 def _is(names: Collection[object]) -> str:
