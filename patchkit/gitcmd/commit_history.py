@@ -50,14 +50,6 @@ class Rename(Struct, frozen=True):
     path: str  # where the file went
 
 
-class Match(Struct, frozen=True):
-    """The commit at which `matches` of the wanted blobs stand at their paths."""
-
-    commit: CommitId
-    subject: str  # of the commit's message
-    matches: int
-
-
 def find_rename(repository: Repository, commit: CommitId, path: str) -> Rename | None:
     """How the file `path`, gone at `commit`, left; follows several renames of it."""
 
@@ -86,25 +78,23 @@ def _chained(
     return found
 
 
-def best_match(
+def commit_with(
     repository: Repository, tips: Sequence[CommitId], wanted: Mapping[str, str], since: str = ""
-) -> Match | None:
-    """The newest commit before one of `tips` at which most of `wanted` (path -> blob id, maybe
-    abbreviated) hold; None if no blob of them is met in the history here. Of several tips an
-    earlier one comes first. Commits that `since` has are not looked at.
+) -> CommitId | None:
+    """The newest commit before one of `tips` at which all of `wanted` (path -> blob id, maybe
+    abbreviated) hold; None if the history here has none. Of several tips an earlier one comes
+    first. Commits that `since` has are not looked at.
     """
-    best: Match | None = None
     for tip in tips:
         there = entries_at(repository, tip, list(wanted), required=False)
         state = {path: entry.oid for path, entry in there.items()}  # after the commit in hand
         options = ["--first-parent", "-m", "-n", _COMMITS]
         span = [tip, f"^{since}"] if since else [tip]
         for row in read_log(repository, options, span, list(wanted), required=False):
-            matches = sum(state.get(path, "-").startswith(blob) for path, blob in wanted.items())
-            if matches > (best.matches if best is not None else 0):
-                best = Match(row.id, row.commit.subject, matches)
+            if all(state.get(path, "-").startswith(blob) for path, blob in wanted.items()):
+                return row.id
             state.update((path, old or ZERO) for path, old in row.before.items())
-    return best
+    return None
 
 
 def renames_in(repository: Repository, old: str, new: str) -> dict[str, str]:

@@ -17,13 +17,12 @@ from patchkit.disk.files import replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.explain.diagnose import explain_stack, preimages
 from patchkit.explain.explanation import PatchExplanation
-from patchkit.gitcmd.commit_history import best_match
+from patchkit.gitcmd.commit_history import commit_with
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.header import format_header
 from patchkit.model.mailinfo import format_author
-from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
@@ -67,14 +66,6 @@ from patchkit.workspace.operations import Operation
 # that they were made for.
 
 
-class AdoptOptions(Struct, frozen=True):
-    """How to import: `force` takes what does not apply."""
-
-    force: bool = False
-    dry_run: bool = False  # write nothing
-    when: int = 0  # now, in seconds since the epoch; it names saved work
-
-
 class AdoptedPatch(Struct, frozen=True):
     """One patch: where it came from, its file in the project, and whether it applies there."""
 
@@ -111,20 +102,24 @@ def adopt_patches(
     *,
     store: Store,
     workspace: Path,
-    options: AdoptOptions,
     progress: Progress,
+    force: bool,
+    dry_run: bool,
 ) -> AdoptReport:
     """Append the patches of a source to a component's series; nothing is overwritten.
 
-    Nothing is written if a patch of the source cannot be read; the others are judged all the same.
-    A patch whose bytes the series has already is passed over; one of the series that cannot be read
-    stays, and is in the notes. On disk: patch files, series, manifest and lock, all or none.
+    Nothing is written if a patch of the source cannot be read, or, without `force`, does not apply;
+    the others are judged all the same. A patch whose bytes the series has already is passed over;
+    one of the series that cannot be read stays, and is in the notes. On disk: patch files, series,
+    manifest and lock, all or none.
     """
     project = Project(manifest, component)
     home, seen = project.home, files_of(project)  # before they are read for good
     listed = read_series(manifest, component.series).names if component.series else ()
     old = load_series(manifest, component, store, progress, partly=True)
-    named = _named(_fresh(found, old), home, old, listed)
+    known = {patch.data for patch in old.patches}
+    fresh = [patch for patch in found.patches if patch.data not in known]
+    named = _named(fresh, home, old, listed)
     new = [imported_patch(each, home) for each in named]
     base, series = store.base(component, progress), with_imported(project, old, named)
     with reading(store.repository(component)) as reader:
@@ -138,7 +133,7 @@ def adopt_patches(
         lock = {component.name: lock_component(stack, series)}
         others.locks[manifest.lock_path] = others.locks.get(manifest.lock_path, {}) | lock
     fits = stack.clean and not others.problems
-    allowed = not (found.damaged or options.dry_run) and (fits or options.force)
+    allowed = not (found.damaged or dry_run) and (fits or force)
     if written := bool(new) and allowed:
         what = f"import: {', '.join(each.name for each in new)}"
         _write(project, workspace, what, writes=writes, locks=others.locks, seen=seen)
@@ -175,11 +170,6 @@ def _write(
         write_changes(project.manifest.root, [change])
 
 
-def _fresh(found: ImportSource, old: LoadedSeries) -> list[ImportedPatch]:
-    known = {patch.data for patch in old.patches}
-    return [each for each in found.patches if each.data not in known]
-
-
 def _named(
     patches: Sequence[ImportedPatch],
     home: SeriesFolder,
@@ -201,12 +191,14 @@ def merge_patches(
     base: str | None,
     store: Store,
     workspace: Path,
-    options: AdoptOptions,
     progress: Progress,
+    dry_run: bool,
+    when: int,
 ) -> AdoptReport:
     """Merge the patches of a source into the series, from the commit that they were made for.
 
-    That is `base`, or the one with the files of their `index` lines. A patch that the series has
+    That is `base`, or the one with the files of their `index` lines. `when`, in seconds since the
+    epoch, names saved work. A patch that the series has
     already is merged where it stands. On disk: as in `adopt_patches`, and the checkout moves; or it
     holds the first conflict, for `continue`, `skip` and `abort`.
     """
@@ -216,16 +208,16 @@ def merge_patches(
     patches = _to_merge(found.patches, project, load_series(manifest, component, store, progress))
     made_for, unknown = _base_of(base, patches, project, store, progress)
     incoming = IncomingPatches(patches, made_for)
-    wish = RefreshOptions(options.when, dry_run=options.dry_run, stop=True, imported=incoming)
+    wish = RefreshOptions(when, dry_run=dry_run, stop=True, imported=incoming)
 
     refresh = partial(refresh_components, store=store, workspace=workspace, progress=progress)
     (done,) = refresh(manifest, [component], options=wish).components
-    if done.result is RefreshResult.CONFLICTED and not options.dry_run:
+    if done.result is RefreshResult.CONFLICTED and not dry_run:
         # a series that does not apply has no checkout yet: the conflict goes onto the bare base
         checkout = checkout_of(workspace, manifest, component)
         if not checkout.path.exists():
             pin, source = store.base(component, progress).commit, store.repository(component)
-            enter_stack(checkout, Stacked(pin, pin, (), source, ()), when=options.when)
+            enter_stack(checkout, Stacked(pin, pin, (), source, ()), when=when)
             (done,) = refresh(manifest, [component], options=wish).components
     home, status = project.home, {each.name: each.status for each in done.carried}
     return AdoptReport(
@@ -237,7 +229,7 @@ def merge_patches(
             for p in patches
             if p.name in status
         ),
-        done.result is RefreshResult.CARRIED and not options.dry_run,
+        done.result is RefreshResult.CARRIED and not dry_run,
         done.exit_code,
         problems=done.problems,
         notes=(*found.notes, *unknown),
@@ -278,19 +270,16 @@ def _base_of(
     wanted = dict(preimages(c for patch in loaded for c in patch_changes(patch.series_patch)))
     repository, pin = store.repository(component), store.base(component, progress).commit
     pins = {CommitId(each) for each in repository.refs("refs/patchkit/").values()}
-    best = best_match(repository, [pin, *sorted(pins - {pin})], wanted) if wanted else None
-    if wanted and component.track and (best is None or best.matches < len(wanted)):
+    found = commit_with(repository, [pin, *sorted(pins - {pin})], wanted) if wanted else None
+    if wanted and component.track and found is None:
         history = open_history(store, component, LATEST, progress)
-        later = best_match(history.repository, [history.tip], wanted, since=history.pin)
-        best = max(filter(None, (later, best)), key=lambda match: match.matches, default=None)
-    if best is not None and best.matches == len(wanted):
-        if repository.commit(best.commit) is None:
-            store.base(replace(component, pin=GitPin(best.commit)), progress)
-        return best.commit, ()
+        found = commit_with(history.repository, [history.tip], wanted, since=history.pin)
+    if found is not None:
+        if repository.commit(found) is None:
+            store.base(replace(component, pin=GitPin(found)), progress)
+        return found, ()
     files = counted(len(wanted), "file")
     what = f"no commit that is known here has the {files} that its `index` lines name"
-    if best is not None:
-        what += f"; {short_id(best.commit)} has {best.matches}"
     hint = "--base COMMIT (or a tag, a branch) names what it was made for"
     return pin, (Problem(what, patches[0].where if patches else "", hint),)
 

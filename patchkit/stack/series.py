@@ -174,7 +174,7 @@ def load_series(
     BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
     patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
     """
-    parsed = _Parsed(manifest, component, store.cache)
+    parsed = _Parsed((str(manifest.path.absolute()), component.name), store.cache)
     loading = _Loading(manifest, component, store, progress, to_generate, changed or {}, parsed)
     patches = tuple(loading.patches())
     problems = loading.finish(partly)
@@ -332,18 +332,17 @@ class _Loading(Struct):
             return None
 
 
-class _Parsed:
+class _Parsed(Struct):
     """The files of a long series as they were parsed last, kept in the cache.
 
     To parse 200 patches takes a tenth of an apply. Invariant: what is kept follows from its key, a
     file's bytes and how many folders go from its paths, and is asked whether it is these bytes.
     """
 
-    def __init__(self, manifest: Manifest, component: Component, cache: Path) -> None:
-        self._about = str(manifest.path.absolute()), component.name
-        self._cache = cache
-        self._path: Path | None = None  # once it is open
-        self._kept: dict[str, PatchFile] = {}
+    _about: tuple[str, str]  # the manifest's path, and the component
+    _cache: Path
+    _path: Path | None = None  # once it is open
+    _kept: dict[str, PatchFile] = field(default_factory=dict)
 
     def open(self) -> None:
         """Read what was kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.gitcmd.commit_history import best_match, find_rename
+from patchkit.gitcmd.commit_history import commit_with, find_rename
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
 from tests.support.repos import Upstream, git_in
@@ -44,7 +44,7 @@ def test_deleted_or_never_there_is_no_rename(upstream: Upstream, repository: Rep
     assert find_rename(repository, tip, "never.py") is None
 
 
-def test_best_match_is_the_newest_with_most_blobs(
+def test_the_commit_is_the_newest_with_all_blobs(
     upstream: Upstream, repository: Repository
 ) -> None:
     upstream.commit({"a": "1\n", "b": "1\n"})
@@ -52,10 +52,8 @@ def test_best_match_is_the_newest_with_most_blobs(
     upstream.commit({"b": "2\n"})
     tip = upstream.commit({"a": "3\n", "c": "1\n"})
     wanted = {"a": blob(upstream, one, "a")[:8], "b": blob(upstream, one, "b")}
-    found = best_match(repository, [tip], wanted)
-    assert found is not None
-    assert (found.commit, found.matches, found.subject) == (one, 2, "Both as wanted")
-    assert best_match(repository, [tip], {"a": "f" * 40}) is None
+    assert commit_with(repository, [tip], wanted) == one
+    assert commit_with(repository, [tip], wanted | {"a": "f" * 40}) is None
 
 
 def test_blob_that_the_base_never_changed_counts(
@@ -64,9 +62,7 @@ def test_blob_that_the_base_never_changed_counts(
     first = upstream.commit({"a": "1\n", "b": "1\n"})
     tip = upstream.commit({"a": "2\n"})
     wanted = {"a": blob(upstream, first, "a"), "b": blob(upstream, first, "b")}
-    found = best_match(repository, [tip], wanted)
-    assert found is not None
-    assert (found.commit, found.matches) == (first, 2)
+    assert commit_with(repository, [tip], wanted) == first
 
 
 def test_shallow_history_answers_none(
@@ -80,4 +76,4 @@ def test_shallow_history_answers_none(
     repository = Repository(shallow / "r.git")
     tip = repository.commit("HEAD") or ""
     assert find_rename(repository, CommitId(tip), "a.py") is None
-    assert best_match(repository, [CommitId(tip)], wanted) is None
+    assert commit_with(repository, [CommitId(tip)], wanted) is None

@@ -114,10 +114,9 @@ def import_(
     message stay. A patch that the series has already is merged where it stands.
     """
     import time
-    from shlex import join
 
     from patchkit.errors import UsageError
-    from patchkit.ops.transfer import AdoptOptions, adopt_patches, merge_patches
+    from patchkit.ops.transfer import adopt_patches, merge_patches
 
     if base is not None and not three_way:
         raise UsageError("--base goes with --3way")
@@ -125,7 +124,11 @@ def import_(
         raise UsageError("--3way writes nothing that does not apply: leave out --force")
     into = session.component
     found = _read(source, into, git=git, order=order, strip=strip, message=message)
-    adopt = partial(merge_patches, base=base) if three_way else adopt_patches
+    adopt = (
+        partial(merge_patches, base=base, when=int(time.time()))
+        if three_way
+        else partial(adopt_patches, force=force)
+    )
     with session.progress() as progress:
         report = adopt(
             session.manifest,
@@ -133,14 +136,10 @@ def import_(
             found,
             store=session.store,
             workspace=session.workspace,
-            options=AdoptOptions(force, dry_run, int(time.time())),
             progress=progress,
+            dry_run=dry_run,
         )
-    words = [str(source), *(f"--order={each}" for each in order or ())]
-    words += [f"--git={git}"] * (git is not None) + [f"--strip={strip}"] * (strip is not None)
-    words += [f"--message={message}"] * (message != "Local edits")
-    again = f"patchkit import {join(words)} {session.manifest.options(into.name)}"
-    return session.report("import", report, partial(_render_import, again=again))
+    return session.report("import", report, _render_import)
 
 
 def _read(
@@ -168,7 +167,7 @@ def _read(
     return read_source(source, order, strip=component.strip if strip is None else strip)
 
 
-def _render_import(terminal: Terminal, report: AdoptReport, again: str) -> None:
+def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     from patchkit.cli.explanations import print_explanation
     from patchkit.cli.refresh_output import print_refreshed
     from patchkit.cli.status_words import verdict
@@ -200,7 +199,7 @@ def _render_import(terminal: Terminal, report: AdoptReport, again: str) -> None:
         terminal.say("nothing was written")
     elif report.exit_code is not ExitCode.OK:
         terminal.say("nothing was written; --force writes it all the same")
-        terminal.hint(f"merge what was made for another commit: {again} --3way")
+        terminal.hint("the same with --3way merges what was made for another commit")
     else:
         terminal.say("a dry run: nothing was written")
 

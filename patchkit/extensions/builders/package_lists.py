@@ -78,6 +78,10 @@ _OLD_SUFFIX = re.compile(r"_(append|prepend|remove)((?:_[\w-]+)?)$")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][\w-]*)\}")
 
 
+#: A comment, or a line with those that it goes on in.
+_LINES = re.compile(r"(?:[^\S\n]*#.*|(?P<lines>(?:.*\\\n)*.*))(?:\n|\Z)")
+
+
 class _Recipe(Struct):
     """The variables of a recipe so far; words of SRC_URI with the line where each stands."""
 
@@ -213,19 +217,11 @@ def _from_uri(text: str, where: str, notes: list[Problem]) -> ListedPatch | None
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
     """(number of the first, text) of lines, each joined by newlines with those that go on."""
-    held, first = "", 0
-    for number, line in enumerate(text.split("\n"), 1):
-        if not held:
-            first = number
-            if line.lstrip().startswith("#"):
-                continue
-        if line.endswith("\\"):
-            held += line[:-1] + "\n"
-            continue
-        yield first, held + line
-        held = ""
-    if held:
-        yield first, held
+    number = 1
+    for found in _LINES.finditer(text):
+        if found["lines"] is not None:
+            yield number, found["lines"].replace("\\\n", "\n")
+        number += found[0].count("\n")
 
 
 def _words(value: str, file: str, first: int) -> Iterator[tuple[str, str]]:
