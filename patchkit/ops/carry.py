@@ -6,7 +6,6 @@ Nothing in the repository changes; what comes of it goes into a folder of its ow
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
@@ -23,10 +22,8 @@ from patchkit.errors import (
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
-from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.trees import git_folder
 from patchkit.manifest.values import ExternalMerger
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import unsafe_path
@@ -36,7 +33,7 @@ from patchkit.model.revision import interdiff
 from patchkit.ops.mergers import merger_of
 from patchkit.refresh.patch_plan import commit_changes
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, series_paths
-from patchkit.stack.importing import read_source
+from patchkit.stack.importing import read_source, repository_at
 from patchkit.stack.patch_files import (
     CommitChange,
     OriginalFile,
@@ -95,7 +92,7 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
 
     On disk: files below `wish.out`, nothing else.
     """
-    repository = _repository(folder)
+    repository = repository_at(folder)
     bases = _base(repository, wish.old_base), _base(repository, wish.new_base)
     patches = _load(wish)
     if wish.out is not None and wish.out.exists() and any(wish.out.iterdir()):
@@ -151,14 +148,6 @@ def is_branch_update(repository: Repository, old: str, new: str) -> bool:
     most = f"--max-count={_BRANCH_FOLLOWS + 1}"
     between = repository.git("rev-list", "--count", most, f"{old}..{new}").out
     return 0 < int(between) <= _BRANCH_FOLLOWS
-
-
-def _repository(folder: Path) -> Repository:
-    with suppress(GitFailureError):  # .git is a file that names none
-        git_dir = git_folder(folder)
-        if git_dir is not None:
-            return Repository(git_dir)
-    raise UsageError(f"{folder} is not a git repository")
 
 
 def _base(repository: Repository, revision: str) -> Base:

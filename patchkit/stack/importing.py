@@ -10,6 +10,7 @@ from __future__ import annotations
 import email
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from patchkit import entry_points
 from patchkit.disk.files import files_in, read_given
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
+from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import git_folder, tracked_tree
@@ -79,7 +81,7 @@ def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Imp
 
 def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
     """The commits from `base` (exclusive) to `tip` of the repository at `folder`."""
-    repository = _repository(folder)
+    repository = repository_at(folder)
     ids = {name: repository.commit(name) for name in (base, tip)}
     unknown = [Problem(f"{n}: no such commit in {folder}") for n, oid in ids.items() if oid is None]
     if unknown:
@@ -94,7 +96,7 @@ def read_edits(folder: Path, base: str | None, message: str, author: Identity) -
     Without `base`, or where the repository does not have it, the edits alone. New files count once
     git was told of them.
     """
-    repository = _repository(folder)
+    repository = repository_at(folder)
     known = base is not None and repository.commit(base) is not None
     commits = read_stack(repository, CommitId(str(base)), "HEAD") if known else ()
     patches = list(_written(repository, commits))
@@ -288,8 +290,10 @@ def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator
             yield ImportedPatch(f"{slug(commit.subject)}.patch", data, commit.id)
 
 
-def _repository(folder: Path) -> Repository:
-    git_dir = git_folder(folder)
-    if git_dir is None:
-        raise UsageError(f"{folder} is not a git repository")
-    return Repository(git_dir, folder.absolute() if is_worktree(folder) else None)
+def repository_at(folder: Path) -> Repository:
+    """The repository at a folder; UsageError if there is none."""
+    with suppress(GitFailureError):  # .git is a file that names none
+        git_dir = git_folder(folder)
+        if git_dir is not None:
+            return Repository(git_dir, folder.absolute() if is_worktree(folder) else None)
+    raise UsageError(f"{folder} is not a git repository")

@@ -47,6 +47,20 @@ def _left_out(notes: list[Problem], what: str, where: str, hint: str = "") -> No
     notes.append(Problem(f"left out: {what}", where, hint or "import that file by itself"))
 
 
+def _is_file(name: str, said: str, where: str, notes: list[Problem]) -> bool:
+    """Whether a name is that of a patch which may be beside the list; a note says why it is not.
+
+    `said` is what stands there.
+    """
+    if any(mark in name for mark in "$%") or not is_listed_name(name):
+        _left_out(notes, f"{said} is not a known name", where)
+    elif name.endswith(_COMPRESSED):
+        _left_out(notes, f"{name} is compressed", where, "unpack and import it")
+    else:
+        return True
+    return False
+
+
 def _expanded(text: str, names: re.Pattern[str], values: Callable[[re.Match[str]], str]) -> str:
     """The text with what is known put in; bounded, as a value may name itself."""
     room = _LONGEST
@@ -201,10 +215,8 @@ def _from_uri(text: str, where: str, notes: list[Problem]) -> ListedPatch | None
     odd = {"maxrev", "minrev", "rev", "notrev", "mindate", "maxdate"} & parameters.keys()
     if scheme != "file":
         _left_out(notes, f"{path} is fetched from elsewhere", where, "fetch and import it")
-    elif "$" in path or not is_listed_name(path):
-        _left_out(notes, f"{path} is not a known name", where)
-    elif path.endswith(_COMPRESSED):
-        _left_out(notes, f"{path} is compressed", where, "unpack and import it")
+    elif not _is_file(path, path, where, notes):
+        pass
     elif odd or folder not in ("${S}", ".", "${UNPACKDIR}", "${WORKDIR}"):
         why = ", ".join(sorted(odd)) or f"patchdir={folder}"
         _left_out(notes, f"{path} has {why}", where)
@@ -257,10 +269,9 @@ class _Spec(Struct):
 
     file: str  # its name, for messages
     macros: dict[str, str] = field(default_factory=dict)  # name -> value
-    declared: dict[int, tuple[str, str]] = field(default_factory=dict)  # number -> (file, where)
-    sometimes: set[int] = field(default_factory=set)  # numbers declared under a condition
-    #: (number, folders off, where), in order.
-    applied: list[tuple[int, int, str]] = field(default_factory=list)
+    #: Number -> (file, where, whether on some builds only).
+    declared: dict[int, tuple[str, str, bool]] = field(default_factory=dict)
+    applied: list[tuple[int, int]] = field(default_factory=list)  # (number, folders off), in order
     notes: list[Problem] = field(default_factory=list)  # what was left out
     section: str = ""  # "" before the first
     depth: int = 0  # how many %if are open
@@ -305,9 +316,7 @@ class _Spec(Struct):
             self.macros.setdefault(tag, found["value"])
 
     def declare(self, number: int, value: str, where: str) -> None:
-        self.declared[number] = value, where
-        if self.depth:
-            self.sometimes.add(number)
+        self.declared[number] = value, where, self.depth > 0
 
     def prepare(self, line: str, where: str) -> None:
         if (auto := _AUTO.fullmatch(line)) is not None:
@@ -340,15 +349,14 @@ class _Spec(Struct):
             if number not in self.declared:
                 hint = "is the patch named in a file that this one includes?"
                 raise BadInputError(Problem(f"no Patch{number} is declared", where, hint))
+            name, place, sometimes = self.declared[number]
             if self.depth or odd is not None:
                 why = "on some builds only" if odd is None else f"with {odd[1]}"
-                name = self.declared[number][0]
                 _left_out(self.notes, f"{name} is applied {why}", where)
-            elif number in self.sometimes:
-                name, place = self.declared[number]
+            elif sometimes:
                 _left_out(self.notes, f"{name} is there on some builds only", place)
             else:
-                self.applied.append((number, int(level[1]) if level else 0, where))
+                self.applied.append((number, int(level[1]) if level else 0))
 
 
 def read_spec(text: str, name: str) -> PatchList:
@@ -364,14 +372,10 @@ def read_spec(text: str, name: str) -> PatchList:
         hint = "%autosetup -p1, %autopatch, %patch -P N or git am %{patches}"
         raise BadInputError(Problem(what, name, hint))
     patches = []
-    for number, strip, _ in spec.applied:
-        value, where = spec.declared[number]
+    for number, strip in spec.applied:
+        value, where, _ = spec.declared[number]
         file = spec.expand(value).rpartition("/")[2]
-        if "%" in file or not is_listed_name(file):
-            _left_out(spec.notes, f"{value} is not a known name", where)
-        elif file.endswith(_COMPRESSED):
-            _left_out(spec.notes, f"{file} is compressed", where, "unpack and import it")
-        else:
+        if _is_file(file, value, where, spec.notes):
             patches.append(ListedPatch(file, strip, where))
     return PatchList("RPM spec", tuple(patches), (".", "../SOURCES"), tuple(spec.notes))
 
