@@ -94,8 +94,7 @@ class SplitPatch(Struct, frozen=True):
     patch: str  # as in EditPatch
     name: str  # the new patch, with or without .patch
     message: str  # the new patch's; "" makes one from its name
-    files: tuple[str, ...] = ()  # paths whose changes go there
-    hunks: tuple[tuple[str, int], ...] = ()  # (path, number of the hunk in its file, from 1)
+    files: tuple[str, ...] = ()  # what goes there: paths, or PATH:N for a hunk, counted from 1
     staged: bool = False  # or: what the index takes out of the last tree; else all mails but one
 
 
@@ -269,7 +268,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
 def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft:
     patch = _own(start, edit.patch, listed=True, plain=True)
     name = free_name(start, edit.name)
-    if not (edit.files or edit.hunks or edit.staged):
+    if not (edit.files or edit.staged):
         return _split_mails(start, folder, patch, replace(edit, name=name))
     change = _require_change(start, patch)
     if edit.staged:
@@ -305,8 +304,8 @@ def _split_mails(
     taken = [*start.taken, *(each.name for each in start.patches), edit.name]
     first, *others = one_a_mail([patch], taken)
     if edit.message or not others:
-        hint = "patchkit split PATCH --new NAME --file src/a.py --hunk src/b.py:2"
-        what = "split: --file PATH, --hunk PATH:N or --staged is missing: what goes there"
+        hint = "patchkit split PATCH --new NAME --file src/a.py --file src/b.py:2"
+        what = "split: --file PATH[:N] or --staged is missing: what goes there"
         raise UsageError(what, hint=hint)
     names = [edit.name, *(each.name for each in others[1:])]
     moved = [_at(folder, each, name) for each, name in zip(others, names, strict=True)]
@@ -355,23 +354,27 @@ def _lines_of(diff: bytes) -> Counter[tuple[str, bytes]]:
 def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...]:
     """The changes that stay in the patch; UsageError for a file or hunk that it does not have."""
     paths = [each.path for each in patch_changes(patch.series_patch)]
-    wanted: dict[str, set[int]] = {}
-    for path, number in edit.hunks:
-        wanted.setdefault(path, set()).add(number)
-    unknown = sorted({*edit.files, *wanted} - {*paths})
-    if unknown:
-        hint = f"it changes {', '.join(paths)}"
-        raise UsageError(f"{patch.name} does not change {', '.join(unknown)}", hint=hint)
+    changes = dict(zip(paths, patch.file.changes, strict=True))
+    going: dict[str, set[int]] = {}  # path -> numbers of hunks
+    for given in edit.files:
+        path, _, number = given.rpartition(":")
+        whole = given in changes or not number.isdigit()
+        path = given if whole else path
+        if path not in changes:
+            hint = f"it changes {', '.join(changes)}"
+            raise UsageError(f"{patch.name} does not change {path}", hint=hint)
+        have = range(1, len(changes[path].hunks) + 1)
+        if not whole and int(number) not in have:
+            what = f"{patch.name} has no hunk {number} in {path}"
+            raise UsageError(what, hint=f"it has {len(have)} there")
+        # a change of no lines has no hunk, and goes as a whole
+        numbers = (have or {0}) if whole else {int(number)}
+        going.setdefault(path, set()).update(numbers)
     kept = []
     for path, change in zip(paths, patch.file.changes, strict=True):
-        if path in edit.files:
-            continue
-        numbers = wanted.get(path, set())
-        if over := sorted(numbers - {*range(1, len(change.hunks) + 1)}):
-            what = f"{patch.name} has no hunk {over[0]} in {path}"
-            raise UsageError(what, hint=f"it has {len(change.hunks)} there")
-        hunks = tuple(each for at, each in enumerate(change.hunks, 1) if at not in numbers)
-        if hunks or not numbers:
+        gone = going.get(path, set())
+        hunks = tuple(each for at, each in enumerate(change.hunks, 1) if at not in gone)
+        if hunks or not gone:
             kept.append(replace(change, hunks=hunks))
     return tuple(kept)
 

@@ -33,7 +33,7 @@ _PLACEHOLDERS = {
     "patchkit init NAME --git URL --ref TAG",
     "patchkit init demo --git URL --ref ID --component mbridge",
     "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...",
-    "patchkit split PATCH --new NAME --file src/a.py --hunk src/b.py:2",
+    "patchkit split PATCH --new NAME --file src/a.py --file src/b.py:2",
 }
 
 

@@ -37,7 +37,11 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("move fix-two --to 3 -c app", "there is no position 3", "the series has 1 patch"),
         ("split", "split: PATCH is missing", "`patchkit log` lists the patches"),
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
-        ("split fix-two --new b -c app", "PATH:N or --staged is missing: what goes", "--hunk src/"),
+        (
+            "split fix-two --new b -c app",
+            "PATH[:N] or --staged is missing: what goes",
+            "--file src/",
+        ),
         ("move fix-two -c app", "--before PATCH, --after PATCH and --to N", "`patchkit log`"),
         ("fold fix-two", "fold: --to is missing", "patchkit fold fix-typo --to fix-rope"),
         (

@@ -317,7 +317,7 @@ def test_fold_brings_patches_together(demo: Project) -> None:
 
 
 def test_split_by_hunk(demo: Project) -> None:
-    demo.run("split", "three", "--new", "last", "--hunk", "a.py:2", "--message", "Shout 35").ok()
+    demo.run("split", "three", "--new", "last", "--file", "a.py:2", "--message", "Shout 35").ok()
     text = (demo.root / "patches/demo/last.patch").read_text()
     assert ("+LINE 35" in text, "+LINE 10" in text, "+B" in text) == (True, False, False)
     assert subjects(demo)[2:] == ["Shout three lines", "Shout 35"]
@@ -339,8 +339,7 @@ def test_split_by_hunk(demo: Project) -> None:
         (("split", "one", "--new", "x"), "what goes"),
         (("split", "one", "--new", "x", "--file", "a.py"), "choose a part of it"),
         (("split", "one", "--new", "x", "--file", "z.py"), "does not change z.py"),
-        (("split", "one", "--new", "x", "--hunk", "a.py:7"), "has no hunk 7 in a.py"),
-        (("split", "one", "--new", "x", "--hunk", "a.py"), "is not PATH:N"),
+        (("split", "one", "--new", "x", "--file", "a.py:7"), "has no hunk 7 in a.py"),
         (("edit", "one", "--message", " "), "the message is empty"),
     ],
 )

@@ -69,7 +69,7 @@ def _verb(project: Project, chance: random.Random, number: int) -> tuple[str, ..
                 one,
                 "--new",
                 f"part-{number}",
-                "--hunk",
+                "--file",
                 f"{chance.choice('ab')}:1",
             ),
         }[verb]

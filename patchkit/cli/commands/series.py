@@ -166,7 +166,7 @@ def fold(
     _TAKES,
     examples=[
         ("patchkit split fix-rope --new rope-tests --file tests/test_rope.py", "whole files"),
-        ("patchkit split fix-rope --new rope-cache --hunk rope.py:2", "the second hunk of a file"),
+        ("patchkit split fix-rope --new rope-cache --file rope.py:2", "the second hunk of a file"),
         ("patchkit split fix-rope --new rope-cache --staged", "what `git reset -p` took out"),
     ],
     exits=_EXITS,
@@ -179,12 +179,10 @@ def split(
     new: Annotated[str, typer.Option("--new", metavar="NAME", help="The new patch's name.")],
     file: Annotated[
         list[str] | None,
-        typer.Option("--file", metavar="PATH", help="A file whose changes move there; repeatable."),
-    ] = None,
-    hunk: Annotated[
-        list[str] | None,
         typer.Option(
-            "--hunk", metavar="PATH:N", help="A hunk that moves there, counted from 1; repeatable."
+            "--file",
+            metavar="PATH[:N]",
+            help="A file whose changes move there, or its Nth hunk, counted from 1; repeatable.",
         ),
     ] = None,
     staged: Annotated[
@@ -211,10 +209,9 @@ def split(
     """
     from patchkit.refresh.series_edits import SplitPatch
 
-    if staged and (file or hunk):
-        raise UsageError("split: --staged goes without --file and --hunk")
-    hunks = tuple(_hunk(each) for each in hunk or ())
-    wanted = SplitPatch(patch, new, message, tuple(file or ()), hunks, staged)
+    if staged and file:
+        raise UsageError("split: --staged goes without --file")
+    wanted = SplitPatch(patch, new, message, tuple(file or ()), staged)
     return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
 
 
@@ -246,13 +243,6 @@ def vendor(
 
     wanted = VendorPatches(session.manifest, tuple(patches or ()))
     return _change(session, patches or (), wanted, fork=False, dry_run=dry_run)
-
-
-def _hunk(text: str) -> tuple[str, int]:
-    path, _, number = text.rpartition(":")
-    if not path or not number.isdigit():
-        raise UsageError(f"--hunk {text}: is not PATH:N", hint="for example --hunk src/a.py:2")
-    return path, int(number)
 
 
 def _typed(session: Session, patch: str) -> tuple[str, str]:
