@@ -5,7 +5,7 @@ written for other tools (`export`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -24,7 +24,7 @@ from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.header import format_header
 from patchkit.model.mailinfo import format_author
 from patchkit.model.objects import CommitId, TreeId
-from patchkit.model.outcome import Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
@@ -103,52 +103,60 @@ def adopt_patches(
     store: Store,
     workspace: Path,
     progress: Progress,
+    options: RefreshOptions,
     force: bool,
-    dry_run: bool,
 ) -> AdoptReport:
     """Append the patches of a source to a component's series; nothing is overwritten.
 
-    Nothing is written if a patch of the source cannot be read, or, without `force`, does not apply;
-    the others are judged all the same. A patch whose bytes the series has already is passed over;
-    one of the series that cannot be read stays, and is in the notes. On disk: patch files, series,
-    manifest and lock, all or none.
+    Nothing is written if a patch cannot be read, or, without `force`, does not apply. One whose
+    bytes the series has already is passed over; one of the series that cannot be read stays, and
+    is in the notes. On disk: patch files, series, manifest and lock, all or none.
     """
     project = Project(manifest, component)
     home, seen = project.home, files_of(project)  # before they are read for good
     listed = read_series(manifest, component.series).names if component.series else ()
     old = load_series(manifest, component, store, progress, partly=True)
     known = {patch.data for patch in old.patches}
-    fresh = [patch for patch in found.patches if patch.data not in known]
-    named = _named(fresh, home, old, listed)
+    named = _named([p for p in found.patches if p.data not in known], home, old, listed)
     new = [imported_patch(each, home) for each in named]
     base, series = store.base(component, progress), with_imported(project, old, named)
     with reading(store.repository(component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
         stack, explanations = explain_stack(reader, stack, series.series_patches)
-    revised = revisions(old.patches, series.patches)
-    draft = Draft(series.patches, revised, stack, (*listed, *(each.name for each in new)))
+    names = *listed, *(each.name for each in new)
+    draft = Draft(series.patches, revisions(old.patches, series.patches), stack, names)
     writes = changed_files(project, draft, seen[manifest.path] or b"")
     others = foresee(other_uses(manifest, component, writes), writes, store, progress)
     if stack.clean and not series.problems:
-        lock = {component.name: lock_component(stack, series)}
-        others.locks[manifest.lock_path] = others.locks.get(manifest.lock_path, {}) | lock
+        locks = others.locks.setdefault(manifest.lock_path, {})
+        locks[component.name] = lock_component(stack, series)
     fits = stack.clean and not others.problems
-    allowed = not (found.damaged or dry_run) and (fits or force)
+    allowed = (fits or force) and not (found.damaged or options.dry_run)
     if written := bool(new) and allowed:
         what = f"import: {', '.join(each.name for each in new)}"
         _write(project, workspace, what, writes=writes, locks=others.locks, seen=seen)
-    status = {each.name: each.status for each in stack.outcomes}
-    pairs = zip(new, named, strict=True)
     return AdoptReport(
         component.name,
         found.kind,
         home.entry.path,
-        tuple(AdoptedPatch(p.name, of.where, p.where, status[p.name]) for p, of in pairs),
+        _adopted(named, home, stack.outcomes),
         written,
         BadInputError.exit_code if found.damaged else ExitCode.OK if fits else ExitCode.FINDING,
         explanations,
         (*found.damaged, *others.problems),
         (*found.notes, *old.problems),
+    )
+
+
+def _adopted(
+    patches: Sequence[ImportedPatch], home: SeriesFolder, outcomes: Iterable[PatchResult]
+) -> tuple[AdoptedPatch, ...]:
+    """What became of the patches, as far as that is known."""
+    status = {each.name: each.status for each in outcomes}
+    return tuple(
+        AdoptedPatch(each.name, each.where, home.path(each.name), status[each.name])
+        for each in patches
+        if each.name in status
     )
 
 
@@ -192,13 +200,11 @@ def merge_patches(
     store: Store,
     workspace: Path,
     progress: Progress,
-    dry_run: bool,
-    when: int,
+    options: RefreshOptions,
 ) -> AdoptReport:
     """Merge the patches of a source into the series, from the commit that they were made for.
 
-    That is `base`, or the one with the files of their `index` lines. `when`, in seconds since the
-    epoch, names saved work. A patch that the series has
+    That is `base`, or the one with the files of their `index` lines. A patch that the series has
     already is merged where it stands. On disk: as in `adopt_patches`, and the checkout moves; or it
     holds the first conflict, for `continue`, `skip` and `abort`.
     """
@@ -208,28 +214,23 @@ def merge_patches(
     patches = _to_merge(found.patches, project, load_series(manifest, component, store, progress))
     made_for, unknown = _base_of(base, patches, project, store, progress)
     incoming = IncomingPatches(patches, made_for)
-    wish = RefreshOptions(when, dry_run=dry_run, stop=True, imported=incoming)
+    wish = replace(options, stop=True, imported=incoming)
 
     refresh = partial(refresh_components, store=store, workspace=workspace, progress=progress)
     (done,) = refresh(manifest, [component], options=wish).components
-    if done.result is RefreshResult.CONFLICTED and not dry_run:
+    if done.result is RefreshResult.CONFLICTED and not options.dry_run:
         # a series that does not apply has no checkout yet: the conflict goes onto the bare base
         checkout = checkout_of(workspace, manifest, component)
         if not checkout.path.exists():
             pin, source = store.base(component, progress).commit, store.repository(component)
-            enter_stack(checkout, Stacked(pin, pin, (), source, ()), when=when)
+            enter_stack(checkout, Stacked(pin, pin, (), source, ()), when=options.when)
             (done,) = refresh(manifest, [component], options=wish).components
-    home, status = project.home, {each.name: each.status for each in done.carried}
     return AdoptReport(
         component.name,
         found.kind,
-        home.entry.path,
-        tuple(
-            AdoptedPatch(p.name, p.where, home.path(p.name), status[p.name])
-            for p in patches
-            if p.name in status
-        ),
-        done.result is RefreshResult.CARRIED and not dry_run,
+        project.home.entry.path,
+        _adopted(patches, project.home, done.carried),
+        done.result is RefreshResult.CARRIED and not options.dry_run,
         done.exit_code,
         problems=done.problems,
         notes=(*found.notes, *unknown),

@@ -116,6 +116,7 @@ def import_(
     import time
 
     from patchkit.errors import UsageError
+    from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.ops.transfer import adopt_patches, merge_patches
 
     if base is not None and not three_way:
@@ -124,11 +125,7 @@ def import_(
         raise UsageError("--3way writes nothing that does not apply: leave out --force")
     into = session.component
     found = _read(source, into, git=git, order=order, strip=strip, message=message)
-    adopt = (
-        partial(merge_patches, base=base, when=int(time.time()))
-        if three_way
-        else partial(adopt_patches, force=force)
-    )
+    adopt = partial(merge_patches, base=base) if three_way else partial(adopt_patches, force=force)
     with session.progress() as progress:
         report = adopt(
             session.manifest,
@@ -137,7 +134,7 @@ def import_(
             store=session.store,
             workspace=session.workspace,
             progress=progress,
-            dry_run=dry_run,
+            options=RefreshOptions(int(time.time()), dry_run=dry_run),
         )
     return session.report("import", report, _render_import)
 
