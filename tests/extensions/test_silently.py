@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from patchkit.extensions.python_guards.modules import Modules
-from patchkit.model.syntax import FunctionNode
 from tests.drift.lines import edit, numbered
 from tests.extensions.python_guards.test_overrides import CORE, MOVED, RULES, overriding
 from tests.extensions.python_guards.test_overrides import SPEED as SPEED_FILES
@@ -205,19 +203,3 @@ def test_what_cannot_be_looked_at_is_told(
     assert unseen["what"].startswith("not all of core could be looked at: what is replaced: ")
     ran = project.run("drift", "-c", "core", "--format", "github")
     assert ran.out.startswith("::notice file=manifests/demo.yaml,line=1,title=not all of core")
-
-
-def test_modules_with_one_file_in_another_version() -> None:
-    files = {"p/__init__.py": b"from .a import f\n", "p/a.py": b"def f(): pass\n", "p/b.py": b""}
-    modules = Modules(files, files.get)
-    other = modules.with_file("p/a.py", b"def g(): pass\n")
-    changed = other.module("p.a")
-    assert changed is not None
-    assert list(changed.namespace.names) == ["g"]
-    assert isinstance(changed.namespace.names["g"][0].meaning, FunctionNode)
-    assert other.module("p") is modules.module("p")
-    assert other.at("p/b.py") is modules.at("p/b.py")
-    assert modules.with_file("p/a.py", None).module("p.a") is None
-    known = modules.module("p.a")
-    assert known is not None
-    assert list(known.namespace.names) == ["f"]

@@ -60,7 +60,7 @@ class BrokenCalls:
 
     def find(self, line: WatchedLine) -> Iterable[Finding]:
         """The calls, each with the commit that broke it. BadInputError if a stack is broken."""
-        from patchkit.extensions.python_guards.broken_calls import (  # noqa: PLC0415
+        from patchkit.extensions.python_guards.line_findings import (  # noqa: PLC0415
             find_broken_contracts,
         )
 
@@ -84,7 +84,7 @@ class MovedTargets:
 
     def find(self, line: WatchedLine) -> Iterable[Finding]:
         """The functions, each with the commit that changed it; fetches who replaces them."""
-        from patchkit.extensions.python_guards.moved_targets import (  # noqa: PLC0415
+        from patchkit.extensions.python_guards.line_findings import (  # noqa: PLC0415
             find_moved_targets,
         )
         from patchkit.extensions.python_guards.override_review import (  # noqa: PLC0415

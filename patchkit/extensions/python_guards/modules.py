@@ -246,10 +246,6 @@ class Modules:
         """The module that a file is; None if it is below another folder, or no module."""
         return self.module(self.name_of(path))
 
-    def with_file(self, path: str, data: bytes | None) -> Modules:
-        """These modules, with another version of one file, or (None) without it."""
-        return _OneOther(self, path, data)
-
     def rest(self) -> None:
         """Fold what was parsed, if it is much: see ParsedModules."""
         self._parsed.rest()
@@ -345,29 +341,6 @@ class JoinedModules(Modules):
     def _load(self, name: str) -> Module | None:
         home = self.home(name)
         return super()._load(name) if home is None else home.module(name)
-
-
-class _OneOther(Modules):
-    """Modules of which one is another; all others are parsed once for both."""
-
-    def __init__(self, others: Modules, path: str, data: bytes | None) -> None:
-        super().__init__((), lambda asked: data if asked == path else others._read(asked))
-        self._others, self._parsed = others, others._parsed
-        home = others.at(path)
-        self._name = home.name if home is not None else None
-        if home is not None:
-            there = data is not None
-            module = self._parsed.module(home.name, path, data, others.tree) if there else None
-            self._known[home.name] = module
-
-    def module(self, name: str) -> Module | None:
-        """See Modules."""
-        return self._known[name] if name == self._name else self._others.module(name)
-
-    def at(self, path: str) -> Module | None:
-        """See Modules."""
-        found = self._others.at(path)
-        return self.module(found.name) if found is not None else None
 
 
 def _is_given(name: str, packages: Collection[str]) -> bool:

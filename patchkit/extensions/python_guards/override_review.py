@@ -59,10 +59,24 @@ def review_targets(
     """
     targets: list[OverrideTarget] = []
     for name, sites in sorted(calls.items()):
-        before = reviewed.get(name)
-        reason = "" if comparing and before else _reason(name, absent)
-        targets.append(_target(name, sites, standings[name], before, reason))
+        now, before = standings[name], reviewed.get(name)
+        verdict, reason = verdict_on(now, before), ""
+        if not now.kind.is_there and not (comparing and before):
+            reason = next((e.reason for e in absent if fnmatchcase(name, e.name)), "")
+            verdict = TargetVerdict.DECLARED if reason else verdict
+        targets.append(OverrideTarget(name, verdict, sites, now, before, reason))
     return tuple(targets)
+
+
+def verdict_on(now: Definition, before: ReviewedTarget | None) -> TargetVerdict:
+    """What became of a target, whatever the manifest says of it."""
+    if not now.kind.is_there:
+        return TargetVerdict.GONE if before else TargetVerdict.NOT_THERE
+    if before is None:
+        return TargetVerdict.NEW
+    if (before.kind, before.signature) != (now.kind.value, now.signature):
+        return TargetVerdict.SIGNATURE
+    return TargetVerdict.SAME if before.body == now.body else TargetVerdict.BODY
 
 
 def unused_reasons(
@@ -107,31 +121,6 @@ def count_verdicts(targets: Iterable[OverrideTarget]) -> dict[TargetVerdict, int
     """How many targets have each verdict, the worst first; none that nobody has."""
     counted = Counter(each.verdict for each in targets)
     return {verdict: counted[verdict] for verdict in TargetVerdict if counted[verdict]}
-
-
-def _target(
-    name: str,
-    calls: tuple[CallSite, ...],
-    now: Definition,
-    before: ReviewedTarget | None,
-    reason: str,
-) -> OverrideTarget:
-    if not now.kind.is_there:
-        if reason:
-            return OverrideTarget(name, TargetVerdict.DECLARED, calls, now, before, reason)
-        verdict = TargetVerdict.GONE if before else TargetVerdict.NOT_THERE
-        return OverrideTarget(name, verdict, calls, now, before)
-    if before is None:
-        verdict = TargetVerdict.NEW
-    elif (before.kind, before.signature) != (now.kind.value, now.signature):
-        verdict = TargetVerdict.SIGNATURE
-    else:
-        verdict = TargetVerdict.SAME if before.body == now.body else TargetVerdict.BODY
-    return OverrideTarget(name, verdict, calls, now, before)
-
-
-def _reason(name: str, absent: Sequence[AbsentTarget]) -> str:
-    return next((each.reason for each in absent if fnmatchcase(name, each.name)), "")
 
 
 # Overrides of one component in another, on their git trees: no checkout, nothing is run.

@@ -1,0 +1,317 @@
+"""What upstream changed without a conflict between the pin and a tip, each with the commit that did
+it: calls between components that do not fit any more, and functions that another component replaces
+and that are gone or otherwise.
+
+Compared are the upstream's own trees, beside the other components as they are patched: what was
+broken before is no news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from patchkit.disk.result_cache import memory_path, recall_as, remember
+from patchkit.drift.describe import landed
+from patchkit.extensions.python_guards.agreement import agreement_of, examine_module
+from patchkit.extensions.python_guards.breaches import BrokenCall
+from patchkit.extensions.python_guards.guard_keys import Contracts, Overrides
+from patchkit.extensions.python_guards.known_modules import (
+    KnownModules,
+    Partner,
+    facts_of,
+    known_modules,
+)
+from patchkit.extensions.python_guards.modules import Modules, ParsedModules
+from patchkit.extensions.python_guards.override_review import (
+    as_it_was,
+    standings,
+    survey,
+    verdict_on,
+)
+from patchkit.extensions.python_guards.replacements import Replacements
+from patchkit.extensions.python_guards.resolve import Resolver
+from patchkit.extensions.python_guards.verdicts import TargetVerdict
+from patchkit.gitcmd.first_parent import Landing, blobs_of
+from patchkit.gitcmd.trees import TreeView
+from patchkit.model.finding import Finding, Landed, Severity
+from patchkit.model.objects import CommitId, TreeEntry
+from patchkit.upstream.history import HistoryReader, tree_of
+
+#: Raise it when the same history could come to something else.
+_FORM = 4
+
+#: Whether something is otherwise in a tree than in the pin's.
+_Test: TypeAlias = Callable[[TreeView], bool]
+#: A file of the pin's tree, and what is asked of the tree with another version of it.
+_Question: TypeAlias = tuple[str, _Test]
+
+
+def _known_or_found(
+    cache: Path, along: HistoryReader, facts: object, find: Callable[[], Iterator[Finding]]
+) -> tuple[Finding, ...]:
+    """What was found along a line, kept below the cache folder once the commit of each is known: a
+    server that lacks a file today may have it tomorrow.
+    """
+    history = along.history
+    line = [history.repository.source.url, history.pin, history.tip]
+    path = memory_path(cache, "line-findings", [_FORM, *line, facts])
+    kept = recall_as(path, tuple[Finding, ...])
+    if kept is None:
+        kept = tuple(find())
+        if all(each.by is not None for each in kept):
+            remember(path, to_builtins(kept))
+    return kept
+
+
+class _Line(Struct, frozen=True):
+    """The upstream's trees along a line, of which the files of declared packages are read."""
+
+    along: HistoryReader
+    declared: Contracts | Overrides  # says which packages, and where they are
+
+    def tree(self, commit: CommitId) -> TreeView:
+        """A commit's tree; brings the files of the packages."""
+        view = TreeView(self.along.reader, tree_of(self.along.reader, commit))
+        root = f"{self.declared.root}/" if self.declared.root else ""
+        heads = tuple(f"{root}{each.replace('.', '/')}" for each in self.declared.packages)
+        inside = tuple(f"{each}/" for each in heads), {f"{each}.py" for each in heads}
+        self.along.bring(
+            blobs_of(
+                entry
+                for path, entry in view.files().items()
+                if path.endswith(".py") and (path.startswith(inside[0]) or path in inside[1])
+            )
+        )
+        return view
+
+    def since(self, pinned: TreeView, questions: Sequence[_Question]) -> list[Landed | None]:
+        """For each question the commit after which it is so, None where one file does not tell.
+
+        One walk along the line for the files of all.
+        """
+        found = self.along.history.landings(sorted({path for path, _ in questions} - {""}))
+        contents = self.along.contents(e for each in found for e in each.touches.values())
+        by: list[Landed | None] = [None] * len(questions)
+        known: dict[tuple[str, str], TreeView] = {}  # versions of one file, each read once
+
+        def version(path: str, landing: Landing) -> TreeView:
+            entry = landing.touches[path]
+            key = path, entry.oid if entry is not None else ""
+            if key not in known:
+                known[key] = _OneFileOther(pinned, path, entry, contents.get(key[1]))
+            return known[key]
+
+        for number in sorted(range(len(questions)), key=lambda each: questions[each][0]):
+            path, ask = questions[number]
+            if all(seen != path for seen, _ in known):
+                known.clear()
+
+            def is_so(landing: Landing, path: str = path, ask: _Test = ask) -> bool:
+                return ask(version(path, landing))
+
+            first = _first([each for each in found if path in each.touches], is_so)
+            by[number] = landed(self.along.history, first.commit) if first is not None else None
+        return by
+
+
+def _first(found: Sequence[Landing], is_so: Callable[[Landing], bool]) -> Landing | None:
+    """The version from which on something is so, by halving; None if it is not at the last one."""
+    low, high = -1, len(found) - 1
+    if high < 0 or not is_so(found[high]):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_so(found[middle]) else (middle, high)
+    return found[high]
+
+
+class _OneFileOther(TreeView):
+    """A tree with another version of one file, or (None) without it."""
+
+    def __init__(
+        self, tree: TreeView, path: str, entry: TreeEntry | None, data: bytes | None
+    ) -> None:
+        super().__init__(tree.source, tree.oid)
+        self._tree, self._path, self._data = tree, path, data
+        self._files = {each: there for each, there in tree.files().items() if each != path}
+        if entry is not None:
+            self._files[path] = entry
+
+    def data(self, path: str) -> bytes | None:
+        """See TreeView."""
+        return self._data if path == self._path else self._tree.data(path)
+
+
+# Calls between components.
+
+
+def find_broken_contracts(
+    along: HistoryReader,
+    component: str,
+    partners: Sequence[Partner],
+    given: Collection[str],
+    cache: Path,
+) -> tuple[Finding, ...]:
+    """The calls from or into `component` that fit at the pin and not at the tip.
+
+    `partners` are the components that take part, itself included.
+    """
+    absent = [sorted({other.name for other in each.declared.absent}) for each in partners]
+
+    def find() -> Iterator[Finding]:
+        with known_modules(cache, partners, given) as known:
+            yield from _CallSearch(along, component, tuple(partners), given, cache, known).found()
+
+    return _known_or_found(cache, along, [component, absent, facts_of(partners, given)], find)
+
+
+def _known_by(place: BrokenCall) -> tuple[str, ...]:
+    """What stays of a broken call while its file changes around it."""
+    return (place.breach.value, place.component, place.within, place.target, place.what)
+
+
+class _CallSearch(Struct, frozen=True):
+    """Looks for calls that do not fit, in the trees of a line; `known` keeps what was parsed."""
+
+    along: HistoryReader
+    component: str  # the one whose line it is
+    partners: tuple[Partner, ...]
+    given: Collection[str]  # packages that are neither component nor requirement and are there
+    cache: Path  # patchkit's cache folder
+    known: KnownModules  # of earlier looks
+
+    def found(self) -> Iterator[Finding]:
+        """What is broken at the tip and was not at the pin."""
+        history = self.along.history
+        own = next(each.declared for each in self.partners if each.name == self.component)
+        line = _Line(self.along, own)
+        now = self._broken(line.tree(history.tip))
+        if not now:
+            return
+        pinned = line.tree(history.pin)
+        known = {_known_by(each) for each in self._broken(pinned)}
+        places = [each for each in now if _known_by(each) not in known]
+        modules = Modules(pinned.files(), pinned.data, own.root)
+        looked: dict[tuple[TreeView, str, str], set[tuple[str, ...]]] = {}
+
+        def question(place: BrokenCall) -> _Question:
+            def is_broken(view: TreeView) -> bool:
+                key = view, place.component, place.path
+                if key not in looked:
+                    partners = self._with(view)
+                    home = next(each for each in partners if each.name == place.component)
+                    args = (self.given, home, place.path, self.known)
+                    looked[key] = set(map(_known_by, examine_module(partners, *args).broken))
+                return _known_by(place) in looked[key]
+
+            return self._path(place, modules), is_broken
+
+        by = line.since(pinned, [question(each) for each in places])
+        for place, commit in zip(places, by, strict=True):
+            yield Finding(
+                Severity.WARNING,
+                "contract-upstream",
+                place.words,
+                f"{place.component}: {place.place}",
+                by=commit,
+                about=f"{place.component} in {place.within}: {place.words}",
+            )
+
+    def _broken(self, view: TreeView) -> list[BrokenCall]:
+        """The calls that touch the component and do not fit, and that nothing explains."""
+        found = agreement_of(self.cache, self._with(view), self.given, self.known)
+        return [
+            place
+            for partner in self.partners
+            for place in found.found[partner.name].broken
+            if self.component in (place.component, place.provider)
+            and not any(fnmatchcase(place.target, each.name) for each in partner.declared.absent)
+        ]
+
+    def _with(self, view: TreeView) -> tuple[Partner, ...]:
+        return tuple(
+            replace(each, tree=view) if each.name == self.component else each
+            for each in self.partners
+        )
+
+    def _path(self, place: BrokenCall, modules: Modules) -> str:
+        """The file whose versions decide: the caller's, or the target's, of the pin's modules."""
+        if place.component == self.component:
+            return place.path
+        parts = place.target.split(".")
+        paths = (modules.path_of(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+        return next(filter(None, paths), "")
+
+
+# Functions that are replaced: the replacement goes on to work on one that does something else, or
+# on none.
+
+
+#: What upstream did to a function that is replaced, the worst first.
+_MOVED = {
+    TargetVerdict.GONE: "is gone",
+    TargetVerdict.SIGNATURE: "is called in another way",
+    TargetVerdict.BODY: "does something else",
+}
+
+
+def find_moved_targets(
+    along: HistoryReader, component: str, declared: Overrides, calls: Replacements, cache: Path
+) -> tuple[Finding, ...]:
+    """What `component` replaces and the tip has no more, or has otherwise than the pin."""
+    named = {name: [call.place for call in sites] for name, sites in sorted(calls.targets.items())}
+    facts = [component, repr(declared), named]
+    return _known_or_found(
+        cache, along, facts, lambda: _moved_targets(along, component, declared, calls)
+    )
+
+
+def _moved_targets(
+    along: HistoryReader, component: str, declared: Overrides, calls: Replacements
+) -> Iterator[Finding]:
+    history, line, parsed = along.history, _Line(along, declared), ParsedModules()
+    resolvers = WeakKeyDictionary[TreeView, Resolver]()
+
+    def resolver(view: TreeView) -> Resolver:
+        if view not in resolvers:
+            modules = Modules(view.files(), view.data, declared.root, parsed=parsed)
+            resolvers[view] = Resolver(modules)
+        return resolvers[view]
+
+    pinned, tip = line.tree(history.pin), line.tree(history.tip)
+    was = standings(resolver(pinned), calls.below(declared.packages))
+    reviewed = as_it_was(was, history.pin)
+    found = survey(declared, calls, resolver(tip), reviewed, comparing=True)
+    moved = [each for each in found.targets if each.verdict in _MOVED]
+    worst = list(_MOVED)
+
+    def question(name: str, verdict: TargetVerdict) -> _Question:
+        def is_moved(view: TreeView) -> bool:
+            now = standings(resolver(view), [name])[name]
+            return verdict_on(now, reviewed[name]) in worst[: worst.index(verdict) + 1]
+
+        return was[name].place.partition(":")[0], is_moved
+
+    by = line.since(pinned, [question(each.name, each.verdict) for each in moved])
+    for target, commit in zip(moved, by, strict=True):
+        verdict, what = target.verdict, _MOVED[target.verdict]
+        why = f": {target.now.why}" if target.now.why else ""
+        now = target.now.place or "nowhere"
+        yield Finding(
+            Severity.NOTE if verdict is TargetVerdict.BODY else Severity.WARNING,
+            f"override-{verdict.value}-upstream",
+            f"{target.name}, which {component} replaces, {what}{why}",
+            lines=(
+                *(f"replaced at {each.place}" for each in target.calls),
+                f"at the pin {was[target.name].place}, now {now}",
+            ),
+            by=commit,
+            about=f"{component} replaces {target.name}: {verdict.value}",
+        )
