@@ -48,7 +48,7 @@ def since_documented(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_what_changed_between_two_releases(since_documented: Any) -> None:
     (found,) = since_documented["overrides"]
     assert found["counts"] == COUNTS
-    assert found["uncertain"] == []
+    assert found["findings"] == []
 
 
 def test_the_page_says_the_same() -> None:

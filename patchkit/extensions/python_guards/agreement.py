@@ -15,6 +15,7 @@ from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -27,11 +28,10 @@ from patchkit.disk.result_cache import (
 )
 from patchkit.extensions.python_guards.breaches import (
     Breach,
-    BrokenCall,
-    ComponentAgreement,
+    ComponentContracts,
     Examined,
-    Explained,
-    OpenCall,
+    UsePlace,
+    idle_entries,
     joined,
 )
 from patchkit.extensions.python_guards.callables import (
@@ -94,8 +94,9 @@ class Examiner(Struct):
     traversal: Traversal
     calls: Sequence[DeclaredCall] = ()
     given: Collection[str] | None = None
-    _broken: list[BrokenCall] = field(default_factory=list)
-    _open: list[OpenCall] = field(default_factory=list)
+    _path: str = ""  # of the module that is looked at
+    _broken: list[UsePlace] = field(default_factory=list)
+    _open: list[UsePlace] = field(default_factory=list)
     _bound: int = 0
     _used: set[int] = field(default_factory=set)
 
@@ -104,20 +105,23 @@ class Examiner(Struct):
 
         It follows from the module and from what it leads to alone, whatever was examined before.
         """
+        self._path = module.path
         self._broken, self._open, self._bound, self._used = [], [], 0, set()
+        left: list[str] = []
         try:
             for found in self.traversal.walk(module, calls=calls):
                 match found.node:
                     case ast.Import() | ast.ImportFrom():
                         self._import(module, found)
                     case ast.Call() as call:
-                        self._call(module, call, found.spot)
+                        self._call(call, found.spot)
                     case ast.Attribute() as name:
-                        self._name(module, name, found.spot)
+                        self._name(name, found.spot)
         except RecursionError:
-            self._open.append(OpenCall(module.path, 1, "", module.name, _TOO_DEEP))
-        if module.problem:
-            self._open.append(OpenCall(module.path, 1, "", module.name, module.problem))
+            left.append(_TOO_DEEP)
+        for why in filter(None, (*left, module.problem)):
+            place = (module.path, 1, "", module.name)
+            self._open.append(UsePlace(Breach.OPEN, self.tree, *place, why))
         return Examined(
             broken=tuple(self._broken),
             open=tuple(self._open),
@@ -132,11 +136,11 @@ class Examiner(Struct):
             return
         if isinstance(found.node, ast.Import):
             for alias in found.node.names:
-                self._module(module, found, alias.name)
+                self._module(found, alias.name)
             return
         assert isinstance(found.node, ast.ImportFrom)
         name = absolute_name(module, found.node)
-        if not name or not self._module(module, found, name):
+        if not name or not self._module(found, name):
             return
         home = self.modules.home(name)
         if home is not None and home.tree == self.tree:
@@ -148,21 +152,21 @@ class Examiner(Struct):
                 if things and inner is None:
                     provider = home.tree if home is not None else ""
                     what = f"{name} has no {alias.name}"
-                    self._tell(Breach.NAME, module, found, f"{name}.{alias.name}", what, provider)
+                    self._tell(Breach.NAME, found, f"{name}.{alias.name}", what, provider)
 
-    def _module(self, module: Module, found: CodeUse, name: str) -> bool:
+    def _module(self, found: CodeUse, name: str) -> bool:
         """Whether a module that is imported belongs to a component and is there."""
         if self.modules.path_of(name) is not None:
             return True
         provider = self._nearest(name)
         if not provider:
-            self._package(module, found, name)
+            self._package(found, name)
         elif provider != self.tree:
             what = f"there is no module {name}"
-            self._tell(Breach.MODULE, module, found, name, what, provider)
+            self._tell(Breach.MODULE, found, name, what, provider)
         return False
 
-    def _package(self, module: Module, found: CodeUse, name: str) -> None:
+    def _package(self, found: CodeUse, name: str) -> None:
         """A package that no component gives."""
         first = name.partition(".")[0]
         if self.modules.path_of(first) is not None:  # a namespace of several distributions
@@ -170,7 +174,7 @@ class Examiner(Struct):
         known = self.given is None or first in sys.stdlib_module_names
         if not known and not any(fnmatchcase(first, glob) for glob in self.given or ()):
             what = f"no component or requirement provides {first}"
-            self._tell(Breach.PACKAGE, module, found, first, what, "")
+            self._tell(Breach.PACKAGE, found, first, what)
 
     def _nearest(self, name: str) -> str:
         """The component that has the package which a missing module would be in."""
@@ -179,21 +183,22 @@ class Examiner(Struct):
     def _tell(  # noqa: PLR0917
         self,
         breach: Breach,
-        module: Module,
         found: CodeUse,
         target: str,
         what: str,
-        provider: str,
+        provider: str = "",
+        defined: str = "",
+        signature: str = "",
     ) -> None:
-        place = (module.path, found.node.lineno, found.spot.within)
+        place = (self.tree, self._path, found.node.lineno, found.spot.within, target)
         if found.spot.versioned:
-            self._open.append(OpenCall(*place, target, f"{what}; {_VERSIONED}"))
+            self._open.append(UsePlace(Breach.OPEN, *place, f"{what}; {_VERSIONED}"))
         else:
-            self._broken.append(BrokenCall(breach, self.tree, *place, target, what, provider))
+            self._broken.append(UsePlace(breach, *place, what, provider, defined, signature))
 
     # -- names ---------------------------------------------------------------------------------
 
-    def _name(self, module: Module, node: ast.Attribute, spot: UseSpot) -> None:
+    def _name(self, node: ast.Attribute, spot: UseSpot) -> None:
         """A dotted name that leads into a module of another component."""
         if spot.caught & _NO_NAME or node.attr in spot.asked or not _is_dotted(node.value):
             return
@@ -208,17 +213,17 @@ class Examiner(Struct):
             assert isinstance(base, Module)
             what = f"{base.name} has no {node.attr}"
             at = CodeUse(node, spot)
-            self._tell(Breach.NAME, module, at, f"{base.name}.{node.attr}", what, base.tree)
+            self._tell(Breach.NAME, at, f"{base.name}.{node.attr}", what, base.tree)
 
     def _is_foreign(self, module: Module) -> bool:
         return bool(module.path) and module.tree != self.tree
 
     # -- calls ---------------------------------------------------------------------------------
 
-    def _call(self, module: Module, call: ast.Call, spot: UseSpot) -> None:
-        declared = self._declared(module, call)
+    def _call(self, call: ast.Call, spot: UseSpot) -> None:
+        declared = self._declared(call)
         if not declared and isinstance(call.func, ast.Attribute):
-            self._name(module, call.func, spot)
+            self._name(call.func, spot)
         found = declared or self.values.of(spot.scope, call.func)
         called = [how_called(self.values, each) for each in found]
         foreign = [e for e in called if isinstance(e, Called) and e.tree != self.tree]
@@ -230,14 +235,14 @@ class Examiner(Struct):
         if not foreign:
             told = [each for value, each in opaque if self._leads_out(value)]
             if told:
-                self._leave_open(module, call, spot, told[0].why)
+                self._leave_open(call, spot, told[0].why)
             elif not declared and isinstance(call.func, ast.Attribute):
-                self._method(module, call, spot)
+                self._method(call, spot)
             return
         if opaque:
-            self._leave_open(module, call, spot, opaque[0][1].why)
+            self._leave_open(call, spot, opaque[0][1].why)
         elif len(foreign) == len(called):
-            self._bind(module, call, spot, foreign)
+            self._bind(call, spot, foreign)
         else:
             self._bound += 1
 
@@ -252,7 +257,7 @@ class Examiner(Struct):
                 return home.tree != self.tree
         return False
 
-    def _method(self, module: Module, call: ast.Call, spot: UseSpot) -> None:
+    def _method(self, call: ast.Call, spot: UseSpot) -> None:
         """A method that an object of another component's class has not."""
         assert isinstance(call.func, ast.Attribute)
         name = call.func.attr
@@ -270,11 +275,9 @@ class Examiner(Struct):
         if owner.module.tree != self.tree:
             place = f"{owner.module.name}.{owner.qualified}"
             at, target = CodeUse(call, spot), f"{place}.{name}"
-            self._tell(Breach.NAME, module, at, target, f"{place} has no {name}", owner.module.tree)
+            self._tell(Breach.NAME, at, target, f"{place} has no {name}", owner.module.tree)
 
-    def _bind(
-        self, module: Module, call: ast.Call, spot: UseSpot, targets: Sequence[Called]
-    ) -> None:
+    def _bind(self, call: ast.Call, spot: UseSpot, targets: Sequence[Called]) -> None:
         given = arguments_of(call, spot.scope)
         wrong = [list(misfits(each.signature, given)) for each in targets]
         mixed = [list(crossed(each.signature, given)) for each in targets]
@@ -283,39 +286,22 @@ class Examiner(Struct):
             doubtful = [n for n in given.perhaps if not any(takes(e.signature, n) for e in targets)]
             if doubtful:
                 why = f"{target.name} takes no {', '.join(doubtful)}, given on some ways"
-                self._leave_open(module, call, spot, why)
+                self._leave_open(call, spot, why)
             else:
                 self._bound += 1
             return
-        if spot.versioned:
-            self._leave_open(module, call, spot, f"{target.name} {told}; {_VERSIONED}")
-            return
-        self._broken.append(
-            BrokenCall(
-                breach=Breach.ARGUMENTS if wrong[0] else Breach.CROSSED,
-                component=self.tree,
-                path=module.path,
-                line=call.lineno,
-                within=spot.within,
-                target=target.name,
-                what=told,
-                provider=target.tree,
-                defined=target.place,
-                signature=signature_text(target.signature),
-            )
-        )
+        breach = Breach.ARGUMENTS if wrong[0] else Breach.CROSSED
+        where, taken = target.place, signature_text(target.signature)
+        self._tell(breach, CodeUse(call, spot), target.name, told, target.tree, where, taken)
 
-    def _leave_open(self, module: Module, call: ast.Call, spot: UseSpot, why: str) -> None:
-        text = ast.unparse(call.func)
-        self._open.append(OpenCall(module.path, call.lineno, spot.within, text, why))
+    def _leave_open(self, call: ast.Call, spot: UseSpot, why: str) -> None:
+        place = (self._path, call.lineno, spot.within, ast.unparse(call.func))
+        self._open.append(UsePlace(Breach.OPEN, self.tree, *place, why))
 
-    def _declared(self, module: Module, call: ast.Call) -> tuple[Value, ...]:
+    def _declared(self, call: ast.Call) -> tuple[Value, ...]:
         """What the manifest says that a call leads to, () if nothing."""
         for number, declared in enumerate(self.calls):
-            if (
-                Files(declared.files).covers(module.path)
-                and ast.unparse(call.func) == declared.call
-            ):
+            if Files(declared.files).covers(self._path) and ast.unparse(call.func) == declared.call:
                 self._used.add(number)
                 return tuple(_as_called(each) for each in self.values.resolver.resolve(declared.to))
         return ()
@@ -337,12 +323,8 @@ def _is_dotted(node: ast.expr) -> bool:
 # All modules of a manifest, each of which is looked at once.
 
 
-class Agreement(Struct, frozen=True):
-    """What was found in each component; `modules` is how many were looked at."""
-
-    found: Mapping[str, Examined]
-    modules: Mapping[str, int]
-    idle: Mapping[str, tuple[str, ...]]  # packages and entries that name no module
+#: What was found in each component.
+Agreement: TypeAlias = Mapping[str, Examined]
 
 
 def agreement_of(
@@ -353,7 +335,7 @@ def agreement_of(
 ) -> Agreement:
     """See `examine_partners`; kept below the cache folder, since it follows from the trees."""
     path = memory_path(cache, "contracts", facts_of(partners, given))
-    kept = recall_as(path, Agreement)
+    kept: Agreement | None = recall_as(path, dict[str, Examined])
     if kept is None:
         with known_modules(cache, partners, given) if known is None else nullcontext(known) as each:
             kept = examine_partners(partners, given, each)
@@ -362,40 +344,37 @@ def agreement_of(
 
 
 def explain(
-    declared: Contracts, agreement: Agreement, component: str, manifest: Path
-) -> ComponentAgreement:
+    declared: Contracts, found: Examined, component: str, manifest: Path
+) -> ComponentContracts:
     """Take out what the manifest explains, and name explanations in it that nothing needs.
 
     Those of a part that several manifests share may be for another one of them.
     """
-    broken: list[BrokenCall] = []
-    explained: list[Explained] = []
-    used: set[int] = set()
-    found, place_of = agreement.found[component], (str(declared.where.file), declared.where.line)
+    place_of = (str(declared.where.file), declared.where.line)
     idle = (
-        BrokenCall(Breach.IDLE, component, *place_of, "", name, "names no module")
-        for name in agreement.idle[component]
+        UsePlace(Breach.IDLE, component, *place_of, "", name, "names no module")
+        for name in found.idle
     )
+    broken: list[UsePlace] = []
+    explained: list[UsePlace] = []
+    unused = list(declared.absent)
     for place in (*found.broken, *idle):
-        number = next(
-            (n for n, each in enumerate(declared.absent) if fnmatchcase(place.target, each.name)),
-            None,
-        )
-        if number is None:
+        by = next((e for e in declared.absent if fnmatchcase(place.target, e.name)), None)
+        if by is None:
             broken.append(place)
         else:
-            used.add(number)
-            explained.append(Explained(place, declared.absent[number].reason))
-    return ComponentAgreement(
-        replace(found, broken=tuple(broken)),
-        agreement.modules[component],
-        tuple(explained),
-        tuple(
-            each
-            for n, each in enumerate(declared.absent)
-            if n not in used and each.where.file.resolve() == manifest.resolve()
-        ),
-        tuple(each for n, each in enumerate(declared.calls) if n not in found.used),
+            unused = [each for each in unused if each is not by]
+            explained.append(replace(place, reason=by.reason))
+    unmatched = (each for n, each in enumerate(declared.calls) if n not in found.used)
+    own = (each for each in unused if each.where.file.resolve() == manifest.resolve())
+    return ComponentContracts(
+        component=component,
+        modules=found.modules,
+        bound=found.bound,
+        broken=tuple(broken),
+        explained=tuple(explained),
+        open=found.open,
+        findings=tuple(idle_entries(unmatched, own)),
     )
 
 
@@ -421,16 +400,13 @@ def examine_partners(
         home = together.home(name)
         calls = together.is_declared(name) or contacts.may_lead_out(home, name)
         parts[home].append(together.examine(name, calls=calls))
-    declared = ((each, (*each.declared.packages, *each.declared.entries)) for each in partners)
     dotted = [f"{name}." for name in names]
-    return Agreement(
-        {name: joined(found) for name, found in parts.items()},
-        {name: len(found) for name, found in parts.items()},
-        {
-            each.name: tuple(word for word in words if not matching(dotted, f"{word}.*"))
-            for each, words in declared
-        },
-    )
+
+    def idle(declared: Contracts) -> tuple[str, ...]:
+        words = (*declared.packages, *declared.entries)
+        return tuple(word for word in words if not matching(dotted, f"{word}.*"))
+
+    return {each.name: joined(parts[each.name], idle(each.declared)) for each in partners}
 
 
 def examine_module(
@@ -551,7 +527,7 @@ class _Together(Struct, frozen=True):
 
     def _uses(self, name: str, *, calls: bool) -> FoundAnswer:
         found = self.examiners[self.home(name)].examine(self._module(name), calls=calls)
-        return to_builtins(found), all(each.why != _TOO_DEEP for each in found.open)
+        return to_builtins(found), all(each.what != _TOO_DEEP for each in found.open)
 
 
 def _assumed(declared: Contracts) -> Mapping[str, bool]:

@@ -15,7 +15,7 @@ from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
     from patchkit.extensions.python_guards.agreement import Agreement
-    from patchkit.extensions.python_guards.breaches import ComponentAgreement
+    from patchkit.extensions.python_guards.breaches import ComponentContracts
     from patchkit.extensions.python_guards.known_modules import Partner
 
 
@@ -28,7 +28,7 @@ class Agreements:
         self._lock = Lock()
         self._known: dict[Path, Agreement] = {}
 
-    def of(self, manifest: Manifest, component: Component) -> ComponentAgreement:
+    def of(self, manifest: Manifest, component: Component) -> ComponentContracts:
         """What was found in one component that has contracts.
 
         Fetches the others. BadInputError if the stack of one of them is broken.
@@ -41,7 +41,7 @@ class Agreements:
         # most manifests have no contracts, and a check should feel instant
         from patchkit.extensions.python_guards.agreement import explain  # noqa: PLC0415
 
-        found = self._known[manifest.path]
+        found = self._known[manifest.path][component.name]
         return explain(declared, found, component.name, manifest.path)
 
     def _look(self, manifest: Manifest) -> Agreement:

@@ -5,7 +5,7 @@ Values only, apart from `agreement`: what prints them loads no resolver of Pytho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from patchkit.model.text import listed
 
 
 class Breach(str, Enum):
-    """How a component does not keep to what another one offers."""
+    """How a component does not keep to what another one offers, or that nobody can tell."""
 
     MODULE = "missing module"
     PACKAGE = "missing package"  # neither a component nor a requirement gives it
@@ -25,14 +25,16 @@ class Breach(str, Enum):
     ARGUMENTS = "wrong arguments"
     CROSSED = "crossed arguments"
     IDLE = "names nothing"  # a package or entry of the manifest: no module is looked at for it
+    OPEN = "open"
 
 
-class BrokenCall(AtLine, Struct, frozen=True):
+class UsePlace(AtLine, Struct, frozen=True):
     """A place that does not fit: `target` is what it names there, defined at `defined`, "" if not.
 
     `component` is the one whose code `path` and `line` are in (for IDLE the manifest's), `provider`
     the one it leads to, "" for a package that nobody gives. `signature` is what a target that is
-    called takes, else "".
+    called takes, else "". `reason` is the manifest's, why it need not fit. Of an OPEN place
+    `target` is what is written there, and `what` keeps it from being judged.
     """
 
     breach: Breach
@@ -45,6 +47,7 @@ class BrokenCall(AtLine, Struct, frozen=True):
     provider: str = ""
     defined: str = ""
     signature: str = ""
+    reason: str = ""
 
     @property
     def words(self) -> str:
@@ -54,56 +57,48 @@ class BrokenCall(AtLine, Struct, frozen=True):
         return self.what if named else f"{self.target} {self.what}"
 
 
-class OpenCall(AtLine, Struct, frozen=True):
-    """A place of which nobody can tell whether it fits, and why."""
-
-    path: str  # of the file in the calling component
-    line: int  # from 1
-    within: str  # the function or class of the call
-    text: str  # the call as it is written, shortened
-    why: str  # what keeps it from being judged
-
-
 class Examined(Struct, frozen=True):
-    """What was found in one file or many: `bound` counts the calls that fit.
+    """What was found in so many `modules`: `bound` counts the calls that fit.
 
-    `used` are the declared receivers (their numbers) that a call was found for.
+    `used` are the declared receivers (their numbers) that a call was found for, `idle` packages
+    and entries of the manifest that name no module.
     """
 
-    broken: tuple[BrokenCall, ...] = ()  # calls that do not fit
-    open: tuple[OpenCall, ...] = ()  # calls of which nothing could be said
+    broken: tuple[UsePlace, ...] = ()  # places that do not fit
+    open: tuple[UsePlace, ...] = ()  # places of which nothing could be said
     bound: int = 0
     used: tuple[int, ...] = ()
+    modules: int = 1
+    idle: tuple[str, ...] = ()
 
 
-def joined(parts: Sequence[Examined]) -> Examined:
+def joined(parts: Sequence[Examined], idle: tuple[str, ...]) -> Examined:
     """What was found in all of them."""
     return Examined(
         broken=tuple(each for part in parts for each in part.broken),
         open=tuple(each for part in parts for each in part.open),
         bound=sum(part.bound for part in parts),
         used=tuple(sorted({number for part in parts for number in part.used})),
+        modules=len(parts),
+        idle=idle,
     )
 
 
-class Explained(Struct, frozen=True):
-    """A place that does not fit, and the manifest's reason why it need not."""
+class ComponentContracts(Struct, frozen=True):
+    """What a component calls in the others.
 
-    place: BrokenCall
-    reason: str
-
-
-class ComponentAgreement(Struct, frozen=True):
-    """What was found in one component, less what its `absent` explains.
-
-    `unused` are explanations that nothing needs, `unmatched` declared calls that no call is.
+    `modules` were looked at, `bound` calls into other components fit, `broken` places do not;
+    `explained` would be broken if the manifest did not say why they need not fit, `open` are places
+    of which that is not known. `findings` are entries of the manifest for nothing.
     """
 
-    found: Examined
-    modules: int  # how many were looked at
-    explained: tuple[Explained, ...] = ()
-    unused: tuple[AbsentTarget, ...] = ()
-    unmatched: tuple[DeclaredCall, ...] = ()
+    component: str
+    modules: int
+    bound: int
+    broken: tuple[UsePlace, ...]
+    explained: tuple[UsePlace, ...]
+    open: tuple[UsePlace, ...]
+    findings: tuple[Finding, ...]
 
 
 # What `patchkit check` says about contracts: one finding for all places that miss one thing.
@@ -122,28 +117,34 @@ _CODES = {
 }
 
 
-def contract_findings(found: ComponentAgreement, command: str) -> Iterator[Finding]:
+def contract_findings(found: ComponentContracts, command: str) -> Iterator[Finding]:
     """What somebody has to look at; `command` shows the details."""
     look = f"`{command}` shows each place; if this is intended, give the reason under `absent:`"
-    groups: dict[tuple[Breach, str, str], list[BrokenCall]] = {}
-    for each in found.found.broken:
+    groups: dict[tuple[Breach, str, str], list[UsePlace]] = {}
+    for each in found.broken:
         groups.setdefault((each.breach, each.target, each.what), []).append(each)
     for (breach, target, what), places in groups.items():
         text = what if target in what else f"{target} {what}"
         more = f", and in {places_text(places[1:])}" if len(places) > 1 else ""
-        where = places[0].place
         code = f"contract-{_CODES[breach]}"
-        yield Finding(Severity.ERROR, code, f"{text}{more}", where, look)
-    for declared in found.unmatched:
+        yield Finding(Severity.ERROR, code, f"{text}{more}", places[0].place, look)
+    yield from found.findings
+
+
+def idle_entries(
+    unmatched: Iterable[DeclaredCall], unused: Iterable[AbsentTarget]
+) -> Iterator[Finding]:
+    """Declared calls that no call is, and explanations that nothing needs."""
+    for declared in unmatched:
         what = f"no call of {declared.call} is there that could lead to {declared.to}"
         hint = "look for it in the patched files, and correct or delete the entry"
         yield Finding(Severity.ERROR, "contract-unmatched", what, str(declared.where), hint)
-    for absent in found.unused:
+    for absent in unused:
         what = f"{absent.name} is declared absent, and nothing that it names is"
         where = str(absent.where)
         yield Finding(Severity.WARNING, "contract-unused", what, where, "delete the declaration")
 
 
-def places_text(places: list[BrokenCall]) -> str:
+def places_text(places: list[UsePlace]) -> str:
     """The first places, and how many more there are."""
     return listed([each.place for each in places], _NAMED, noun="place")

@@ -9,24 +9,14 @@ from contextlib import ExitStack
 from difflib import unified_diff
 from typing import ClassVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.extensions.python_guards.agreements import Agreements
-from patchkit.extensions.python_guards.breaches import (
-    BrokenCall,
-    ComponentAgreement,
-    Explained,
-    OpenCall,
-)
-from patchkit.extensions.python_guards.guard_keys import (
-    AbsentTarget,
-    DeclaredCall,
-    GuardKeys,
-    Overrides,
-)
+from patchkit.extensions.python_guards.breaches import ComponentContracts
+from patchkit.extensions.python_guards.guard_keys import GuardKeys, Overrides
 from patchkit.extensions.python_guards.override_review import (
     OverrideTarget,
     accepted,
@@ -38,13 +28,13 @@ from patchkit.extensions.python_guards.override_review import (
     standings,
     survey,
 )
-from patchkit.extensions.python_guards.replacements import LINE_END, CallSite, source_of
+from patchkit.extensions.python_guards.replacements import LINE_END, source_of
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest
-from patchkit.model.finding import Finding
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
@@ -69,20 +59,13 @@ class OverridesOptions(Struct, frozen=True):
     accept: bool = False
 
 
-class TargetDiff(Struct, frozen=True):
-    """How a target's code changed since it was reviewed, as a unified diff."""
-
-    name: str  # dotted, of the target
-    diff: tuple[str, ...]
-
-
 class ComponentOverrides(Struct, frozen=True):
     """What `component` replaces in `target` while it runs.
 
     `commit` is the target's that was looked at, `since` the one it is compared with, "" for what
-    was reviewed. `counts` are of all targets, `targets` those that were asked for. `uncertain` are
-    calls whose argument is not plain to see, `elsewhere` how many names are in other packages.
-    `accepted`: how many were recorded as reviewed. `findings` say what rules do not find.
+    was reviewed. `counts` are of all targets, `targets` those that were asked for. `findings` say
+    what of the declaration is in vain or cannot be followed. `accepted`: how many were recorded as
+    reviewed.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"recorded"})
@@ -93,17 +76,15 @@ class ComponentOverrides(Struct, frozen=True):
     since: str
     counts: Mapping[TargetVerdict, int]
     targets: tuple[OverrideTarget, ...]
-    uncertain: tuple[CallSite, ...] = ()
-    elsewhere: int = 0
-    diffs: tuple[TargetDiff, ...] = ()  # of the targets that changed, if asked for
-    accepted: int = 0
-    findings: tuple[Finding, ...] = ()
-    recorded: Reviewed = field(default_factory=dict)
+    findings: tuple[Finding, ...]
+    accepted: int
+    recorded: Reviewed
 
     @property
     def is_open(self) -> bool:
         """Whether a person has to look at one of all its targets, or at its rules."""
-        return bool(self.findings) or any(verdict.is_open for verdict in self.counts)
+        wrong = any(each.severity is Severity.ERROR for each in self.findings)
+        return wrong or any(verdict.is_open for verdict in self.counts)
 
 
 class OverridesReport(Struct, frozen=True):
@@ -170,31 +151,23 @@ class _Reviewing(Struct, frozen=True):
                 then, since = self._tree(target, options.since, stack)
                 found_then = standings(resolver_of(declared, then), calls.below(declared.packages))
                 reviewed = as_it_was(found_then, since)
-            comparing = bool(options.since)
-            found = survey(declared, calls, resolver, reviewed, comparing=comparing)
+            found = survey(declared, calls, resolver, reviewed, comparing=bool(options.since))
+            recorded = reviewed
+            if options.accept:
+                recorded = accepted(found.targets, options.names, commit)
+                found = survey(declared, calls, resolver, recorded)
             asked = tuple(each for each in found.targets if is_chosen(each.name, options.names))
             self._require_known(asked, component, target)
-            diffs = tuple(self._diffs(asked, declared, target, resolver, stack))
-        result = ComponentOverrides(
+            if options.diff:
+                asked = tuple(self._with_diffs(asked, declared, target, resolver, stack))
+        return ComponentOverrides(
             component=name,
             target=target.name,
             commit=commit,
             since=options.since,
             counts=count_verdicts(found.targets),
             targets=asked,
-            uncertain=found.uncertain,
-            elsewhere=found.elsewhere,
-            diffs=diffs,
             findings=found.findings,
-        )
-        if not options.accept:
-            return result
-        recorded = accepted(found.targets, options.names, commit)
-        again = survey(declared, calls, resolver, recorded)
-        return replace(
-            result,
-            counts=count_verdicts(again.targets),
-            targets=tuple(each for each in again.targets if is_chosen(each.name, options.names)),
             accepted=sum(each not in reviewed.items() for each in recorded.items()),
             recorded=recorded,
         )
@@ -230,29 +203,25 @@ class _Reviewing(Struct, frozen=True):
                     hint = f"{glob} is a component: -c {glob}"
                 raise UsageError(what, hint=hint)
 
-    def _diffs(
+    def _with_diffs(
         self,
         targets: Sequence[OverrideTarget],
         declared: Overrides,
         target: Component,
         now: Resolver,
         stack: ExitStack,
-    ) -> Iterator[TargetDiff]:
-        if not self.options.diff:
-            return
+    ) -> Iterator[OverrideTarget]:
         resolvers: dict[str, Resolver] = {}
         for each in targets:
-            if each.reviewed is None or each.verdict in (
-                TargetVerdict.SAME,
-                TargetVerdict.DECLARED,
-            ):
+            if each.reviewed is None or not each.verdict.is_open:
+                yield each
                 continue
             commit = each.reviewed.commit
             if commit not in resolvers:
                 resolvers[commit] = resolver_of(declared, self._tree(target, commit, stack)[0])
             before, after = _text(resolvers[commit], each.name), _text(now, each.name)
             lines = unified_diff(before, after, f"a/{each.name}", f"b/{each.name}", lineterm="")
-            yield TargetDiff(each.name, tuple(lines))
+            yield replace(each, diff=tuple(lines))
 
 
 def _text(resolver: Resolver, name: str) -> list[str]:
@@ -289,24 +258,6 @@ def _read(manifest: Manifest) -> bytes | None:
 # Contracts: do the calls between a manifest's patched components fit?
 
 
-class ComponentContracts(Struct, frozen=True):
-    """What a component calls in the others.
-
-    `modules` were looked at, `bound` calls into other components fit, `broken` places do not;
-    `explained` would be broken if the manifest did not say why they need not fit, `open` are calls
-    of which that is not known. `unused` and `unmatched` are entries of the manifest for nothing.
-    """
-
-    component: str
-    modules: int
-    bound: int
-    broken: tuple[BrokenCall, ...] = ()
-    explained: tuple[Explained, ...] = ()
-    open: tuple[OpenCall, ...] = ()
-    unused: tuple[AbsentTarget, ...] = ()
-    unmatched: tuple[DeclaredCall, ...] = ()
-
-
 class ContractsReport(Struct, frozen=True):
     """The components that were looked at."""
 
@@ -316,7 +267,7 @@ class ContractsReport(Struct, frozen=True):
     @property
     def exit_code(self) -> ExitCode:
         """A finding where a place does not fit, or an entry is for nothing."""
-        wrong = any(e.broken or e.unused or e.unmatched for e in self.components)
+        wrong = any(each.broken or each.findings for each in self.components)
         return ExitCode.FINDING if wrong else ExitCode.OK
 
 
@@ -329,18 +280,4 @@ def look_at_contracts(
     """
     chosen = [each for each in components if each.added(GuardKeys).contracts is not None]
     agreements = Agreements(store, progress)
-    found = {each.name: agreements.of(manifest, each) for each in chosen}
-    return ContractsReport(manifest.name, tuple(map(_row_of, found, found.values())))
-
-
-def _row_of(name: str, found: ComponentAgreement) -> ComponentContracts:
-    return ComponentContracts(
-        component=name,
-        modules=found.modules,
-        bound=found.found.bound,
-        broken=found.found.broken,
-        explained=found.explained,
-        open=found.found.open,
-        unused=found.unused,
-        unmatched=found.unmatched,
-    )
+    return ContractsReport(manifest.name, tuple(agreements.of(manifest, each) for each in chosen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +17,8 @@ from patchkit.model.names import short_id
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.extensions.python_guards.breaches import BrokenCall
+    from patchkit.extensions.python_guards.breaches import ComponentContracts, UsePlace
     from patchkit.extensions.python_guards.guard_reviews import (
-        ComponentContracts,
         ComponentOverrides,
         ContractsReport,
         OverridesReport,
@@ -126,15 +126,11 @@ def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everythin
     terminal.table(
         [(word(verdict), str(count)) for verdict, count in each.counts.items()], indent=2
     )
-    changed = {diff.name: diff.diff for diff in each.diffs}
     for target in each.targets:
         if everything or target.verdict.is_open:
             _render_target(terminal, target, everything=everything)
-            if target.name in changed:
-                terminal.diff("".join(f"{line}\n" for line in changed[target.name]).encode())
-    for site in each.uncertain:
-        terminal.product()
-        terminal.product([word("uncertain"), f"  {site.place}  {site.text}"])
+            if target.diff:
+                terminal.diff("".join(f"{line}\n" for line in target.diff).encode())
     _render_findings(terminal, each.findings)
     if each.accepted:
         terminal.say(f"recorded {each.accepted} as reviewed in the lock")
@@ -240,36 +236,19 @@ def contracts(
 def _render_contracts(terminal: Terminal, each: ComponentContracts, *, everything: bool) -> None:
     looked = counted(each.modules, "module")
     terminal.product([Painted(each.component, Paint.STRONG), f"  {looked}"])
-    counts: dict[str, int] = {}
-    for place in each.broken:
-        counts[place.breach.value] = counts.get(place.breach.value, 0) + 1
-    counts |= {"unmatched": len(each.unmatched), "unused": len(each.unused)}
+    counts = dict(Counter(place.breach.value for place in each.broken))
     counts |= {"bound": each.bound, "open": len(each.open), "explained": len(each.explained)}
     terminal.table([(word(name), str(n)) for name, n in counts.items() if n], indent=2)
     for place in each.broken:
         _render_place(terminal, place)
-    for call in each.unmatched:
-        terminal.product()
-        terminal.product([word("unmatched"), f"  {call.call} -> {call.to}"])
-        terminal.product(["  ", Painted(str(call.where), Paint.PLACE)])
-    for absent in each.unused:
-        terminal.product()
-        terminal.product([word("unused"), f"  {absent.name}"])
-        terminal.product(["  ", Painted(str(absent.where), Paint.PLACE)])
-    if everything:
-        for reason in each.explained:
-            _render_place(terminal, reason.place, reason.reason)
-        for left in each.open:
-            terminal.product()
-            terminal.product([word("open"), "  ", Painted(left.text, Paint.STRONG)])
-            within = f" in {left.within}" if left.within else ""
-            terminal.product(["  ", Painted(left.place, Paint.PLACE), within])
-            terminal.product(f"  {left.why}")
+    _render_findings(terminal, each.findings)
+    for place in (*each.explained, *each.open) if everything else ():
+        _render_place(terminal, place)
 
 
-def _render_place(terminal: Terminal, place: BrokenCall, reason: str = "") -> None:
+def _render_place(terminal: Terminal, place: UsePlace) -> None:
     terminal.product()
-    status = word("explained") if reason else word(place.breach)
+    status = word("explained") if place.reason else word(place.breach)
     terminal.product([status, "  ", Painted(place.target, Paint.STRONG)])
     within = f" in {place.within}" if place.within else ""
     terminal.product(["  ", Painted(place.place, Paint.PLACE), within])
@@ -277,5 +256,5 @@ def _render_place(terminal: Terminal, place: BrokenCall, reason: str = "") -> No
     if place.signature:
         at = f"{place.provider} {place.defined}"
         terminal.product(["  ", Painted(f"{at}: {place.signature}", Paint.FAINT)])
-    if reason:
-        terminal.product(["  ", Painted(reason, Paint.FAINT)])
+    if place.reason:
+        terminal.product(["  ", Painted(place.reason, Paint.FAINT)])

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.extensions.python_guards.agreement import agreement_of, examine_module
-from patchkit.extensions.python_guards.breaches import BrokenCall
+from patchkit.extensions.python_guards.breaches import UsePlace
 from patchkit.extensions.python_guards.guard_keys import Contracts, Overrides
 from patchkit.extensions.python_guards.known_modules import (
     KnownModules,
@@ -172,7 +172,7 @@ def find_broken_contracts(
     return _known_or_found(cache, along, [component, absent, facts_of(partners, given)], find)
 
 
-def _known_by(place: BrokenCall) -> tuple[str, ...]:
+def _known_by(place: UsePlace) -> tuple[str, ...]:
     """What stays of a broken call while its file changes around it."""
     return (place.breach.value, place.component, place.within, place.target, place.what)
 
@@ -201,7 +201,7 @@ class _CallSearch(Struct, frozen=True):
         modules = Modules(pinned.files(), pinned.data, own.root)
         looked: dict[tuple[TreeView, str, str], set[tuple[str, ...]]] = {}
 
-        def question(place: BrokenCall) -> _Question:
+        def question(place: UsePlace) -> _Question:
             def is_broken(view: TreeView) -> bool:
                 key = view, place.component, place.path
                 if key not in looked:
@@ -224,13 +224,13 @@ class _CallSearch(Struct, frozen=True):
                 about=f"{place.component} in {place.within}: {place.words}",
             )
 
-    def _broken(self, view: TreeView) -> list[BrokenCall]:
+    def _broken(self, view: TreeView) -> list[UsePlace]:
         """The calls that touch the component and do not fit, and that nothing explains."""
         found = agreement_of(self.cache, self._with(view), self.given, self.known)
         return [
             place
             for partner in self.partners
-            for place in found.found[partner.name].broken
+            for place in found[partner.name].broken
             if self.component in (place.component, place.provider)
             and not any(fnmatchcase(place.target, each.name) for each in partner.declared.absent)
         ]
@@ -241,7 +241,7 @@ class _CallSearch(Struct, frozen=True):
             for each in self.partners
         )
 
-    def _path(self, place: BrokenCall, modules: Modules) -> str:
+    def _path(self, place: UsePlace, modules: Modules) -> str:
         """The file whose versions decide: the caller's, or the target's, of the pin's modules."""
         if place.component == self.component:
             return place.path

@@ -33,7 +33,8 @@ from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 class OverrideTarget(Struct, frozen=True):
     """A name that is replaced: the calls that name it, what it is now and what was reviewed.
 
-    `reason` is the manifest's for one that need not be there.
+    `reason` is the manifest's for one that need not be there; `diff` how its code changed since it
+    was reviewed, if that was asked for.
     """
 
     name: str
@@ -42,6 +43,7 @@ class OverrideTarget(Struct, frozen=True):
     now: Definition
     reviewed: ReviewedTarget | None = None
     reason: str = ""
+    diff: tuple[str, ...] = ()  # unified
 
 
 def review_targets(
@@ -77,16 +79,6 @@ def verdict_on(now: Definition, before: ReviewedTarget | None) -> TargetVerdict:
     if (before.kind, before.signature) != (now.kind.value, now.signature):
         return TargetVerdict.SIGNATURE
     return TargetVerdict.SAME if before.body == now.body else TargetVerdict.BODY
-
-
-def unused_reasons(
-    targets: Iterable[OverrideTarget], absent: Sequence[AbsentTarget]
-) -> Iterator[AbsentTarget]:
-    """Declarations that no target needs: all that they name is there, or nothing names it."""
-    missing = [each.name for each in targets if not each.now.kind.is_there]
-    for declared in absent:
-        if not any(fnmatchcase(name, declared.name) for name in missing):
-            yield declared
 
 
 def accepted(
@@ -129,15 +121,11 @@ def count_verdicts(targets: Iterable[OverrideTarget]) -> dict[TargetVerdict, int
 class Survey(Struct, frozen=True):
     """Every target of one declaration, judged.
 
-    `uncertain` are calls whose argument is not plain to see, `elsewhere` how many names are in no
-    package of the target, `unused` declarations of absent targets that nothing needs. `findings`
-    say what rules do not find.
+    `findings` say what rules do not find, which calls cannot be followed, and what is declared
+    absent for nothing.
     """
 
     targets: tuple[OverrideTarget, ...]
-    uncertain: tuple[CallSite, ...]
-    elsewhere: int
-    unused: tuple[AbsentTarget, ...]
     findings: tuple[Finding, ...]
 
 
@@ -164,15 +152,29 @@ def survey(
     named = calls.below(declared.packages)
     found = standings(resolver, named)
     targets = review_targets(named, found, reviewed, declared.absent, comparing=comparing)
-    unused = tuple(unused_reasons(targets, declared.absent))
-    findings = [replace(e, code=e.code.replace("recipe", "override")) for e in calls.findings]
-    if calls.targets and not named:
+    return Survey(targets, tuple(_survey_findings(declared, calls, targets)))
+
+
+def _survey_findings(
+    declared: Overrides, calls: Replacements, targets: Sequence[OverrideTarget]
+) -> Iterator[Finding]:
+    for each in calls.findings:
+        yield replace(each, code=each.code.replace("recipe", "override"))
+    if calls.targets and not targets:
         names = counted(len(calls.targets), "name")
         what = f"{names} replaced, none of them in {listed(declared.packages, NAMED)}"
         hint, where = "has upstream renamed the package? Correct `packages`", str(declared.where)
-        findings.append(Finding(Severity.ERROR, "override-packages", what, where, hint))
-    elsewhere = len(calls.targets) - len(named)
-    return Survey(targets, calls.uncertain, elsewhere, unused, tuple(findings))
+        yield Finding(Severity.ERROR, "override-packages", what, where, hint)
+    for site in calls.uncertain:
+        what = f"{site.text}: which name this replaces is not plain to see"
+        hint = "look at it by hand; narrow the rule, or allow the site there with a reason"
+        yield Finding(Severity.WARNING, "override-uncertain", what, site.place, hint)
+    missing = [each.name for each in targets if not each.now.kind.is_there]
+    for absent in declared.absent:
+        if not any(fnmatchcase(name, absent.name) for name in missing):
+            what = f"{absent.name} is declared absent, and no target that it names is"
+            where, hint = str(absent.where), "delete the declaration"
+            yield Finding(Severity.WARNING, "override-unused", what, where, hint)
 
 
 def as_it_was(found: Mapping[str, Definition], commit: CommitId) -> Reviewed:
@@ -227,11 +229,3 @@ def override_findings(found: Survey, pair: str, command: str) -> Iterator[Findin
                 "declare": f"{look}; if one may be absent, give the reason under `absent:`",
             }
             yield Finding(severity, f"override-{code}", text, pair, ways[then])
-    for site in found.uncertain:
-        what = f"{site.text}: which name this replaces is not plain to see"
-        hint = "look at it by hand; narrow the rule, or allow the site there with a reason"
-        yield Finding(Severity.WARNING, "override-uncertain", what, site.place, hint)
-    for declared in found.unused:
-        what = f"{declared.name} is declared absent, and no target that it names is"
-        where = str(declared.where)
-        yield Finding(Severity.WARNING, "override-unused", what, where, "delete the declaration")

@@ -111,7 +111,9 @@ def test_an_entry_for_nothing_is_told(pair: Project, upstream: Upstream) -> None
     absent = [{"name": "kernels.*", "reason": "x"}, {"name": "torch", "reason": "x"}]
     declare(pair, upstream, absent=absent, calls=[call])
     assert codes(pair) == [("contract-unmatched", "error"), ("contract-unused", "warning")]
-    pair.run("check", "--only", "calls").ends(1).shows("self.tail -> kernels.norm.rms_norm")
+    pair.run("check", "--only", "calls").ends(1).shows(
+        "self.tail is there that could lead to kernels.norm.rms_norm"
+    )
 
 
 def test_packages_and_entries_that_no_module_is_in_are_errors(

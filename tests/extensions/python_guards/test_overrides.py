@@ -446,7 +446,7 @@ def test_what_a_plugin_assigns_is_replaced(
         "core.ops.scale": "new",
         "core.ops.shift": "new",
     }
-    assert ran.json["overrides"][0]["uncertain"] == []
+    assert ran.json["overrides"][0]["findings"] == []
     _patched_core(pair, core, "return x + 1", "return x + 2")
     (found,) = [each for each in _findings(pair) if each["code"] == "override-patched"]
     assert found["what"].startswith("core.ops.shift is changed by ops.patch and replaced by speed")
