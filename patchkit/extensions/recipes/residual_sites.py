@@ -219,19 +219,6 @@ class Fingerprint(Struct, frozen=True, order=True):
     text: str  # the site's text, blanks folded, a long one cut
 
 
-class ReviewedSite(Struct, frozen=True):
-    """`count` sites of one fingerprint; `until` is None where the reason holds for ever.
-
-    Without a reason they are known, not reviewed.
-    """
-
-    site: Fingerprint
-    reason: str
-    count: int = 1
-    until: date | None = None
-    where: Location | None = None
-
-
 def check_date(text: str) -> Complaint | None:
     """What is wrong with a date."""
     try:
@@ -258,14 +245,39 @@ _Until = Annotated[
 ]
 
 
-class ReviewedArea(Struct, frozen=True):
+class ReviewedSite(Struct, frozen=True, kw_only=True):
+    """A site, or several alike, that nobody has looked at."""
+
+    where: Location  # the entry in the file of reviewed sites
+    rule: Annotated[str, Text("a rule's id"), "The rule that names it."]
+    path: Annotated[str, Text("a path"), "The file."]
+    within: Annotated[str, Text("a qualified name"), "The function or class around it."] = ""
+    text: Annotated[str, Text("text"), "The line found there."]
+    count: Annotated[int, Number(1, 100_000), Key(default="1"), "How many alike."] = 1
+    reason: str = ""  # "": it is known, not reviewed
+    until: date | None = None  # None: the reason holds for ever
+
+    @property
+    def site(self) -> Fingerprint:
+        """What it is known by."""
+        return Fingerprint(self.path, self.rule, self.within, self.text)
+
+
+class _AcceptedSite(ReviewedSite, frozen=True, kw_only=True):
+    """A site that may stay."""
+
+    reason: _Why
+    until: _Until = None
+
+
+class ReviewedArea(Struct, frozen=True, kw_only=True):
     """All sites of a rule ("*": any) in the files of a glob."""
 
+    where: Location  # the entry in the file of reviewed sites
     rule: Annotated[str, Text("a rule's id, or *"), "The rule, * for all."]
     path: Annotated[Glob, "The files."]
     reason: _Why
     until: _Until = None
-    where: Location | None = None  # the entry in the file of reviewed sites
 
     def covers(self, site: Site) -> bool:
         """Whether the site is in it."""
@@ -300,39 +312,13 @@ def fingerprint(site: Site) -> Fingerprint:
 # -- reading -----------------------------------------------------------------------------------
 
 
-class _KnownSite(Struct, frozen=True, kw_only=True):
-    """A site that was there, and that nobody has looked at."""
-
-    where: Location  # the entry in the file
-    rule: Annotated[str, Text("a rule's id"), "The rule that names it."]
-    path: Annotated[str, Text("a path"), "The file."]
-    within: Annotated[str, Text("a qualified name"), "The function or class around it."] = ""
-    text: Annotated[str, Text("text"), "The line found there."]
-    count: Annotated[int, Number(1, 100_000), Key(default="1"), "How many alike."] = 1
-    reason: str = ""
-    until: date | None = None
-
-    @property
-    def reviewed(self) -> ReviewedSite:
-        """What it says."""
-        site = Fingerprint(self.path, self.rule, self.within, self.text)
-        return ReviewedSite(site, self.reason, self.count, self.until, self.where)
-
-
-class _AcceptedSite(_KnownSite, frozen=True, kw_only=True):
-    """A site that may stay."""
-
-    reason: _Why
-    until: _Until = None
-
-
 class _BaselineFile(Struct, frozen=True, kw_only=True):
     """The file of reviewed sites."""
 
     version: Annotated[int, Number(_VERSION, _VERSION), "The format: 1."]
     areas: Annotated[tuple[ReviewedArea, ...], "Files of which all sites may stay."] = ()
     sites: Annotated[tuple[_AcceptedSite, ...], "Sites one by one."] = ()
-    known: Annotated[tuple[_KnownSite, ...], "Sites that were not reviewed yet."] = ()
+    known: Annotated[tuple[ReviewedSite, ...], "Sites that were not reviewed yet."] = ()
 
 
 def load_baseline(root: Path, name: str) -> Baseline:
@@ -349,7 +335,7 @@ def load_baseline(root: Path, name: str) -> Baseline:
     _, file = read_file(data, Path(name), record_of(_BaselineFile), Whole("the baseline"))
     assert isinstance(file, _BaselineFile)
     sites = (*file.sites, *file.known)
-    return Baseline(tuple(entry.reviewed for entry in sites), file.areas)
+    return Baseline(sites, file.areas)
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -459,9 +445,11 @@ def review_sites(sites: Sequence[Site], baseline: Baseline, today: date) -> Revi
     )
 
 
-def with_reviewed(
-    baseline: Baseline, sites: Sequence[ResidualSite], reason: str, until: date | None
-) -> Baseline:
+#: Of an entry that is not in the file yet.
+_NOWHERE = Location(Path(), 0)
+
+
+def with_reviewed(baseline: Baseline, sites: Sequence[ResidualSite], reason: str) -> Baseline:
     """The baseline with further sites; what was said of them before, and is over, is dropped.
 
     Without a reason they become known; what is known already, or was reviewed, stays as it is.
@@ -472,7 +460,12 @@ def with_reviewed(
         else (ReviewState.REVIEWED, ReviewState.EXPIRED, ReviewState.KNOWN)
     )
     chosen = [site for site in sites if site.state not in done]
-    added = [ReviewedSite(_known_by(site), reason, 1, until) for site in chosen]
+    added = [
+        ReviewedSite(
+            where=_NOWHERE, rule=s.rule, path=s.path, within=s.within, text=s.text, reason=reason
+        )
+        for s in chosen
+    ]
     expired = {_known_by(site) for site in chosen if site.state is ReviewState.EXPIRED}
     looked_at = Counter(_known_by(site) for site in chosen if site.state is ReviewState.KNOWN)
     kept = []
@@ -484,15 +477,6 @@ def with_reviewed(
         elif each.site not in expired or each.until is None:
             kept.append(each)
     return Baseline((*kept, *added), baseline.areas)
-
-
-def without(baseline: Baseline, entries: Sequence[ReviewedSite | ReviewedArea]) -> Baseline:
-    """The baseline without some of its entries."""
-    gone = {id(each) for each in entries}
-    return Baseline(
-        tuple(each for each in baseline.sites if id(each) not in gone),
-        tuple(each for each in baseline.areas if id(each) not in gone),
-    )
 
 
 def _judged(site: Site, entry: ReviewedSite | ReviewedArea | None, today: date) -> ResidualSite:
@@ -544,5 +528,6 @@ def residual_findings(review: Review, name: str, command: str) -> Iterator[Findi
     if review.unmatched:
         count = len(review.unmatched)
         text = f"{count} entr{'y matches' if count == 1 else 'ies match'} no site any more"
-        hint = f"`{command} --prune` takes them out"
+        places = [str(each.where) for each in review.unmatched]
+        hint = f"take out {listed(places, _NAMED)}"
         yield Finding(Severity.WARNING, "residual-unmatched", text, name, hint)

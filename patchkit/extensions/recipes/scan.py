@@ -1,4 +1,4 @@
-"""Sites that rules name and no patch covers, against the baseline: accepted, recorded, pruned."""
+"""Sites that rules name and no patch covers, against the baseline: accepted, recorded."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from datetime import date
 from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
-from patchkit.errors import BadInputError, ExitCode, OfComponents, Problem, UsageError
+from patchkit.errors import ExitCode, OfComponents, UsageError
 from patchkit.extensions.recipes.residual_sites import (
     Baseline,
     ResidualSite,
     Review,
-    ReviewedArea,
     ReviewState,
     Scan,
     baseline_bytes,
@@ -25,7 +23,6 @@ from patchkit.extensions.recipes.residual_sites import (
     review_sites,
     scan_once,
     with_reviewed,
-    without,
 )
 from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.manifest.globs import Scope, check_glob
@@ -40,8 +37,7 @@ class ResidualOptions(Struct, frozen=True):
     """What to look at, and what to record.
 
     `paths` are globs, `rules` ids of rules; () for all. `accept`: record the chosen sites, with
-    `reason`, `until` a day or for ever; with `area` the globs themselves. `record`: note new ones
-    as known. `prune`: take out entries that match nothing. `today` decides what is over.
+    `reason`. `record`: note new ones as known. `today` decides what is over.
     """
 
     today: date
@@ -50,17 +46,14 @@ class ResidualOptions(Struct, frozen=True):
     accept: bool = False
     record: bool = False
     reason: str = ""
-    until: date | None = None
-    area: bool = False
-    prune: bool = False
 
 
 class ComponentResidual(Struct, frozen=True):
     """The sites of one component that no patch covers.
 
     `rules` are the ids of all that was looked for in `files` files; `sites` those that were asked
-    for. `new`, `expired`, `known` and `reviewed` count all sites, `unmatched` entries of the
-    baseline that match none; `accepted`, `recorded` and `pruned` what was written there.
+    for. `new`, `expired`, `known` and `reviewed` count all sites, `unmatched` has the
+    places of entries that match none; `accepted` and `recorded` what was written there.
     """
 
     component: str
@@ -75,7 +68,6 @@ class ComponentResidual(Struct, frozen=True):
     unmatched: tuple[str, ...]
     accepted: int = 0
     recorded: int = 0
-    pruned: int = 0
     findings: tuple[Finding, ...] = ()  # rules none of whose files is there
 
     @property
@@ -100,7 +92,7 @@ def find_residual(
 ) -> ResidualReport:
     """Look through the patched trees of the components that have rules.
 
-    On disk: with `accept`, `record` or `prune` the baselines, all or none. BadInputError if a rule,
+    On disk: with `accept` or `record` the baselines, all or none. BadInputError if a rule,
     baseline or stack is broken; UsageError for the id of a rule that none has.
     """
     _require_sense(options)
@@ -160,30 +152,19 @@ class _Scanning(Struct, frozen=True):
             expired=after.count(ReviewState.EXPIRED),
             known=after.count(ReviewState.KNOWN),
             reviewed=after.count(ReviewState.REVIEWED),
-            unmatched=tuple(str(each.where) for each in after.unmatched if each.where is not None),
+            unmatched=tuple(str(each.where) for each in after.unmatched),
             accepted=after.count(ReviewState.REVIEWED) - before.count(ReviewState.REVIEWED),
             recorded=max(after.count(ReviewState.KNOWN) - before.count(ReviewState.KNOWN), 0),
-            pruned=len(before.unmatched) if options.prune else 0,
             findings=scan.findings,
         )
 
 
 def _changed(baseline: Baseline, review: Review, options: ResidualOptions) -> Baseline:
     """The baseline as it is to be."""
-    if options.prune:
-        baseline = without(baseline, review.unmatched)
     if not (options.accept or options.record):
         return baseline
-    if options.area:
-        rules = options.rules or ("*",)
-        areas = tuple(
-            ReviewedArea(rule, glob, options.reason, options.until)
-            for rule in rules
-            for glob in options.paths
-        )
-        return replace(baseline, areas=(*baseline.areas, *areas))
     chosen = [site for site in review.sites if _is_chosen(site, options)]
-    return with_reviewed(baseline, chosen, options.reason, options.until)
+    return with_reviewed(baseline, chosen, options.reason)
 
 
 def _is_chosen(site: ResidualSite, options: ResidualOptions) -> bool:
@@ -197,13 +178,8 @@ def _require_sense(options: ResidualOptions) -> None:
         complaint = check_glob(glob)
         if complaint is not None:
             raise UsageError(f"{glob} {complaint.what}", hint=complaint.hint)
-    if options.record and (options.accept or options.reason.strip() or options.until is not None):
+    if options.record and (options.accept or options.reason.strip()):
         hint = "--record notes sites without a review; --accept --reason ... reviewed ones"
         raise UsageError("--record takes no reason", hint=hint)
     if options.accept and not options.reason.strip():
         raise UsageError("--accept needs a reason", hint='--reason "why these may stay"')
-    if options.area and not (options.accept and options.paths):
-        hint = "patchkit check --only sites 'tests/**' --accept --area --reason 'not run here'"
-        raise UsageError("--area goes with --accept and globs", hint=hint)
-    if options.until is not None and options.until < options.today:
-        raise BadInputError(Problem(f"{options.until} is over already"))

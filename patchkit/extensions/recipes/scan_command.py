@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,17 +40,6 @@ RecordOption = Annotated[
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
 ]
-UntilOption = Annotated[
-    datetime | None,
-    typer.Option("--until", metavar="DATE", formats=["%Y-%m-%d"], help="They may stay until then."),
-]
-AreaOption = Annotated[
-    bool,
-    typer.Option("--area", help="Accept whatever is found in the globs, now and later."),
-]
-PruneOption = Annotated[
-    bool, typer.Option("--prune", help="Remove entries that match no site any more.")
-]
 
 
 @command(
@@ -60,10 +49,7 @@ PruneOption = Annotated[
             "patchkit check --only sites -m qwen3-vl-npu",
             "new sites, everywhere in the patched trees",
         ),
-        (
-            "patchkit check --only sites 'tests/**' --accept --area --reason 'not run here'",
-            "a folder",
-        ),
+        ("patchkit check --only sites 'tests/**' --accept --reason 'not run here'", "a folder"),
         ("patchkit check --only sites --rule nccl --accept --reason 'CUDA only'", "site by site"),
     ],
     exits={
@@ -84,9 +70,6 @@ def scan(
     accept: AcceptSiteOption = False,
     record: RecordOption = False,
     reason: ReasonOption = "",
-    until: UntilOption = None,
-    area: AreaOption = False,
-    prune: PruneOption = False,
 ) -> ExitCode:
     """Find code that rules match and no patch changes.
 
@@ -103,9 +86,6 @@ def scan(
         accept=accept,
         record=record,
         reason=reason,
-        until=until.date() if until is not None else None,
-        area=area,
-        prune=prune,
     )
     with session.progress() as progress:
         report = find_residual(
@@ -156,13 +136,9 @@ def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything:
         terminal.product([word(finding.severity), f"  {finding}"])
         terminal.product(["  ", Painted("hint:", Paint.PLACE), f" {finding.hint}"])
     if each.unmatched:
-        many = len(each.unmatched)
-        entries = "1 entry matches" if many == 1 else f"{many} entries match"
-        terminal.say(f"{each.baseline}: {entries} no site any more")
-        terminal.hint("--prune takes them out")
+        terminal.say(f"no site any more for {', '.join(each.unmatched)}")
+        terminal.hint("take these entries out")
     if each.accepted:
         terminal.say(f"{each.baseline}: {counted(each.accepted, 'site')} recorded as reviewed")
     if each.recorded:
         terminal.say(f"{each.baseline}: {counted(each.recorded, 'site')} recorded as known")
-    if each.pruned:
-        terminal.say(f"{each.baseline}: {each.pruned} entries taken out")

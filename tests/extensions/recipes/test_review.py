@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from patchkit.errors import BadInputError
 from patchkit.extensions.recipes.residual_sites import (
     Baseline,
-    Fingerprint,
     ReviewedArea,
     ReviewedSite,
     ReviewState,
@@ -21,11 +20,11 @@ from patchkit.extensions.recipes.residual_sites import (
     load_baseline,
     review_sites,
     with_reviewed,
-    without,
 )
 from patchkit.extensions.recipes.sites import Site
+from patchkit.manifest.values import Location
 
-TODAY = date(2026, 11, 21)
+TODAY, HERE = date(2026, 11, 21), Location(Path("residual.yml"), 1)
 
 
 def site(path: str = "a.py", text: str = "'cuda'", within: str = "f", line: int = 1) -> Site:
@@ -37,7 +36,9 @@ def states(sites: list[Site], baseline: Baseline) -> list[str]:
 
 
 def reviewed(count: int = 1, until: date | None = None, **key: str) -> ReviewedSite:
-    return ReviewedSite(fingerprint(site(**key)), "why not", count, until)  # type: ignore[arg-type]
+    a = fingerprint(site(**key))  # type: ignore[arg-type]
+    about = {"rule": a.rule, "path": a.path, "within": a.within, "text": a.text}
+    return ReviewedSite(where=HERE, **about, reason="why not", count=count, until=until)
 
 
 def test_a_site_is_known_wherever_it_stands_in_its_function() -> None:
@@ -59,24 +60,26 @@ def test_a_reason_that_is_over() -> None:
     old = Baseline((reviewed(until=date(2026, 11, 20)),))
     (found,) = review_sites([site()], old, TODAY).sites
     assert (found.state, found.reason) == (ReviewState.EXPIRED, "why not")
-    again = with_reviewed(old, [found], "still not", None)
+    again = with_reviewed(old, [found], "still not")
     assert [each.reason for each in again.sites] == ["still not"]
 
 
 def test_areas_cover_what_comes_later() -> None:
-    area = ReviewedArea("*", "tests/**", "not run")
+    area = ReviewedArea(where=HERE, rule="*", path="tests/**", reason="not run")
     baseline = Baseline((), (area,))
     assert states([site("tests/x/y.py"), site("a.py")], baseline) == ["reviewed", "new"]
-    other = Baseline((), (ReviewedArea("nccl", "tests/**", "not run"),))
+    other = Baseline(
+        (), (ReviewedArea(where=HERE, rule="nccl", path="tests/**", reason="not run"),)
+    )
     assert states([site("tests/x.py")], other) == ["new"]
 
 
-def test_entries_for_nothing_are_told_and_taken_out() -> None:
-    gone, area = reviewed(path="gone.py"), ReviewedArea("*", "no/**", "not run")
+def test_entries_for_nothing_are_told() -> None:
+    gone = reviewed(path="gone.py")
+    area = ReviewedArea(where=HERE, rule="*", path="no/**", reason="not run")
     baseline = Baseline((reviewed(), gone), (area,))
     review = review_sites([site()], baseline, TODAY)
     assert review.unmatched == (gone, area)
-    assert without(baseline, review.unmatched) == Baseline((reviewed(),))
 
 
 def test_a_long_text_is_cut_and_told_apart() -> None:
@@ -94,10 +97,14 @@ _WORDS = st.text(_CHARACTERS, max_size=20).map(lambda text: f"a{text}".strip())
     st.lists(
         st.builds(
             ReviewedSite,
-            st.builds(Fingerprint, _WORDS, _WORDS, st.just("") | _WORDS, _WORDS),
-            _WORDS.map(lambda text: " ".join(text.split())),
-            st.integers(1, 9),
-            st.none() | st.dates(),
+            where=st.just(HERE),
+            rule=_WORDS,
+            path=_WORDS,
+            within=st.just("") | _WORDS,
+            text=_WORDS,
+            reason=_WORDS.map(lambda text: " ".join(text.split())),
+            count=st.integers(1, 9),
+            until=st.none() | st.dates(),
         ),
         max_size=5,
         unique_by=lambda entry: entry.site,
