@@ -60,15 +60,6 @@ def install(
         bool,
         typer.Option("--reverse", help="Restore the files, from the receipts of the folder."),
     ] = False,
-    accept_differing: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--accept-differing",
-            metavar="FILE",
-            help="Patch this file of a wheel's own (its path in DIR) though it is not the pin's, "
-            "as one that is made when the wheel is built; repeatable.",
-        ),
-    ] = None,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Put the stacks into installed packages.
@@ -91,7 +82,6 @@ def install(
                 store=session.store,
                 dry_run=dry_run,
                 progress=progress,
-                accepted=[Path(each).as_posix() for each in accept_differing or ()],
                 locked=in_ci(),
             )
     return session.report("install", report, _render_into)

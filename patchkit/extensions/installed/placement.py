@@ -337,22 +337,18 @@ def accepted_files(
     placement: Whereabouts,
     files: Sequence[StackFile],
     accepted: Collection[str],
-    given_back: Collection[str],
 ) -> dict[str, bytes]:
     """Upstream path -> bytes of files that are not the pin's and are to be patched as they are.
 
-    Only of the wheel's own: RECORD must say that nobody edited one since, or the file is one of
-    those that were `given_back` in the view as they were before they were patched.
+    Only of the wheel's own: RECORD must say that nobody edited one since.
     """
     found: dict[str, bytes] = {}
     for file in files:
         path = placement.installed(file.path)
-        wanted = path in accepted or path in given_back
-        data = view.read(path) if path is not None and wanted else None
-        owner = None if path is None else placement.owner(path)
-        if path is None or data is None or owner is None:
+        if path is None or path not in accepted:
             continue
-        if path in given_back or owner.is_own(path, data):
+        data, owner = view.read(path), placement.owner(path)
+        if data is not None and owner is not None and owner.is_own(path, data):
             found[file.path] = data
     return found
 
@@ -487,9 +483,7 @@ def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
     if own:
         what = f"{path} of {owner.title} is not the file of the pin"
         hint = "install the version that the manifest pins, or move the pin; a file that is made"
-        hint += (
-            f" when the wheel is built: --accept-differing {path}, or `differing` in the manifest"
-        )
+        hint += " when the wheel is built: `differing` in the manifest"
         return Problem(what, "", hint)
     what = f"{path} was edited since {owner.title} was installed"
     return Problem(what, "", "reinstall the package, without the edit")

@@ -105,8 +105,8 @@ class IntoComponent(Struct, frozen=True):
     `package` is the wheel that brought the files, by name and version, "" where none lists them.
     `changed` are the paths in the folder that were written or removed, RECORD and compiled files
     among them. `patches` say what is live afterwards; `left_out` are files of patches that are not
-    installed, `accepted` files of the wheel that are not the pin's, with the manifest's `reasons`
-    for some. `shared_with` are the layers of
+    installed, `accepted` files of the wheel that are not the pin's, with the manifest's `reasons`.
+    `shared_with` are the layers of
     other manifests that changed one of its files, too.
     """
 
@@ -145,31 +145,24 @@ def apply_into(
     store: Store,
     dry_run: bool,
     progress: Progress,
-    accepted: Collection[str] = (),
     locked: bool = False,
 ) -> IntoReport:
     """Put the stacks of `components` into a folder of installed packages, or change nothing.
 
-    Components without patches are passed over. `accepted` are paths in the folder of the wheels'
-    own files that may differ from the pin's; UsageError for one that no patch changes. On disk: the
-    patched files, their compiled forms removed, RECORD, and a receipt for each component; and the
-    lock, where an older one does not say what is in the patched files, unless `locked`.
+    Components without patches are passed over. On disk: the patched files, their compiled forms
+    removed, RECORD, and a receipt for each component; and the lock, where an older one does not say
+    what is in the patched files, unless `locked`.
     BadInputError if a stack does not apply to its pin, or a receipt is damaged.
     """
     _require_folder(folder, dry_run=dry_run)
     view = FolderView(folder)
-    into = _Into(manifest, store, progress, view, frozenset(accepted), locked)
+    into = _Into(manifest, store, progress, view, locked)
     lock = load_lock(manifest.lock_path)
     receipts = list(receipts_in(folder))
     found = []
     for component in components:
         if component.patches:
             found.append(into.component(component, recorded_in(lock, component.name), receipts))
-    strange = into.accepted - into.seen if all(each.result.done for each in found) else ()
-    if strange:
-        raise UsageError(
-            *(f"{path}: no patch changes such a file there" for path in sorted(strange))
-        )
     done = all(each.result.done for each in found)
     if done and not dry_run:
         view.commit()
@@ -228,10 +221,7 @@ class _Into(Struct, frozen=True):
     store: Store
     progress: Progress
     view: FolderView  # the folder as it will be
-    accepted: frozenset[str]  # files that may be others than the pin's
     locked: bool  # what the lock says is not added to
-    #: Paths that the layers change; filled.
-    seen: set[str] = field(default_factory=set)
     #: What the lock lacks; filled.
     locks: dict[str, LockedComponent] = field(default_factory=dict)
 
@@ -267,11 +257,12 @@ class _Into(Struct, frozen=True):
         if own is not None and _is_same(own.layer, layer) and _is_live(view, own, others):
             unchanged = replace(blank, result=IntoResult.UNCHANGED)
             return self._told(unchanged, find_placement(view, component, files), own.layer, others)
-        given_back: tuple[str, ...] = ()
-        if own is not None and not is_stale(view, own):
-            problems, given_back = take_back(view, own, others), own.layer.accepted
-            if problems:
-                return replace(blank, problems=tuple(problems))
+        if (
+            own is not None
+            and not is_stale(view, own)
+            and (problems := take_back(view, own, others))
+        ):
+            return replace(blank, problems=tuple(problems))
         placement = find_placement(view, component, files)
         if placement is None or placement.problems:
             result = IntoResult.REFUSED if placement else IntoResult.ABSENT
@@ -279,8 +270,7 @@ class _Into(Struct, frozen=True):
             return replace(blank, result=result, problems=tuple(problems))
         blank = replace(blank, package=placement.title)
         declared = _declared(component, view, placement, files)
-        wanted = self.accepted | set(own.layer.accepted if own else ()) | declared.keys()
-        differing = accepted_files(view, placement, files, wanted, given_back)
+        differing = accepted_files(view, placement, files, declared)
         base = differing | on_other_layers(view, placement, files, others, built.source)
         upon = stack_upon(built, base)
         if not upon.stack.clean:
@@ -305,7 +295,6 @@ class _Into(Struct, frozen=True):
         others: Sequence[Receipt],
     ) -> IntoComponent:
         paths = {file.path for file in layer.files}
-        self.seen.update(paths)
         shared = [r.layer.title for r in others if paths & {f.path for f in r.layer.files}]
         (attested,) = attest_layers([layer], self.view.states)
         return replace(
@@ -366,8 +355,7 @@ def _accepting(
 ) -> Layer:
     taken = [placement.installed(path) for path in sorted(differing)]
     accepted = tuple(path for path in taken if path is not None)
-    given = {path: reasons[path] for path in accepted if path in reasons}
-    return replace(layer, accepted=accepted, reasons=given)
+    return replace(layer, accepted=accepted, reasons={path: reasons[path] for path in accepted})
 
 
 def _is_same(one: Layer, other: Layer) -> bool:
@@ -553,7 +541,7 @@ def _by_manifest(
     if placement is None:
         return
     reasons = _declared(component, view, placement, files)
-    bases = accepted_files(view, placement, files, reasons, ())
+    bases = accepted_files(view, placement, files, reasons)
     for file in files:
         path = placement.installed(file.path)
         before = own[0].original(path) if own and path in reasons else None
