@@ -153,15 +153,13 @@ def new(
     remove: Annotated[
         bool, typer.Option("--remove", help="Remove the lines that it is in.")
     ] = False,
-    language: Annotated[
-        str, typer.Option("--language", metavar="LANGUAGE", help="What the code is written in.")
-    ] = "python",
     files: Annotated[
         list[str] | None,
         typer.Option(
             "--file",
             metavar="GLOB",
-            help="Where to look; may be given several times. Default: all files in that language.",
+            help="Where to look; repeatable. Default: all Python files. Their ending says what "
+            "language the code is in.",
         ),
     ] = None,
     message: Annotated[
@@ -176,7 +174,7 @@ def new(
     """
     from patchkit.extensions.recipes.workbench import RecipeStart, new_recipe
 
-    start = RecipeStart(name, message, pattern, find, fix, language, tuple(files or ()))
+    start = RecipeStart(name, message, pattern, find, fix, tuple(files or ()))
     _require_one_kind(start, remove=remove)
     picked = session.component
     with session.progress() as progress:
@@ -189,8 +187,6 @@ def new(
 
 
 def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
-    from patchkit.extensions.recipes.rule import LANGUAGES
-
     if (start.pattern is None) == (start.find is None):
         raise UsageError("say once what to find", hint="--pattern CODE or --find TEXT")
     if (start.fix is None) != remove:
@@ -199,9 +195,6 @@ def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
         raise UsageError("--remove is for code", hint="--fix ''")
     if start.find is not None and not start.files:
         raise UsageError("text is looked for in files that are named", hint="--file GLOB")
-    if start.language not in LANGUAGES:
-        hint = f"one of {', '.join(LANGUAGES)}"
-        raise UsageError(f"{start.language} is not among the languages", hint=hint)
 
 
 # What the recipe commands print.

@@ -4,7 +4,7 @@ manifests are (manifest/types.py).
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -441,12 +441,10 @@ def require_bounded(rule: CodeRule) -> int:
     return looks
 
 
-def require_shallow(
-    rule: CodeRule, looks: int, path: str, is_deeper: Callable[[int], bool]
-) -> None:
-    """BadInputError for a file that nests too deep for a rule; `is_deeper` than so many levels."""
+def require_shallow(rule: CodeRule, looks: int, path: str, root: "SgNode") -> None:
+    """BadInputError for a file that nests too deep for a rule; `root` is its tree."""
     most = DEEPEST.get(looks)
-    if most is not None and is_deeper(most):
+    if most is not None and nests_deeper(root, root.range().end.index, most):
         what = f"{path} nests more than {most} deep, too much for {rule.id}"
         raise BadInputError(Problem(what, str(rule.where), _HINT_FILE))
 

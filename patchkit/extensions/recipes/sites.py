@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from patchkit.extensions.recipes.rule import (
     CodeRule,
     Rule,
     TextRule,
-    nests_deeper,
     require_apart,
     require_bounded,
     require_shallow,
@@ -46,52 +44,23 @@ def engine_version() -> str:
 
 
 _NAMED = re.compile(r"function|class|method|definition|declaration|struct|impl|module|interface")
-#: What a node is known by: kind, start, end.
-_Key = tuple[str, int, int]
 
 
-class EnclosingNames:
-    """Names of what is around the sites of a rule in one file; each node on the way is asked once.
+def _named_matches(rule: CodeRule, source: Source) -> Iterator[tuple[SgNode, str]]:
+    """What the rule matches, with the names of the functions and classes around it.
 
-    `name` raises BadInputError when the sites lie inside each other by the thousand.
+    BadInputError when the sites lie inside each other by the thousand.
     """
-
-    def __init__(self, rule: CodeRule, path: str) -> None:
-        self._rule, self._path = rule, path
-        self._known: dict[_Key, tuple[str, ...]] = {}
-        self._text = self._steps = 0
-
-    def name(self, node: SgNode) -> str:
-        """The names of the functions and classes around a node, outermost first."""
-        names, depth = self._above(node)
-        place = node.range()
-        self._text += place.end.index - place.start.index
-        self._steps += depth
-        require_apart(self._rule, self._path, text=self._text, steps=self._steps)
-        return ".".join(names)
-
-    def _above(self, node: SgNode) -> tuple[tuple[str, ...], int]:
-        """The names above a node, and how many nodes are."""
+    text = steps = 0
+    for node in _matches(rule, source):
         # not parent(): each call of it walks down from the root again
         chain = [node, *node.ancestors()]
-        way: list[tuple[_Key, SgNode, SgNode]] = []
-        names: tuple[str, ...] = ()
-        for inner, outer in pairwise(chain):
-            key = _key(inner)
-            if key in self._known:
-                names = self._known[key]
-                break
-            way.append((key, inner, outer))
-        for key, inner, outer in reversed(way):
-            name = _own(outer, inner)
-            names = (*names, name) if name else names
-            self._known[key] = names
-        return names, len(chain)
-
-
-def _key(node: SgNode) -> _Key:
-    place = node.range()
-    return node.kind(), place.start.index, place.end.index
+        place = node.range()
+        text += place.end.index - place.start.index
+        steps += len(chain)
+        require_apart(rule, source.path, text=text, steps=steps)
+        names = [name for inner, outer in pairwise(chain) if (name := _own(outer, inner))]
+        yield node, ".".join(reversed(names))
 
 
 def _own(outer: SgNode, inner: SgNode) -> str:
@@ -217,14 +186,13 @@ class Source(Struct, frozen=True):
     path: str  # of the file
     text: str
     roots: dict[str, SgNode]  # language -> tree
-    deeper: dict[tuple[str, int], bool]  # (language, levels): whether its tree has more
     starts: list[int]  # index in the text of each line's first character
     literals: dict[str, list[int]]  # language -> lines that begin within a string
 
     @classmethod
     def of(cls, path: str, text: str) -> Source:
         """A file that is not parsed yet."""
-        return cls(path, text, {}, {}, [], {})
+        return cls(path, text, {}, [], {})
 
     def place(self, at: int) -> tuple[int, int]:
         """The line and the column of a character, from 1."""
@@ -252,13 +220,6 @@ class Source(Struct, frozen=True):
 
             self.roots[language] = SgRoot(self.text[self.offset :], language).root()
         return self.roots[language]
-
-    def is_deeper(self, language: str, most: int) -> bool:
-        """Whether its tree has more than so many levels."""
-        key = language, most
-        if key not in self.deeper:
-            self.deeper[key] = nests_deeper(self.root(language), len(self.text), most)
-        return self.deeper[key]
 
     def literal(self, rule: CodeRule, nodes: Sequence[SgNode]) -> frozenset[int]:
         """The lines that begin within a string or another token, counted from the first node's."""
@@ -313,11 +274,9 @@ class Capture(Struct, frozen=True):
 def find_captures(rule: CodeRule, source: Source, variable: str) -> list[Capture]:
     """Every site of the rule at which a variable (without its `$`) stands for one node."""
     found: list[Capture] = []
-    around = EnclosingNames(rule, source.path)
-    for node in _matches(rule, source):
+    for node, within in _named_matches(rule, source):
         part = node.get_match(variable)
         if part is not None:
-            within = around.name(node)
             site = _site(rule, source, _span(node, source), within=within, node=node)
             found.append(Capture(site, *_span(part, source)))
     return sorted(found, key=lambda each: each.start)
@@ -337,10 +296,8 @@ def check_rule(rule: CodeRule) -> None:
 
 
 def _code_sites(rule: CodeRule, source: Source) -> Iterator[Site]:
-    around = EnclosingNames(rule, source.path)
-    for node in _matches(rule, source):
-        span = _span(node, source)
-        yield _site(rule, source, span, within=around.name(node), node=node)
+    for node, within in _named_matches(rule, source):
+        yield _site(rule, source, _span(node, source), within=within, node=node)
 
 
 def _span(node: SgNode, source: Source) -> tuple[int, int]:
@@ -356,7 +313,7 @@ def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:
         config["utils"] = rule.utils
     root = source.root(rule.language)
     if looks := require_bounded(rule):
-        require_shallow(rule, looks, source.path, partial(source.is_deeper, rule.language))
+        require_shallow(rule, looks, source.path, root)
     try:
         return root.find_all(config)  # type: ignore[call-overload, no-any-return]
     except Exception as error:  # ast-grep raises plain Exception and RuntimeError

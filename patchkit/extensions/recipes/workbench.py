@@ -221,8 +221,8 @@ def shown_sites(run: RecipeRun) -> Iterator[ShownSite]:
 class RecipeStart(Struct, frozen=True):
     """What the first rule of a recipe is to do.
 
-    `pattern` is code to be found in `language`, or `find` text; `fix` takes its place, None removes
-    the whole lines. `files` are globs; none: all files of the language.
+    `pattern` is code to be found, or `find` text; `fix` takes its place, None removes the whole
+    lines. `files` are globs, whose ending says the language; none: all Python files.
     """
 
     name: str  # of the recipe's file, without its ending
@@ -230,8 +230,13 @@ class RecipeStart(Struct, frozen=True):
     pattern: str | None
     find: str | None
     fix: str | None
-    language: str
     files: tuple[str, ...]
+
+    @property
+    def language(self) -> str:
+        """What the code is written in."""
+        known = (name for name in LANGUAGES if any(f.endswith(LANGUAGES[name]) for f in self.files))
+        return next(known, "python")
 
 
 class NewRecipe(Struct, frozen=True):

@@ -50,6 +50,11 @@ def test_text(demo: Project) -> None:
     assert patch.endswith(b"-@fuser\n+nothing\n")
 
 
+def test_the_language_is_that_of_the_files(demo: Project) -> None:
+    argv = ("--pattern", "f($X)", "--remove", "--file", "**/*.rs")
+    demo.run("recipe", "--new", "off", *argv).ends(1, "f($X) is in none of 0 files")
+
+
 def test_a_component_without_a_series_gets_one(demo: Project) -> None:
     manifest = demo.root / "manifests/demo.yaml"
     text = manifest.read_text()
@@ -69,7 +74,6 @@ def test_a_component_without_a_series_gets_one(demo: Project) -> None:
         (("--pattern", "x", "--fix", "y", "--remove"), "say once what to do"),
         (("--find", "x", "--remove"), "--remove is for code"),
         (("--find", "x", "--fix", "y"), "text is looked for in files that are named"),
-        (("--pattern", "x", "--remove", "--language", "cobol"), "cobol is not among"),
     ],
 )
 def test_what_is_asked_for_must_be_clear(demo: Project, argv: tuple[str, ...], said: str) -> None:
