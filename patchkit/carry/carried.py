@@ -186,14 +186,6 @@ class Past(Protocol):
         """The commit that took the file away, as "ID subject"; "" if it is not known."""
         return ""
 
-    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
-        """The files that commits, as "ID subject", added or changed, of the kind of `like`.
-
-        Those of "" are all that are new on the new base, where the bases have no history in common.
-        Nothing where they are more than `most`.
-        """
-        return ()
-
     def since(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
         """The commit since which something holds of a file up to the new base, as "ID subject".
 
@@ -286,14 +278,6 @@ class CarryOptions(Struct, frozen=True):
     carry_one: CarryOne | None = None
 
 
-class SplitOff(Struct, frozen=True):
-    """A further file that a change comes to change, where upstream split one into several."""
-
-    path: str  # where it is on the new base
-    entry: TreeEntry  # what the tree gets there
-    blob: GitObject  # the new contents
-
-
 class CarriedFile(Struct, frozen=True, omit_defaults=True):
     """One file of a patch, carried.
 
@@ -301,9 +285,8 @@ class CarriedFile(Struct, frozen=True, omit_defaults=True):
     change vacates. `blob` is a new object for `entry`. In a conflict `entry` is None, and
     `marked` the file with conflict markers where there is one to show; `sides` are what the old
     base, the new one and the patch have there, `blobs` objects that the new base may lack, `key`
-    what tells this conflict from others. `split`: upstream split the file, or a part of it
-    away, and `split_off` are further files that have its code now. `proposal` is what a conflict
-    could be merged to, if a person says so.
+    what tells this conflict from others. `proposal` is what a conflict could be merged to, if a
+    person says so.
     """
 
     outcome: FileResult  # what there is to say of it
@@ -315,8 +298,6 @@ class CarriedFile(Struct, frozen=True, omit_defaults=True):
     sides: tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None] = (None, None, None)
     blobs: tuple[GitObject, ...] = ()
     key: str = ""
-    split: bool = False
-    split_off: tuple[SplitOff, ...] = ()
     proposal: GitObject | None = None
     taken_for: TreeEntry | None = None  # what later patches take a conflict for, if that is known
 

@@ -7,8 +7,7 @@ What a rule made is checked and weighed; one that is not sure enough is flagged 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import ge, le
 from typing import TYPE_CHECKING
@@ -26,7 +25,6 @@ from patchkit.carry.carried import (
     Confidence,
     FileSides,
     PatchSide,
-    SplitOff,
     UpstreamSide,
     accepted,
     blob_of,
@@ -51,7 +49,6 @@ from patchkit.model.text import listed
 
 if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
-    from patchkit.model.merging.moved import MovedMerge, SplitMerge
 
 # How sure an exact place is that a three-way merge does not come to by itself.
 _EXACT_ELSEWHERE = Confidence(0.7, 0.7)
@@ -111,7 +108,7 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
         case PatchSide.DELETES, _:
             return _changed_since(it)
         case _, UpstreamSide.NOTHING:
-            return split_up(it) or conflict(it.exact, it.place, _absence(it))
+            return conflict(it.exact, it.place, _absence(it))
         case PatchSide.MOVES, _:
             return _blocked(it) or _followed(it, _one_sided(it, it.entries[1].oid))
         case _, UpstreamSide.OLD:
@@ -132,7 +129,6 @@ def _merge_texts(it: FileSides) -> CarriedFile:
     return (
         _three_way(it, merge)  # git's merge, or our rules where it conflicts, with every check
         or _stands_elsewhere(it, merge)  # the one place that has the patch's lines exactly
-        or moved_away(it, merge)  # the files to which upstream moved the code
         or _in_conflict(it, merge)
     )
 
@@ -339,10 +335,10 @@ def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes
     return CarriedFile(outcome, it.target, entry, blob, it.leaves, marked)
 
 
-def _in_conflict(it: FileSides, merge: FileMerge, *further: str) -> CarriedFile:
+def _in_conflict(it: FileSides, merge: FileMerge) -> CarriedFile:
     reasons = merge_reasons(merge, it)
     marked = conflict_text(merge.three, it.context.labels)
-    return replace(conflict(it.exact, it.place, *reasons, *further), marked=marked)
+    return replace(conflict(it.exact, it.place, *reasons), marked=marked)
 
 
 def _stands_once(it: FileSides) -> bool:
@@ -513,134 +509,3 @@ def _since(it: FileSides, lines: Sequence[bytes], compare: Callable[[int, int], 
 
 def _by(commit: str) -> str:
     return f" ({commit})" if commit else ""
-
-
-# Code that went to other files: upstream split the file, or moved the part that a patch
-# changes. Taken only where every edit has exactly one place (`model/merging/moved.py`), and always
-# flagged for review. Where no commit tells that the code moved, as between archives, it is said
-# where it stands now, and no more.
-
-
-_SPLIT = Confidence(0.6, 0.6)
-_NAMES_GONE = Confidence(0.6, 0.6)
-# What writes more files is no move of a piece of code.
-_MOST_HOMES = 60
-
-
-def split_up(it: FileSides) -> CarriedFile | None:
-    """The change in the files that upstream made of the one that it took away, if it is sure."""
-    context, change = it.context, it.change
-    before, after = it.before, it.after
-    if before is None or after is None or change.old_path != change.new_path:
-        return None
-    if before.mode != after.mode or before.mode & TYPE != REGULAR:
-        return None
-    commit = context.past.deleted_by(change.path)
-    most = sys.maxsize if commit else _MOST_HOMES
-    homes = dict(_files(context, context.past.written_by((commit,), change.path, most)))
-    if not homes:
-        return None
-    texts = [context.old_blobs.contents(entry.oid) for entry in (before, after)]
-    candidates = {path: context.blobs.contents(entry.oid) for path, entry in homes.items()}
-    from patchkit.model.merging.moved import merge_split  # noqa: PLC0415 (most have no conflict)
-
-    merge = merge_split(texts[0], texts[1], candidates)
-    if merge is None:
-        return None
-    if not commit:
-        return conflict(it.exact, it.place, _absence(it), _stands_in(merge))
-    made = _made(homes, merge.files)
-    reason = f"upstream split the file ({commit}); its code is in {', '.join(merge.files)} now"
-    gone = names_reason(merge.names)
-    confidence = _SPLIT.times(_NAMES_GONE if gone else SURE)
-    status = replace(it.exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)
-    outcome = judged(status, confidence, (reason, *gone))
-    first, *more = made
-    carried = CarriedFile(
-        outcome,
-        first.path,
-        first.entry,
-        first.blob,
-        sides=(before, None, after),
-        blobs=tuple(make_object("blob", text) for text in texts),
-        split=True,
-        split_off=tuple(more),
-    )
-    return accepted(context, carried)
-
-
-def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
-    """The edits that conflict where upstream moved their code, the others here, if it is sure."""
-    was = str(it.change.old_path)
-    if it.context.careful or it.target != it.place or it.change.new_path != was:
-        return None
-    context, past = it.context, it.context.past
-    gone = [_taken_away(region, it) for region in merge.conflicts]
-    commits = dict.fromkeys(_since(it, lines, le) for lines in gone)
-    if not all(gone) or ("" in commits and len(commits) > 1):
-        return None
-    written = past.written_by(commits, it.place, _MOST_HOMES)
-    homes = dict(_files(context, {*written} - {it.place}))
-    homes.pop(it.place, None)
-    if not homes:
-        return None
-    from patchkit.model.merging.moved import merge_moved  # noqa: PLC0415 (most have no conflict)
-
-    moved = merge_moved(merge.three, merge.conflicts, {p: _now(context, p, homes) for p in homes})
-    if moved is not None and "" in commits:
-        return _in_conflict(it, merge, _stands_in(moved))
-    rest = _merged_rest(it, moved) if moved is not None else None
-    if moved is None or rest is None or rest.data is None:
-        return None
-    reason = f"upstream moved the code to {', '.join(moved.files)} ({'; '.join(commits)})"
-    carried = _carried_on(it, moved, rest, reason)
-    marked = conflict_text(merge.three, context.labels)
-    return replace(carried, marked=marked, split_off=tuple(_made(homes, moved.files)))
-
-
-def _stands_in(merge: SplitMerge) -> str:
-    return f"the code that it changes stands in {', '.join(merge.files)} now, new upstream"
-
-
-def _merged_rest(it: FileSides, moved: MovedMerge) -> FileMerge | None:
-    before, here, _ = it.texts
-    return _merged(it.target, (before, here, moved.rest), patch_first=it.context.patch_first)
-
-
-def _carried_on(it: FileSides, moved: MovedMerge, rest: FileMerge, reason: str) -> CarriedFile:
-    gone = names_reason(moved.names)
-    sure = _SPLIT.least(confidence_of(rest)).times(_NAMES_GONE if gone else SURE)
-    reasons = (reason, *gone, *merge_reasons(rest, it))
-    outcome = replace(it.exact, status=Status.MERGED, clashes=())
-    blob = make_object("blob", rest.data or b"")
-    return CarriedFile(
-        judged(outcome, sure, reasons),
-        it.target,
-        TreeEntry(it.mode or 0, blob.oid),
-        blob,
-        sides=(it.before, it.here, it.after),
-        blobs=tuple(make_object("blob", text) for text in (it.texts[0], it.texts[2])),
-        split=True,
-    )
-
-
-def _files(context: CarryContext, paths: Iterable[str]) -> Iterator[tuple[str, TreeEntry]]:
-    """The plain files of the new base that have these paths, or had them and were renamed."""
-    for path in sorted(paths):
-        place = path if context.here.entry(path) is not None else context.past.renamed(path)
-        entry = context.here.entry(place) if place is not None else None
-        if place is not None and entry is not None and entry.mode & TYPE == REGULAR:
-            yield place, entry
-
-
-def _now(context: CarryContext, path: str, homes: dict[str, TreeEntry]) -> tuple[bytes, bytes]:
-    """What a file was on the old base, and what it is now."""
-    old = context.before.entry(path)
-    plain = old is not None and old.mode & TYPE == REGULAR
-    before = context.old_blobs.contents(old.oid) if old is not None and plain else b""
-    return before, context.blobs.contents(homes[path].oid)
-
-
-def _made(homes: Mapping[str, TreeEntry], files: Mapping[str, bytes]) -> list[SplitOff]:
-    blobs = ((path, make_object("blob", data)) for path, data in files.items())
-    return [SplitOff(path, TreeEntry(homes[path].mode, blob.oid), blob) for path, blob in blobs]

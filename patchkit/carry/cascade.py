@@ -176,9 +176,8 @@ def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile |
         taken = [r.patch if r.settled is None else r.settled for r in three.regions]
         blob = make_object("blob", three.assemble(taken))
         file = replace(file, entry=TreeEntry(here.mode, blob.oid), blob=blob)
-    for each in (file.blob, *(other.blob for other in file.split_off)):
-        if each is not None:
-            blobs.add(each)
+    if file.blob is not None:
+        blobs.add(file.blob)
     return file
 
 
@@ -191,8 +190,6 @@ def edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
     for file in files:
         if file.entry is not None:
             tree = tree.put(file.path, file.entry)
-        for each in file.split_off:
-            tree = tree.put(each.path, each.entry)
     return tree
 
 

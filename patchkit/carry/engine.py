@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -185,7 +184,7 @@ class StackCarrier(Struct):
                 carry_file(context, change, doubted_as(outcome, before))
                 for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
             ]
-            files = with_upstreams_word(context, patch.file, changes, kept_apart(files))
+            files = with_upstreams_word(context, patch.file, changes, files)
             self._note(patch, files)
         outcomes = tuple(file.outcome for file in files)
         there: list[CarriedFile | Names] = [*files]
@@ -273,7 +272,6 @@ class StackCarrier(Struct):
                 results[file.leaves] = None
             if file.carried:
                 results[file.path] = self._contents(file)
-                results |= {each.path: each.blob.payload for each in file.split_off}
         self.carried[patch.name] = results
         if not all(file.carried for file in files):
             self.conflicts[patch.name] = tuple(files)
@@ -313,35 +311,11 @@ class StackCarrier(Struct):
             )
             return PatchResult(patch.name, Status.CONFLICTED, failed)
         made = [file.blob for file in files if file.blob is not None]
-        made += [each.blob for file in files for each in file.split_off]
         if tree.write(made) == self.builder.tree_id:
             return PatchResult(patch.name, Status.ABSORBED, outcomes)
         if any(each.status is Status.ABSORBED for each in outcomes):
             status = Status.MERGED  # what is left of it is another patch
         return self.builder.place(patch, tree, made, status, outcomes)
-
-
-def kept_apart(files: Sequence[CarriedFile]) -> list[CarriedFile]:
-    """The files, but none whose code went to a file that the patch changes as well."""
-    users = Counter(path for file in files for path in _paths(file))
-    return [_refused(file) if any(users[p] > 1 for p in _paths(file)) else file for file in files]
-
-
-def _refused(file: CarriedFile) -> CarriedFile:
-    if not file.split:
-        return file
-    reason = f"{file.outcome.reasons[0]}, which another change of the patch changes, too"
-    outcome = replace(
-        file.outcome, status=Status.CONFLICTED, confidence=0.0, reasons=(reason,), review=False
-    )
-    outcome = replace(outcome, carried_to="")
-    return CarriedFile(
-        outcome, outcome.path, marked=file.marked, sides=file.sides, blobs=file.blobs
-    )
-
-
-def _paths(file: CarriedFile) -> tuple[str, ...]:
-    return (file.path, *(each.path for each in file.split_off))
 
 
 def joint_changes(changes: Sequence[FileChange]) -> tuple[FileChange, ...]:

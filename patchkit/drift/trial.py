@@ -6,7 +6,7 @@ upstream. What drift says of the tip, and plan of the commits that it names, is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct, to_builtins
 
@@ -91,12 +91,6 @@ class _FetchingPast(Between, kw_only=True):
         there = super().renamed(path)
         self._bring_files(() if there is None else (there,))
         return there
-
-    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
-        """See `carry.Past`."""
-        paths = super().written_by(commits, like, most)
-        self._bring_files(paths)
-        return paths
 
     def _bring_files(self, paths: Sequence[str]) -> None:
         if paths:

@@ -231,7 +231,6 @@ class Between(Struct):
     _known: dict[str, str | None] = field(default_factory=dict)
     _moved: dict[str, dict[str, str]] = field(default_factory=dict)
     _touches: dict[str, tuple[Touch, ...]] = field(default_factory=dict)
-    _written: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: The versions of one file, the last that was asked about.
     _read: tuple[str, dict[str, bytes] | None] = ("", None)
     _brought: set[str] = field(default_factory=set)  # files whose versions were brought
@@ -296,30 +295,6 @@ class Between(Struct):
     def deleted_by(self, path: str) -> str:
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""
         return next((each.name for each in self.touches(path) if each.new is None), "")
-
-    def written_by(self, commits: Collection[str], like: str, most: int) -> tuple[str, ...]:
-        """The files that commits, as "ID subject", added or changed, with the ending of `like`.
-
-        Those of "" are the files that are new at `new`, where no history leads there from `old`.
-        Nothing where they are more than `most`.
-        """
-        ending = like.rpartition(".")[2]
-        names = dict.fromkeys(name for each in commits for name in self._written_by(each))
-        alike = tuple(name for name in names if name.rpartition(".")[2] == ending)
-        return alike if len(alike) <= most else ()
-
-    def _written_by(self, commit: str) -> tuple[str, ...]:
-        oid = commit.partition(" ")[0]
-        if not oid and self._is_joined():
-            return ()
-        if oid not in self._written:
-            past, pair = self._with_past(), (f"{oid}^", oid)
-            if not oid:
-                past, pair = self.repository, (self.old, self.new)
-            changes = tree_changes(past, *pair, required=False)
-            new = (each.path for each in changes if each.new and (oid or not each.old))
-            self._written[oid] = tuple(new)
-        return self._written[oid]
 
     def since(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
         """The commit since which something holds of a file, as "ID subject"; see `carry.Past`."""

@@ -121,9 +121,6 @@ def _worktree(tree: Tree, files: Sequence[CarriedFile], written: list[GitObject]
                 tree = tree.put(file.path, entry)
             except ObstructedError:
                 continue  # upstream has something else there; the index tells
-        for each in file.split_off if file.carried else ():
-            written.append(each.blob)
-            tree = tree.put(each.path, each.entry)
     return tree.write(written)
 
 

@@ -281,146 +281,23 @@ _CUTS = [TEXT.index("def function_4"), TEXT.index("def function_8")]
 PARTS = TEXT[: _CUTS[0]], TEXT[_CUTS[0] : _CUTS[1]], TEXT[_CUTS[1] :]
 
 
-def test_a_file_that_upstream_takes_apart_is_followed(upstream: Upstream) -> None:
-    """f.py -> one.py, two.py and three.py; a patch that changes two of these parts."""
+def test_code_that_went_to_other_files_is_a_conflict_that_names_the_commit(
+    upstream: Upstream,
+) -> None:
+    """Functions 4 to 7 of f.py go to another file, then all that is left."""
     old = upstream.commit({"f.py": TEXT})
-    upstream.commit({"other.py": "x = 1\n"})
-    parts = {f"{n}.py": f"import {n}\n\n\n{p}" for n, p in zip(("a", "b", "c"), PARTS, strict=True)}
-    new = upstream.commit({"f.py": None, **parts, "d.py": "y = 2\n"}, "Take f apart")
-    patched = TEXT.replace("return 2\n", "return 20\n").replace("return 9", "return 90")
-    report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": patched}))
-    file = only_file(report)
-    assert (file.status, file.review, file.carried_to) == (Status.MERGED, True, "a.py")
-    assert file.confidence == 0.6
-    assert file.reasons == (
-        f"upstream split the file ({new[:10]} Take f apart); its code is in a.py, c.py now",
-    )
-    expected = {
-        "a.py": parts["a.py"].replace("return 2\n", "return 20\n").encode(),
-        "c.py": parts["c.py"].replace("return 9", "return 90").encode(),
-    }
-    assert report.carried["0.patch"] == expected
-    write_objects(Repository(upstream.path), report.stack.objects)
-    landed = upstream.files(report.stack.commit)
-    assert {path: landed.get(path) for path in ("a.py", "c.py", "f.py")} == {
-        **expected,
-        "f.py": None,
-    }
-    # an archive tells no history: where the code is, it is said, and no more
-    release = upstream.commit(parts, "Release", parents=())
-    report = carry(upstream, old, release, make_patch({"f.py": TEXT}, {"f.py": patched}))
+    moved = upstream.commit({"f.py": PARTS[0] + PARTS[2], "home.py": PARTS[1]}, "Move")
+    rest = {f"{n}.py": "x = 1\n" * 99 + part for n, part in zip("ac", PARTS[::2], strict=True)}
+    gone = upstream.commit({"f.py": None, **rest}, "Take f apart")
+    patch = make_patch({"f.py": TEXT}, {"f.py": TEXT.replace("return 5", "return 50")})
+    report = carry(upstream, old, moved, patch)
     (file,) = report.outcomes[0].files
     assert file.status is Status.CONFLICTED
-    assert file.reasons == (
-        "upstream deleted the file",
-        "the code that it changes stands in a.py, c.py now, new upstream",
-    )
-    assert report.stack.commit == release
-
-
-def test_a_half_that_git_takes_for_the_whole_is_not_all(upstream: Upstream) -> None:
-    """git calls f.py renamed to b.py; what the patch changes went to a.py."""
-    old = upstream.commit({"f.py": TEXT})
-    new = upstream.commit({"f.py": None, "a.py": PARTS[0], "b.py": PARTS[1] + PARTS[2]}, "Cut")
-    patched = TEXT.replace("return 2\n", "return 20\n")
-    report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": patched}))
-    changed = PARTS[0].replace("return 2\n", "return 20\n").encode()
-    kept = (PARTS[1] + PARTS[2]).encode()
-    assert report.carried["0.patch"] == {"a.py": changed, "b.py": kept}
-
-
-@pytest.mark.parametrize("twice", [True, False])
-def test_code_without_a_place_of_its_own_is_a_conflict(upstream: Upstream, *, twice: bool) -> None:
-    """The code is in two files, or in one that the patch changes, too."""
-    old = upstream.commit({"f.py": TEXT, "a.py": "z = 0\n"})
-    parts = {"a.py": "z = 0\n" * 40 + PARTS[0], "b.py": PARTS[1], "c.py": PARTS[2]}
-    if twice:
-        parts["d.py"] = "import os\n\n\n" + PARTS[0]
-    new = upstream.commit({"f.py": None, **parts}, "Take f apart")
-    before, after = {"f.py": TEXT}, {"f.py": TEXT.replace("return 2\n", "return 20\n")}
-    if not twice:
-        before["a.py"], after["a.py"] = "z = 0\n", "y = 0\nz = 0\n"
-    report = carry(upstream, old, new, make_patch(before, after))
-    (outcome,) = report.outcomes
-    assert outcome.status is Status.CONFLICTED
-    file = next(each for each in outcome.files if each.path == "f.py")
-    assert (file.status, file.confidence, file.review) == (Status.CONFLICTED, 0.0, False)
-    assert report.stack.commit == new
-
-
-@pytest.mark.parametrize("home_now", ["home.py", "renamed.py"])
-def test_a_part_that_upstream_moved_to_another_file_is_followed(
-    upstream: Upstream, home_now: str
-) -> None:
-    """Functions 4 to 7 of f.py go to a file that is there already; the patch changes 5 and 9."""
-    rest, home = PARTS[0] + PARTS[2], "import sys\n\n\n" + TEXT[:40].replace("function", "other")
-    old = upstream.commit({"f.py": TEXT, "home.py": home, "g.py": "x = 1\n"})
-    moved = upstream.commit({"f.py": rest, "home.py": home + PARTS[1], "g.py": "x = 2\n"}, "Move")
-    new = upstream.commit({"home.py": None, home_now: "import os\n" + home + PARTS[1]}, "Go on")
-    patched = TEXT.replace("return 5", "return 50").replace("return 9", "return 90")
-    patch = make_patch({"f.py": TEXT}, {"f.py": patched})
-    report = carry(upstream, old, new, patch)
-    file = only_file(report)
-    assert (file.status, file.review) == (Status.MERGED, True)
-    assert file.reasons[0] == f"upstream moved the code to {home_now} ({moved[:10]} Move)"
-    expected = {
-        "f.py": rest.replace("return 9", "return 90").encode(),
-        home_now: f"import os\n{home}{PARTS[1].replace('return 5', 'return 50')}".encode(),
-    }
-    assert report.carried["0.patch"] == expected
-    write_objects(Repository(upstream.path), report.stack.objects)
-    landed = upstream.files(report.stack.commit)
-    assert {path: landed[path] for path in expected} == expected
-    careful = carry(upstream, old, new, patch, careful=True)
-    assert careful.outcomes[0].status is Status.CONFLICTED
-    assert b"<<<<<<< upstream" in careful.marked["0.patch"]["f.py"]
-
-
-def test_a_line_is_followed_out_of_a_block_that_upstream_took_apart(upstream: Upstream) -> None:
-    """Two commits empty a header; the longest line goes with the last, to another file."""
-    numbers = "".join(f"#define NUMBER_{each} {each}\n" for each in range(9))
-    names = "".join(f'#define THE_NAME_OF_{each} "the name of {each}"\n' for each in range(40))
-    old = upstream.commit({"all.h": numbers + names + "#endif\n"})
-    numbered = upstream.commit({"all.h": names + "#endif\n", "numbers.h": numbers}, "Numbers")
-    new = upstream.commit({"all.h": "int all;\n#endif\n", "names.h": names}, "Names")
-    text = numbers + names + "#endif\n"
-    patch = make_patch({"all.h": text}, {"all.h": text.replace("NUMBER_5 5", "NUMBER_5 55")})
-    report = carry(upstream, old, new, patch)
-    file = only_file(report)
-    assert file.reasons[0] == f"upstream moved the code to numbers.h ({numbered[:10]} Numbers)"
-    moved = numbers.replace("NUMBER_5 5", "NUMBER_5 55").encode()
-    assert report.carried["0.patch"]["numbers.h"] == moved
-    files = {"all.h": "int all;\n#endif\n", "numbers.h": numbers, "names.h": names}
-    release = upstream.commit(files, "Release", parents=())
-    report = carry(upstream, old, release, patch)
-    (file,) = report.outcomes[0].files
-    told = "the code that it changes stands in numbers.h now, new upstream"
-    assert (file.status, file.reasons[-1]) == (Status.CONFLICTED, told)
-    assert b"<<<<<<< upstream" in report.marked["0.patch"]["all.h"]
-
-
-@pytest.mark.parametrize("why", ["a twin was there", "it is in two files", "the patch is there"])
-def test_a_moved_part_without_a_place_of_its_own_names_the_commit(
-    upstream: Upstream, why: str
-) -> None:
-    home = "import sys\n\n\n" + (PARTS[1] if why == "a twin was there" else "")
-    old = upstream.commit({"f.py": TEXT, "home.py": home})
-    there = "import os\n" + home if why == "a twin was there" else home + PARTS[1]
-    files: Files = {"f.py": PARTS[0] + PARTS[2], "home.py": there}
-    if why == "it is in two files":
-        files = {**files, "more.py": PARTS[1]}
-    new = upstream.commit(files, "Move")
-    before: Files = {"f.py": TEXT, "home.py": home}
-    also = home.replace("sys", "re") if why == "the patch is there" else home
-    after: Files = {"f.py": TEXT.replace("return 5", "return 50"), "home.py": also}
-    report = carry(upstream, old, new, make_patch(before, after))
-    (outcome,) = report.outcomes
-    assert outcome.status is Status.CONFLICTED
-    file = next(each for each in outcome.files if each.path == "f.py")
-    assert file.status is Status.CONFLICTED
-    assert any(f"({new[:10]} Move)" in reason for reason in file.reasons)
+    assert f"({moved[:10]} Move)" in file.reasons[0]
     assert b"<<<<<<< upstream" in report.marked["0.patch"]["f.py"]
-    assert report.stack.commit == new
+    (file,) = carry(upstream, old, gone, patch).outcomes[0].files
+    assert file.status is Status.CONFLICTED
+    assert file.reasons == (f"upstream deleted the file ({gone[:10]} Take f apart)",)
 
 
 def test_the_twin_of_what_upstream_rewrote_is_another_place(upstream: Upstream) -> None:
