@@ -203,7 +203,7 @@ def _clash(name: str) -> PatchExplanation:
     )
     two = Mismatch((), (), (b"    pool = Pool(config.memory)\n",), 95)
     place = SimilarLines(86, 96, 0.71)
-    hunk = HunkExplanation(1, 9, 74, Cause.CHANGED, path, place, (one, two), 3, 0)
+    hunk = HunkExplanation(1, 9, 74, Cause.CHANGED, path, place, (one, two))
     file = FileExplanation(path, Reason.CONTEXT, Preimage.DIFFERS, 5, "", False, 2, (hunk,), ())
     return PatchExplanation(name, False, (file,), Origin(0, ()))
 

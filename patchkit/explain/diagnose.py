@@ -28,7 +28,6 @@ from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import Blobs, apply_changes
-from patchkit.model.evidence import telling
 from patchkit.model.lint import numbered_lines
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Clash, FileResult, PatchResult, Reason, Status
@@ -152,9 +151,6 @@ def find_edit(
 # Why one hunk has no place in its file: the nearest thing to it, and how that differs.
 
 
-_FUZZ = 2  # the most that GNU patch uses by default
-
-
 def explain_hunk(
     view: TreeView,
     path: str,
@@ -172,7 +168,6 @@ def explain_hunk(
         differ = differences(hunk.preimage, lines, place)
     else:
         differ = _at_recorded_place(hunk, clash)
-    added, present = count_present(hunk, view, path)
     return HunkExplanation(
         number=number,
         line=hunk.line,
@@ -181,31 +176,7 @@ def explain_hunk(
         place_path=path,
         place=place,
         mismatches=_mismatches(differ, hunk),
-        added=added,
-        present=present,
-        fuzz=fuzz_of(hunk, lines),
     )
-
-
-def fuzz_of(hunk: Hunk, lines: Sequence[bytes]) -> int:
-    """How many lines of context GNU patch must leave out to find a place for the hunk in a file.
-
-    0 where it finds none with the two that it leaves out at most. Invariant: the shorter context
-    loses less, and none of it means that the hunk belongs at that end of the file, as in its
-    `locate_hunk`.
-    """
-    marks = [line[:1] for line in hunk.lines]
-    before = next((n for n, mark in enumerate(marks) if mark != b" "), 0)
-    after = next((n for n, mark in enumerate(reversed(marks)) if mark != b" "), 0)
-    longest = max(before, after)
-    for fuzz in range(1, min(_FUZZ, longest) + 1):
-        head, tail = (fuzz + context - longest for context in (before, after))
-        wanted = hunk.preimage[max(head, 0) : len(hunk.preimage) - max(tail, 0)]
-        at_start = head < 0 and list(lines[: len(wanted)]) != wanted
-        at_end = tail < 0 and list(lines[-len(wanted) :]) != wanted
-        if not (at_start or at_end) and find_exact(wanted, lines, near=hunk.old_start):
-            return fuzz
-    return 0
 
 
 def find_hunk(view: TreeView, path: str, hunk: Hunk) -> SimilarLines | None:
@@ -218,14 +189,6 @@ def is_contained(hunk: Hunk, lines: Sequence[bytes]) -> bool:
     """Whether what the hunk leaves behind stands in the file, and it is not only context."""
     at = find_exact(hunk.postimage, lines, near=hunk.new_start)
     return at is not None and hunk.preimage != hunk.postimage
-
-
-def count_present(hunk: Hunk, view: TreeView, path: str) -> tuple[int, int]:
-    """(added lines with words of their own, how many of these the file has already)."""
-    added = set(telling(line[1:] for line in hunk.lines if line[:1] == b"+"))
-    added -= {line.strip() for line in hunk.preimage}
-    have = {line.strip() for line in view.lines(path)} if added else set()
-    return len(added), len(added & have)
 
 
 def _at_recorded_place(hunk: Hunk, clash: Clash | None) -> tuple[Difference, ...]:

@@ -56,8 +56,7 @@ class HunkExplanation(Struct, frozen=True):
     `number` counts the file's hunks from 1, `line` is where it stands in the patch file,
     `recorded` the line of the upstream file that it names. `place` is what is most like its lines
     now, in the file `place_path` (None: nothing is); `mismatches` what is otherwise there, or at
-    the recorded place if there is none. Of its `added` lines that have words, `present` are in the
-    file already.
+    the recorded place if there is none.
     """
 
     number: int
@@ -67,9 +66,6 @@ class HunkExplanation(Struct, frozen=True):
     place_path: str
     place: SimilarLines | None
     mismatches: tuple[Mismatch, ...]
-    added: int
-    present: int
-    fuzz: int = 0  # how much context GNU patch would leave out to take it; 0: it would not
 
 
 class MovedPath(Struct, frozen=True):
@@ -312,9 +308,6 @@ def _of_hunk(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Statement
     head = f"hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded})"
     same = hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS)
     yield Statement(f"{head}: {_hunk_words(hunk, place)}", 1, None if same else hunk)
-    if not same and hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
-        words = f"{hunk.present} of the {hunk.added} lines that it adds are in the file already"
-        yield Statement(words, 2)
 
 
 def _reasons(explanation: PatchExplanation) -> Iterator[tuple[str, int]]:
@@ -382,7 +375,6 @@ def file_words(file: FileExplanation) -> str:
 
 def _hunk_words(hunk: HunkExplanation, place: str) -> str:
     """Why a hunk failed."""
-    fuzz = f"; GNU patch takes it with fuzz {hunk.fuzz}" if hunk.fuzz else ""
     words = {
         Cause.CONTAINED: "the file has this change already",
         Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
@@ -392,7 +384,7 @@ def _hunk_words(hunk: HunkExplanation, place: str) -> str:
         Cause.ANCHORED: _anchor(hunk, place),
         Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
     }
-    return words[hunk.cause] + fuzz
+    return words[hunk.cause]
 
 
 def _place_words(hunk: HunkExplanation, file: FileExplanation) -> str:

@@ -173,7 +173,7 @@ def test_a_date_that_nobody_can_believe_takes_no_month_away() -> None:
 
 def test_a_clash_side_by_side() -> None:
     mismatch = Mismatch((b"a = old(1)\n", b"b\n"), (7, 8), (b"a = new(1)\n", b"other\n"), 30)
-    hunk = HunkExplanation(1, 5, 20, Cause.CHANGED, "x.py", None, (mismatch,), 1, 0)
+    hunk = HunkExplanation(1, 5, 20, Cause.CHANGED, "x.py", None, (mismatch,))
     file = FileExplanation("x.py", Reason.CONTEXT, Preimage.DIFFERS, 3, "", False, 2, (hunk,), ())
     clash = clash_of(PatchExplanation("p", False, (file,), Origin(0, ())))
     first, second = clash[1].rows

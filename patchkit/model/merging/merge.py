@@ -34,7 +34,6 @@ from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.regions import (
     Doubt,
     MergeEdit,
-    Order,
     Region,
     RegionResolution,
     Rule,
@@ -42,7 +41,6 @@ from patchkit.model.merging.regions import (
     compare_three,
     edited,
     join_insertions,
-    possible_orders,
     put_behind,
 )
 from patchkit.model.similarity import likeness
@@ -82,7 +80,6 @@ def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
     return all(len(edits) * 2 <= words for edits in sides)
 
 
-_UPSTREAM_FIRST = Order()
 _ADJACENT = "upstream changed adjacent lines"
 _BOTH_ADD = "both sides add lines at one place; only their order is open"
 _LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
@@ -99,11 +96,12 @@ _ENOUGH_ANYWHERE = 3
 
 
 def resolve(
-    region: Region, three: ThreeWay, *, order: Order = _UPSTREAM_FIRST
+    region: Region, three: ThreeWay, *, patch_first: bool = False
 ) -> RegionResolution | None:
     """What the patch does in a region where both sides changed; None if that is not known.
 
-    `order` counts where both sides insert at one point and nothing in the text speaks for one.
+    `patch_first` counts where both sides insert at one point and nothing in the text speaks for
+    one.
     """
     settled = region.settled
     if settled is not None:
@@ -114,9 +112,9 @@ def resolve(
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
     return (
-        _beside(region, three, order=order)
+        _beside(region, three, patch_first=patch_first)
         or _words(region)
-        or _slid_apart(region, three, order=order)
+        or _slid_apart(region, three, patch_first=patch_first)
     )
 
 
@@ -178,7 +176,7 @@ def _are_apart(region: Region) -> bool:
     return all(_is_apart(own, region.upstream_edits) for own in region.patch_edits)
 
 
-def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolution | None:
+def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> RegionResolution | None:
     """Each of the patch's edits beside upstream's, or where upstream moved its surroundings."""
     moved: list[MergeEdit] = []
     staying: list[LineEdit] = []
@@ -191,7 +189,7 @@ def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolutio
     rest = replace(region, patch_edits=tuple(staying))
     if not _are_apart(rest):
         return None
-    edits = (*_edit(region, _woven(rest, three, order=order)), *moved)
+    edits = (*_edit(region, _woven(rest, three, patch_first=patch_first)), *moved)
     if moved:
         return RegionResolution(Rule.MOVED, edits, f"upstream moved its context{_to_lines(moved)}")
     inserts = any(
@@ -224,7 +222,7 @@ def _to_lines(moved: Sequence[MergeEdit]) -> str:
     return f" to line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
 
 
-def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
+def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]:
     """The region with the edits of both sides, in the order of the base lines that they change.
 
     Invariant: `woven` and `last` together have every line of the base up to `at` that no side
@@ -251,11 +249,11 @@ def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
         if following is not None and start == end == following[0] == following[1]:
             others = _new_lines(following[3], 1, three)
             around = three.base[:start], three.base[start:]
-            both = join_insertions(lines, others, around, order)
+            both = join_insertions(lines, others, around, patch_first=patch_first)
             woven, last = [*woven, *last], both
             number += 1
         elif start == end and last and not replaced:
-            last = [*last, *lines] if order.whole else put_behind(last, lines)
+            last = put_behind(last, lines)
         else:
             woven, last = [*woven, *last], lines
         replaced = start < end
@@ -296,7 +294,7 @@ def _alike(one: bytes, other: bytes) -> float:
 # Invariant: wherever it is taken to stand, the edits make the same text of the base.
 
 
-def _slid_apart(region: Region, three: ThreeWay, *, order: Order) -> RegionResolution | None:
+def _slid_apart(region: Region, three: ThreeWay, *, patch_first: bool) -> RegionResolution | None:
     """The region settled where an edit of one side is slid off what the other side changed."""
     own, theirs = region.patch_edits, region.upstream_edits
     for slid in (
@@ -305,7 +303,7 @@ def _slid_apart(region: Region, three: ThreeWay, *, order: Order) -> RegionResol
     ):
         wide = _widened(region, three, *slid)
         if wide is not None and _are_apart(wide):
-            edits = _edit(wide, _woven(wide, three, order=order))
+            edits = _edit(wide, _woven(wide, three, patch_first=patch_first))
             doubts = (Doubt.REWRITTEN,) if _is_rewritten(wide, three) else ()
             return RegionResolution(Rule.BESIDE, edits, _ADJACENT, doubts)
     return None
@@ -415,7 +413,8 @@ def merge_file(
     """Merge three versions of a text; None for a binary file, which is never merged.
 
     Where git's three-way merge is clean its result is taken; nothing else is accepted unless every
-    check passes. `patch_first`: upstream is merged into the patch's branch, see `Order`.
+    check passes. `patch_first`: upstream is merged into the patch's branch, whose lines come first;
+    the other order counts where a check refuses the first.
     """
     if any(map(is_binary, (base, upstream, patch))):
         return None
@@ -429,8 +428,8 @@ def merge_file(
         three = compare_texts(*full)
     newline = ends[1] if ends[0] == ends[2] else ends[2]
     first: FileMerge | None = None
-    for order in possible_orders(patch_first=patch_first):
-        merged = _merged(path, three, newline=newline, order=order)
+    for own_first in (patch_first, not patch_first):
+        merged = _merged(path, three, newline=newline, patch_first=own_first)
         if merged.data is None:
             return merged  # no order helps
         if not merged.doubts or (first is None and not any(d.forbids for d in merged.doubts)):
@@ -460,10 +459,10 @@ def _clean(path: str, three: ThreeWay) -> FileMerge:
     return _with_doubts(path, FileMerge(data, three, steps, clean=True))
 
 
-def _merged(path: str, three: ThreeWay, *, newline: bool, order: Order) -> FileMerge:
+def _merged(path: str, three: ThreeWay, *, newline: bool, patch_first: bool) -> FileMerge:
     """The merge by our own rules, with all doubts."""
     steps = tuple(
-        (region, resolve(region, three, order=order))
+        (region, resolve(region, three, patch_first=patch_first))
         for region in three.regions
         if region.patch_edits
     )

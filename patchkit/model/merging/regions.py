@@ -326,51 +326,21 @@ _NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#.*|//.*")
 #: C's comments, but for the globs of shell, YAML and Make.
 _OPENS_COMMENT = re.compile(rb"(?:^|\s)/\*")
 _ENDS_COMMENT = re.compile(rb"\*/(?=\s|$)")
-_STARRED = re.compile(rb"\*(?:\*?[A-Za-z_].*)?,$")
 #: A statement that leaves its block for good, and a comment: `#include` is none.
 _LEAVES = re.compile(rb"[ \t]*(?:return|raise|break|continue|goto|throw|exit)\b")
 _COMMENT = re.compile(rb"[ \t]*#(?![A-Za-z])")
 _DIGITS = re.compile(rb"(\d+)")
 
 
-class Order(Struct, frozen=True):
-    """What decides where the text does not: whose lines come first.
-
-    `whole`: no side's lines go into the other's, not even where those leave a block.
-    """
-
-    patch_first: bool = False  # else upstream's lines come first
-    whole: bool = False
-
-
-def possible_orders(*, patch_first: bool) -> tuple[Order, ...]:
-    """All orders, the likeliest first: those after it count where a check refuses the result."""
-    sides = (patch_first, not patch_first)
-    return tuple(Order(first, whole) for first in sides for whole in (False, True))
-
-
 def join_insertions(
-    upstream: Lines, patch: Lines, around: tuple[Lines, Lines], order: Order
+    upstream: Lines, patch: Lines, around: tuple[Lines, Lines], *, patch_first: bool
 ) -> list[bytes]:
     """Both sides' lines for one gap; `around` are the base's lines above and below it."""
     in_order = _sorted_together(upstream, patch, around)
     if in_order is not None:
         return in_order
-    first, second = (patch, upstream) if order.patch_first else (upstream, patch)
-    ahead = _goes_on(around[0], second) and not _goes_on(around[0], first)
-    if (_is_starred(first) or ahead) and not _is_starred(second):
-        first, second = second, first
-    return [*first, *second] if order.whole else put_behind(first, second)
-
-
-def _is_starred(lines: Lines) -> bool:
-    """Whether it is an argument or a parameter behind which plain ones mean something else."""
-    return _STARRED.match(_code(lines)) is not None
-
-
-def _goes_on(above: Lines, lines: Lines) -> bool:
-    """Whether lines go on with the paragraph above: no blank line stands between."""
-    return bool(above and above[-1].strip() and lines[0].strip())
+    first, second = (patch, upstream) if patch_first else (upstream, patch)
+    return put_behind(first, second)
 
 
 def put_behind(first: Lines, second: Lines) -> list[bytes]:

@@ -6,11 +6,9 @@ import pytest
 
 from patchkit.model.merging.merge import merge_file
 from patchkit.model.merging.regions import (
-    Order,
     indentation,
     join_insertions,
     leaves_scope,
-    possible_orders,
     put_behind,
 )
 
@@ -18,7 +16,7 @@ from patchkit.model.merging.regions import (
 def joined(upstream: str, patch: str, above: str = "", below: str = "") -> str:
     sides = [text.encode().splitlines(True) for text in (upstream, patch, above, below)]
     around = sides[2], sides[3]
-    return b"".join(join_insertions(sides[0], sides[1], around, Order())).decode()
+    return b"".join(join_insertions(sides[0], sides[1], around, patch_first=False)).decode()
 
 
 @pytest.mark.parametrize(
@@ -71,17 +69,8 @@ def test_numbers_and_capitals_may_have_an_order() -> None:
 
 def test_the_side_decides_where_the_text_does_not() -> None:
     lines = [b"x = 1\n"], [b"y = 2\n"], ([b"f()\n"], [b"g()\n"])
-    assert join_insertions(*lines, Order()) == [b"x = 1\n", b"y = 2\n"]
-    assert join_insertions(*lines, Order(patch_first=True)) == [b"y = 2\n", b"x = 1\n"]
-    assert [each.patch_first for each in possible_orders(patch_first=True)] == [1, 1, 0, 0]
-
-
-def test_a_line_of_the_paragraph_above_comes_before_a_new_paragraph() -> None:
-    sides = "\n/* why */\nunsigned filter;\n\n", "unsigned touched;\n"
-    assert joined(*sides, above="unsigned flags;\n") == sides[1] + sides[0]
-    assert joined(*sides, above="{\n\n") == sides[0] + sides[1]  # there is none above
-    starred = "    *rest,\n"
-    assert joined("\n    extra,\n", starred, above="    first,\n").endswith(starred)
+    assert join_insertions(*lines, patch_first=False) == [b"x = 1\n", b"y = 2\n"]
+    assert join_insertions(*lines, patch_first=True) == [b"y = 2\n", b"x = 1\n"]
 
 
 def test_a_call_is_not_torn_where_its_bracket_closes() -> None:
@@ -164,12 +153,3 @@ def test_a_comment_in_the_first_column_leaves_no_block() -> None:
     conditional = [b"    one();\n", b"#endif\n"]
     second = [b"    two();\n"]
     assert put_behind(conditional, second) == [conditional[0], *second, conditional[1]]
-
-
-@pytest.mark.parametrize("patch_first", [False, True])
-def test_a_starred_argument_comes_last(patch_first: bool) -> None:
-    base = "call(\n    one,\n)\n"
-    starred, plain = (base.replace("one,\n", f"one,\n    {n},\n") for n in ("**more", "two=2"))
-    wanted = "call(\n    one,\n    two=2,\n    **more,\n)\n"
-    assert _merged(base, starred, plain, patch_first=patch_first) == wanted
-    assert _merged(base, plain, starred, patch_first=patch_first) == wanted
