@@ -4,10 +4,8 @@ may be now, and for which base the patch was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from hashlib import sha256
-from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -19,12 +17,10 @@ from patchkit.explain.explanation import (
     MovedPath,
     Origin,
     OtherBlob,
-    PatchEdit,
     PatchExplanation,
 )
 from patchkit.gitcmd.commit_history import find_rename
-from patchkit.gitcmd.first_parent import versions
-from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import Blobs, apply_changes
@@ -43,8 +39,7 @@ from patchkit.model.similarity import (
 from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import SeriesPatch, Stack, patch_changes
 
-# For which base a patch was made: what its `index` lines say against what the tree has, and which
-# commit of its own repository changed it since.
+# For which base a patch was made: what its `index` lines say against what the tree has.
 
 
 #: path -> [(blob id as a patch's index line says, the patch's name)], of results
@@ -108,44 +103,6 @@ def preimages(changes: Iterable[FileChange]) -> Iterator[tuple[str, str]]:
 def _blob_at(view: TreeView, path: str) -> str:
     entry = view.tree.entry(path)
     return "" if entry is None else entry.oid
-
-
-# Which commit of its own repository changed a patch so that it fits no more.
-
-
-# So many versions back somebody may have pinned one that fits.
-_VERSIONS = 40
-
-
-def find_edit(
-    repository: Repository,
-    commit: CommitId,
-    path: str,
-    fits: Callable[[bytes], bool],
-    bring: Callable[[Iterable[str]], object],
-) -> PatchEdit | None:
-    """The commit before which the file at `path` fits; None if none is known.
-
-    `bring` is asked for versions that are not here. The version at `commit` does not fit.
-    """
-    found = versions(repository, commit, path, _VERSIONS)
-    entries = [each.touches[path] for each in found]
-    blobs = [entry.oid for entry in entries if entry is not None]
-    if len(blobs) < 2:
-        return None
-    bring(blobs)
-    with ObjectReader(repository) as reader:
-        contents = reader.read_present(blobs)
-    for newer, older in pairwise(found):
-        entry = older.touches[path]
-        data = contents.get(entry.oid) if entry is not None else None
-        if data is None:
-            return None
-        if fits(data):
-            by = newer.commit
-            digest = sha256(data).hexdigest()
-            return PatchEdit(by.id, by.date, by.author, by.subject, older.commit.id, digest)
-    return None
 
 
 # Why one hunk has no place in its file: the nearest thing to it, and how that differs.

@@ -120,33 +120,17 @@ class Origin(Struct, frozen=True):
     made_by: tuple[str, ...] = ()
 
 
-class PatchEdit(Struct, frozen=True):
-    """The commit after which a patch that another repository has fits no more.
-
-    Before it stands, at `fits_at`, the newest version of the file that fits; `fits_sha256` is its.
-    """
-
-    commit: CommitId
-    date: str  # when it landed, in UTC, ISO 8601
-    author: str  # a name, without the address
-    subject: str  # of the commit's message
-    fits_at: str
-    fits_sha256: str
-
-
 class PatchExplanation(Struct, frozen=True):
     """Why a patch does not apply.
 
     `contained`: the tree already has the whole change; `upstream`: so has the base. `files` are
-    those that do not fit. `edit` is what its own repository did to it, where that
-    repository's history is here.
+    those that do not fit.
     """
 
     name: str  # its file's name in the series
     contained: bool
     files: tuple[FileExplanation, ...]
     origin: Origin
-    edit: PatchEdit | None = None
     upstream: bool = False
     strip: int | None = None  # the folders to take off its paths, where these are not the series'
 
@@ -182,7 +166,6 @@ def next_steps(
         return (_other_strip(explanation.strip, patch, manifest), _check(target))
     ways = list(_line_ends(explanation, patch)) or [
         *(_carried(patch, target) if repinned else _merged(patch, component, target)),
-        *_edited(explanation, patch, manifest),
         *_other_base(explanation, component),
     ]
     if not ways:
@@ -232,16 +215,6 @@ def _line_ends(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[st
     else:
         return
     yield f"end its lines in {what}:\n  sed -i '{script}' {quote(patch.where)}"
-
-
-def _edited(explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest) -> Iterator[str]:
-    if explanation.edit is not None:
-        edit = explanation.edit
-        yield (
-            f"take {patch.name} as it was before that, in {_entry(patch, manifest)}:\n"
-            f"  commit: {edit.fits_at}\n"
-            f"  sha256: {edit.fits_sha256}"
-        )
 
 
 def _other_base(explanation: PatchExplanation, component: Component) -> Iterator[str]:
@@ -322,10 +295,6 @@ def _reasons(explanation: PatchExplanation) -> Iterator[tuple[str, int]]:
         which = "these files are the versions" if edited[1:] else f"{edited[0]} is the version"
         yield f"why: {which} that the patch was made against", 0
         yield "(its index lines name these blobs): the patch file was edited since", 1
-    if explanation.edit is not None:
-        edit = explanation.edit
-        yield "why: its repository changed it, and before that it fits: by", 0
-        yield f"{short_id(edit.commit)} {edit.date[:10]} {edit.author}: {edit.subject}", 1
     if explanation.strip is not None:
         folders = counted(explanation.strip, "folder")
         yield f"why: its files are there, to the byte, with {folders} off its paths", 0

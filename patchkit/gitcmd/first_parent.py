@@ -163,16 +163,6 @@ def landed_with(repository: Repository, line: Line, commit: CommitId) -> int:
     return next((n for n, each in enumerate(line.commits, 1) if each in came), 0)
 
 
-def versions(repository: Repository, tip: CommitId, path: str, limit: int) -> tuple[Landing, ...]:
-    """The newest `limit` commits of the line of `tip` that change a file, newest first.
-
-    None where the history is not here, or ends before.
-    """
-    options = ["--first-parent", "-m", f"--max-count={limit}"]
-    rows = read_log(repository, options, [tip], [path], required=False)
-    return tuple(_landing(row) for row in rows if path in row.touches)
-
-
 def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[CommitId, Commit]:
     """Each commit by its id."""
     wanted = list(dict.fromkeys(ids))

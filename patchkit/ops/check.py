@@ -15,16 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, expected
-from patchkit.explain.diagnose import Results, explain_stack, find_edit, find_origin, results_of
+from patchkit.explain.diagnose import Results, explain_stack, find_origin, results_of
 from patchkit.explain.explanation import (
     Origin,
-    PatchEdit,
     PatchExplanation,
     origin_lines,
     origin_words,
 )
 from patchkit.extension import CheckedStack, CheckRun, Finder, finders
-from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.guards.verify import (
     not_run_findings,
@@ -34,15 +33,12 @@ from patchkit.guards.verify import (
     well_formed_files,
 )
 from patchkit.manifest.values import Component, Manifest, PinnedPatch, RunStep
-from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.lint import lint_patch
-from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
-from patchkit.model.progress import Progress, Silent
+from patchkit.model.progress import Progress
 from patchkit.model.text import listed
-from patchkit.model.tree import ObjectSource, Tree
 from patchkit.ops.check_report import (
     BrokenManifest,
     CheckReport,
@@ -62,8 +58,7 @@ from patchkit.stack.lockfile import (
     recorded_in,
 )
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_recipe
-from patchkit.upstream.history import known_history
-from patchkit.upstream.store import Store, home_of
+from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import HALT_REF, checkout_of
 
 # What a check says beyond each patch: does the patched component still fit what it guards?
@@ -98,47 +93,6 @@ def _verify(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
     elif commands:
         run.progress.step(checked.component.name, "running commands", local=True)
         yield from run_findings(checked, commands, run.store.stop)
-
-
-# Of a patch from another repository: the commit there that changed it so that it fits no more.
-
-
-class PatchedTree(Struct, frozen=True):
-    """The tree that a patch meets, and where its objects are."""
-
-    source: ObjectSource  # reads its objects
-    tree: TreeId
-
-
-def edit_of(
-    manifest: Manifest, component: Component, patch: LoadedPatch, met: PatchedTree, store: Store
-) -> PatchEdit | None:
-    """The commit that changed the patch's file; None where its repository's history is not here.
-
-    Of that history its folders and the file's versions are fetched, if they are not here.
-    """
-    entry = patch.origin
-    if not isinstance(entry, PinnedPatch):
-        return None
-    source, commit = home_of(manifest, entry)
-    history = known_history(store, source, commit, component.name, Silent())
-    if history is None:
-        return None
-
-    def fits(data: bytes) -> bool:
-        try:
-            file = parse_patch(data, name=patch.name, strip=patch.strip)
-            changes = patch_changes(replace(patch.series_patch, file=file))
-            applied = apply_changes(Tree(met.source, met.tree), Blobs(met.source), changes)
-        except (BadInputError, MissingObjectError):
-            return False
-        return applied.tree is not None
-
-    try:
-        repository = history.repository
-        return find_edit(repository, commit, entry.path, fits, repository.bring)
-    except PatchkitError:  # without a network nobody can tell
-        return None
 
 
 class _Task(Struct, frozen=True):
@@ -337,10 +291,7 @@ def _check_patches(  # noqa: PLR0917
         explanation = explanations.get(patch.name)
         if explanation is not None:
             origin = tools.missing(explanation.origin, earlier)
-            edit = edit_of(
-                task.manifest, task.component, patch, PatchedTree(overlay, tree), tools.store
-            )
-            explanation = replace(explanation, origin=origin, edit=edit)
+            explanation = replace(explanation, origin=origin)
             check = _explained(check, explanation, patch, task, stack.base.commit)
         checks.append(check)
         earlier.add(patch.sha256)
