@@ -81,11 +81,11 @@ _BAD = (
     *("gone", "not there", "signature"),
     # a call from one component into another
     *("missing module", "missing package", "missing name", "wrong arguments"),
-    *("crossed arguments", "names nothing", "unmatched", "wrong", "error"),
+    *("crossed arguments", "names nothing", "wrong", "error"),
 )
 _TO_SEE = (
     *("flagged", "resolved", "changed", "message", "content", "not learnt"),
-    *("body", "unused", "expired", "warning"),
+    *("body", "expired", "warning"),
 )
 _FAINT = (
     *("skipped", "missing", "unpatched", "absent", "held"),
@@ -108,7 +108,7 @@ _ALIKE = (
         "?",
         Level.WARNING,
         "merges",
-        ("ambiguous", "among", "as its receipt says", "uncertain", "open"),
+        ("ambiguous", "among", "as its receipt says", "open"),
     ),
 )
 

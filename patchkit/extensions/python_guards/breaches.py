@@ -125,7 +125,8 @@ def contract_findings(found: ComponentContracts, command: str) -> Iterator[Findi
         groups.setdefault((each.breach, each.target, each.what), []).append(each)
     for (breach, target, what), places in groups.items():
         text = what if target in what else f"{target} {what}"
-        more = f", and in {places_text(places[1:])}" if len(places) > 1 else ""
+        others = listed([each.place for each in places[1:]], _NAMED, noun="place")
+        more = f", and in {others}" if others else ""
         code = f"contract-{_CODES[breach]}"
         yield Finding(Severity.ERROR, code, f"{text}{more}", places[0].place, look)
     yield from found.findings
@@ -143,8 +144,3 @@ def idle_entries(
         what = f"{absent.name} is declared absent, and nothing that it names is"
         where = str(absent.where)
         yield Finding(Severity.WARNING, "contract-unused", what, where, "delete the declaration")
-
-
-def places_text(places: list[UsePlace]) -> str:
-    """The first places, and how many more there are."""
-    return listed([each.place for each in places], _NAMED, noun="place")
