@@ -55,36 +55,20 @@ class Enclosure(Struct, frozen=True):
 
 def enclosing(lines: Sequence[bytes], at: int) -> Enclosure | None:
     """The innermost function or class around line `at` (from 0); None at a module's top level."""
-    names: list[bytes] = []
-    opening: int | None = None
-    depth = _depth_below(lines, at)
-    for number in range(min(at, len(lines) - 1), -1, -1):
-        if not depth:
-            break  # nothing is around the first column
-        line = lines[number]
-        if not _counts(line) or depth_of(line) >= depth:
-            continue
-        depth = depth_of(line)
-        found = _OPENING.match(line)
-        if found:
-            names.append(found[1])
-            opening = number if opening is None else opening
-    if opening is None:
+    names = scopes_of(b"".join(lines))
+    name = names[at] if at < len(names) else ""
+    if not name:
         return None
-    name = b".".join(reversed(names)).decode("ascii", "replace")
-    return Enclosure(name, tuple(lines[opening : _end(lines, opening)]))
+    inside = [each == name or each.startswith(f"{name}.") for each in names]
+    first = next((number for number in range(at, 0, -1) if not inside[number - 1]), 0)
+    end = next((number for number in range(at, len(names)) if not inside[number]), len(names))
+    return Enclosure(name, tuple(lines[first:end]))
 
 
 def find_enclosure(lines: Sequence[bytes], name: str) -> Enclosure | None:
     """The function or class of that qualified name; None if there is none."""
-    last = name.rpartition(".")[2].encode()
-    for number, line in enumerate(lines):
-        found = _OPENING.match(line)
-        if found and found[1] == last:
-            around = enclosing(lines, number)
-            if around is not None and around.name == name:
-                return around
-    return None
+    names = scopes_of(b"".join(lines))
+    return enclosing(lines, names.index(name)) if name in names else None
 
 
 class Misplaced(Struct, frozen=True):
@@ -99,7 +83,7 @@ class Misplaced(Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def scopes_of(data: bytes) -> tuple[str, ...]:
-    """For each line of a Python file the qualified name of the scope around it, as `enclosing`."""
+    """For each line of a Python file the qualified name of the scope around it."""
     lines = data.split(b"\n")
     names = [""] * len(lines)
     around: list[tuple[int, str]] = []  # of functions and classes above: depth, name
@@ -276,23 +260,6 @@ def _is_like(one: str, other: str) -> bool:
 def names_in(lines: Sequence[bytes]) -> set[bytes]:
     """Words of four letters or more that can be names."""
     return {name for line in lines for name in _NAME.findall(line)}
-
-
-def _depth_below(lines: Sequence[bytes], at: int) -> int:
-    """How deep the line stands, or for a blank one the next that is not."""
-    for number, line in enumerate(lines[at:]):
-        if _counts(line):
-            # a line that opens a scope belongs to it
-            return depth_of(line) + (number == 0 and _OPENING.match(line) is not None)
-    return 0
-
-
-def _end(lines: Sequence[bytes], opening: int) -> int:
-    depth = depth_of(lines[opening])
-    for number in range(opening + 1, len(lines)):
-        if _counts(lines[number]) and depth_of(lines[number]) <= depth:
-            return number
-    return len(lines)
 
 
 def _counts(line: bytes) -> bool:

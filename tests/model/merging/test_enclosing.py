@@ -2,36 +2,8 @@
 
 from __future__ import annotations
 
-import random
-
-from patchkit.model.diff_parse import split_lines
 from patchkit.model.line_diff import diff_lines
-from patchkit.model.merging.scopes import enclosing, misplaced, scopes_of
-
-_LINES = ("x = 1", "# note", "", ")", "if x:", "def f(self):", "class C:", "async def g():", "@d")
-
-
-def _source(random_: random.Random) -> bytes:
-    lines, depth = [], 0
-    for _ in range(random_.randrange(1, 40)):
-        line = random_.choice(_LINES)
-        lines.append("    " * depth + line if line else "")
-        opens = line.endswith(":")
-        depth = depth + 1 if opens else max(0, depth - random_.choice((0, 0, 1, 2)))
-    return "\n".join(lines).encode()
-
-
-def test_all_lines_at_once_say_what_each_says_by_itself() -> None:
-    random_ = random.Random(5)
-    for _ in range(300):
-        data = _source(random_)
-        lines = split_lines(data)
-        for number, name in enumerate(scopes_of(data)[: len(lines)]):
-            line = lines[number].strip()
-            if not line or line.startswith((b"#", b")")):
-                continue
-            around = enclosing(lines, number)
-            assert name == (around.name if around else ""), (data.decode(), number)
+from patchkit.model.merging.scopes import misplaced
 
 
 def _said(old: str, patched: str, here: str, result: str) -> list[str]:
