@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from itertools import islice, product
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -27,6 +28,10 @@ _MOST = 2000
 _DEEPEST = 24
 
 
+#: Where something begins and ends: a line from 1, and how many bytes of it stand before.
+Span: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+
+
 class Texts(Struct, frozen=True):
     """What an expression can be; `complete`: nothing else."""
 
@@ -41,6 +46,13 @@ class ScopedExpression(Struct, frozen=True, eq=False):
     module: Module
     around: tuple[FunctionNode, ...] = ()
 
+    @property
+    def span(self) -> Span:
+        """Where it begins and ends."""
+        node = self.node
+        end = (node.end_lineno or 0, node.end_col_offset or 0)
+        return (node.lineno, node.col_offset), end
+
     def at(self, node: ast.expr) -> ScopedExpression:
         """Another expression that stands there."""
         return ScopedExpression(node, self.module, self.around)
@@ -50,14 +62,7 @@ class Evaluator(Struct):
     """Evaluates expressions in the modules of one tree."""
 
     resolver: Resolver
-    _around: dict[Module, dict[ast.AST, tuple[FunctionNode, ...]]] = field(default_factory=dict)
     _known: dict[ast.expr, Texts] = field(default_factory=dict)
-
-    def spot(self, module: Module, node: ast.expr) -> ScopedExpression:
-        """An expression of a module with what stands around it."""
-        if module not in self._around:
-            self._around[module] = dict(_functions_around(module.syntax, ()))
-        return ScopedExpression(node, module, self._around[module][node])
 
     def texts(self, spot: ScopedExpression) -> Texts:
         """Every text that the expression can have."""
@@ -127,15 +132,17 @@ class Evaluator(Struct):
                     yield None, ()
 
 
-def _functions_around(
-    node: ast.AST, around: tuple[FunctionNode, ...]
-) -> Iterator[tuple[ast.AST, tuple[FunctionNode, ...]]]:
-    """Every expression below a node with the functions around it, innermost first."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield child, around
-        inner = (child, *around) if isinstance(child, FunctionNode) else around
-        yield from _functions_around(child, inner)
+def expressions_of(module: Module) -> dict[Span, ScopedExpression]:
+    """Every expression of a module by where it begins and ends; the outermost of several."""
+    found: dict[Span, ScopedExpression] = {}
+    todo: list[tuple[ast.AST, tuple[FunctionNode, ...]]] = [(module.syntax, ())]
+    for node, around in todo:  # grows while it is walked
+        if isinstance(node, ast.expr):
+            each = ScopedExpression(node, module, around)
+            found.setdefault(each.span, each)
+        inner = (node, *around) if isinstance(node, FunctionNode) else around
+        todo += [(child, inner) for child in ast.iter_child_nodes(node)]
+    return found
 
 
 def _sources(scope: ast.AST, name: str) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:

@@ -14,7 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct, field
 
 from patchkit.extensions.python_guards.bodies import walk, walk_scope
-from patchkit.extensions.python_guards.modules import Imported, Module, Namespace, read_namespace
+from patchkit.extensions.python_guards.modules import (
+    Binding,
+    Imported,
+    Module,
+    Namespace,
+    read_namespace,
+)
 from patchkit.extensions.python_guards.resolve import (
     Absent,
     Code,
@@ -61,13 +67,13 @@ Value = Thing | Instance | Bound | Above | Unknown
 
 
 class Attributes(Struct):
-    """What a class and its methods give its attributes, by name.
+    """What a class says of attributes that only its methods set, by name.
 
-    `values` come with the method around them, () for the class itself; `annotations` are what is
-    said of their kind; `stored` are all that are set in any way; `by_name`: setattr is called.
+    `values` come with the method around them; `annotations` are what is said of their kind;
+    `stored` are all that are set in any way; `by_name`: setattr is called.
     """
 
-    values: dict[str, list[tuple[ast.expr, tuple[FunctionNode, ...]]]] = field(default_factory=dict)
+    values: dict[str, list[tuple[ast.expr, FunctionNode]]] = field(default_factory=dict)
     annotations: dict[str, list[ast.expr]] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
     by_name: bool = False
@@ -77,15 +83,17 @@ def attributes_of(owner: ast.ClassDef) -> Attributes:
     """The attributes of a class; those of its bases are not among them."""
     found = Attributes()
     for node in walk_scope(ast.Module(owner.body, [])):
-        _note_given(node, (), found)
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                found.annotations.setdefault(name, []).append(annotation)
     for method in (each for each in owner.body if isinstance(each, FunctionNode)):
         for node in walk(method):
-            _note_given(node, (method,), found)
+            _note_given(node, method, found)
     return found
 
 
-def _note_given(node: ast.AST, within: tuple[FunctionNode, ...], found: Attributes) -> None:
-    """Note what a node in a class, or `within` a method, gives attributes."""
+def _note_given(node: ast.AST, method: FunctionNode, found: Attributes) -> None:
+    """Note what a node in a method gives attributes."""
     targets: Sequence[ast.AST] = ()
     annotation: ast.expr | None = None
     given: ast.expr | None = None
@@ -94,22 +102,17 @@ def _note_given(node: ast.AST, within: tuple[FunctionNode, ...], found: Attribut
             pass
         case ast.AnnAssign(target=target, annotation=annotation, value=given):
             targets = [target]
-        case ast.Attribute(value=ast.Name(), attr=name, ctx=ast.Store()) if within:
+        case ast.Attribute(value=ast.Name(), attr=name, ctx=ast.Store()):
             found.stored.add(name)
-        case ast.Call(func=ast.Name(id="setattr")) if within:
+        case ast.Call(func=ast.Name(id="setattr")):
             found.by_name = True
     for each in targets:
         match each:
-            case ast.Name(id=name) if not within:
-                pass
-            case ast.Attribute(value=ast.Name(id="self"), attr=name) if within:
-                pass
-            case _:
-                continue
-        if annotation is not None:
-            found.annotations.setdefault(name, []).append(annotation)
-        if given is not None:
-            found.values.setdefault(name, []).append((given, within))
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                if annotation is not None:
+                    found.annotations.setdefault(name, []).append(annotation)
+                if given is not None:
+                    found.values.setdefault(name, []).append((given, method))
 
 
 def plain_parameters(arguments: ast.arguments) -> list[ast.arg]:
@@ -172,9 +175,11 @@ class Values(Struct):
         return found[:_MOST] or (Unknown("nothing"),)
 
     def local_names(self, node: FunctionNode) -> Namespace:
-        """The names that the statements of a function bind."""
+        """The names that a function binds."""
         if node not in self._locals:
-            self._locals[node] = read_namespace(node.body)
+            found = self._locals[node] = read_namespace(node.body)
+            for name in _bound_within(node, found):
+                found.names[name] = [Binding(None, False, node.lineno)]
         return self._locals[node]
 
     def _values(self, scope: NameScope, node: ast.expr) -> Iterator[Value]:  # noqa: PLR0912
@@ -210,18 +215,15 @@ class Values(Struct):
 
     def _named(self, scope: NameScope, name: str) -> Iterator[Value]:
         place: NameScope | None = scope
-        while place is not None and place.node is not None:
+        while place is not None:
             if name in place.hidden:
                 yield Unknown(f"{name} is bound in an expression")
                 return
-            bound = self._bound_in(place, name)
+            bound = self._bound_in(place, name) if place.node is not None else ()
             if bound:
                 yield from bound
                 return
             place = place.outer
-        if place is not None and name in place.hidden:
-            yield Unknown(f"{name} is bound in an expression")
-            return
         things = self._at_top(scope.module, name)
         if all(isinstance(each, Absent) for each in things) and hasattr(builtins, name):
             yield Outside(f"builtins.{name}")
@@ -380,10 +382,8 @@ class Values(Struct):
             there = self._attributes_of(owner)
             for annotation in there.annotations.get(name, ()):
                 values += self.annotated(owner.module, annotation)
-            for value, methods in there.values.get(name, ()):
-                around = NameScope(owner.module)
-                if methods:
-                    around = NameScope(owner.module, methods[0], owner, around)
+            for value, method in there.values.get(name, ()):
+                around = NameScope(owner.module, method, owner, NameScope(owner.module))
                 values += self.of(around, value)
             if not values and (name in there.stored or there.by_name):
                 values.append(Unknown(f"self.{name}"))
@@ -461,6 +461,18 @@ class Values(Struct):
                             yield Unknown(f"annotated {ast.unparse(node)}")
             case _:
                 yield Unknown("an annotation")
+
+
+def _bound_within(function: FunctionNode, known: Namespace) -> Iterator[str]:
+    """Names that a function binds in expressions and patterns, or for another scope."""
+    for node in walk(function):
+        match node:
+            case ast.NamedExpr(target=ast.Name(id=name)):
+                yield name
+            case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
+                yield name
+            case ast.Global(names=several) | ast.Nonlocal(names=several):
+                yield from (each for each in several if each in known.names)
 
 
 def _function_of(called: Value) -> Code:

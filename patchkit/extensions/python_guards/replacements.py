@@ -9,12 +9,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from patchkit.extension import Captured, Captures
-from patchkit.extensions.python_guards.evaluate import Evaluator
+from patchkit.extensions.python_guards.evaluate import (
+    Evaluator,
+    ScopedExpression,
+    Span,
+    expressions_of,
+)
 from patchkit.extensions.python_guards.modules import Module, Modules, imported_names
 from patchkit.extensions.python_guards.resolve import (
     Absent,
@@ -276,7 +280,7 @@ def find_replacements(captures: Captures, modules: Modules) -> Replacements:
 def _read(
     captures: Iterable[Captured], path: str, modules: Modules, reader: Evaluator
 ) -> Iterator[tuple[CallSite, Collection[str], bool]]:
-    nodes: Mapping[tuple[_Position, _Position], ast.expr] = {}
+    spots: Mapping[Span, ScopedExpression] = {}
     module: Module | None = None
     brought: Mapping[str, Sequence[str]] = {}
     for captured in captures:
@@ -286,20 +290,20 @@ def _read(
             yield site, [literal], True
             continue
         module = module or modules.at(path)
-        nodes = nodes or ({} if module is None else _by_place(module))
-        node = nodes.get(captured.span)
-        if module is not None and isinstance(getattr(node, "ctx", None), ast.Store):
-            # `package.module.name = ours`; of anything else it is no replacement
-            brought = brought or _brought(module, reader.resolver)
-            yield site, sorted(set(_given_to(node, brought))), True
-        elif module is None or node is None:
+        spots = spots or ({} if module is None else expressions_of(module))
+        spot = spots.get(captured.span)
+        if spot is None:
             yield site, (), False
+        elif isinstance(getattr(spot.node, "ctx", None), ast.Store):
+            # `package.module.name = ours`; of anything else it is no replacement
+            brought = brought or _brought(spot.module, reader.resolver)
+            yield site, sorted(set(_given_to(spot.node, brought))), True
         else:
-            texts = reader.texts(reader.spot(module, node))
+            texts = reader.texts(spot)
             yield site, sorted(texts.values), texts.complete
 
 
-def _given_to(node: ast.expr | None, brought: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _given_to(node: ast.expr, brought: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """The dotted names that an assignment to an attribute gives a thing of another package; nothing
     for what is the module's own, or is no attribute of what an import brought.
     """
@@ -336,19 +340,5 @@ def _literal(text: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-#: A line from 1, and how many bytes of it stand before.
-_Position: TypeAlias = tuple[int, int]
-
 #: The ends of lines as Python's parser counts them.
 LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-def _by_place(module: Module) -> Mapping[tuple[_Position, _Position], ast.expr]:
-    """Every expression of a module by where it begins and ends."""
-    found: dict[tuple[_Position, _Position], ast.expr] = {}
-    for node in ast.walk(module.syntax):
-        if isinstance(node, ast.expr):
-            end = (node.end_lineno or 0, node.end_col_offset or 0)
-            # parts of an f-string have its range, too
-            found.setdefault(((node.lineno, node.col_offset), end), node)
-    return found

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.extensions.python_guards.bodies import blocks_of, walk
+from patchkit.extensions.python_guards.bodies import walk
 from patchkit.extensions.python_guards.inference import NameScope, Values, parameters_of
 from patchkit.extensions.python_guards.modules import Imported, Module, read_namespace
 from patchkit.extensions.python_guards.resolve import Code
@@ -121,10 +121,14 @@ class CodeUse(Struct, frozen=True, eq=False):
 
 
 class Traversal(Struct, frozen=True):
-    """Walks modules; what runs is judged by `conditions`. Without `calls` only imports are met."""
+    """Walks modules; what runs is judged by `conditions`.
+
+    Without `calls` only imports are met, without `functions` nothing that stands in one.
+    """
 
     conditions: Conditions
     calls: bool = True
+    functions: bool = True
 
     def walk(self, module: Module, *, calls: bool = True) -> Iterator[CodeUse]:
         """Everything of a module that may run, in the order of the text, or its imports alone."""
@@ -133,24 +137,10 @@ class Traversal(Struct, frozen=True):
 
     def imports(self, module: Module) -> Iterator[ast.Import | ast.ImportFrom]:
         """The imports that run when a module is loaded."""
-        yield from self._imports(module.syntax.body, NameScope(module))
-
-    def _imports(
-        self, body: Sequence[ast.stmt], scope: NameScope
-    ) -> Iterator[ast.Import | ast.ImportFrom]:
-        for statement in body:
-            match statement:
-                case ast.Import() | ast.ImportFrom():
-                    yield statement
-                case ast.If(test=test, body=then, orelse=otherwise):
-                    holds = self.conditions.holds(scope, test)
-                    yield from self._imports(then if holds is not False else (), scope)
-                    yield from self._imports(otherwise if holds is not True else (), scope)
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    pass
-                case _ if scope.module.may_import(statement):
-                    for block in blocks_of(statement):
-                        yield from self._imports(block, scope)
+        walker = replace(self, calls=False, functions=False)
+        for found in walker.walk(module, calls=False):
+            if isinstance(found.node, ast.Import | ast.ImportFrom):
+                yield found.node
 
     def _block(self, body: Sequence[ast.stmt], spot: UseSpot) -> Iterator[CodeUse]:
         for statement in body:
@@ -216,6 +206,8 @@ class Traversal(Struct, frozen=True):
     def _function(
         self, node: FunctionNode, spot: UseSpot, owner: Code | None = None
     ) -> Iterator[CodeUse]:
+        if not self.functions:
+            return
         body, arguments = node.body, node.args  # a folded one is parsed once for both
         for each in (
             *node.decorator_list,
@@ -223,7 +215,7 @@ class Traversal(Struct, frozen=True):
             *filter(None, arguments.kw_defaults),
         ):
             yield from self._expression(each, spot)
-        scope = NameScope(spot.scope.module, node, owner, spot.scope, self._hidden(spot, node))
+        scope = NameScope(spot.scope.module, node, owner, spot.scope)
         # what is caught around a definition is not caught around its calls
         inner = UseSpot(scope, _dotted(spot.within, node.name))
         yield from self._block(body, inner)
@@ -242,20 +234,6 @@ class Traversal(Struct, frozen=True):
                 yield from self._function(statement, outside, owner)
             else:
                 yield from self._statement(statement, own)
-
-    def _hidden(self, spot: UseSpot, node: FunctionNode) -> frozenset[str]:
-        """Names that the function binds where `read_namespace` does not look: walrus, patterns."""
-        known = self.conditions.values.local_names(node).names
-        names: set[str] = set()
-        for each in walk(node):
-            match each:
-                case ast.NamedExpr(target=ast.Name(id=name)):
-                    names.add(name)
-                case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
-                    names.add(name)
-                case ast.Global(names=several) | ast.Nonlocal(names=several):
-                    names |= set(several) & set(known)
-        return frozenset(names)
 
     def _expression(self, node: ast.expr, spot: UseSpot) -> Iterator[CodeUse]:  # noqa: PLR0912
         if not self.calls:
