@@ -108,7 +108,7 @@ _ALIKE = (
         "?",
         Level.WARNING,
         "merges",
-        ("ambiguous", "among", "as its receipt says", "open"),
+        ("ambiguous", "among", "as its receipt says", "uncertain", "open"),
     ),
 )
 
