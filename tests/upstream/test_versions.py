@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from patchkit.extensions.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, mismatches
+from patchkit.extensions.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, diagnose_profile
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import whole_environment
 from patchkit.upstream.requirements import exact, release, satisfies
@@ -47,34 +47,38 @@ def test_release() -> None:
     assert {release(v) for v in ("2.8.0", "2.8.0.post2", "2.8.0rc1", "2.8.0+cpu")} == {"2.8.0"}
 
 
-def pairs(**versions: str) -> list[tuple[str, str, str, bool]]:
-    found = mismatches({name.replace("_", "-"): f"=={each}" for name, each in versions.items()})
-    return [(each.name, each.other, each.fitting, each.certain) for each in found]
+def pairs(**versions: str) -> list[tuple[str, str, str]]:
+    pinned = {name.replace("_", "-"): f"=={each}" for name, each in versions.items()}
+    found = diagnose_profile(pinned, "")
+    return [(each.name, each.verdict.value, each.found.partition(" (")[0]) for each in found]
 
 
 def test_torchvision_beside_torch() -> None:
-    assert pairs(torch="2.8.0", torchvision="0.22.1") == [("torchvision", "torch", "0.23.0", True)]
+    told = [("torchvision", "wrong", "torch 2.8.0 goes with torchvision 0.23.0")]
+    assert pairs(torch="2.8.0", torchvision="0.22.1") == told
     assert pairs(torch="2.8.0", torchvision="0.23.0") == []
     assert pairs(torch="2.8.0+cpu", torchvision="0.23.0+cpu") == []
     assert pairs(torch="9.9.0", torchvision="0.1.0") == [], "a torch that nobody has looked up"
 
 
 def test_torch_npu_beside_torch() -> None:
-    assert pairs(torch="2.8.0", torch_npu="2.7.1") == [("torch-npu", "torch", "2.8.0", True)]
+    told = [("torch-npu", "wrong", "torch 2.8.0 goes with torch-npu 2.8.0")]
+    assert pairs(torch="2.8.0", torch_npu="2.7.1") == told
     assert pairs(torch="2.8.0", torch_npu="2.8.0.post2") == []
     assert pairs(torch="2.5.1", torch_npu="2.5.1rc1") == []
 
 
 def test_torch_npu_beside_cann() -> None:
+    told = [("torch-npu", "uncertain", "made for another CANN; for 8.5.0 it is 2.8.0.post2")]
     assert pairs(torch_npu="2.8.0.post2", cann="8.5.0") == []
-    assert pairs(torch_npu="2.8.0", cann="8.5.0") == [("torch-npu", "cann", "2.8.0.post2", False)]
+    assert pairs(torch_npu="2.8.0", cann="8.5.0") == told
     assert pairs(torch_npu="2.8.0", cann="8.3.rc1") == []
     assert pairs(torch_npu="2.5.1", cann="8.1.RC1") == []
     assert pairs(torch_npu="1.11.0", cann="8.5.0") == []
 
 
 def test_only_exact_versions_are_compared() -> None:
-    assert list(mismatches({"torch": "==2.8.0", "torchvision": ">=0.22"})) == []
+    assert list(diagnose_profile({"torch": "==2.8.0", "torchvision": ">=0.22"}, "")) == []
 
 
 def test_the_tables_rows_are_versions_in_order() -> None:
@@ -90,4 +94,4 @@ def test_the_tables_rows_are_versions_in_order() -> None:
 )
 def test_shipped_manifests_contradict_nothing_known(path: Path) -> None:
     versions = whole_environment(load_manifest(path)).versions
-    assert [each for each in mismatches(versions) if each.certain] == []
+    assert [e for e in diagnose_profile(versions, "") if e.verdict.value == "wrong"] == []

@@ -97,58 +97,6 @@ TORCH_NPU_CANN = {
 }
 
 
-class VersionMismatch(Struct, frozen=True):
-    """Two versions that do not belong together; `certain`: the one does not work with the other."""
-
-    name: str  # of the package that does not fit
-    version: str
-    other: str
-    other_version: str
-    fitting: str  # the version that would
-    source: str  # URL of the project whose releases say so
-    certain: bool = True
-
-
-def mismatches(versions: Mapping[str, str]) -> Iterator[VersionMismatch]:
-    """Pairs among exact specifiers (name -> specifier) that do not belong together."""
-    pinned: dict[str, str] = {}
-    for name, specifier in versions.items():
-        version = exact(specifier)
-        if version is not None:
-            pinned[normal_name(name)] = version
-    torch = pinned.get("torch")
-    if torch is not None:
-        yield from _beside_torch(release(torch), pinned)
-    yield from _beside_cann(pinned)
-
-
-def _beside_torch(torch: str, pinned: Mapping[str, str]) -> Iterator[VersionMismatch]:
-    vision = pinned.get("torchvision")
-    fitting = TORCHVISION.get(torch)
-    if vision is not None and fitting is not None and release(vision) != fitting:
-        yield VersionMismatch("torchvision", vision, "torch", torch, fitting, _VISION)
-    for name, source in (("torchaudio", _VISION), ("torch-npu", _ASCEND)):
-        version = pinned.get(name)
-        if version is not None and release(version) != torch:
-            yield VersionMismatch(name, version, "torch", torch, torch, source)
-
-
-def _beside_cann(pinned: Mapping[str, str]) -> Iterator[VersionMismatch]:
-    cann, torch_npu = pinned.get("cann"), pinned.get("torch-npu")
-    if cann is None or torch_npu is None:
-        return
-    made_for = TORCH_NPU_CANN.get(torch_npu)
-    if made_for is None or made_for.lower() == cann.lower():
-        return
-    fitting = [
-        version
-        for version, other in TORCH_NPU_CANN.items()
-        if other.lower() == cann.lower() and release(version) == release(torch_npu)
-    ]
-    words = fitting[0] if fitting else ""
-    yield VersionMismatch("torch-npu", torch_npu, "cann", cann, words, _ASCEND, certain=False)
-
-
 # A diagnosis for each thing that a manifest wants: how it stands, and what to do about it.
 
 
@@ -271,27 +219,36 @@ def diagnose_variables(
 
 
 def diagnose_profile(versions: Mapping[str, str], where: str) -> Iterator[Diagnosis]:
-    """Versions of the manifest that do not belong together."""
-    for each in mismatches(versions):
-        yield _mismatch(each, where)
+    """Exact versions of the manifest (name -> specifier) that do not belong together."""
+    exactly = ((normal_name(name), exact(specifier)) for name, specifier in versions.items())
+    pinned = {name: version for name, version in exactly if version is not None}
+    torch = release(pinned.get("torch", ""))
+    beside = (("torchvision", TORCHVISION.get(torch), _VISION), ("torch-npu", torch, _ASCEND))
+    for name, fitting, source in beside:
+        version = pinned.get(name)
+        if version is not None and fitting and release(version) != fitting:
+            wanted = ("metadata", name, f"{name} {version} beside torch {torch}")
+            found = f"torch {torch} goes with {name} {fitting} ({source})"
+            yield _of(wanted, MachineVerdict.WRONG, found, where, "change one of them")
+    yield from _beside_cann(pinned.get("torch-npu", ""), pinned.get("cann", ""), where)
 
 
-def _mismatch(each: VersionMismatch, where: str) -> Diagnosis:
-    wanted = (
-        "metadata",
-        each.name,
-        f"{each.name} {each.version} beside {each.other} {each.other_version}",
+def _beside_cann(torch_npu: str, cann: str, where: str) -> Iterator[Diagnosis]:
+    """A torch_npu that was made for another CANN; nobody knows whether it works."""
+    made_for = TORCH_NPU_CANN.get(torch_npu, cann)
+    if not cann or made_for.lower() == cann.lower():
+        return
+    others = (
+        version
+        for version, other in TORCH_NPU_CANN.items()
+        if other.lower() == cann.lower() and release(version) == release(torch_npu)
     )
-    if each.certain:
-        found = f"{each.other} {each.other_version} goes with {each.name} {each.fitting}"
-        return _of(
-            wanted, MachineVerdict.WRONG, f"{found} ({each.source})", where, "change one of them"
-        )
-    fitting = f"; for {each.other_version} it is {each.fitting}" if each.fitting else ""
-    found = f"made for another {each.other.upper()}{fitting} ({each.source})"
-    return _of(
-        wanted, MachineVerdict.UNCERTAIN, found, where, "ask whoever runs it whether it works"
-    )
+    fitting = next(others, None)
+    told = f"; for {cann} it is {fitting}" if fitting else ""
+    wanted = ("metadata", "torch-npu", f"torch-npu {torch_npu} beside cann {cann}")
+    found = f"made for another CANN{told} ({_ASCEND})"
+    advice = "ask whoever runs it whether it works"
+    yield _of(wanted, MachineVerdict.UNCERTAIN, found, where, advice)
 
 
 class AvailableVersions(Struct, frozen=True):

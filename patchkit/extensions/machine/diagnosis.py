@@ -26,10 +26,8 @@ from patchkit.extensions.machine.compatibility import (
 )
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import Topic
-from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.process import MINIMUM_GIT, require_git
 from patchkit.gitcmd.target_python import TargetPython, ask_python
-from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,
     Component,
@@ -42,8 +40,7 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.names import filled, referred
 from patchkit.model.progress import Progress
-from patchkit.stack.build import build_stack
-from patchkit.stack.series import load_series
+from patchkit.ops.built_stack import built_stack, require_clean
 from patchkit.upstream.requirements import read_requirements, taken_off
 from patchkit.upstream.store import Store
 
@@ -174,17 +171,11 @@ def _component(
         return
     check = f"patchkit check {manifest.options(component.name)}"
     try:
-        with reading(store.repository(component)) as reader:
-            base = store.base(component, progress)
-            patches = load_series(manifest, component, store, progress).series_patches
-            stack = build_stack(reader, base, patches)
-            tree = TreeView(Overlay(reader, stack.objects), stack.tree)
-            requirements = read_requirements(tree.data, component.install)
+        with built_stack(manifest, component, store, progress) as built:
+            require_clean(built, manifest)
+            requirements = read_requirements(built.tip.data, component.install)
     except PatchkitError as error:
         yield _unseen(component, str(error.problems[0]), check)
-        return
-    if not stack.clean:
-        yield _unseen(component, "its patches do not apply", check)
         return
     yield from diagnose_component(component.name, requirements, _offer(manifest, environment))
 

@@ -20,6 +20,7 @@ from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.extensions.machine import notation
 from patchkit.extensions.machine.notation import quote, used_in
 from patchkit.extensions.machine.site_values import SiteValues
+from patchkit.extensions.machine.topic import DocumentKind
 from patchkit.manifest.find import absolute
 from patchkit.manifest.values import (
     Component,
@@ -129,37 +130,9 @@ def replaced(page: str, manifest: str, table: str, where: str) -> tuple[str, Con
 # The version table: what a stack is made of, for a README or a page of documentation.
 
 
-class ComponentRow(Struct, frozen=True):
-    """A line of the table, each cell as Markdown."""
-
-    name: str  # of the component
-    pin: str  # with a link to the commit's page, where there is one
-    source: str  # URL or index
-    patches: str  # how many, or "none"
-    description: str  # the manifest's
-
-
-class VersionTable(Struct, frozen=True):
-    """The components in order, what they run in, and what does not work; cells as Markdown."""
-
-    rows: tuple[ComponentRow, ...]  # in the manifest's order
-    environment: Mapping[str, str]  # name -> version
-    unsupported: Mapping[str, str]  # feature -> why
-
-
-def version_table(manifest: Manifest, environment: Environment) -> VersionTable:
-    """The table of a manifest; reads its series files. Raises BadInputError."""
-    return VersionTable(
-        tuple(_row(manifest, each) for each in manifest.components),
-        {
-            notation.markdown(_LABELS.get(name, name)): notation.code(_shown(specifier))
-            for name, specifier in environment.versions.items()
-        },
-        {
-            notation.markdown(name): notation.markdown(reason)
-            for name, reason in environment.unsupported.items()
-        },
-    )
+def patch_counts(manifest: Manifest) -> dict[str, int]:
+    """Component -> how many patches it has; reads the series files. Raises BadInputError."""
+    return {each.name: _patch_count(manifest, each) for each in manifest.components}
 
 
 #: How documents call the system's software.
@@ -173,14 +146,8 @@ _LABELS = {
 }
 
 
-def _row(manifest: Manifest, component: Component) -> ComponentRow:
-    return ComponentRow(
-        name=notation.markdown(component.name),
-        pin=notation.pin_cell(component.source, component.pin),
-        source=notation.source_cell(component.source),
-        patches=str(_patch_count(manifest, component) or "none"),
-        description=notation.markdown(component.description),
-    )
+def _label(name: str) -> str:
+    return _LABELS.get(name, name)
 
 
 def _patch_count(manifest: Manifest, component: Component) -> int:
@@ -194,16 +161,6 @@ def _shown(specifier: str) -> str:
     """`==2.8.0` is just 2.8.0 to a reader."""
     exact = specifier.removeprefix("==")
     return exact if "," not in exact and exact != specifier and "*" not in exact else specifier
-
-
-class DocumentKind(str, Enum):
-    """What can be asked for."""
-
-    ENVIRONMENT = "env"
-    INSTALL = "install"
-    DOCKERFILE = "dockerfile"
-    LAUNCH = "launch"
-    VERSIONS = "versions"
 
 
 #: A file is of no use without these.
@@ -307,8 +264,14 @@ class _Planner:
                 for launch in self._manifest.launches:
                     yield self._launch(launch)
             case DocumentKind.VERSIONS:
-                table = version_table(self._manifest, self._environment)
-                yield self._document(kind, "versions.md", "versions.md.j2", (), table=table)
+                yield self._document(
+                    kind,
+                    "versions.md",
+                    "versions.md.j2",
+                    (),
+                    environment=self._environment,
+                    patches=patch_counts(self._manifest),
+                )
 
     def _env(self) -> Document:
         environment = self._environment
@@ -466,12 +429,16 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "copy": notation.copy_words,
     "html_comment": notation.html_comment,
     "in_workspace": notation.in_workspace,
+    "exactly": _shown,
     "json": lambda text: json.dumps(text, ensure_ascii=False),
+    "label": _label,
     "md": notation.markdown,
     "oneline": notation.one_line,
     "paths": notation.prepended,
+    "pin": notation.pin_cell,
     "quote": notation.quote,
     "short": notation.short,
+    "source": notation.source_cell,
     "word": notation.word,
 }
 

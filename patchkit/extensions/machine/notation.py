@@ -71,7 +71,7 @@ def html_comment(text: str) -> str:
     return _one_line(text).replace("-->", "-- >").replace("--!>", "-- !>")
 
 
-def pin_cell(source: Source, pin: Pin) -> str:
+def pin_cell(pin: Pin, source: Source) -> str:
     """What is taken, with a link to the commit where its host has a page for it."""
     match pin:
         case GitPin():
@@ -101,8 +101,7 @@ def _page(source: Source) -> tuple[str, str] | None:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return "".join(char if char.isprintable() else " " for char in line)
+    return one_line(" ".join(text.split()))
 
 
 # Texts of a manifest as words, comments and steps of a bash script.

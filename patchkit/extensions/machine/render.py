@@ -13,20 +13,20 @@ from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
 from patchkit.extensions.machine.documents import (
     Condition,
-    DocumentKind,
     TargetFolders,
     condition,
     document_text,
     is_intact,
     is_marked,
     kinds_of,
+    patch_counts,
     plan_documents,
     replaced,
     templates_of,
-    version_table,
     with_needed,
 )
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
+from patchkit.extensions.machine.topic import DocumentKind
 from patchkit.manifest.find import absolute
 from patchkit.manifest.values import Manifest, whole_environment
 
@@ -186,8 +186,9 @@ def _pages(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
     if not request.into:
         return
     name = manifest.path.relative_to(manifest.root).as_posix()
-    table = version_table(manifest, whole_environment(manifest))
-    text = templates_of(manifest.root).render("versions-table.md.j2", {"table": table})
+    environment, patches = whole_environment(manifest), patch_counts(manifest)
+    given = {"manifest": manifest, "environment": environment, "patches": patches}
+    text = templates_of(manifest.root).render("versions-table.md.j2", given)
     for path in request.into:
         page = _read(path)
         if page is None:

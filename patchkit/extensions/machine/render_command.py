@@ -11,10 +11,9 @@ from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
-from patchkit.extensions.machine.topic import SettingsOption
+from patchkit.extensions.machine.topic import DocumentKind, SettingsOption
 
 if TYPE_CHECKING:
-    from patchkit.extensions.machine.documents import DocumentKind
     from patchkit.extensions.machine.render import RenderedFile, RenderReport
 
 
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 def render(
     session: Session,
     what: Annotated[
-        list[str] | None,
+        list[DocumentKind] | None,
         typer.Argument(
             metavar="WHAT",
             help="What to make: env, install, dockerfile, launch or versions. Default: all that "
@@ -96,7 +95,7 @@ def render(
         folder = Path(near(session.manifest.root / "rendered" / session.manifest.name))
     request = RenderRequest(
         output=folder,
-        kinds=_kinds(what or []),
+        kinds=what or (),
         given=given_values(settings or (), folder / VALUES_FILE),
         into=into,
         check=dry_run,
@@ -104,18 +103,6 @@ def render(
     )
     report = render_manifest(session.manifest, request)
     return session.report("export --format machine", report, _render)
-
-
-def _kinds(words: list[str]) -> list[DocumentKind]:
-    from patchkit.errors import Problem, UsageError
-    from patchkit.extensions.machine.documents import DocumentKind
-
-    known = [kind.value for kind in DocumentKind]
-    unknown = [each for each in words if each not in known]
-    if unknown:
-        hint = f"it is one of {', '.join(known)}"
-        raise UsageError(*(Problem(f"{each} is nothing to render", hint=hint) for each in unknown))
-    return [DocumentKind(each) for each in words]
 
 
 def _render(terminal: Terminal, report: RenderReport) -> None:

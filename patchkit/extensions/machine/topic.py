@@ -1,5 +1,5 @@
-"""What of a machine is looked at, and the option for site values; apart from the rest, as `--help`
-loads them.
+"""What of a machine is looked at and made for it, and the option for site values; apart from the
+rest, as `--help` loads them.
 """
 
 from __future__ import annotations
@@ -27,3 +27,13 @@ class Topic(str, Enum):
     PACKAGES = "packages"  # what is installed in the Python
     VARIABLES = "variables"  # the environment of this shell
     METADATA = "metadata"  # what components ask for, beside the manifest
+
+
+class DocumentKind(str, Enum):
+    """What can be made by itself."""
+
+    ENVIRONMENT = "env"
+    INSTALL = "install"
+    DOCKERFILE = "dockerfile"
+    LAUNCH = "launch"
+    VERSIONS = "versions"

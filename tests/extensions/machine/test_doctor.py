@@ -297,7 +297,7 @@ def test_a_stack_that_does_not_apply_is_uncertain(
 ) -> None:
     other = make_patch({"setup.cfg": "[other]\n"}, {"setup.cfg": "[another]\n"}, subject="No")
     for name, patch, why in (
-        ("other", other, "its patches do not apply"),
+        ("other", other, "other.patch does not apply"),
         ("corrupt", other.replace(b"@@ -1", b"@@ -1,9"), "hunk"),
     ):
         pin = upstream.commit({"setup.cfg": SETUP})

@@ -85,7 +85,7 @@ def test_code_spans(text: str, expected: str) -> None:
     ],
 )
 def test_cells(source: Source, pin: Pin, cells: tuple[str, str]) -> None:
-    assert (notation.pin_cell(source, pin), notation.source_cell(source)) == cells
+    assert (notation.pin_cell(pin, source), notation.source_cell(source)) == cells
 
 
 @pytest.mark.parametrize("name", ["ubuntu:22.04", f"host:5000/a/b@sha256:{'0' * 64}"])

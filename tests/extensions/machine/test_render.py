@@ -302,7 +302,7 @@ def test_templates_that_cannot_be_used(root: Path, template: str, message: str) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("docker",), "docker is nothing to render"),
+        (("docker",), "docker"),
         (("--set", "npu"), "--set npu has no ="),
         (("--set", "@none.yaml"), "none.yaml cannot be read"),
         (("--output", "none.md"), "none.md does not exist"),
