@@ -157,7 +157,9 @@ def _moved(planned: PlannedRefresh, when: int) -> RefreshedComponent:
     except (PatchkitError, OSError) as error:
         failed = expected(error)
     told = [replace(each, where=each.where or report.name) for each in failed.problems]
-    if stop is None:
+    if stop is not None:
+        report = replace(report, problems=())  # the checkout does not hold that conflict
+    else:
         waits = move is not None and move.snapshot.halt is not None
         what = "the patch files are written, the checkout's branch is still behind them"
         hint = f"patchkit {'continue' if waits else 'refresh'}"

@@ -225,9 +225,19 @@ def test_the_last_continue_writes_nothing_if_a_file_was_saved_meanwhile(stack: B
     assert stack.product == before
 
 
-def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(stack: Bumping) -> None:
+def test_a_conflict_that_no_checkout_holds_is_not_said_to_be_there(stack: Bumping) -> None:
     assert stack.bump().code == 3
     save = _saves(stack.checkout / "a.txt")
+    ran = run_meanwhile("skip", cwd=stack.project.root, git="read-tree", change=save)
+    assert "its conflict is in" not in ran.ends(5, "hint: run the command again").err
+    ran = stack.run("skip")
+    assert (ran.code, kept(stack, ran, "saved by an editor\n")) == (3, True)
+
+
+def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    assert stack.run("skip").code == 3
+    save = _saves(stack.checkout / "b.txt")
     run_meanwhile("skip", cwd=stack.project.root, git="read-tree", change=save).ends(
         5, "hint: patchkit continue"
     )

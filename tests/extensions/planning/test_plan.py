@@ -122,8 +122,10 @@ def test_what_is_said_of_a_commit_is_what_a_bump_does(project: Project, upstream
 
 
 @pytest.mark.slow
-def test_a_file_that_upstream_takes_apart_is_followed(project: Project, upstream: Upstream) -> None:
-    """Into parts of which none is the file itself, renamed: to review, as in a bump."""
+def test_a_file_that_upstream_takes_apart_is_in_conflict(
+    project: Project, upstream: Upstream
+) -> None:
+    """Into parts of which none is the file itself, renamed."""
     parts = {
         f"{name}.py": "".join(f"{name}_{n} = {n}\n" for n in range(20)) for name in ("b", "c", "d")
     }
@@ -135,7 +137,7 @@ def test_a_file_that_upstream_takes_apart_is_followed(project: Project, upstream
     upstream.commit({"other.py": "x\n"}, "Do something else")
     upstream.commit({"whole.py": None, **parts}, "Take it apart (#2)")
     upstream.commit({"b.py": parts["b.py"] + "more = 1\n"}, "Go on")
-    assert as_bumps_have_it(project) == [("unchanged", 1, 0), ("flagged", 3, 0)]
+    assert as_bumps_have_it(project) == [("unchanged", 1, 0), ("conflicted", 3, 1)]
 
 
 @pytest.mark.slow
