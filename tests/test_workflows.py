@@ -44,7 +44,7 @@ def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
     ours = make_patch({"a.py": BASE}, {"a.py": numbered(l6="ours")}, subject="Ours", body=body)
     patches = {"ours.patch": ours}
     project.component("demo", upstream, pin, patches, track="main")
-    project.prepare("apply", "--update-lock").ok()
+    project.prepare("apply", "--accept").ok()
     shutil.rmtree(project.root / "workspace")
     upstream.commit({"a.py": f"more\n{BASE}"}, "Move on")
     git_in(tmp_path, "init", "-q", "--bare", "-b", "main", "origin.git")

@@ -161,7 +161,7 @@ def _tested(box: Sandbox) -> None:
 def _tested_bump(box: Sandbox) -> None:
     """Tests that were learnt, and a newer commit of upstream's."""
     _tested(box)
-    box.project.run("check", "--only", "tests", "--learn").ok()
+    box.project.run("check", "--only", "tests", "--accept").ok()
     upstream = box.upstream("tested")
     if upstream.resolve("refs/heads/next") is None:
         upstream.commit({"a.txt": lines({28: "new\n"})}, "next", branch="next",
@@ -181,7 +181,7 @@ def _reports(box: Sandbox) -> None:
 
 def _locked(box: Sandbox) -> None:
     project = _two(box)
-    project.run("apply", "-m", "demo", "--update-lock").ok()
+    project.run("apply", "-m", "demo", "--accept").ok()
     project.write({"demo.cdx.json": "an old one\n"})
 
 
@@ -217,7 +217,7 @@ PROJECT_SCENES = (
     Scene("install, files that may differ", ("install", "site"), _may_differ),
     Scene("check --only tests -o", ("check", "--only", "tests", "-o", "out.xml"), _tested,
           done=frozenset({0})),
-    Scene("check --only tests --learn", ("check", "--only", "tests", "--learn"), _tested),
+    Scene("check --only tests --accept", ("check", "--only", "tests", "--accept"), _tested),
     Scene("bump --test", ("bump", "--to", "next", "--test"), _tested_bump),
     Scene("bisect", ("bisect", "demo", "--run", "grep -q 'line 5' a.txt"), _two),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,

@@ -267,9 +267,9 @@ def _set_aside(box: Sandbox) -> None:
     series = box.project.root / "patches/demo/series"
     text = series.read_text()
     series.write_text(text.partition("\n")[0] + "\n")
-    box.project.run("apply", "--update-lock", "--force").ok()
+    box.project.run("apply", "--accept", "--force").ok()
     series.write_text(text)
-    box.project.run("apply", "--update-lock").ok()
+    box.project.run("apply", "--accept").ok()
 
 
 def _brought_back(box: Sandbox) -> None:
@@ -295,7 +295,7 @@ def _incoming_conflict(box: Sandbox) -> Project:
     there = {"a.txt": lines({5: "upstream five\n"})}
     after = {"a.txt": lines({5: "both fives\n", 6: "six\n"}), "d.txt": "new\n"}
     project.write({"patches/demo/series": "", "other.patch": make_patch(there, after)})
-    project.run("apply", "--update-lock").ok()
+    project.run("apply", "--accept").ok()
     return project
 
 
@@ -347,18 +347,18 @@ SCENES = (
     Scene("fetch", ("fetch",), _cold),
     Scene("apply first", ("apply",), _cold,
           parts=tuple(("apply", "-c", name) for name in ("demo", "packed"))),
-    Scene("apply", ("apply", "--update-lock"), _moving, _NOTES),
-    Scene("apply --force", ("apply", "--update-lock", "--force"), _over_edits, _FORCED),
-    Scene("apply refused", ("apply", "--update-lock"), _over_edits, _FORCED),
+    Scene("apply", ("apply", "--accept"), _moving, _NOTES),
+    Scene("apply --force", ("apply", "--accept", "--force"), _over_edits, _FORCED),
+    Scene("apply refused", ("apply", "--accept"), _over_edits, _FORCED),
     Scene("refresh", ("refresh",), _edited, _NOTES),
     Scene("refresh, new pin", ("refresh",), _pin_moved, _NOTES, done=frozenset({1})),
     Scene("refresh, recipe", ("refresh",), _generated, done=frozenset({1})),
     Scene("bump", ("bump", "demo", "--to", "latest"), _to_bump, _NOTES),
     Scene("bump, archive", ("bump", "demo", "--to", "1.1", "--sha256", _thing_digest()), _packed,
           _NOTES),
-    Scene("bump --review", ("bump", "demo", "--to", "latest", "--review", "page.html"), _to_bump,
+    Scene("bump -o", ("bump", "demo", "--to", "latest", "-o", "page.html"), _to_bump,
           _NOTES, pages=("page.html",)),
-    Scene("bump --review, later", ("bump", "demo", "--review", "page.html"), _reviewable, _NOTES,
+    Scene("bump -o, later", ("bump", "demo", "-o", "page.html"), _reviewable, _NOTES,
           pages=("page.html",)),
     Scene("bump, conflict", ("bump", "demo", "--to", "latest"), _conflicting, _NOTES,
           done=frozenset({1, 2, 3})),

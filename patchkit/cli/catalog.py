@@ -51,8 +51,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "skip": ("resume:skip", "Continue a bump without the patch in conflict"),
         "abort": ("resume:abort", "Abandon a bump that stopped at a conflict"),
         "undo": ("resume:undo", "Undo what was done last, whatever it was"),
-        "undo --saved": ("saved:list_", "List the work that was saved from the checkouts"),
-        "undo --show": ("saved:show", "Print saved work as a diff"),
+        "undo --show": (
+            "saved:show",
+            "List the work that was saved from the checkouts, or print it as a diff",
+        ),
         "undo --restore": ("saved:restore", "Bring saved edits back into their checkout"),
         "undo --drop": ("saved:drop", "Delete saved work"),
         "carry": ("carry:carry", "Carry patches from one commit of a repository to another"),
@@ -71,7 +73,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 #: Where to find what was once a command of its own.
 MOVED = {
-    "saved list": "undo --saved",
+    "saved list": "undo --show",
     "saved show": "undo --show ID",
     "saved restore": "undo --restore ID",
     "saved drop": "undo --drop ID",

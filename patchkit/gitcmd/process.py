@@ -260,14 +260,14 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The user's identity, as their own git configuration says it: the author of a new patch.
 
 
-def user_identity(folder: Path, date: str = "") -> Identity:
+def user_identity(folder: Path) -> Identity:
     """The author of a patch that is made in `folder`; SurroundingsError if git knows none.
 
-    Its date, in UTC, is `date`, else what GIT_AUTHOR_DATE or SOURCE_DATE_EPOCH gives, else none: by
-    the clock no two runs would write the same file. UsageError for a `date` that is none.
+    Its date, in UTC, is what GIT_AUTHOR_DATE or SOURCE_DATE_EPOCH gives, else none: by the clock no
+    two runs would write the same file. UsageError for one that is no date.
     """
     environment = network_environment()
-    given = date or environment.pop("GIT_AUTHOR_DATE", "") or os.environ.get("SOURCE_DATE_EPOCH")
+    given = environment.pop("GIT_AUTHOR_DATE", "") or os.environ.get("SOURCE_DATE_EPOCH")
     when = _in_utc(given or "")
     if given and not when:
         what = f"{given!a} is no date"

@@ -98,7 +98,7 @@ class ApplyOptions(Struct, frozen=True):
     when: int  # now, in seconds since the epoch; it names saved work
     force: bool = False  # save the user's work under a ref and go on
     dry_run: bool = False  # write nothing
-    update_lock: bool = False  # take the stack where it differs from the lock, and record it
+    accept: bool = False  # take the stack where it differs from the lock, and record it
     jobs: int = 4  # how many components at once
     locked: bool = False  # refuse edits of patch files and series, too, that the lock lacks
 
@@ -190,7 +190,7 @@ def apply_components(
         applied,
         manifest.lock_path,
         written,
-        () if options.update_lock else _strangers_in_lock(manifest, lock),
+        () if options.accept else _strangers_in_lock(manifest, lock),
     )
 
 
@@ -242,7 +242,7 @@ class _Applying(Struct, frozen=True):
     def _merged(self, done: Mapping[str, LockedComponent]) -> Lock:
         lock = load_lock(self.manifest.lock_path)
         known = {each.name for each in self.manifest.components}
-        gone = set(lock.components) - known if lock and self.options.update_lock else ()
+        gone = set(lock.components) - known if lock and self.options.accept else ()
         return merge_lock(lock, done, drop=gone)
 
     def _in_peace(self, component: Component, blank: AppliedComponent) -> AppliedComponent:
@@ -276,7 +276,7 @@ class _Applying(Struct, frozen=True):
         recorded = recorded_in(lock, component.name)
         differences = compare(recorded, actual) if recorded is not None else ()
         emptied = emptied_patches(recorded, series.patches, self.manifest.options(component.name))
-        if (emptied and not self.options.update_lock) or self._refuses(differences, series):
+        if (emptied and not self.options.accept) or self._refuses(differences, series):
             return replace(
                 built,
                 result=ApplyResult.DIFFERS,
@@ -322,7 +322,7 @@ class _Applying(Struct, frozen=True):
 
     def _refuses(self, differences: Sequence[LockDifference], series: LoadedSeries) -> bool:
         """Whether the stack is not the lock's, in more than edits of the project's own patches."""
-        if self.options.update_lock:
+        if self.options.accept:
             return False
         return any(self.options.locked or not each.is_local(series) for each in differences)
 
@@ -330,7 +330,7 @@ class _Applying(Struct, frozen=True):
         self, component: Component, differences: Sequence[LockDifference]
     ) -> tuple[Problem, ...]:
         target = self.manifest.options(component.name)
-        ways = [("accept it and record it", f"patchkit apply {target} --update-lock")]
+        ways = [("accept it and record it", f"patchkit apply {target} --accept")]
         if any(each.is_base for each in differences):
             ways.insert(0, ("carry the patches to the new pin", f"patchkit refresh {target}"))
         found = [Problem(each.what, component.name) for each in differences]
@@ -405,7 +405,7 @@ def _strangers_in_lock(manifest: Manifest, lock: Lock | None) -> tuple[Problem, 
         Problem(
             f"{name} is in the lock and not in the manifest",
             str(manifest.lock_path),
-            f"take it out with: patchkit apply {manifest.options()} --update-lock",
+            f"take it out with: patchkit apply {manifest.options()} --accept",
         )
         for name in names
         if manifest.component(name) is None

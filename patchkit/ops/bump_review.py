@@ -107,13 +107,12 @@ def review_bump(
     *,
     store: Store,
     progress: Progress,
-    checked: bool = True,
 ) -> BumpReview:
     """The review of a bump; `manifest` is as it is now, after the bump unless that was a dry run.
 
     Fetches upstream's history between the pins where it is not here, and goes without where it
-    cannot be fetched. `checked`: run `patchkit check` on what was written. SurroundingsError where
-    something cannot be read that may be there.
+    cannot be fetched. Runs `patchkit check` on what was written. SurroundingsError where something
+    cannot be read that may be there.
     """
     rows = []
     for row in report.components:
@@ -121,8 +120,7 @@ def review_bump(
         if component is None:
             continue
         reviewing = _Reviewing(manifest, component, row, store, progress)
-        checks = checked and row.moved and not report.dry_run
-        rows.append(reviewing.review(checked=checks))
+        rows.append(reviewing.review(checked=row.moved and not report.dry_run))
     return BumpReview(report, tuple(rows))
 
 
@@ -313,7 +311,7 @@ def last_bump(manifest: Manifest, names: Sequence[str], workspace: Path) -> Bump
         found += list(bump_reports(checkout, str(component.pin)))[:1]
     if not found:
         what = "no finished bump is recorded"
-        hint = "--review FILE beside --to writes the page with the bump"
+        hint = "-o FILE beside --to writes the review with the bump"
         raise NoBumpError(Problem(what, ", ".join(names) or manifest.name, hint))
     row = max(found, key=lambda each: each[0])[1]
     return BumpReport(manifest.name, dry_run=False, components=(row,))

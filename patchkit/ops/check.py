@@ -375,7 +375,7 @@ def _lock_findings(
     differences = compare(recorded, lock_component(stack, series))
     emptied = emptied_patches(recorded, series.patches, target)
     open_to_apply = not emptied and all(each.is_local(series) for each in differences)
-    accepts = "" if emptied else f"{apply} --update-lock  accepts it"
+    accepts = "" if emptied else f"{apply} --accept  accepts it"
     for problem in emptied:
         yield Finding(Severity.ERROR, "emptied-patch", problem.what, problem.where, problem.hint)
     for each in differences:

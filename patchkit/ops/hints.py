@@ -39,7 +39,7 @@ def conflict_ways(target: str, resolve: str, *, proposed: bool = False) -> list[
 
     `resolve` says where the conflict is, `proposed` whether there is a merge to take.
     """
-    take = ("or take what is proposed", f"patchkit continue --take-proposal {target}")
+    take = ("or take what is proposed", f"patchkit continue --accept {target}")
     return [
         (resolve, f"patchkit continue {target}"),
         *([take] if proposed else []),

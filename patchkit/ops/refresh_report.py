@@ -139,8 +139,8 @@ class TestedComponent(Struct, frozen=True):
 
     `counts` are of the run with patches: outcome -> how many. `broken` passed when they were learnt
     and do not any more, `missing` of them are not run at all now; `broken_by_upstream` fail without
-    the patches, too. `mended` did not pass when they were learnt. `only_patched` are, of `--learn`,
-    those that fail with the patches and pass without.
+    the patches, too. `mended` did not pass when they were learnt. `only_patched` are, of
+    `--accept`, those that fail with the patches and pass without.
     """
 
     name: str  # in the manifest

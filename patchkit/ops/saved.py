@@ -143,7 +143,7 @@ def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"{given}: no such saved work", hint="patchkit undo --saved  lists it")
+        raise UsageError(f"{given}: no such saved work", hint="patchkit undo --show  lists it")
     names = ", ".join(f"{each.id} ({each.component})" for each in found)
     raise UsageError(f"{given} may be {names}", hint="name the component with -c, or the whole id")
 

@@ -4,7 +4,7 @@
         "base": "<commit>", "run": "<the command>",
         "unpatched": {"tests.unit.test_a::test_one": "passed"}, "patched": {...}}}}
 
-Beside the manifest as `<name>.tests.json`, written by `--learn` only. Tests are named as JUnit
+Beside the manifest as `<name>.tests.json`, written by `--accept` only. Tests are named as JUnit
 names them: class, two colons, name. A name that stands for several has the worst of their results.
 """
 
@@ -49,7 +49,7 @@ FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 #: From best to worst.
 _OUTCOMES = ("passed", "skipped", "failed")
-_HINT = "create it with: patchkit check --only tests --learn"
+_HINT = "create it with: patchkit check --only tests --accept"
 _UNEXPLAINED = "the exit code counts: 0, or 1 to 125 where the file has a test that failed"
 
 

@@ -23,7 +23,6 @@ from patchkit.model.names import pick_patch, readable_url
 from patchkit.model.objects import Base, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
-from patchkit.model.text import counted
 from patchkit.refresh.draft import RefreshStart, free_name
 from patchkit.refresh.patch_plan import (
     Draft,
@@ -66,14 +65,12 @@ class DropPatches(Struct, frozen=True):
 
 
 class MovePatch(Struct, frozen=True):
-    """Put a patch elsewhere in the series; exactly one of the three places is given."""
+    """Put a patch elsewhere in the series."""
 
     verb: ClassVar[str] = "move"
 
     patch: str  # as in EditPatch
-    before: str = ""  # directly before this patch
-    after: str = ""  # directly behind this patch
-    place: int = 0  # the place that it has then, from 1
+    to: str  # the patch whose place it takes, as in EditPatch
 
 
 class FoldPatches(Struct, frozen=True):
@@ -219,16 +216,7 @@ def _planned(
 def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
     patch = _own(start, edit.patch, listed=True)
     others = [each for each in start.patches if each.name != patch.name]
-    if edit.before or edit.after:
-        beside = find_patch(start.patches, edit.before or edit.after)
-        if beside.name == patch.name:
-            raise UsageError(f"{patch.name} cannot be moved next to itself")
-        place = others.index(beside) + (1 if edit.after else 0)
-    else:
-        if not 1 <= edit.place <= len(start.patches):
-            hint = f"the series has {counted(len(start.patches), 'patch', 'patches')}"
-            raise UsageError(f"there is no position {edit.place}", hint=hint)
-        place = edit.place - 1
+    place = start.patches.index(find_patch(start.patches, edit.to))
     order = [*others[:place], patch, *others[place:]]
     detail = f"{patch.name} is number {place + 1} of {len(order)}"
     if not start.stack.clean:

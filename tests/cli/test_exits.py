@@ -110,9 +110,9 @@ class Scene:
         series = self.project.root / "patches/demo/series"
         text = series.read_text()
         series.write_text(text.partition("\n")[0] + "\n")
-        self.project.prepare("apply", "--update-lock", "--force").ok()
+        self.project.prepare("apply", "--accept", "--force").ok()
         series.write_text(text)
-        self.project.prepare("apply", "--update-lock").ok()
+        self.project.prepare("apply", "--accept").ok()
 
     def set_aside_and_edited(self) -> None:
         """The same, and the line was edited once more."""
@@ -291,7 +291,7 @@ _VERBS = {
     "edit": ("edit", "spell-ten", "--message", "Write ten as a word"),
     "edit --name": ("edit", "spell-ten", "--name", "ten-as-a-word"),
     "drop": ("drop", "2"),
-    "move": ("move", "spell-ten", "--before", "greet-warmly"),
+    "move": ("move", "spell-ten", "--to", "greet-warmly"),
     "fold": ("fold", "spell-ten", "--to", "greet-warmly"),
     "split": ("split", "both", "--new", "ten", "--file", "other.txt"),
     "import --vendor": ("import", "--vendor"),
@@ -357,7 +357,7 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("bisect", 1, _untouched, ("bisect", "--run", "! grep -q dear hello.py")),
     ("bisect", 4, Scene.conflicted, ("bisect", "--run", "true")),
     ("bisect", 5, Scene.gone, ("bisect", "--run", "true")),
-    ("check --only tests", 0, lambda s: s.testing(), ("check", "--only", "tests", "--learn")),
+    ("check --only tests", 0, lambda s: s.testing(), ("check", "--only", "tests", "--accept")),
     (
         "check --only tests",
         1,
@@ -481,8 +481,6 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("show", 0, Scene.applied, ("show", "1")),
     ("show", 4, Scene.misspelt, ("show", "1")),
     ("show", 5, Scene.halted, ("show", "main", "--cache", "none", "--offline")),
-    ("undo --saved", 0, Scene.set_aside, ("undo", "--saved")),
-    ("undo --saved", 4, Scene.misspelt, ("undo", "--saved")),
     ("undo --show", 0, Scene.set_aside, ("undo", "--show", "2")),
     ("undo --show", 4, Scene.misspelt, ("undo", "--show", "2")),
     ("undo --restore", 0, Scene.set_aside, ("undo", "--restore", "2")),

@@ -34,7 +34,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("refresh --new x -c app Say why", "one component at a time: Say, why, app", ""),
         ("refresh --new x", "demo.yaml has several components", "name one with -c: app, tools"),
         ("refresh --rest x --new y", "--patch, --new and --rest exclude each other", ""),
-        ("move fix-two --to 3 -c app", "there is no position 3", "the series has 1 patch"),
+        ("move fix-two --to 3 -c app", "3: no such patch", "the series has 1 fix-two.patch"),
         ("split", "split: PATCH is missing", "`patchkit log` lists the patches"),
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
         (
@@ -42,7 +42,7 @@ def two(project: Project, upstream: Upstream) -> Project:
             "PATH[:N] or --staged is missing: what goes",
             "--file src/",
         ),
-        ("move fix-two -c app", "--before PATCH, --after PATCH and --to N", "`patchkit log`"),
+        ("move fix-two -c app", "move: --to is missing", "patchkit move fix-rope --to"),
         ("fold fix-two", "fold: --to is missing", "patchkit fold fix-typo --to fix-rope"),
         (
             "export",

@@ -62,7 +62,7 @@ def test_a_command_starts_so_many(name: str, project: Project, upstream: Upstrea
     if name == "apply, a patch changed":
         changed = make_patch(old, old | {"a": "3\n"}, body="Because.")
         project.write({"patches/demo/two.patch": changed})
-    argv = [name.split(",", maxsplit=1)[0], *(["--update-lock"] if "changed" in name else [])]
+    argv = [name.split(",", maxsplit=1)[0], *(["--accept"] if "changed" in name else [])]
     if argv[0] in ("bump", "drift"):
         project.component("demo", upstream, pin, patches, track="main")
         upstream.commit({"b": "2\n"})

@@ -70,8 +70,8 @@ def test_a_line_is_folded_between_words() -> None:
     ("line", "folded"),
     [
         (
-            "hint: then:  patchkit continue up -m demo --take-proposal  takes it all",
-            ["hint: then:", "patchkit continue up -m demo --take-proposal", "takes it all"],
+            "hint: then:  patchkit continue up -m demo --accept  takes it all",
+            ["hint: then:", "patchkit continue up -m demo --accept", "takes it all"],
         ),
         (
             "hint: `git rev-parse ID` prints them, and `git log` lists all that there is",

@@ -129,7 +129,7 @@ def test_one_commit_took_it(project: Project, upstream: Upstream, case: Case) ->
     (found,) = drift["components"][0]["patches"]
     bump = json.loads(project.run("bump", "demo", "-n", "--to", "main", "--json").out)
     (done,) = bump["components"][0]["patches"]
-    form = ("--review", "-", "--format", "markdown")
+    form = ("--format", "markdown")
     review = project.run("bump", "demo", "-n", "--to", "main", *form)
     text = project.run("bump", "demo", "-n", "--to", "main").out
 
@@ -161,7 +161,7 @@ def test_one_commit_broke_it(project: Project, upstream: Upstream, *, merged: bo
     drift = json.loads(project.run("drift", "--json").out)
     (found,) = drift["components"][0]["patches"]
     text = project.run("bump", "demo", "-n", "--to", "main").out
-    review = ("--review", "-", "--format", "markdown")
+    review = ("--format", "markdown")
     page = project.run("bump", "demo", "-n", "--to", "main", *review).out
 
     assert found["since"]["commit"] == found["broken_by"]["commit"] == broke

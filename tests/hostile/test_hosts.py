@@ -108,7 +108,7 @@ def test_a_checkout_where_git_found_that_case_does_not_count(
     both = upstream.commit({**STATES[0], "A.txt": "other\n"})
     project.component("demo", upstream, both, small_patches())
     before = stack.git("show-ref"), stack.git("ls-files", "--stage")
-    project.run("apply", "--update-lock").ends(5, "A.txt and a.txt", "--workspace")
+    project.run("apply", "--accept").ends(5, "A.txt and a.txt", "--workspace")
     assert (stack.git("show-ref"), stack.git("ls-files", "--stage")) == before
     assert stack.git("status", "--porcelain") == ""
     pin = stack.git("rev-parse", "refs/patchkit/base")  # and what is there goes on as ever
@@ -129,11 +129,11 @@ def test_a_name_that_changes_by_case_only(project: Project, upstream: Upstream, 
     checkout = project.checkout("demo")
     git_in(checkout, "config", "core.ignorecase", "true")
     project.component("demo", upstream, new, {})
-    project.run("apply", "--update-lock").ends(5, "change only by case")
+    project.run("apply", "--accept").ends(5, "change only by case")
     assert git_in(checkout, "status", "--porcelain") == b""
     assert tree_files(checkout, "HEAD").keys() == before.keys()
     checkout.rename(checkout.with_name("away"))
-    project.run("apply", "--update-lock").ok()
+    project.run("apply", "--accept").ok()
 
 
 @pytest.mark.skipif(not FOLDED, reason="PATCHKIT_TEST_CASEFOLD names no folder without case")

@@ -149,7 +149,7 @@ def test_a_link_in_the_checkout_leads_nothing_astray(
     project.run("apply").ok()
     second = upstream.commit(new, parents=())
     project.component("demo", upstream, second)
-    project.run("apply", "--update-lock").ok()
+    project.run("apply", "--accept").ok()
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"b.txt": "mine\n"}
     assert git_in(project.checkout("demo"), "status", "--porcelain") == b""
 
@@ -165,7 +165,7 @@ def test_a_link_of_the_users_is_not_written_through(
     project.run("apply").ok()
     (project.checkout("demo") / "new").symlink_to(outside)
     project.series("demo", {"x.patch": make_patch(BASE, {"new/deep/x.txt": "x\n"})})
-    project.run("apply", "--update-lock", *["--force"] * force).ends(0 if force else 1)
+    project.run("apply", "--accept", *["--force"] * force).ends(0 if force else 1)
     assert list(outside.iterdir()) == []
     assert (project.checkout("demo") / "new").is_symlink() is not force
 

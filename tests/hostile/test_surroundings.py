@@ -83,7 +83,7 @@ def test_links_in_the_place_of_our_own_files(
     lock.unlink()
     for path, target in ((lock, "new"), (project.root / JOURNAL, "journal")):
         path.symlink_to(outside / target)
-    stack.run("apply", "--update-lock").ok()
+    stack.run("apply", "--accept").ok()
     bump = ("bump", "demo", "--to", upstream.commit({"new.txt": "new\n"}, "moves on"))
     if history.exists():
         history.rename(tmp_path / "history")

@@ -142,7 +142,7 @@ def test_a_stack_that_is_not_the_one_of_the_lock(demo: Project, golden: Golden) 
     golden("apply-differs", ran)
     assert snapshot(demo.checkout("demo")) == before
     assert (demo.root / "manifests/demo.lock.json").read_bytes() == lock
-    demo.run("apply", "--update-lock").ok()
+    demo.run("apply", "--accept").ok()
     assert (demo.root / "manifests/demo.lock.json").read_bytes() != lock
     demo.run("apply", "--locked").ok()
 
@@ -172,7 +172,7 @@ def test_where_ci_is_set_the_lock_is_binding(
     assert demo.run("check").code == 0
     monkeypatch.setenv("CI", "true")
     assert demo.run("apply").code == demo.run("check").code == 1
-    demo.run("apply", "--update-lock").ok()
+    demo.run("apply", "--accept").ok()
     demo.run("apply").ok()
 
 
@@ -202,7 +202,7 @@ def test_a_component_that_left_the_manifest_leaves_the_lock_when_told(
     only = Project(demo.root)
     only.component("demo", upstream, upstream.commit(BASE), {"one.patch": ONE, "two.patch": TWO})
     path = demo.root / "manifests/demo.lock.json"
-    ran = only.run("apply", "--update-lock", "-c", "demo").ok()
+    ran = only.run("apply", "--accept", "-c", "demo").ok()
     assert ran.err
     assert list(json.loads(path.read_text())["components"]) == ["demo"]
 
@@ -215,7 +215,7 @@ def test_an_index_lock_of_git_is_an_error_of_that_component_only(
     demo.series("demo", {"one.patch": ONE})
     demo.series("other", {})
     (demo.checkout("demo") / ".git/index.lock").touch()
-    demo.run("apply", "--update-lock").ends(5, "index.lock exists")
+    demo.run("apply", "--accept").ends(5, "index.lock exists")
     assert demo.run("status", "--json").json["components"][1]["snapshot"]["state"] == "unpatched"
 
 
@@ -259,7 +259,7 @@ def test_a_move_that_was_killed_is_finished_and_said(demo: Project) -> None:
     demo.series("demo", {"one.patch": ONE})
 
     def apply() -> None:
-        demo.run("apply", "--update-lock")
+        demo.run("apply", "--accept")
 
     point = next(
         point
@@ -269,9 +269,7 @@ def test_a_move_that_was_killed_is_finished_and_said(demo: Project) -> None:
     )
     assert point
     assert "interrupted" in demo.run("status").ok().out
-    demo.run("apply", "--update-lock").ok().shows(
-        "an apply that was killed earlier was finished first"
-    )
+    demo.run("apply", "--accept").ok().shows("an apply that was killed earlier was finished first")
     assert not (demo.checkout("demo") / "c.py").exists()
     assert "applied" in demo.run("status").ok().out
 

@@ -85,7 +85,7 @@ def test_a_manifest_may_change_the_upstream_of_its_own_component(
 ) -> None:
     text = (strangers.root / "manifests/other.yaml").read_text()
     strangers.write({"manifests/left.yaml": text})
-    strangers.run("apply", "-m", "left", "--update-lock").ok().shows("moved")
+    strangers.run("apply", "-m", "left", "--accept").ok().shows("moved")
     assert (strangers.checkout("demo") / "x.py").read_text() == "x\n"
 
 
@@ -109,7 +109,7 @@ def coming(project: Project, upstream: Upstream) -> Project:
 def _dry(project: Project, *argv: str) -> tuple[int, str]:
     """What a dry run says; it is held to write nothing."""
     before = sorted(project.root.rglob("*"))
-    ran = project.run("apply", "--update-lock", "--dry-run", *argv)
+    ran = project.run("apply", "--accept", "--dry-run", *argv)
     assert sorted(project.root.rglob("*")) == before
     return ran.code, ran.out + ran.err
 
@@ -120,7 +120,7 @@ def test_a_dry_run_foresees_what_is_in_the_way(coming: Project) -> None:
     code, said = _dry(coming)
     assert (code, "untracked and in the way of the stack: new.py" in said) == (1, True)
     assert _dry(coming, "--force")[0] == 0
-    coming.run("apply", "--update-lock").ends(1, "in the way of the stack: new.py")
+    coming.run("apply", "--accept").ends(1, "in the way of the stack: new.py")
 
 
 def test_a_dry_run_foresees_what_no_force_can_save(coming: Project) -> None:
@@ -129,7 +129,7 @@ def test_a_dry_run_foresees_what_no_force_can_save(coming: Project) -> None:
     git_in(folder, "init", "-q")
     code, said = _dry(coming, "--force")
     assert (code, "no commit can hold it: new.py/" in said) == (1, True)
-    assert coming.run("apply", "--update-lock", "--force").code == 1
+    assert coming.run("apply", "--accept", "--force").code == 1
 
 
 def test_a_dry_run_foresees_edits_that_git_was_told_not_to_see(coming: Project) -> None:
@@ -152,6 +152,4 @@ def test_the_manifest_whose_bump_waits_is_meant(two: Project, upstream: Upstream
     assert two.run("bump", "-m", "right", "demo", "--to", "main").code == 3
     two.write({"manifests/broken.yaml": "version: 1\n"})
     assert two.run("skip", "-c", "nobody").code == 2
-    assert (
-        two.run("continue", "-c", "demo", "--take-proposal", "--json").json["manifest"] == "right"
-    )
+    assert two.run("continue", "-c", "demo", "--accept", "--json").json["manifest"] == "right"

@@ -418,7 +418,7 @@ def test_an_archive_moves_by_its_version(packed: tuple[Project, dict[str, str]])
     argv = ("bump", "thing", "--to", "1.1", "--sha256", digests["1.1"])
     project.run(*argv, "--dry-run").ok().shows("shifted  one.patch")
     assert on_disk(project) == files
-    project.run(*argv, "--review", "page.md").ok().shows(
+    project.run(*argv, "-o", "page.md").ok().shows(
         f"bumped  thing  1.0 sha256:{digests['1.0'][:10]} -> 1.1 sha256:"
     )
     wanted = before.replace("1.0", "1.1").replace(digests["1.0"], digests["1.1"])
@@ -470,7 +470,7 @@ def test_a_conflict_of_an_archive_is_resolved(packed: tuple[Project, dict[str, s
     ran = project.run("bump", "--to", "1.2", "--sha256", digests["1.2"])
     assert (ran.code, on_disk(project)) == (3, files)
     (project.checkout("thing") / "a.txt").write_text(lines({5: "both fives\n", 6: "six\n"}))
-    page = project.run("continue", "--review", "-", "--format", "markdown").ok().out
+    page = project.run("continue", "--format", "markdown").ok().out
     assert "+upstream five" in page
     text = (project.root / MANIFEST).read_text()
     assert ("./files/v1.2/thing-1.2.tar.gz" in text, digests["1.2"] in text) == (True, True)
@@ -642,7 +642,7 @@ def test_a_patch_that_upstream_has_is_one_line_however_many_files_it_has(
     for number in range(count):
         taken = {name: new[name] for name in sorted(new)[number::count]}
         upstream.commit(taken, f"Take {number + 1}")
-    args = ("--summary", "body.md", "--review", "page.html")
+    args = ("-o", "body.md", "-o", "page.html")
     out = project.run("bump", "demo", "--to", "main", *args).ok().out
     assert re.search(rf"^  - absorbed  all.patch  by {by}$", out, re.M)
     assert ".txt" not in out
@@ -662,9 +662,7 @@ def test_a_patch_that_is_dropped_without_being_sure_is_to_review(
     )
     upstream.commit({"a.txt": lines({4: "something else there\n"})}, "Say something else")
     project.component("demo", upstream, pin, {"more.patch": patch})
-    project.run("bump", "demo", "--to", "main", "--summary", "body.md").ok().shows(
-        "flagged  more.patch"
-    )
+    project.run("bump", "demo", "--to", "main", "-o", "body.md").ok().shows("flagged  more.patch")
     body = (project.root / "body.md").read_text()
     assert "### To review (1)" in body
     assert "Upstream now" not in body
@@ -720,7 +718,7 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     moved = {4: "line 4, upstream\n"}
     upstream.commit({"a.txt": "first\n" + lines(moved), **STATES[3]}, "Say <b>more</b> (#7)")
     upstream.tag("v2", "main")
-    ran = bump(stack, "latest", "--dry-run", "--summary", "body.md").ok()
+    ran = bump(stack, "latest", "--dry-run", "--output", "body.md").ok()
     body = (stack.project.root / "body.md").read_text()
     headings = [line for line in body.splitlines() if line.startswith("### ")]
     assert headings == [
@@ -738,20 +736,16 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     assert "- [ ] `one.patch` Patch one\n  - `a.txt`: merged, " in body
     assert "<b>" not in body
     assert ran.out != ""
-    printed = bump(stack, "latest", "--dry-run", "--summary", "-").ok()
+    printed = bump(stack, "latest", "--dry-run", "--format", "markdown").ok()
     assert printed.out == body
 
 
 def test_a_summary_of_a_conflict_says_what_to_do(stack: Stacked, upstream: Upstream) -> None:
     upstream.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
-    body = bump(stack, "latest", "--summary", "-").out
+    body = bump(stack, "latest", "--format", "markdown").out
     assert "### In conflict (1)\n\n- [ ] `one.patch` Patch one\n" in body
     assert "<summary>Unchanged (2)</summary>" in body
     assert "### Left to do\n" in body
-
-
-def test_json_and_a_printed_summary_exclude_each_other(stack: Stacked) -> None:
-    assert bump(stack, "main", "--json", "--summary", "-").code == 2
 
 
 # -- several components -------------------------------------------------------------------------
@@ -774,7 +768,7 @@ def several(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
 @pytest.mark.slow
 def test_all_components_each_to_its_track(several: Project, upstream: Upstream) -> None:
     before = several.files()
-    several.run("bump", "--all", "--summary", "body.md").ends(4, "has no branch or tag gone").shows(
+    several.run("bump", "--all", "-o", "body.md").ends(4, "has no branch or tag gone").shows(
         f"bumped  demo  {str(upstream.resolve('main~1'))[:10]} -> main ",
         "conflicted  second",
         "failed  third",

@@ -356,10 +356,10 @@ def test_a_patch_that_lost_its_change_is_an_error(
     checked = demo.run("check", "--json")
     errors = {f["code"]: f["where"] for f in checked.json["components"][0]["findings"]}
     assert (checked.code, errors["emptied-patch"]) == (1, "patches/demo/two.patch:1")
-    assert "--update-lock" not in demo.run("check").out
+    assert "--accept" not in demo.run("check").out
     for argv in (["apply"], ["apply", "--dry-run"], ["refresh"], ["move", "2", "--to", "1"]):
         ran = demo.run(*argv)
-        assert "--update-lock" not in ran.err, argv  # it would take the loss for an answer
+        assert "--accept" not in ran.err, argv  # it would take the loss for an answer
         ran.ends(1, "patches/demo/two.patch:1: changes no file")
     assert lock.read_bytes() == locked
     drop = demo.run("apply").err.partition("patchkit drop ")[2].split("\n")[0]

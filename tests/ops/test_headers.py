@@ -150,23 +150,24 @@ def test_a_bump_leaves_every_header_alone(stack: Stacked, upstream: Upstream) ->
 
 
 @pytest.mark.parametrize(
-    ("argv", "variables", "line"),
+    ("variables", "line"),
     [
-        ((), {}, b""),
-        ((), {"SOURCE_DATE_EPOCH": "86400"}, b"Date: Fri, 2 Jan 1970 00:00:00 +0000\n"),
+        ({}, b""),
+        ({"SOURCE_DATE_EPOCH": "86400"}, b"Date: Fri, 2 Jan 1970 00:00:00 +0000\n"),
         (
-            ("--date", "2024-01-02"),
-            {"SOURCE_DATE_EPOCH": "86400"},
+            {"SOURCE_DATE_EPOCH": "86400", "GIT_AUTHOR_DATE": "2024-01-02"},
             b"Date: Tue, 2 Jan 2024 00:00:00 +0000\n",
         ),
-        (("--date", "2024-01-02 01:00 +0100"), {}, b"Date: Tue, 2 Jan 2024 00:00:00 +0000\n"),
-        ((), {"GIT_AUTHOR_DATE": "0 -0500"}, b"Date: Thu, 1 Jan 1970 00:00:00 +0000\n"),
+        (
+            {"GIT_AUTHOR_DATE": "2024-01-02 01:00 +0100"},
+            b"Date: Tue, 2 Jan 2024 00:00:00 +0000\n",
+        ),
+        ({"GIT_AUTHOR_DATE": "0 -0500"}, b"Date: Thu, 1 Jan 1970 00:00:00 +0000\n"),
     ],
 )
 def test_new_writes_the_same_bytes_wherever_the_clock_is(
     stack: Stacked,
     monkeypatch: pytest.MonkeyPatch,
-    argv: tuple[str, ...],
     variables: dict[str, str],
     line: bytes,
 ) -> None:
@@ -175,12 +176,13 @@ def test_new_writes_the_same_bytes_wherever_the_clock_is(
     for name, value in {**variables, "TZ": "Asia/Kathmandu"}.items():
         monkeypatch.setenv(name, value)
     stack.edit("c.txt", "line 1\n", "first line\n")
-    stack.run("refresh", "--new", "four", "--message", "Fourth", *argv).ok()
+    stack.run("refresh", "--new", "four", "--message", "Fourth").ok()
     head = above(stack.patch("four.patch"))
     assert head.startswith(b"From: ")
     assert head.split(b">\n", 1)[1] == line + b"Subject: Fourth\n\n"
 
 
-def test_a_date_that_is_none_is_refused(stack: Stacked) -> None:
+def test_a_date_that_is_none_is_refused(stack: Stacked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_AUTHOR_DATE", "yesterday")
     stack.edit("c.txt", "line 1\n", "first line\n")
-    stack.run("refresh", "--new", "four", "--date", "yesterday").ends(2, "'yesterday' is no date")
+    stack.run("refresh", "--new", "four").ends(2, "'yesterday' is no date")

@@ -50,7 +50,7 @@ def test_diff_of_edits_and_commits(demo: Project, applied: Path, golden: Golden)
     (applied / "untracked.py").write_text("x\n")
     status = git_in(applied, "status", "--porcelain")
     golden("diff-edited", demo.run("diff"))
-    golden("diff-stat", demo.run("diff", "--stat"))
+    golden("diff-stat", demo.run("diff", "--format", "stat"))
     assert git_in(applied, "status", "--porcelain") == status
     files = demo.run("diff", "--json").json["components"][0]["files"]
     assert [(f["path"], f["added"], f["removed"]) for f in files] == [

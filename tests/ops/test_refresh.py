@@ -57,7 +57,7 @@ def test_an_empty_patch_file_stays_and_is_in_nobodys_way(stack: Stacked) -> None
     folder = stack.project.root / "patches/demo"
     (folder / "nothing.patch").write_bytes(b"")
     (folder / "series").write_text("\n".join(["nothing.patch", *NAMES]) + "\n")
-    stack.prepare("apply", "--update-lock").ok()
+    stack.prepare("apply", "--accept").ok()
     before = stack.project.files()
     stack.edit("added.txt", "new\n", "newer\n")
     stack.run("refresh").ok()

@@ -326,7 +326,7 @@ def test_show_finds_the_carried_patch_in_the_workspace_that_is_named(away: Proje
 @pytest.mark.slow
 def test_skip_reports_as_a_bump_does(away: Project) -> None:
     away.run("skip").ends(1, "no bump")
-    writing = ("--summary", "body.md", "--review", "page", "--format", "markdown", "--diff")
+    writing = ("--output", "body.md", "--output", "page", "--format", "markdown", "--diff")
     away.run("skip", *writing, "--workspace", "elsewhere").ok().shows(
         "left out  three.patch", "--- old/three.patch\n+++ /dev/null\n"
     )
@@ -360,10 +360,10 @@ def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> 
     upstream.commit({"a.txt": lines({5: "their line 5\n"})})
     ran = stack.bump().ends(3).shows("a merge is proposed: confidence 37%")
     assert "<<<<<<< " in stack.read("a.txt")
-    assert "patchkit continue --take-proposal -m demo -c demo" in ran.err
-    assert "patchkit continue --take-proposal -m demo -c demo" in stack.run("status").ok().err
+    assert "patchkit continue --accept -m demo -c demo" in ran.err
+    assert "patchkit continue --accept -m demo -c demo" in stack.run("status").ok().err
     stack.resolve("a.txt", "my own\n")
-    ran = stack.run("continue", "--take-proposal").ok().shows("the proposed merge was taken")
+    ran = stack.run("continue", "--accept").ok().shows("the proposed merge was taken")
     saved = [row.split()[1] for row in stack.git("show-ref").splitlines() if "/saved/" in row]
     assert "my own" in stack.git("show", f"{saved[0]}:a.txt")
     assert "their line 5 of mine\n" in stack.read("a.txt")
@@ -374,7 +374,7 @@ def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> 
 def test_where_nothing_is_proposed_nothing_is_taken(stack: Bumping) -> None:
     assert stack.bump().code == 3
     before = stack.state
-    stack.run("continue", "--take-proposal").ends(1, "there is no proposal for one.patch")
+    stack.run("continue", "--accept").ends(1, "there is no proposal for one.patch")
     assert stack.state == before
 
 
@@ -624,7 +624,7 @@ def test_other_commands_leave_a_waiting_checkout_alone(stack: Bumping) -> None:
         .says("patchkit continue -m demo -c demo", "patchkit abort")
         .shows("in the middle of a bump")
     )
-    assert "--take-proposal" not in status.err
+    assert "--accept" not in status.err
     for argv in (("apply",), ("refresh",), ("bump", "demo", "--to", "main")):
         stack.run(*argv).ends(1, "patchkit continue")
     assert stack.state == before

@@ -25,7 +25,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
 
 
 def saved(project: Project) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(project.run("undo", "--saved", "--json").ok().out)[
+    found: list[dict[str, Any]] = json.loads(project.run("undo", "--show", "--json").ok().out)[
         "saved"
     ]
     return found
@@ -57,9 +57,9 @@ def force_away(project: Project) -> dict[str, Any]:
     """What `apply --force` set aside."""
     path = project.root / "patches/demo/series"
     path.write_text("one.patch\n")
-    project.prepare("apply", "--update-lock", "--force").ok()
+    project.prepare("apply", "--accept", "--force").ok()
     path.write_text("one.patch\ntwo.patch\n")
-    project.prepare("apply", "--update-lock").ok()
+    project.prepare("apply", "--accept").ok()
     return saved(project)[0]
 
 
@@ -70,7 +70,7 @@ def test_edits_come_back_and_go_again(demo: Project) -> None:
     assert (work["kind"], work["component"]) == ("edits", "demo")
     assert work["what"] == ["a.py", "b.py", "new.py", "notes.txt"]
     assert work["why"] == "edits in the checkout"
-    assert work["id"] in demo.run("undo", "--saved").ok().out
+    assert work["id"] in demo.run("undo", "--show").ok().out
     demo.run("undo", "--show", work["id"][:9]).ok().shows(
         "+line thirty", "diff --git a/new.py b/new.py"
     )
@@ -234,9 +234,9 @@ def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: s
 
 
 def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> None:
-    assert "nothing is saved" in demo.run("undo", "--saved").ok().err
+    assert "nothing is saved" in demo.run("undo", "--show").ok().err
     away = ("--workspace", str(tmp_path / "none"))
-    assert "nothing is saved" in demo.run("undo", "--saved", *away).ok().err
+    assert "nothing is saved" in demo.run("undo", "--show", *away).ok().err
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
     file = demo.root / "elsewhere/demo/b.py"
     file.write_text("mine\n")
     (demo.root / "patches/demo/series").write_text("one.patch\n")
-    demo.run("apply", "--update-lock", "--force", *there).ok()
+    demo.run("apply", "--accept", "--force", *there).ok()
     for argv in (("--show", "last"), ("--restore", "last"), ("--drop", "last")):
         demo.run("undo", *argv).ends(2, "no such saved work")
     assert "+mine\n" in demo.run("undo", "--show", "last", *there).ok().out
@@ -254,7 +254,7 @@ def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
     demo.run("undo", "--restore", "last", *there).ok()
     assert file.read_text() == "mine\n"
     demo.run("undo", "--drop", "last", *there).ok()
-    assert "mine" not in demo.run("undo", "--saved", "--json", *there).ok().out
+    assert "mine" not in demo.run("undo", "--show", "--json", *there).ok().out
     assert demo.run("undo", "--show", "last", *there).code == 2
 
 
@@ -323,7 +323,7 @@ def test_saved_work_whose_ref_is_damaged_is_not_left_out(demo: Project) -> None:
     (work,) = saved(demo)
     path = demo.checkout("demo") / ".git" / work["ref"]
     path.write_bytes(b"")
-    for words in (("--saved",), ("--show", work["id"])):
+    for words in (("--show",), ("--show", work["id"])):
         demo.run("undo", *words).ends(
             5, f"ignoring broken ref {work['ref']}", "git fsck --unreachable"
         )

@@ -302,7 +302,7 @@ def test_only_a_part_of_the_patch_is_split_off_by_what_is_staged(demo: Project) 
 
 
 def test_move_takes_the_comment_along(demo: Project) -> None:
-    demo.run("move", "two", "--after", "three").ok()
+    demo.run("move", "two", "--to", "three").ok()
     assert series(demo) == "# top\n\none.patch\nthree.patch\n# about two\ntwo.patch # keep\n"
     assert subjects(demo) == ["Shout line 3", "Shout three lines", "Shout line 20"]
 
@@ -333,8 +333,7 @@ def test_split_by_hunk(demo: Project) -> None:
         (("edit", "one", "--name", "two"), "two.patch is there already"),
         (("edit", "one", "--name", "a b"), "is not a valid patch name"),
         (("move", "one"), "is missing"),
-        (("move", "one", "--to", "4"), "there is no position 4"),
-        (("move", "one", "--after", "one"), "cannot be moved next to itself"),
+        (("move", "one", "--to", "4"), "4: no such patch"),
         (("fold", "one", "--to", "one"), "cannot be folded into itself"),
         (("split", "one", "--new", "x"), "what goes"),
         (("split", "one", "--new", "x", "--file", "a.py"), "choose a part of it"),

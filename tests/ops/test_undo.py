@@ -384,11 +384,11 @@ def test_nothing_changes_where_an_edit_is_in_the_way(demo: Project, how: str) ->
 
 
 def _repinned(demo: Project, upstream: Upstream) -> tuple[str, ...]:
-    """The pin moved by hand: `apply --update-lock` moves the checkout."""
+    """The pin moved by hand: `apply --accept` moves the checkout."""
     path = demo.root / "manifests/demo.yaml"
     old, new = upstream.resolve("refs/tags/v1"), upstream.resolve("main")
     path.write_text(path.read_text().replace(str(old), str(new)))
-    return ("apply", "--update-lock")
+    return ("apply", "--accept")
 
 
 def test_an_apply_is_taken_back_and_brought_back(demo: Project, upstream: Upstream) -> None:
@@ -484,7 +484,7 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     before = places()
     manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
     written = files(demo)
-    demo.run("apply", "--update-lock").ok()
+    demo.run("apply", "--accept").ok()
     after, lock = places(), files(demo)
     assert all(one != other for one, other in zip(before, after, strict=True))
     (demo.checkout("most") / "c.py").write_text("mine\n")

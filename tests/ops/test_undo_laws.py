@@ -73,7 +73,7 @@ def _verb(
         return {
             "refresh": ("refresh", *rest),
             "new": ("refresh", "--new", f"new-{number}"),
-            "force": ("apply", "--update-lock", "--force"),
+            "force": ("apply", "--accept", "--force"),
         }[verb]
     if verb == "import":
         before = {"d.txt": f"{number}\n" * 3}
@@ -96,7 +96,7 @@ def _verb(
         "fold": ("fold", one, "--to", other),
         "import": ("import", str(stack.project.root.parent / f"more-{number}.patch")),
         "bump": ("bump", "demo", "--to", "main"),
-        "apply": ("apply", "--update-lock"),
+        "apply": ("apply", "--accept"),
         "restore": ("undo", "--restore", "last"),
         "forget": ("undo", "--drop", "last"),
     }[verb]
@@ -174,7 +174,7 @@ def _again(stack: Stacked, before: tuple[Any, ...], work: dict[str, bytes]) -> N
         ((), ("edit", "one", "--name", "first")),
         ((), ("drop", "two")),
         ((), ("bump", "demo", "--to", "main")),
-        ((), ("apply", "--update-lock")),
+        ((), ("apply", "--accept")),
         ((), ("refresh", "--new", "mine")),
         ((("drop", "two"),), ("undo",)),
         ((("bump", "demo", "--to", "main"),), ("undo",)),

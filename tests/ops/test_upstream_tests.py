@@ -46,7 +46,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
 def test_learnt_then_broken_by_upstream_and_by_patches(
     demo: Project, upstream: Upstream, golden: Golden
 ) -> None:
-    golden("test-learn", demo.run("check", "--only", "tests", "--learn"))
+    golden("test-learn", demo.run("check", "--only", "tests", "--accept"))
     record = json.loads((demo.root / "manifests/demo.tests.json").read_text())
     assert record["components"]["demo"]["unpatched"]["t::two"] == "passed"
     assert record["components"]["demo"]["patched"]["t::two"] == "failed"
@@ -60,7 +60,7 @@ def test_learnt_then_broken_by_upstream_and_by_patches(
 
 @pytest.mark.slow
 def test_a_patch_that_breaks_what_passed(demo: Project) -> None:
-    demo.run("check", "--only", "tests", "--learn").ok()
+    demo.run("check", "--only", "tests", "--accept").ok()
     worse = {**_BASE, "cases": _CASES.replace("two=ok", "two=err").replace("one=ok", "one=bad")}
     demo.series("demo", {"one.patch": make_patch(_BASE, worse, subject="Worse")})
     demo.run("check", "--only", "tests", "-o", "out.xml").ends(1).shows(
@@ -88,7 +88,7 @@ def test_nothing_learnt_nothing_compared(demo: Project) -> None:
 )
 def test_a_command_without_junit(project: Project, upstream: Upstream, run: str, said: str) -> None:
     project.component("demo", upstream, upstream.commit(_BASE), {}, upstream_tests={"run": run})
-    project.run("check", "--only", "tests", "--learn").ends(5, said)
+    project.run("check", "--only", "tests", "--accept").ends(5, said)
     assert not (project.root / "manifests/demo.tests.json").exists()
 
 
@@ -113,7 +113,7 @@ def test_a_good_junit_file_and_a_bad_end(
     pin = upstream.commit({"cases": cases, "run.py": _RUNNER})
     tests = {"run": f"python3 run.py; {ending}"}
     project.component("demo", upstream, pin, {}, upstream_tests=tests)
-    project.run("check", "--only", "tests", "--learn", "-o", "out.xml").ends(5, said).shows(
+    project.run("check", "--only", "tests", "--accept", "-o", "out.xml").ends(5, said).shows(
         "✗ failed"
     )
     assert not (project.root / "manifests/demo.tests.json").exists()
@@ -126,7 +126,7 @@ def test_the_command_runs_in_its_directory_of_the_workspace_that_is_named(
     base = {"inner/cases": "one=ok\n", "inner/run.py": _RUNNER, "cases": "two=ok\n"}
     tests = {"run": f"python3 run.py; pwd > '{project.root}/pwd'", "directory": "inner"}
     project.component("demo", upstream, upstream.commit(base), {}, upstream_tests=tests)
-    project.run("check", "--only", "tests", "--learn", "--workspace", "elsewhere").ok()
+    project.run("check", "--only", "tests", "--accept", "--workspace", "elsewhere").ok()
     place = Path((project.root / "pwd").read_text().rstrip("\n"))
     assert place.name == "inner"
     assert (project.root / "elsewhere").resolve() in place.parents
@@ -141,7 +141,7 @@ def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstrea
     project.component("demo", upstream, pin, {}, upstream_tests=tests)
     assert (
         project.run("check", "--only", "tests").code,
-        project.run("check", "--only", "tests", "--learn").code,
+        project.run("check", "--only", "tests", "--accept").code,
     ) == (1, 0)
 
 
@@ -172,7 +172,7 @@ def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream) -> None:
-    demo.run("check", "--only", "tests", "--learn").ok()
+    demo.run("check", "--only", "tests", "--accept").ok()
     upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
     ran = demo.run("bump", "demo", "--to", "main", "--test", "--json")
     assert (ran.code, ran.json["schema"]) == (1, "patchkit/bump/2"), ran.err
@@ -192,7 +192,7 @@ def test_tests_of_a_bump_that_was_cut_short_run_when_it_is_repeated(
     demo: Project, upstream: Upstream
 ) -> None:
     """The pin moved and nobody tested it: to say then that all is well would be wrong."""
-    demo.run("check", "--only", "tests", "--learn").ok()
+    demo.run("check", "--only", "tests", "--accept").ok()
     upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
     shell = demo.root / "bin" / "sh"  # a shell that ends with its command, as after kill -9
     write_files(demo.root, {"bin/sh": "#!/bin/sh\nkill -9 $PPID\n"})
@@ -208,7 +208,7 @@ def test_several_components_write_one_junit(demo: Project, upstream: Upstream) -
     pin = upstream.commit({"cases": "seven=ok\n"}, "Another")
     demo.component("other", upstream, pin, {}, upstream_tests={"run": "python3 run.py"})
     demo.component("worse", upstream, pin, {}, upstream_tests={"run": "exit 3"})
-    ran = demo.run("check", "--only", "tests", "--learn", "--output", "out.xml", "--json")
+    ran = demo.run("check", "--only", "tests", "--accept", "--output", "out.xml", "--json")
     rows = {each["name"]: each for each in ran.json["components"]}
     assert (ran.code, rows["worse"]["result"]) == (5, "failed")
     assert "exits with 3, and writes no JUnit" in rows["worse"]["problems"][0]["what"]

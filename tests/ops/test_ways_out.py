@@ -37,10 +37,10 @@ _MOST = 12
 _SAVES = 5  # saved states of the project, as another person's commits
 
 #: A person who picks one of these asks for work to be taken away.
-_TAKES_AWAY = ("skip", "abort", "undo", "drop", "--force", "--take-proposal")
+_TAKES_AWAY = ("skip", "abort", "undo", "drop", "--force", "--accept")
 #: Forms of `undo` that undo nothing.
 _OF_SAVED = re.compile(r" undo --(saved|show|restore)\b")
-_LOOKS = ("status", "diff", "show", "check", "log", "undo --saved", "--dry-run", "-n")
+_LOOKS = ("status", "diff", "show", "check", "log", "--dry-run", "-n")
 
 
 def _text(changes: dict[int, str]) -> str:
@@ -358,7 +358,7 @@ _ACTS: dict[str, Callable[[Walk], object]] = {
     "refresh": _command("refresh"),
     "new": lambda walk: walk.run("refresh", "--new", f"mine{walk.chance.randrange(9)}"),
     "continue": _command("continue"),
-    "take": _command("continue", "--take-proposal"),
+    "take": _command("continue", "--accept"),
     "skip": _command("skip"),
     "abort": _command("abort"),
     "undo": _command("undo"),

@@ -65,7 +65,7 @@ def bumping(project: Project, upstream: Upstream) -> tuple[Project, str, str]:
 @pytest.mark.slow
 def test_a_page_has_all_that_a_reviewer_needs(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
-    project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
+    project.run("bump", "demo", "--to", new, "--output", "page.html").ok()
     text = (project.root / "page.html").read_text()
     page = _Page(text)
     for words in ("merged.patch", "Say ten", "confidence", "Old patch", "New patch"):
@@ -87,13 +87,13 @@ def test_a_page_has_all_that_a_reviewer_needs(bumping: tuple[Project, str, str])
 def test_a_page_ticks_off_only_what_nobody_has_to_read(bumping: tuple[Project, str, str]) -> None:
     project, new, broken = bumping
     project.run("drop", "merged").ok()
-    project.run("bump", "demo", "--to", new, "--review", "plain.html").ok()
+    project.run("bump", "demo", "--to", new, "-o", "plain.html").ok()
     assert "<title>✓ Bump demo" in (project.root / "plain.html").read_text()
     project.run("undo").ok()
     project.run("undo").ok()
     assert project.run("bump", "demo", "--to", broken).code == 3
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
-    project.run("continue", "--review", "by-hand.html").ok()
+    project.run("continue", "-o", "by-hand.html").ok()
     assert "<title>! Bump demo" in (project.root / "by-hand.html").read_text()
 
 
@@ -102,7 +102,7 @@ def test_a_page_counts_what_check_counts(bumping: tuple[Project, str, str]) -> N
     """That a message gives no reason counts, that it has no Upstream-Status does not."""
     project, new, _ = bumping
     project.write({"patches/demo/left.patch": b"not listed"})
-    project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
+    project.run("bump", "demo", "--to", new, "-o", "page.html").ok()
     page = _Page((project.root / "page.html").read_text())
     told = re.search(r"Check: (2 patches apply, .*)", page.text)
     assert told is not None
@@ -114,16 +114,16 @@ def test_a_page_counts_what_check_counts(bumping: tuple[Project, str, str]) -> N
 @pytest.mark.slow
 def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
-    assert project.run("bump", "--review", "-").code == 1
+    assert project.run("bump", "--format", "html").code == 1
     project.run("bump", "demo", "--to", new).ok()
     before = project.files()
-    text = project.run("bump", "--review", "-", "--format", "markdown").ok().out
+    text = project.run("bump", "--format", "markdown").ok().out
     assert "- [ ] `merged.patch` Say ten\n  - `a`: merged, confidence" in text
     assert f"- upstream, `a`: `{new[:10]}` 2023-11-14 Ann Author: Eleven" in text
     assert "<details><summary>At other lines (1)</summary>" in text
     assert project.files() == before
     project.run("undo").ok()
-    assert project.run("bump", "--review", "-").code == 1
+    assert project.run("bump", "--format", "html").code == 1
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_a_bump_killed_behind_its_commit_point_is_reviewed_when_run_again(
     """What was done is recorded before the pin moves: no page says that no patch was carried."""
     project, new, _ = bumping
     manifest = project.root / "manifests" / "demo.yaml"
-    whole = ("bump", "demo", "--to", new, "--review", "page.md")
+    whole = ("bump", "demo", "--to", new, "-o", "page.md")
     before = manifest.read_bytes()
     assert killed_at(
         point, lambda: project.run(*whole), once=lambda: manifest.read_bytes() != before
@@ -157,7 +157,7 @@ def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
     assert killed_at(
         1, lambda: project.run("continue"), once=lambda: manifest.read_bytes() != before
     )
-    page = project.run("continue", "--review", "-", "--format", "markdown").ok().out
+    page = project.run("continue", "--format", "markdown").ok().out
     assert "### Resolved (1)\n\n- [ ] `merged.patch` Say ten" in page
 
 
@@ -166,14 +166,14 @@ def test_a_bump_that_failed_leaves_the_review_of_the_one_before(
 ) -> None:
     project, new, _ = bumping
     project.run("bump", "demo", "--to", new).ok()
-    first = project.run("bump", "--review", "-", "--format", "markdown").ok().out
+    first = project.run("bump", "--format", "markdown").ok().out
     manifest = project.root / "manifests" / "demo.yaml"
     journal = project.root / JOURNAL
     journal.mkdir()  # nothing can be written
     assert project.run("bump", "demo", "--to", f"{new}^").code == 5
     journal.rmdir()
     assert new in manifest.read_text()
-    assert project.run("bump", "--review", "-", "--format", "markdown").ok().out == first
+    assert project.run("bump", "--format", "markdown").ok().out == first
 
 
 @pytest.mark.slow
@@ -193,9 +193,9 @@ def test_what_the_check_cannot_read_is_no_finding_of_a_page(
     data["components"]["demo"]["overrides"] = [declared]
     path.write_text(yaml.safe_dump(data))
     project.run("bump", "demo", "--to", new).ok()
-    project.run("bump", "demo", "--review", "page.html", "--offline").ends(5, "other")
+    project.run("bump", "demo", "-o", "page.html", "--offline").ends(5, "other")
     assert not (project.root / "page.html").exists()
-    project.run("bump", "demo", "--review", "page.html").ok()
+    project.run("bump", "demo", "-o", "page.html").ok()
     assert (project.root / "page.html").exists()
 
 
@@ -205,13 +205,13 @@ def test_what_is_left_to_do_names_no_path_of_this_machine(
 ) -> None:
     project, _, broken = bumping
     ran = (
-        project.run("bump", "demo", "--to", broken, "--summary", "-")
+        project.run("bump", "demo", "--to", broken, "--format", "markdown")
         .ends(3)
         .shows("### Left to do\n\n- [ ] resolve merged.patch in a: ", "Say five")
     )
     assert str(project.root) not in ran.out
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
-    done = project.run("continue", "--review", "page.md", "--summary", "body.md").ok()
+    done = project.run("continue", "-o", "page.md", "-o", "body.md").ok()
     page, body = ((project.root / name).read_text() for name in ("page.md", "body.md"))
     assert "### Resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
     assert "Left to do" not in body
@@ -232,7 +232,7 @@ def test_what_is_said_of_several_lines_is_one_row() -> None:
 
 def test_a_dry_run_shows_what_a_confidence_stands_for(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
-    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--diff", "--review", "page.html")
+    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--diff", "-o", "page.html")
     assert "- line 11\n+ line eleven\n" in ran.ok().out.replace("\x1b", "")
     assert "moved.patch\n---" not in ran.out, "line numbers are no difference to read"
     page = (project.root / "page.html").read_text()
@@ -249,9 +249,9 @@ def test_who_shares_the_series_is_named(
     series = [{"series": "patches/demo/series"}]
     project.component("demo", upstream, pin, series, manifest="other")
     project.prepare("apply", "-m", "other", "--workspace", "elsewhere").ok()
-    project.run("bump", "demo", "-m", "demo", "--to", new, "--dry-run", "--summary", "-").shows(
-        "The series is also that of demo of other.yaml."
-    )
+    project.run(
+        "bump", "demo", "-m", "demo", "--to", new, "--dry-run", "--format", "markdown"
+    ).shows("The series is also that of demo of other.yaml.")
 
 
 @pytest.mark.slow
@@ -259,7 +259,7 @@ def test_going_on_reports_as_a_bump_does(bumping: tuple[Project, str, str]) -> N
     project, _, broken = bumping
     assert project.run("bump", "demo", "--to", broken).code == 3
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
-    words = ("--summary", "body.md", "--review", "page", "--format", "markdown", "--diff")
+    words = ("--output", "body.md", "--output", "page", "--format", "markdown", "--diff")
     ran = project.run("continue", *words).ok()
     page, body = ((project.root / name).read_text() for name in ("page", "body.md"))
     assert "### Check: " in page
@@ -270,9 +270,8 @@ def test_going_on_reports_as_a_bump_does(bumping: tuple[Project, str, str]) -> N
 def test_options_that_exclude_each_other(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
     for options in (
-        ("--review", "-", "--summary", "-"),
-        ("--review", "-", "--json"),
-        ("--format", "html"),
+        ("-o", "page.txt"),
+        ("--format", "html", "--json"),
     ):
         project.run("bump", "demo", "--to", new, *options).ends(2)
     assert git_in(project.checkout("demo"), "status", "--porcelain") == b""
@@ -294,7 +293,7 @@ def test_lines_that_give_way_stand_beside_those_that_come() -> None:
 @pytest.mark.parametrize("width", [375, 820, 1500])
 def test_it_fits_every_width(bumping: tuple[Project, str, str], tmp_path: Path, width: int) -> None:
     project, new, _ = bumping
-    project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
+    project.run("bump", "demo", "--to", new, "-o", "page.html").ok()
     dom = open_page((project.root / "page.html").read_text(), tmp_path, width=width)
     assert dom["inner"] == width
     assert dom["scroll"] <= width + 1, dom
@@ -313,13 +312,13 @@ def test_of_a_file_that_upstream_emptied_only_what_is_near_is_shown(
     late = "".join(f"line {number}\n" for number in range(1, 261))
     far = upstream.commit({"a": late}, "Drop the end")
     new = upstream.commit({"a": "line 1\n" + "new\n" * 200}, "Empty it")
-    ran = project.run(
-        *("bump", "demo", "--to", new, "--dry-run", "--review", "-", "--format", "markdown")
-    ).shows("-line 150\n")
+    ran = project.run(*("bump", "demo", "--to", new, "--dry-run", "--format", "markdown")).shows(
+        "-line 150\n"
+    )
     assert "-line 120\n" not in ran.out
     assert "-line 180\n" not in ran.out
     assert (new[:10] in ran.out, far[:10] in ran.out) == (True, False)
-    page = project.run("bump", "demo", "--to", new, "--dry-run", "--review", "-").out
+    page = project.run("bump", "demo", "--to", new, "--dry-run", "--format", "html").out
     assert "more lines of these hunks are far from the patch" in page
 
 
@@ -329,11 +328,11 @@ def test_a_review_that_can_name_no_commit_says_so(bumping: tuple[Project, str, s
     project.run("bump", "demo", "--to", new).ok()
     for folder in project.root.parent.rglob("histories"):
         folder.rename(folder.with_name("gone"))
-    ran = project.run("bump", "--summary", "body.md", "--offline").ok()
+    ran = project.run("bump", "-o", "body.md", "--offline").ok()
     assert ran.err.count("warning: demo: the review names no upstream commits: ") == 1
     assert "Eleven" not in (project.root / "body.md").read_text()
     project.run("undo").ok()
-    ran = project.run("bump", "demo", "--to", new, "--summary", "body.md", "--offline")
+    ran = project.run("bump", "demo", "--to", new, "-o", "body.md", "--offline")
     assert (ran.code, ran.err.count("warning: demo: ")) == (0, 1), "one cause, one message"
 
 
@@ -350,7 +349,7 @@ def test_a_file_of_the_patches_own_is_not_gone_upstream(
     project.component("demo", upstream, start, patches)
     project.prepare("apply").ok()
     new = upstream.commit({"a": _with(l10="zehn")}, "Zehn")
-    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--review", "-").shows(
+    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--format", "html").shows(
         "Upstream in <code>a</code></h4>"
     )
     assert "Upstream in <code>ours</code>" not in ran.out

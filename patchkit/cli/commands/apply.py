@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from patchkit.ops.fetch import FetchedComponent, FetchReport
 
 
-UpdateLockOption = Annotated[
+AcceptOption = Annotated[
     bool,
     typer.Option(
-        "--update-lock",
+        "--accept",
         help="Accept stacks that differ from the lock, and record them; forget components that "
         "the manifest no longer has.",
     ),
@@ -64,7 +64,7 @@ def apply(
     force: ForceOption = False,
     dry_run: DryRunOption = False,
     locked: LockedOption = False,
-    update_lock: UpdateLockOption = False,
+    accept: AcceptOption = False,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:
     """Build each component's stack and move its checkout there.
@@ -80,8 +80,8 @@ def apply(
     """
     from patchkit.ops.apply import ApplyOptions, apply_components
 
-    locked = locked or (in_ci() and not update_lock)
-    options = ApplyOptions(int(time.time()), force, dry_run, update_lock, jobs, locked)
+    locked = locked or (in_ci() and not accept)
+    options = ApplyOptions(int(time.time()), force, dry_run, accept, jobs, locked)
     names = [each.name for each in session.components]
     like = (word("conflicted"), max(names, key=len), "")
 

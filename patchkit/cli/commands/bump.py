@@ -27,6 +27,9 @@ class ReviewForm(str, Enum):
     MARKDOWN = "markdown"
 
 
+#: The form of a file where --format names none, by its ending.
+_ENDINGS = {".html": ReviewForm.HTML, ".md": ReviewForm.MARKDOWN}
+
 ToOption = Annotated[
     str | None,
     typer.Option(
@@ -44,21 +47,15 @@ Sha256Option = Annotated[
 AllOption = Annotated[
     bool, typer.Option("--all", help="Every component that has a `track`, each to that.")
 ]
-SummaryOption = Annotated[
-    str | None,
+ReviewsOption = Annotated[
+    list[Path] | None,
     typer.Option(
-        "--summary",
+        "--output",
+        "-o",
         metavar="FILE",
-        help="Write Markdown for a pull request there; - prints it in place of the report.",
-    ),
-]
-ReviewOption = Annotated[
-    str | None,
-    typer.Option(
-        "--review",
-        metavar="FILE",
-        help="Write a page for a reviewer there: old patch beside new one, what upstream did, what "
-        "a check says; - prints it. Alone: of the last finished bump.",
+        help="Write there, for a reviewer: old patch beside new one, what upstream did, what a "
+        "check says. As it ends, a page (.html) or the text of a pull request (.md); may be given "
+        "several times. Alone: of the last finished bump.",
     ),
 ]
 ReviewFormOption = Annotated[
@@ -66,7 +63,7 @@ ReviewFormOption = Annotated[
     typer.Option(
         "--format",
         metavar="FORM",
-        help="The form of --review: html or markdown; as FILE ends (.md) without it.",
+        help="The form of FILE: html or markdown; without a FILE it is printed.",
     ),
 ]
 DiffOption = Annotated[
@@ -102,13 +99,13 @@ PartialOption = Annotated[
     examples=[
         ("patchkit bump megatron-lm --to latest --dry-run", "what would become of the patches?"),
         ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
-        ("patchkit bump slime --to latest --summary body.md", "with a pull request's text"),
+        ("patchkit bump slime --to latest -o body.md", "with a pull request's text"),
         ("patchkit bump --all --dry-run", "every component, to what it tracks"),
         (
             "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...",
             "an archive, by the version in its URL",
         ),
-        ("patchkit bump --review page.html", "a page to review the last bump by"),
+        ("patchkit bump -o page.html", "a page to review the last bump by"),
     ],
     exits={
         ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
@@ -130,9 +127,8 @@ def bump(
     run: RunOption = False,
     partial: PartialOption = False,
     fork: ForkOption = False,
-    summary: SummaryOption = None,
-    review: ReviewOption = None,
-    review_form: ReviewFormOption = None,
+    reviews: ReviewsOption = None,
+    form: ReviewFormOption = None,
     diff: DiffOption = False,
     test: TestOption = False,
     dry_run: DryRunOption = False,
@@ -146,9 +142,8 @@ def bump(
     `patchkit continue`, `skip` and `abort` go on from there. With `--skip-conflicts` the rest is
     carried all the same, and what does not fit leaves the series (`patchkit undo` brings it back;
     so there must be a checkout). Several components move one after the other, each whole or not at
-    all, and no conflict goes into a checkout. `--review` writes a page for whoever reviews the
-    bump; without `--to` and `--all` it is about the last one that was finished, and nothing is
-    moved.
+    all, and no conflict goes into a checkout. `--output` writes for whoever reviews the bump;
+    without `--to` and `--all` it is about the last one that was finished, and nothing is moved.
     """
     import time
 
@@ -158,8 +153,8 @@ def bump(
     from patchkit.ops.bump import WantedPin, bump_components
     from patchkit.ops.refresh_input import RefreshOptions
 
-    writing = Reviewing(session, review, review_form, summary)
-    if not (to or every) and (review or summary):
+    writing = Reviewing(session, reviews, form)
+    if writing and not (to or every):
         return writing.write(_last(session)).exit_code
     picked = _picked(session, every=every)
     if test:
@@ -209,70 +204,67 @@ def bump(
 
 
 class Reviewing:
-    """What --review, --format and --summary say together; UsageError where they cannot."""
+    """The reviews that --output and --format ask for; UsageError where they cannot be written."""
 
     def __init__(
-        self, session: Session, review: str | None, form: ReviewForm | None, summary: str | None
+        self, session: Session, files: Sequence[Path] | None, form: ReviewForm | None
     ) -> None:
         from patchkit.errors import UsageError
 
-        if review is None and form is not None:
-            raise UsageError("--format is the form of --review FILE")
-        files = {"--review": review, "--summary": summary}
-        wishes = [name for name, given in files.items() if given == "-"]
-        wishes += ["--json"] if session.terminal.json else []
-        if "-" in (review, summary) and len(wishes) > 1:
-            raise UsageError(f"{' and '.join(wishes)} - both want the standard output")
-        self.printed = "-" in (review, summary)
         self._session = session
-        self._review, self._summary = review, summary
-        as_markdown = (review or "").endswith((".md", ".markdown"))
-        self._form = form or (ReviewForm.MARKDOWN if as_markdown else ReviewForm.HTML)
+        self._forms: dict[Path | None, ReviewForm] = {}  # None: standard output
+        for file in files or ():
+            found = form or _ENDINGS.get(file.suffix)
+            if found is None:
+                what = f"--output {file} ends neither in .html nor in .md"
+                raise UsageError(what, hint="--format html or markdown says what it is")
+            self._forms[file] = found
+        if form is not None and not files:
+            self._forms[None] = form
+        self.printed = None in self._forms
+        if self.printed and session.terminal.json:
+            raise UsageError("--format and --json both want the standard output")
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
 
     def write(self, report: BumpReport) -> BumpReport:
         """Write what was asked for; problems of a report that is not printed are reported."""
-        if self._review is None and self._summary is None:
+        if not self:
             return report
+        from patchkit.cli.format_options import write_text
+        from patchkit.cli.report_forms import written_now
         from patchkit.cli.session import load
         from patchkit.ops.bump_review import review_bump
         from patchkit.report.markdown import review_markdown
 
-        session = self._session
-        report = _reviewed(session, report)
-        manifest = load(session.manifest_path)
-        with session.progress() as progress:
-            checked = self._review is not None
-            found = review_bump(
-                manifest, report, store=session.store, progress=progress, checked=checked
-            )
+        terminal = self._session.terminal
+        report = _reviewed(self._session, report)
+        manifest = load(self._session.manifest_path)
+        with self._session.progress() as progress:
+            found = review_bump(manifest, report, store=self._session.store, progress=progress)
         for each in found.components:
             told = any(each.unknown in note.what for note in each.report.notes)
             if each.unknown and not told:
                 what = f"the review names no upstream commits: {each.unknown}"
-                session.terminal.warn(Problem(what, each.report.name))
-        if self._summary is not None:
-            self._put(self._summary, review_markdown(found))
-        if self._review is not None and self._form is ReviewForm.MARKDOWN:
-            self._put(self._review, review_markdown(found))
-        elif self._review is not None:
-            from patchkit.cli.report_forms import written_now
-            from patchkit.report.review_page import review_page
+                terminal.warn(Problem(what, each.report.name))
+        for file, form in self._forms.items():
+            if form is ReviewForm.MARKDOWN:
+                text = review_markdown(found)
+            else:
+                from patchkit.report.review_page import review_page
 
-            self._put(self._review, review_page(found, written_now()))
+                text = review_page(found, written_now())
+            if file is None:
+                terminal.document(text)
+            else:
+                write_text(file, text)
+                terminal.say(f"wrote {file}")
         if self.printed:
             for row in report.components:
                 for problem in row.problems:
-                    session.terminal.problem(problem)
+                    terminal.problem(problem)
         return report
-
-    def _put(self, place: str, text: str) -> None:
-        from patchkit.disk.files import replace_file
-
-        if place == "-":
-            self._session.terminal.document(text)
-        else:
-            replace_file(Path(place), (text.rstrip("\n") + "\n").encode(), named=True)
-            self._session.terminal.say(f"wrote {place}")
 
 
 def _last(session: Session) -> BumpReport:

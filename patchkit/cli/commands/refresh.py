@@ -45,10 +45,6 @@ MessageOption = Annotated[
         "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
     ),
 ]
-DateOption = Annotated[
-    str,
-    typer.Option("--date", metavar="WHEN", help="The new patch's date, as 2026-01-31T12:00:00Z."),
-]
 StagedOption = Annotated[
     bool,
     typer.Option("--staged", help="With --new: only what is staged; the rest stays uncommitted."),
@@ -107,7 +103,6 @@ def refresh(
     new: NewOption = None,
     rest: RestOption = None,
     message: MessageOption = "",
-    date: DateOption = "",
     staged: StagedOption = False,
     fork: ForkOption = False,
     canonical: CanonicalOption = False,
@@ -125,8 +120,8 @@ def refresh(
 
     With --new no edit goes into an older patch: all make a new one, or with --staged those that
     `git add` (or `git add -p`, for single hunks) put into git's index. A component without a series
-    gets one. The patch has a Date: line only where you give one, by --date, GIT_AUTHOR_DATE or
-    SOURCE_DATE_EPOCH: the same edits make the same file on every machine.
+    gets one. The patch has a Date: line only where GIT_AUTHOR_DATE or SOURCE_DATE_EPOCH
+    gives one: the same edits make the same file on every machine.
 
     The text above the diff in a patch file is kept byte for byte, and a patch with the same change
     is not rewritten. The new series is applied before anything is replaced, and must give exactly
@@ -146,13 +141,13 @@ def refresh(
     if (patch, new, rest).count(None) < 2:
         raise UsageError("--patch, --new and --rest exclude each other")
     name = rest if new is None else new
-    if (message or date) and name is None:
-        raise UsageError("--message and --date are for a new patch", hint="name it with --new")
+    if message and name is None:
+        raise UsageError("--message is for a new patch", hint="name it with --new")
     if staged and new is None:
         raise UsageError("--staged is for a new patch", hint="name it with --new")
     if patch is not None:
         session.check_patch(patch)
-    author = user_identity(session.manifest.root, date) if name is not None else None
+    author = user_identity(session.manifest.root) if name is not None else None
     everything = new is not None
     components = [session.component] if everything else session.components
     options = RefreshOptions(

@@ -11,8 +11,7 @@ from patchkit.cli.commands.bump import (
     DiffOption,
     ReviewFormOption,
     Reviewing,
-    ReviewOption,
-    SummaryOption,
+    ReviewsOption,
 )
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Paint, Painted, Terminal
@@ -43,7 +42,7 @@ _BACK = {
     "manifest component workspace store json quiet",
     examples=[
         ("patchkit continue", "the conflict is resolved: carry the rest"),
-        ("patchkit continue --take-proposal", "take the merge that is proposed, unlikely as it is"),
+        ("patchkit continue --accept", "take the merge that is proposed, unlikely as it is"),
         (
             "patchkit continue -m qwen3-vl-npu -c sglang",
             "where several conflicts wait",
@@ -55,13 +54,12 @@ _BACK = {
 def continue_(
     session: Session,
     *,
-    take_proposal: Annotated[
+    accept: Annotated[
         bool,
-        typer.Option("--take-proposal", help="Take the merges that the conflict proposes instead."),
+        typer.Option("--accept", help="Take the merges that the conflict proposes instead."),
     ] = False,
-    summary: SummaryOption = None,
-    review: ReviewOption = None,
-    review_form: ReviewFormOption = None,
+    reviews: ReviewsOption = None,
+    form: ReviewFormOption = None,
     diff: DiffOption = False,
 ) -> ExitCode:
     """Continue a bump after its conflict is resolved.
@@ -70,13 +68,13 @@ def continue_(
     it there (the commit is kept under a ref) or not makes no difference. Resolve a file without
     conflict markers, such as one that upstream deleted, with `git add` or `git rm`. The patches
     after it are carried on top; after the last one pin, patches and lock are written together, and
-    the checkout is at the new stack. `--review` and `--summary` write the same as with `bump`. With
-    --take-proposal what you did to the conflict is kept under a ref.
+    the checkout is at the new stack. `--output` writes what it does with `bump`. With
+    --accept what you did to the conflict is kept under a ref.
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    step = ResumeStep.TAKE_PROPOSAL if take_proposal else ResumeStep.CONTINUE
-    writing = Reviewing(session, review, review_form, summary)
+    step = ResumeStep.TAKE_PROPOSAL if accept else ResumeStep.CONTINUE
+    writing = Reviewing(session, reviews, form)
     return _go_on(session, "continue", step, writing, diff=diff)
 
 
@@ -89,9 +87,8 @@ def continue_(
 def skip(
     session: Session,
     *,
-    summary: SummaryOption = None,
-    review: ReviewOption = None,
-    review_form: ReviewFormOption = None,
+    reviews: ReviewsOption = None,
+    form: ReviewFormOption = None,
     diff: DiffOption = False,
 ) -> ExitCode:
     """Continue a bump without the patch in conflict.
@@ -101,7 +98,7 @@ def skip(
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    writing = Reviewing(session, review, review_form, summary)
+    writing = Reviewing(session, reviews, form)
     return _go_on(session, "skip", ResumeStep.SKIP, writing, diff=diff)
 
 

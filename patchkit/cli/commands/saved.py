@@ -1,4 +1,4 @@
-"""`patchkit undo --saved`, `--show`, `--restore` and `--drop`: work set aside in the checkouts."""
+"""`patchkit undo --show`, `--restore` and `--drop`: work set aside in the checkouts."""
 
 from __future__ import annotations
 
@@ -22,48 +22,38 @@ _SHOWN = 3
 _DAY = 24 * 60 * 60
 _UNITS = {"": _DAY, "d": _DAY, "h": 60 * 60, "w": 7 * _DAY}
 
-IdArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID", help="Its id, the beginning of one, or the ref; `last` are the last edits."
-    ),
-]
+_ID = "Its id, the beginning of one, or the ref; `last` are the last edits."
 
 
 @command(
     "manifest components workspace json quiet",
-    examples=[("patchkit undo --saved", "of all components, the latest first")],
-    exits={ExitCode.OK: "listed", ExitCode.BAD_INPUT: "the manifest cannot be read"},
-    result=_RESULT,
-)
-def list_(session: Session) -> ExitCode:
-    """List the work that was saved from the checkouts.
-
-    Before a command replaces what you did in a checkout it keeps that under a ref: edits with
-    `apply --force`, `skip`, `abort` and `--take-proposal`, what only git's index had, a stack of
-    which patches were dropped. Nothing is written.
-    """
-    from patchkit.ops.saved import list_saved
-
-    report = list_saved(session.manifest, session.components, session.workspace)
-    return session.report("undo --saved", report, _render_list)
-
-
-@command(
-    "manifest components workspace json quiet",
-    examples=[("patchkit undo --show 20260102T030405Z", "its diff")],
+    examples=[
+        ("patchkit undo --show", "what is saved of all components, the latest first"),
+        ("patchkit undo --show 20260102T030405Z", "its diff"),
+    ],
     exits={ExitCode.OK: "shown", ExitCode.BAD_INPUT: "the manifest cannot be read"},
     result=_RESULT,
 )
-def show(session: Session, saved: IdArgument) -> ExitCode:
-    """Print saved work as a diff.
+def show(
+    session: Session,
+    saved: Annotated[
+        str | None, typer.Argument(metavar="ID", help=f"{_ID} Default: all are listed.")
+    ] = None,
+) -> ExitCode:
+    """List the work that was saved from the checkouts, or print it as a diff.
 
-    Of edits it is the diff from the commit that they were made on; of a stack one diff for each
-    patch.
+    Before a command replaces what you did in a checkout it keeps that under a ref: edits with
+    `apply --force`, `skip`, `abort` and `continue --accept`, what only git's index had, a stack of
+    which patches were dropped. Of edits it is the diff from the commit that they were made on; of a
+    stack one diff for each patch. Nothing is written.
     """
-    from patchkit.ops.saved import show_saved
+    from patchkit.ops.saved import list_saved, show_saved
 
-    report = show_saved(session.manifest, session.components, session.workspace, saved)
+    manifest, components, workspace = session.manifest, session.components, session.workspace
+    if saved is None:
+        report = list_saved(manifest, components, workspace)
+        return session.report("undo --show", report, _render_list)
+    report = show_saved(manifest, components, workspace, saved)
     return session.report("undo --show", report, lambda terminal, r: terminal.diff(r.diff))
 
 
@@ -78,7 +68,9 @@ def show(session: Session, saved: IdArgument) -> ExitCode:
     },
     result=_RESULT,
 )
-def restore(session: Session, saved: IdArgument) -> ExitCode:
+def restore(
+    session: Session, saved: Annotated[str, typer.Argument(metavar="ID", help=_ID)]
+) -> ExitCode:
     """Bring saved edits back into their checkout.
 
     They become uncommitted edits, merged file by file into what the checkout holds; where a file
@@ -130,7 +122,7 @@ def drop(
     from patchkit.ops.saved import drop_saved
 
     if not saved and older_than is None:
-        raise UsageError("say which: an ID, or --older-than", hint="patchkit undo --saved")
+        raise UsageError("say which: an ID, or --older-than", hint="patchkit undo --show")
     before = None if older_than is None else int(time.time()) - _seconds(older_than)
     report = drop_saved(
         session.manifest,

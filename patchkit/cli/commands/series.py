@@ -95,7 +95,7 @@ def drop(
 @command(
     _TAKES,
     examples=[
-        ("patchkit move fix-rope --before fuse-norm", "directly before that patch"),
+        ("patchkit move fix-rope --to fuse-norm", "to the place of that patch"),
         ("patchkit move fix-rope --to 1", "to the beginning of the series"),
     ],
     exits=_EXITS,
@@ -105,13 +105,12 @@ def move(
     session: Session,
     patch: PatchArgument,
     *,
-    before: Annotated[
-        str, typer.Option("--before", metavar="PATCH", help="Directly before this patch.")
-    ] = "",
-    after: Annotated[
-        str, typer.Option("--after", metavar="PATCH", help="Directly after this patch.")
-    ] = "",
-    to: Annotated[int, typer.Option("--to", metavar="N", help="Its new position, from 1.")] = 0,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", metavar="PATCH", help="The patch whose place it takes, or that place."
+        ),
+    ],
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -123,13 +122,7 @@ def move(
     """
     from patchkit.refresh.series_edits import MovePatch
 
-    if sum(map(bool, (before, after, to))) != 1:
-        raise UsageError(
-            "move: one of --before PATCH, --after PATCH and --to N is missing",
-            hint="`patchkit log` lists the patches, in order",
-        )
-    wanted = MovePatch(patch, before, after, to)
-    return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [patch, to], MovePatch(patch, to), fork=fork, dry_run=dry_run)
 
 
 @command(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @command(
     "manifest components workspace store json quiet",
     examples=[
-        ("patchkit check --only tests --learn", "at the pin: which of upstream's tests pass?"),
+        ("patchkit check --only tests --accept", "at the pin: which of upstream's tests pass?"),
         ("patchkit check --only tests", "after a bump: what broke of what passed?"),
         ("patchkit check --only tests slime -o slime.xml", "and keep what the command wrote"),
     ],
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 def test(
     session: Session,
     *,
-    learn: Annotated[
+    accept: Annotated[
         bool,
-        typer.Option("--learn", help="Run them without the patches, too, and record what passes."),
+        typer.Option("--accept", help="Record what passes now, with the patches and without."),
     ] = False,
     output: Annotated[
         Path | None,
@@ -57,11 +57,11 @@ def test(
     """Run upstream's own tests on the patched components.
 
     The manifest says how, under `upstream_tests`; no other command runs them. They run in the
-    environment that you are in, in checkouts of patchkit's own. With --learn it is recorded
+    environment that you are in, in checkouts of patchkit's own. With --accept it is recorded
     beside the manifest which pass with the patches and without. Later runs say, test by test, what
     broke of what passed, and whether it fails without the patches, too.
     """
-    report = run_tests(session, session.manifest, session.components, learn=learn, junit=output)
+    report = run_tests(session, session.manifest, session.components, learn=accept, junit=output)
     return session.report("check --only tests", report, render_tests)
 
 
@@ -103,7 +103,7 @@ def render_tests(terminal: Terminal, report: TestReport) -> None:
     if any(each.result.value == "learnt" for each in report.components):
         terminal.say(f"wrote {near(report.record)}")
     if any(each.result.value == "not learnt" for each in report.components):
-        terminal.hint("patchkit check --only tests --learn  records what passes now")
+        terminal.hint("patchkit check --only tests --accept  records what passes now")
 
 
 def _rows(each: TestedComponent) -> list[tuple[Painted, str, str]]:

@@ -32,8 +32,21 @@ if TYPE_CHECKING:
 #: States of a checkout that holds no stack to compare with.
 _NOTHING = ("absent", "other branch", "interrupted")
 
-StatOption = Annotated[
-    bool, typer.Option("--stat", help="Only the files, with the number of lines that changed.")
+
+class DiffForm(str, Enum):
+    """How much is shown: `STAT` is the files, with the number of lines that changed."""
+
+    TEXT = "text"
+    STAT = "stat"
+
+
+DiffFormOption = Annotated[
+    DiffForm,
+    typer.Option(
+        "--format",
+        metavar="FORM",
+        help="text; or stat: only the files, with the number of lines that changed.",
+    ),
 ]
 
 
@@ -41,7 +54,7 @@ StatOption = Annotated[
     "manifest components workspace json",
     examples=[
         ("patchkit diff -m qwen3-vl-npu", "what refresh would take up"),
-        ("patchkit diff -m qwen3-vl-npu -c mindspeed --stat", "the files only"),
+        ("patchkit diff -m qwen3-vl-npu -c mindspeed --format stat", "the files only"),
     ],
     exits={
         ExitCode.OK: "compared, whether something differs or not",
@@ -52,7 +65,7 @@ StatOption = Annotated[
 def diff(
     session: Session,
     *,
-    stat: StatOption = False,
+    form: DiffFormOption = DiffForm.TEXT,
 ) -> ExitCode:
     """Show what the checkouts have beyond their stacks.
 
@@ -62,7 +75,8 @@ def diff(
     from patchkit.ops.status import diff_components
 
     report = diff_components(session.manifest, session.components, session.workspace)
-    return session.report("diff", report, _render_stat if stat else _render_diff)
+    render = _render_stat if form is DiffForm.STAT else _render_diff
+    return session.report("diff", report, render)
 
 
 def _render_diff(terminal: Terminal, report: DiffReport) -> None:

@@ -59,7 +59,7 @@ def unlocked(manifest: Manifest, parts: Iterable[StackPart], lock: Lock | None) 
 def _unlocked(manifest: Manifest, part: StackPart, lock: Lock | None) -> Iterator[Problem]:
     name = part.component.name
     locked = recorded_in(lock, name)
-    hint = f"patchkit apply {manifest.options(name)} --update-lock"
+    hint = f"patchkit apply {manifest.options(name)} --accept"
     if locked is None:
         yield Problem(f"{name} is not in the lock", str(manifest.lock_path.name), hint)
         return

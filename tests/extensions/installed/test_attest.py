@@ -182,5 +182,5 @@ def test_files_of_a_lock_are_checked(demo: Project, old: str, new: str, said: st
     assert (seen.code in (1, 4), said in seen.out + seen.err) == (True, True)
     if seen.code == 1:
         assert demo.run("apply").code == 1
-        demo.run("apply", "--update-lock").ok()
+        demo.run("apply", "--accept").ok()
         assert _lock(demo).read_text() == text

@@ -459,11 +459,11 @@ def test_a_lock_that_says_otherwise(demo: Project, site: Path) -> None:
     demo.run("apply").ok()
     demo.series("demo", {"one.patch": PATCHES["one.patch"]})
     demo.run("install", str(site)).ends(1).shows("✗ differs  demo/demo  not the stack in the lock")
-    demo.run("apply", "--update-lock").ok()
+    demo.run("apply", "--accept").ok()
     demo.run("install", str(site)).ok()
     demo.run("check", "--only", "installed", str(site), "-m", "demo").ok()
     demo.series("demo", PATCHES)
-    demo.run("apply", "--update-lock").ok()
+    demo.run("apply", "--accept").ok()
     demo.run("check", "--only", "installed", str(site), "-m", "demo").ends(1).shows(
         "✗ not live  two.patch"
     )

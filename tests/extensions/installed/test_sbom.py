@@ -47,7 +47,7 @@ def stack(project: Project, upstream: Upstream) -> Project:
         body="So that it goes on.\n\n(cherry picked from commit 0123456789abcdef)",
     )
     project.component("demo", upstream, pin, {"hole.patch": hole, "picked.patch": picked})
-    project.prepare("apply", "--update-lock").ok()
+    project.prepare("apply", "--accept").ok()
     return project
 
 
@@ -78,7 +78,7 @@ def test_the_bytes_are_the_same_every_time_and_others_for_other_patches(stack: P
     assert stack.run("export", "--format", "sbom", "--output", "x/demo.cdx.json").ok().out == ""
     assert (stack.root / "x/demo.cdx.json").read_text() == first
     (stack.root / "patches/demo/series").write_text("hole.patch\n")
-    stack.prepare("apply", "--update-lock").ok()
+    stack.prepare("apply", "--accept").ok()
     assert (
         json.loads(stack.run("export", "--format", "sbom").ok().out)["serialNumber"]
         != json.loads(first)["serialNumber"]
@@ -100,7 +100,7 @@ def test_patches_that_the_lock_does_not_know_are_refused(stack: Project) -> None
     path = stack.root / "patches/demo/hole.patch"
     path.write_bytes(path.read_bytes().replace(b"safe", b"sane"))
     stack.run("export", "--format", "sbom", "--output", "demo.cdx.json").ends(
-        1, "demo: its patches are not those of the lock", "apply -m demo -c demo --update-lock"
+        1, "demo: its patches are not those of the lock", "apply -m demo -c demo --accept"
     )
     assert not (stack.root / "demo.cdx.json").exists()
 

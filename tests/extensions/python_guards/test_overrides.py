@@ -229,7 +229,7 @@ def test_the_lock_keeps_reviews_whoever_writes_it(pair: Project, core: Upstream)
     assert reviewed is not None
     pair.run("apply").ok()
     move(pair, core)
-    pair.run("apply", "--update-lock").ok()
+    pair.run("apply", "--accept").ok()
     after = load_lock(lock)
     assert after is not None
     assert after.overrides == reviewed.overrides
