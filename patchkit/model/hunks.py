@@ -24,11 +24,6 @@ _PLUS = 43
 _MINUS = 45
 _BLANKS = b" \t\r\n"
 
-# What stood between a hunk and the one before it in the version of the file that was looked
-# at last, with the number of lines; to compare it is quicker than to search it and to count them.
-_BEFORE: dict[bytes, tuple[bytes, int]] = {}
-_REMEMBERED = 512
-
 
 class HunkMismatch(Struct, frozen=True):
     """A hunk that fails."""
@@ -55,10 +50,9 @@ class Placement(Struct, frozen=True):
 def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> Placement:
     """Apply `hunks` to `data`; the ones that fit are placed even where others do not.
 
-    With `terse` misfits do not tell what stands in their place, which takes as long as all else,
-    and what was in front of each hunk is remembered: the next version of the file differs little.
+    With `terse` misfits do not tell what stands in their place, which takes as long as all else.
     """
-    image = _Image(data, _BEFORE if terse else None)
+    image = _Image(data)
     offsets: list[int] = []
     misfits: list[HunkMismatch] = []
     lines: list[bytes] = []
@@ -92,8 +86,6 @@ class _Image(Struct):
     """The file while hunks are put in; `spans` are in its order, `grown` is by how many lines."""
 
     data: bytes  # the original file
-    #: Needle -> what stood before it where it was found last, and its lines; None: not kept.
-    before: dict[bytes, tuple[bytes, int]] | None = None
     spans: list[_Span] = field(default_factory=list)
     grown: int = 0
     last: bytes | None = None  # of the hunk in hand: its last line, if that has no newline
@@ -111,16 +103,12 @@ class _Image(Struct):
         needle, old_lines, text, new_lines, self.last = _sides(lines)
         if needle.count(b"\n") < old_lines - (self.last is not None):
             return None  # "no newline" in the middle: no file looks like that
-        behind = self.spans[-1].end if self.spans else 0
-        ahead = self._ahead(needle, behind)
-        if ahead < 0 and (not behind or self.data.find(needle, 0, behind) < 0):
-            return None
         at_start = hunk.old_start <= 1
         at_end = not lines or lines[-1][0] in (_PLUS, _MINUS)
         if at_start or at_end:
             found = self._at_edge(needle, old_lines, at_start=at_start, at_end=at_end)
         else:
-            found = self._first(needle, wanted, ahead) or self._nearest(needle, wanted, ahead)
+            found = self._nearest(needle, wanted)
         if found is None:
             return None
         start, end, line, current = found
@@ -137,23 +125,6 @@ class _Image(Struct):
             at = span.end
         pieces.append(self.data[at:])
         return b"".join(pieces)
-
-    def _ahead(self, needle: bytes, behind: int) -> int:
-        """The first place of the lines behind all earlier hunks, -1 for none."""
-        if self.before is None:
-            return self.data.find(needle, behind)
-        gap, lines = self.before.get(needle, (b"", 0))
-        at = behind + len(gap)
-        if self.data.startswith(gap, behind) and self.data.startswith(needle, at):
-            self._known = at, self._line_at(behind) + lines
-            return at
-        at = self.data.find(needle, behind)
-        if at >= 0:
-            first = self._line_at(behind)
-            if len(self.before) >= _REMEMBERED:
-                self.before.clear()
-            self.before[needle] = self.data[behind:at], self._line_at(at) - first
-        return at
 
     def _insert(self, span: _Span) -> None:
         # Invariant: in the order of the file. Of two at one byte the empty one is in front, as the
@@ -181,35 +152,18 @@ class _Image(Struct):
             return place
         return None
 
-    def _first(self, needle: bytes, wanted: int, ahead: int) -> tuple[int, int, int, int] | None:
-        """The first place behind all earlier hunks, if the lines stand there and none is nearer.
-
-        Invariant: places are asked for in order. Behind it the next one is farther, or there is
-        none; those before the end of what was put in are as far away as that at least.
-        """
-        if ahead < 0 or not needle or (ahead and self.data[ahead - 1] != _NEWLINE):
-            return None
-        line, end = self._line_at(ahead), self._line_end(needle, ahead)
-        current = line + self.grown
-        if end is None or (current < wanted and self.data.find(needle, ahead + 1) >= 0):
-            return None
-        if current > wanted and self.spans and current - wanted > wanted - self._last():
-            return None
-        return ahead, end, line, current
-
-    def _nearest(self, needle: bytes, wanted: int, ahead: int) -> tuple[int, int, int, int] | None:
+    def _nearest(self, needle: bytes, wanted: int) -> tuple[int, int, int, int] | None:
         """The best place, as git's outward search would come upon it."""
-        found = self._best(needle, wanted, ahead)
         if not self.spans:
-            return found
-        # places before the end of what was put in are as far away at least
-        if found is not None and abs(found[3] - wanted) <= wanted - self._last():
+            return self._best(needle, wanted, 0)
+        last = self.spans[-1]
+        found = self._best(needle, wanted, last.end)
+        # places before the end of what was put in are as far away at least as that end
+        if found is not None and abs(found[3] - wanted) <= wanted - (
+            last.line + last.old_lines + self.grown
+        ):
             return found
         return self._best(needle, wanted, 0)
-
-    def _last(self) -> int:
-        """The line behind what the last of the hunks put in, as it now is."""
-        return self.spans[-1].line + self.spans[-1].old_lines + self.grown
 
     def _best(self, needle: bytes, wanted: int, start: int) -> tuple[int, int, int, int] | None:
         best = None
