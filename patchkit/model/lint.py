@@ -9,16 +9,15 @@ refuses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.header import is_trailers
 from patchkit.model.names import unsafe_path
-from patchkit.model.patch import FileChange, HeaderForm, Hunk, PatchFile
+from patchkit.model.patch import HeaderForm, Hunk, PatchFile
 from patchkit.model.text import counted
 
 SUBJECT_LENGTH = 72
-CONTEXT = 3
 
 #: The words that Yocto defines; the text after them says where or why.
 UPSTREAM_STATUS = (
@@ -33,8 +32,6 @@ UPSTREAM_STATUS = (
 
 _STATUS_LINE = re.compile(r"^Upstream-Status:[ \t]*([\w-]*)", re.MULTILINE | re.IGNORECASE)
 _SHORT_INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.MULTILINE)
-_SPACE_BEFORE_TAB = re.compile(rb"\+[ \t]* \t")
-_TRAILING_BLANKS = re.compile(rb"\+.*[ \t]+\r?\n?\Z", re.DOTALL)
 _BLANKS_AT_AN_END = re.compile(rb"^\+.*[ \t]\r?$", re.MULTILINE)
 _DIFFSTAT = re.compile(rb"^ \d+ files? changed[,\n]", re.MULTILINE)
 
@@ -86,62 +83,30 @@ def _stray_findings(file: PatchFile, name: str) -> Iterator[Finding]:
 
 def _damage_findings(file: PatchFile, name: str) -> Iterator[Finding]:
     # one look at all lines first: few patches have any of it
-    has_crlf, has_tab = b"\r\n" in file.diff, b" \t" in file.diff
+    if b"\r\n" not in file.diff and not _BLANKS_AT_AN_END.search(file.diff):
+        return
     for change in file.changes:
-        if has_crlf:
-            yield from _carriage_returns(change, name)
-        if has_tab:
-            yield from _space_before_tab(change, name)
-    if _BLANKS_AT_AN_END.search(file.diff):
-        yield from _trailing_blanks(file, name)
-
-
-def _carriage_returns(change: FileChange, name: str) -> Iterator[Finding]:
-    lines = [line for hunk in change.hunks for line in numbered_lines(hunk)]
-    added = [number for number, line in lines if line[:1] == b"+" and line.endswith(b"\r\n")]
-    kept = [line for _, line in lines if line[:1] != b"+"]
-    # a file with CRLF throughout is meant to have it
-    if added and kept and not any(line.endswith(b"\r\n") for line in kept):
-        yield Finding(
-            Severity.WARNING,
-            "carriage-return",
-            f"{change.path}: {counted(len(added), 'added line')} in CRLF, in a file that has LF",
-            f"{name}:{added[0]}",
-            "an editor or a mail program did that; convert the patch file to LF",
-        )
-
-
-def _space_before_tab(change: FileChange, name: str) -> Iterator[Finding]:
-    lines = _added(change, _SPACE_BEFORE_TAB)
-    if lines:
-        yield Finding(
-            Severity.STYLE,
-            "space-before-tab",
-            f"{change.path}: {counted(len(lines), 'added line')} with a blank before a tab",
-            f"{name}:{lines[0]}",
-        )
-
-
-def _trailing_blanks(file: PatchFile, name: str) -> Iterator[Finding]:
-    per_file = [(c, _added(c, _TRAILING_BLANKS)) for c in file.changes]
-    lines = [number for _, numbers in per_file for number in numbers]
-    if lines:
-        where = ", ".join(change.path for change, numbers in per_file if numbers)
-        yield Finding(
-            Severity.NOTE,
-            "trailing-blanks",
-            f"{counted(len(lines), 'added line')} with blanks at the end ({where})",
-            f"{name}:{lines[0]}",
-        )
-
-
-def _added(change: FileChange, pattern: re.Pattern[bytes]) -> list[int]:
-    return [
-        number
-        for hunk in change.hunks
-        for number, line in numbered_lines(hunk)
-        if pattern.match(line)
-    ]
+        lines = [pair for hunk in change.hunks for pair in numbered_lines(hunk)]
+        added = [(number, line) for number, line in lines if line[:1] == b"+"]
+        kept = [line for _, line in lines if line[:1] != b"+"]
+        ends = [number for number, line in added if line.endswith(b"\r\n")]
+        # a file with CRLF throughout is meant to have it
+        if ends and kept and not any(line.endswith(b"\r\n") for line in kept):
+            yield Finding(
+                Severity.WARNING,
+                "carriage-return",
+                f"{change.path}: {counted(len(ends), 'added line')} in CRLF, in a file that has LF",
+                f"{name}:{ends[0]}",
+                "an editor or a mail program did that; convert the patch file to LF",
+            )
+        blanks = [number for number, line in added if line.rstrip(b"\r\n")[-1:] in b" \t"]
+        if blanks:
+            yield Finding(
+                Severity.NOTE,
+                "trailing-blanks",
+                f"{change.path}: {counted(len(blanks), 'added line')} with blanks at the end",
+                f"{name}:{blanks[0]}",
+            )
 
 
 def numbered_lines(hunk: Hunk) -> Iterator[tuple[int, bytes]]:
@@ -247,31 +212,6 @@ def _not_canonical(file: PatchFile) -> Iterator[tuple[int, str]]:
         yield _line(file, stat.start()), "a diffstat"
     if file.signature:
         yield _line(file, len(file.preamble) + len(file.diff)), "a mail signature"
-    for hunk in (hunk for change in file.changes for hunk in change.hunks):
-        context = _other_context(hunk)
-        if context is not None:
-            yield hunk.line, f"hunks with {context} lines of context"
-            return
-
-
-def _other_context(hunk: Hunk) -> int | None:
-    """How much context a hunk has that was made with another setting than ours."""
-    leading, trailing = _context(hunk.lines), _context(hunk.lines[::-1])
-    if max(leading, trailing) > CONTEXT:
-        return max(leading, trailing)
-    # fewer lines are right only at the file's start or end; an end can't be seen from here
-    if leading < CONTEXT and trailing < CONTEXT and hunk.old_start > leading + 1:
-        return max(leading, trailing)
-    return None
-
-
-def _context(lines: Iterable[bytes]) -> int:
-    count = 0
-    for line in lines:
-        if line[:1] != b" ":
-            break
-        count += 1
-    return count
 
 
 def _line(file: PatchFile, offset: int) -> int:
