@@ -253,37 +253,26 @@ def _merged(
     """`new` with the bytes that a line has already; comments and gaps of `old` that git drops."""
     from difflib import SequenceMatcher  # noqa: PLC0415 (where a header changes)
 
-    comments = any(line.startswith("#") for line in new)  # it was not cleaned
-    kept = list(range(len(old))) if comments else _kept(old)
-    matcher = SequenceMatcher(
-        None, [old[at].rstrip() for at in kept], [line.rstrip() for line in new], autojunk=False
-    )
+    cleaned = not any(line.startswith("#") for line in new)
+    rows: list[tuple[str, list[bytes], bytes]] = []  # a line, what git drops above it, its bytes
+    above: list[bytes] = []
+    for said, data in zip(old, raw, strict=True):
+        gap = not said.strip() and not (rows and rows[-1][0])
+        if cleaned and (gap or said.startswith("#")):
+            above.append(data)
+        else:
+            rows.append((said.rstrip(), above, data))
+            above = []
+    if rows and not rows[-1][0]:  # git drops a gap at the end, too
+        _, before, data = rows.pop()
+        above = [*before, data, *above]
+    sides = [row[0] for row in rows], [line.rstrip() for line in new]
     out: list[bytes] = []
-    at = 0  # the raw lines before it are done
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag == "equal":
-            out += raw[at : kept[i2 - 1] + 1]
-            at = kept[i2 - 1] + 1
-            continue
-        if tag != "insert":
-            out += raw[at : kept[i1]]
-            at = kept[i2 - 1] + 1
-        out += map(write, new[j1:j2])
-        if tag != "insert":
-            out += [raw[n] for n in range(kept[i1], at) if old[n].startswith("#")]
-    return out + list(raw[at:])
-
-
-def _kept(lines: Sequence[str]) -> list[int]:
-    """The lines that git leaves when it cleans a message."""
-    kept: list[int] = []
-    for at, line in enumerate(lines):
-        if line.startswith("#") or (not line.strip() and not (kept and lines[kept[-1]].strip())):
-            continue
-        kept.append(at)
-    while kept and not lines[kept[-1]].strip():
-        kept.pop()
-    return kept
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *sides, autojunk=False).get_opcodes():
+        for _, before, data in rows[i1:i2]:
+            out += [*before, data] if tag == "equal" else before
+        out += map(write, new[j1:j2]) if tag != "equal" else ()
+    return out + above
 
 
 # -- a message and the fields of its file ---------------------------------------------------------
