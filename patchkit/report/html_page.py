@@ -43,8 +43,9 @@ def outline(look: State, first: float, last: float) -> str:
     return "".join(f"M{first:g} {top}H{last:g}V{end}H{first:g}Z" for top, end in look.bands)
 
 
-# So far apart, in hundredths of the width, labels of months do not touch: on a desk, on a phone.
-_WIDE, _NARROW = 5.0, 17.0
+# So far apart, in hundredths of the width, labels of months do not touch. A phone has
+# room for every third.
+_ROOM = 8.0
 _FILES = 3
 # A table of more runs than this nobody reads, and a browser takes long to show.
 _LISTED = 3000
@@ -61,15 +62,13 @@ class Track(Struct, frozen=True):
 class Month(Struct, frozen=True):
     """Where a month begins: `at` is a cell, `left` that in hundredths of the width.
 
-    `wide`: whether there is room for its label on a desk; `narrow` is its label on a phone, "" for
-    no room.
+    `wide`: whether there is room for its label before one zooms in.
     """
 
     label: str
     at: int
     left: float
     wide: bool
-    narrow: str
 
 
 class Timeline(Struct, frozen=True):
@@ -136,29 +135,15 @@ def _months(known: Mapping[int, Landed], cells: int) -> Iterator[Month]:
             last = landed.date
             begins.setdefault(last[:7], at)
     lefts = {month: round(at * 100 / cells, 3) for month, at in begins.items()}
-    wide, narrow = _roomy(lefts, _WIDE), _roomy(lefts, _NARROW)
+    roomy: list[str] = []
+    for month in reversed(lefts):  # the first, which is no whole one, gives way
+        if not roomy or lefts[roomy[-1]] - lefts[month] >= _ROOM:
+            roomy.append(month)
     for month, at in begins.items():
-        short = _label(month, month == min(narrow)) if month in narrow else ""
-        yield Month(_label(month, month == min(wide)), at, lefts[month], month in wide, short)
-
-
-def _roomy(lefts: Mapping[str, float], gap: float) -> set[str]:
-    """The months whose labels have room; the first, which is no whole one, gives way."""
-    chosen: list[str] = []
-    for month, left in lefts.items():
-        # a label with its year is longer
-        long = len(chosen) == 1 or (bool(chosen) and chosen[-1].endswith("-01"))
-        room = gap * 1.6 if long else gap
-        if not chosen or left - lefts[chosen[-1]] >= room:
-            chosen.append(month)
-        elif len(chosen) == 1 and lefts[chosen[0]] == 0:
-            chosen = [month]
-    return set(chosen)
-
-
-def _label(month: str, year: bool = False) -> str:
-    begins = date.fromisoformat(f"{month}-01")
-    return f"{begins:%b %Y}" if year or begins.month == 1 else f"{begins:%b}"
+        day = date.fromisoformat(f"{month}-01")
+        year = day.month == 1 or month == roomy[-1]
+        label = f"{day:%b %Y}" if year else f"{day:%b}"
+        yield Month(label, at, lefts[month], month in roomy)
 
 
 # What the page's script needs, as JSON inside of HTML.
@@ -190,30 +175,19 @@ def timeline_data(component: ComponentDrift, timeline: Timeline) -> dict[str, ob
     return {"length": timeline.cells, "runs": runs, **_commits(known_commits(component))}
 
 
-def looks_data() -> list[list[str]]:
-    """Word and sign of each state, in the order by which runs name them."""
-    return [[look.word, look.sign, look.key] for look in PATCH_STATES]
-
-
 def _commits(known: Mapping[int, Landed]) -> dict[str, object]:
     """Those that are known, in order, with their cells."""
     line = [landed for _, landed in sorted(known.items())]
-    authors = {name: number for number, name in enumerate(sorted({each.author for each in line}))}
+    link = line[0].link if line else None
     return {
         "cells": sorted(known),
-        "page": _embedding_page(line),
+        # what a commit's id is put behind to get its address; empty if no page is known
+        "page": link.removesuffix(line[0].commit) if link is not None else "",
         "ids": "".join(each.commit for each in line),
         "days": [each.day for each in line],
-        "authors": [clean(name) for name in authors],
-        "by": [authors[each.author] for each in line],
+        "authors": [clean(each.author) for each in line],
         "subjects": [clean(each.subject[:_LONGEST]) for each in line],
     }
-
-
-def _embedding_page(line: Sequence[Landed]) -> str:
-    """What a commit's id is put behind to get its address; empty if no page is known."""
-    link = line[0].link if line else None
-    return link.removesuffix(line[0].commit) if link is not None else ""
 
 
 class ComponentView(Struct, frozen=True):
@@ -295,4 +269,6 @@ def _data(components: Sequence[ComponentView]) -> dict[str, object]:
         for each in components
         if each.timeline is not None
     }
-    return {"looks": looks_data(), "components": drawn}
+    # word and sign of each state, in the order by which runs name them
+    looks = [[look.word, look.sign, look.key] for look in PATCH_STATES]
+    return {"looks": looks, "components": drawn}

@@ -33,7 +33,7 @@
       id,
       link: component.page.startsWith("https://") ? component.page + id : "",
       day: component.days[at],
-      author: component.authors[component.by[at]],
+      author: component.authors[at],
       subject: component.subjects[at],
     };
   };
