@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import Problem
+from patchkit.errors import ExitCode, Problem
 from patchkit.explain.explanation import PatchExplanation, explanation_texts
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import short_id
@@ -38,7 +38,8 @@ class Outcome(Struct, frozen=True):
 
     `of` is "MANIFEST: COMPONENT", or the manifest; `state` a word of `model/states.py`, `words`
     say in a line what there is to know beyond it. `fails`: it is a reason for the exit code, unless
-    there is an `excuse`. `explanation` is why the patch does not apply.
+    there is an `excuse`. `explanation` is why the patch does not apply. `unreachable`: the network
+    or git failed, so that nothing is known of it.
     """
 
     of: str
@@ -49,6 +50,7 @@ class Outcome(Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     explanation: PatchExplanation | None = None
     excuse: str = ""
+    unreachable: bool = False
 
 
 #: Every rule that a report makes, with what it says in general.
@@ -102,7 +104,8 @@ def check_outcomes(report: CheckReport) -> Iterator[Outcome]:
         state, words = component.verdict
         findings = (*_problems(component.problems), *_counted(component.findings))
         fails = any(each.severity is Severity.ERROR for each in findings)
-        yield Outcome(of, COMPONENT, state, words, fails, _of(of, findings))
+        lost = component.exit_code is ExitCode.ENVIRONMENT
+        yield Outcome(of, COMPONENT, state, words, fails, _of(of, findings), unreachable=lost)
 
 
 def _checked(of: str, component: ComponentCheck, patch: PatchCheck) -> Outcome:
@@ -142,7 +145,9 @@ def component_drift(component: ComponentDrift) -> Iterator[Outcome]:
     if bad := sum(patch.needs_attention for patch in component.patches):
         words += f"; {bad} of {counted(len(component.patches), 'patch', 'patches')} to see to"
     findings = (*_problems(component.problems), *by_commit(component.findings))
-    yield Outcome(of, COMPONENT, state, words, bool(component.problems), _of(of, findings))
+    lost = component.exit_code is ExitCode.ENVIRONMENT
+    fails = bool(component.problems)
+    yield Outcome(of, COMPONENT, state, words, fails, _of(of, findings), unreachable=lost)
 
 
 def _excused(outcome: Outcome, excuse: str) -> Outcome:
@@ -276,7 +281,8 @@ def explained(outcomes: Iterable[Outcome]) -> list[Finding]:
 def _unread(broken: BrokenManifest) -> Outcome:
     what = broken.problems[0].what if broken.problems else ""
     found = _of(broken.manifest, _problems(broken.problems))
-    return Outcome(broken.manifest, MANIFEST, "failed", what, True, found)
+    lost = broken.exit_code is ExitCode.ENVIRONMENT
+    return Outcome(broken.manifest, MANIFEST, "failed", what, True, found, unreachable=lost)
 
 
 def _problems(problems: Iterable[Problem]) -> Iterator[Finding]:

@@ -28,7 +28,6 @@ from patchkit.model.states import Level, state_of
 from patchkit.model.text import clean, counted, escaped, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamCommit
 from patchkit.ops.check_report import CheckReport
-from patchkit.ops.ci import CiReport
 from patchkit.ops.refresh_report import BumpReport, NamedPin
 from patchkit.report.findings import (
     COMPONENT,
@@ -37,7 +36,6 @@ from patchkit.report.findings import (
     RULES,
     Outcome,
     check_outcomes,
-    drift_outcomes,
     explained,
     find_causes,
 )
@@ -406,6 +404,9 @@ class IssueChange(str, Enum):
     UNCHANGED = "unchanged"
 
 
+_SAME = IssueChange.UNCHANGED
+
+
 class Issue(Struct, frozen=True):
     """One cause as a text of its own, in the folder's file `id`.md.
 
@@ -446,20 +447,26 @@ def is_issue_file(name: str) -> bool:
     return _FILE.fullmatch(name) is not None
 
 
-def plan_issues(report: CiReport, known: Mapping[str, str]) -> tuple[IssueFile, ...]:
+def plan_issues(
+    looks: Mapping[str, Iterable[Outcome]], known: Mapping[str, str]
+) -> tuple[IssueFile, ...]:
     """What the folder should hold; `known` is what it holds, name -> text.
 
-    Notes, and what could not be examined because the network or git failed, make no issue.
-    BadInputError for a file that is none of ours.
+    `looks` are the outcomes of a "check" and of a "drift". Notes, and what could not be examined
+    because the network or git failed, make no issue. BadInputError for a file that is none of ours.
     """
     old = {name.removesuffix(".md"): _read(name, text) for name, text in known.items()}
-    found = [
-        _issue_file(_issue(name, look, findings), findings, old.get(name), known.get(f"{name}.md"))
-        for look, notices in _looks(report)
-        for name, findings in find_causes(notices).items()
-        if findings[0].severity is not Severity.NOTE
-    ]
-    seen = _seen(report)
+    found: list[IssueFile] = []
+    seen: set[tuple[str, str]] = set()  # (kind of look, component or manifest)
+    for look, outcomes in looks.items():
+        listed = [each for each in outcomes if not each.unreachable]
+        for name, findings in find_causes(explained(listed)).items():
+            if findings[0].severity is not Severity.NOTE:
+                issue = _issue(name, look, findings)
+                found.append(_issue_file(issue, findings, old.get(name), known.get(f"{name}.md")))
+        whole = [each.of for each in listed if each.name == COMPONENT and not _is_lost(each)]
+        # a manifest of which a component was looked at could be read
+        seen |= {(look, name) for of in whole for name in (of, of.partition(": ")[0])}
     ids = {each.issue.id for each in found}
     gone = [
         _left(issue, known[f"{name}.md"], seen) for name, issue in old.items() if name not in ids
@@ -468,25 +475,9 @@ def plan_issues(report: CiReport, known: Mapping[str, str]) -> tuple[IssueFile, 
     return (*found, *gone)
 
 
-def _looks(report: CiReport) -> Iterator[tuple[str, list[Finding]]]:
-    checked, drifted = report.check, report.drift
-    lost = ExitCode.ENVIRONMENT
-    failed = {f"{e.manifest}: {e.name}" for e in checked.components if e.exit_code is lost}
-    failed |= {f"{e.manifest}: {e.name}" for e in drifted.components if e.exit_code is lost}
-    failed |= {e.manifest for e in (*checked.broken, *drifted.broken) if e.exit_code is lost}
-    for look, outcomes in (("check", check_outcomes(checked)), ("drift", drift_outcomes(drifted))):
-        findings = explained(outcomes)
-        yield look, [f for f in findings if not (f.code == "problem" and f.of in failed)]
-
-
-def _seen(report: CiReport) -> set[tuple[str, str]]:
-    """(kind of look, component or manifest) of all that was really looked at."""
-    seen = {("check", f"{e.manifest}: {e.name}") for e in report.check.components if not e.problems}
-    seen |= {
-        ("drift", f"{e.manifest}: {e.name}") for e in report.drift.components if not e.problems
-    }
-    # a manifest of which a component was looked at could be read
-    return seen | {(look, name.partition(": ")[0]) for look, name in seen}
+def _is_lost(outcome: Outcome) -> bool:
+    """Whether it could not be looked at."""
+    return any(each.code == "problem" for each in outcome.findings)
 
 
 def _issue(name: str, look: str, findings: Sequence[Finding]) -> Issue:
@@ -562,12 +553,7 @@ def count_words(issues: Iterable[Issue]) -> str:
     """How many are open, and what became of the others."""
     listed = list(issues)
     parts = [f"{sum(each.is_open for each in listed)} open"]
-    for change in (
-        IssueChange.OPENED,
-        IssueChange.REOPENED,
-        IssueChange.UPDATED,
-        IssueChange.CLOSED,
-    ):
+    for change in IssueChange:
         number = sum(each.change is change for each in listed)
-        parts += [f"{number} {change.value}"] if number else []
+        parts += [f"{number} {change.value}"] if number and change is not _SAME else []
     return f"{counted(len(listed), 'issue')}: {', '.join(parts)}"

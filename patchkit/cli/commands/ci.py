@@ -394,12 +394,14 @@ def issues(
     nothing.
     """
     from patchkit.ops.ci import merge_reports
+    from patchkit.report.findings import check_outcomes, drift_outcomes
     from patchkit.report.markdown import IssuesReport, is_issue_file, plan_issues
 
     report = merge_reports(read_shares(files))
     there = sorted(into.iterdir()) if into.is_dir() else []
     known = {path.name: _issue_text(path) for path in there if is_issue_file(path.name)}
-    planned = plan_issues(report, known)
+    looks = {"check": check_outcomes(report.check), "drift": drift_outcomes(report.drift)}
+    planned = plan_issues(looks, known)
     for each in planned:
         name = f"{each.issue.id}.md"
         if not dry_run and known.get(name) != each.text:
