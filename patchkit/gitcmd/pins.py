@@ -134,6 +134,8 @@ def bear_absent(repository: Repository, source: Repository) -> None:
 
 def paths_of(repository: Repository, revision: str, blobs: Collection[str]) -> tuple[str, ...]:
     """The paths of `blobs` in a commit, which may be missing themselves."""
+    if not blobs:
+        return ()
     return tuple(path for _, oid, path in _files(repository, revision) if oid in blobs)
 
 

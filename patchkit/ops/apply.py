@@ -61,11 +61,11 @@ from patchkit.workspace.enter import (
 from patchkit.workspace.operations import (
     LockEntries,
     Operation,
-    Place,
     locks_made,
     record,
     recorded,
 )
+from patchkit.workspace.state import Place
 
 if TYPE_CHECKING:
     from patchkit.explain.explanation import PatchExplanation

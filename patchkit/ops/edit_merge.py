@@ -32,10 +32,10 @@ from patchkit.stack.lockfile import LockedComponent
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.changes import entry_rows, obstacles
 from patchkit.workspace.enter import bring_objects
-from patchkit.workspace.move import MoveTarget, move_checkout
-from patchkit.workspace.operations import Operation, Place, locks_made, recorded
+from patchkit.workspace.move import move_checkout
+from patchkit.workspace.operations import Operation, locks_made, recorded
 from patchkit.workspace.save import rows_beyond
-from patchkit.workspace.state import Held
+from patchkit.workspace.state import Held, Place
 from patchkit.workspace.waiting import worktree_tree
 
 _LABELS = Labels("the patches", "before", "your edits")
@@ -170,7 +170,7 @@ def follow_with_edits(
         keep_commit(checkout, head, when)
     after = (stack.base.commit, stack.commit)
     rows = _unstaged(repository, stack, tree) | merging.unmerged
-    target = MoveTarget(*after, worktree=tree, index=rows)
+    target = Place(*after, tree, rows)
     staged = {each.path: entry_rows(each.old) for each in changes if each.path in merging.unmerged}
     index = staged | rows_beyond(checkout, made_on)
     operation = replace(

@@ -79,10 +79,10 @@ from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
-from patchkit.workspace.operations import Operation, Place
+from patchkit.workspace.operations import Operation
 from patchkit.workspace.recover import recover
 from patchkit.workspace.save import rows_beyond
-from patchkit.workspace.state import Held
+from patchkit.workspace.state import Held, Place
 from patchkit.workspace.waiting import read_halt
 
 if TYPE_CHECKING:
@@ -313,10 +313,10 @@ class _Refreshing(Struct):
         """The checkout's move to a stack."""
         snapshot = found.snapshot
         assert snapshot.base is not None and snapshot.head is not None
-        stood = resumed.halt.before if resumed is not None else (snapshot.base, snapshot.head)
+        stood = Place(snapshot.base, snapshot.head) if resumed is None else resumed.halt.before
         held = resumed.work.held if resumed is not None else Held(snapshot.head)
         source = found.cache
-        return BranchMove(found.checkout, snapshot, Place(*stood), stack, source=source, held=held)
+        return BranchMove(found.checkout, snapshot, stood, stack, source=source, held=held)
 
     def _onto(self, found: RefreshInput) -> str:
         """What carried the patches to the new pin, for a person."""

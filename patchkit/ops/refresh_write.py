@@ -22,11 +22,11 @@ from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.enter import bring_objects
-from patchkit.workspace.move import MoveTarget, require_held
-from patchkit.workspace.operations import Operation, Place, files_made, locks_made, recorded
+from patchkit.workspace.move import require_held
+from patchkit.workspace.operations import Operation, files_made, locks_made, recorded
 from patchkit.workspace.save import save_commit
-from patchkit.workspace.state import Held
-from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free
+from patchkit.workspace.state import Held, Place
+from patchkit.workspace.waiting import go_to
 
 if TYPE_CHECKING:
     from patchkit.ops.resume import NewConflict
@@ -47,9 +47,9 @@ class BranchMove(Struct, frozen=True):
     held: Held | None = None
 
     @property
-    def place(self) -> CheckoutSnapshot:
+    def place(self) -> Place:
         """Where the files go."""
-        return CheckoutSnapshot(self.stack.base.commit, self.stack.commit, self.stack.tree)
+        return Place(self.stack.base.commit, self.stack.commit, self.stack.tree)
 
 
 class Change(Struct, frozen=True):
@@ -128,10 +128,7 @@ def _require_unchanged(move: BranchMove) -> None:
     write_objects(move.checkout.repository, move.stack.objects)
     if move.source is not None and move.held is not None:
         bring_objects(move.source, move.checkout.repository, ())
-        require_held(
-            move.checkout, MoveTarget(move.stack.base.commit, move.stack.commit), move.held
-        )
-        require_free(move.checkout, move.place, move.held)
+        require_held(move.checkout, move.place, move.held)
 
 
 def _with_files(root: Path, change: Change, operation: Operation) -> Operation:

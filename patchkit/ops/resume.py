@@ -41,7 +41,7 @@ from patchkit.ops.undo import (
     old_files,
     put_files_back,
     recorded_changes,
-    stack_place,
+    require_stack,
     undo_command,
 )
 from patchkit.refresh.conflict import Conflict, Decision
@@ -55,11 +55,10 @@ from patchkit.workspace import (
 )
 from patchkit.workspace.checkout import BRANCH
 from patchkit.workspace.enter import bring_objects
-from patchkit.workspace.operations import Operation, Place, readable_operations, record
+from patchkit.workspace.operations import Operation, readable_operations, record
 from patchkit.workspace.recover import has_leftovers, recover
-from patchkit.workspace.state import Held
+from patchkit.workspace.state import Held, Place
 from patchkit.workspace.waiting import (
-    CheckoutSnapshot,
     Halt,
     Work,
     go_to,
@@ -213,7 +212,7 @@ def _resolved(found: RefreshInput, halt: Halt, when: int) -> tuple[Decision, Wor
         # the files become the patch, under its own message; the commits stay to be had
         kept = keep_commit(checkout, found.snapshot.head, when)
         work = replace(work, saved=", ".join(filter(None, (work.saved, kept))))
-    left, made = work.place.worktree, halt.place.worktree
+    left, made = work.place.files, halt.place.files
     if left == waiting.onto:
         hint = f"patchkit skip {found.target}  takes it off the series"
         what = f"nothing of {waiting.patch} is left in the checkout"
@@ -229,12 +228,12 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
     found, conflict, resumed = stop.found, stop.conflict, stop.resumed
     checkout, snapshot = found.checkout, found.snapshot
     bring_objects(found.cache, checkout.repository, conflict.objects)
-    place = CheckoutSnapshot(found.base.commit, conflict.tip, conflict.worktree, conflict.index)
+    place = Place(found.base.commit, conflict.tip, conflict.worktree, conflict.index)
     text = to_builtins(stop.waiting)
     if resumed is None:
         assert snapshot.base is not None
         assert snapshot.head is not None
-        halt = Halt(place, (snapshot.base, snapshot.head), text)
+        halt = Halt(place, Place(snapshot.base, snapshot.head), text)
         held = Held(snapshot.head)
     else:
         earlier, work = resumed.halt, resumed.work
@@ -353,7 +352,7 @@ def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> H
 def written_by(manifest: Manifest, checkout: Checkout, halt: Halt) -> Operation | None:
     """What wrote already what the halt was on its way to: a kill came after that."""
     last = next(readable_operations(checkout), None)
-    ours = last is not None and last.bump and last.before == Place(*halt.before)
+    ours = last is not None and last.bump and last.before == halt.before
     return last if last is not None and ours and not last.changed(manifest.root) else None
 
 
@@ -365,7 +364,7 @@ def arrive(checkout: Checkout, halt: Halt, written: Operation, when: int) -> str
     """
     with locked(checkout):
         assert written.after is not None
-        place = stack_place(checkout, written.after)
+        place = require_stack(checkout, written.after)
         report = _leave(checkout, halt, place, None, when=when, report=BackReport("", ""))
         return ", ".join(filter(None, (report.saved, *report.also_saved)))
 
@@ -424,7 +423,7 @@ def _abandon(manifest: Manifest, component: Component, workspace: Path, when: in
         if any(decision.tree for decision in waiting_of(halt).decisions.values()):
             # they are commits of the stack as far as it went
             resolved = keep_commit(checkout, halt.place.tip, when)
-        place = stack_place(checkout, Place(*halt.before))
+        place = require_stack(checkout, halt.before)
         report = _leave(checkout, halt, place, None, when=when, report=report)
         if written is not None:
             Path(written.ref).unlink()
@@ -466,7 +465,7 @@ def undo_bump(
 def _leave(
     checkout: Checkout,
     halt: Halt,
-    place: CheckoutSnapshot,
+    place: Place,
     previous: Halt | None,
     *,
     when: int,

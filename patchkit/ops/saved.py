@@ -32,11 +32,11 @@ from patchkit.ops.undo import drop_refs
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
 from patchkit.workspace.changes import entry_rows, obstacles
 from patchkit.workspace.checkout import SAVED_REFS
-from patchkit.workspace.move import MoveTarget, move_checkout
-from patchkit.workspace.operations import Operation, Place, recorded
+from patchkit.workspace.move import move_checkout
+from patchkit.workspace.operations import Operation, recorded
 from patchkit.workspace.recover import recover
 from patchkit.workspace.save import rows_beyond, staged_id
-from patchkit.workspace.state import Held
+from patchkit.workspace.state import Held, Place
 from patchkit.workspace.waiting import worktree_tree
 
 _PREFIX = "Saved by patchkit: "
@@ -324,7 +324,7 @@ def _restored(
     rows = rows_beyond(checkout, tree)
     added = _added(repository, base, index, rows)
     place = (CommitId(str(snapshot.base)), CommitId(head))
-    target = MoveTarget(*place, worktree=tree, index=rows | added)
+    target = Place(*place, tree, rows | added)
     operation = Operation(
         saved.component,
         f"undo --restore: {saved.id}",

@@ -41,9 +41,9 @@ from patchkit.workspace.changes import absent_objects, entry_rows
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.contents import contents_at, fits
 from patchkit.workspace.enter import Action, Entered, Refusal, RefusalCause
+from patchkit.workspace.move import require_free
 from patchkit.workspace.operations import (
     Operation,
-    Place,
     is_resolution,
     last_operation,
     mark_undone,
@@ -53,8 +53,8 @@ from patchkit.workspace.operations import (
 )
 from patchkit.workspace.recover import recover
 from patchkit.workspace.save import rows_beyond, save_commit, staged_id
-from patchkit.workspace.state import UNMERGED, Held
-from patchkit.workspace.waiting import CheckoutSnapshot, go_to, require_free, worktree_tree
+from patchkit.workspace.state import UNMERGED, Held, Place
+from patchkit.workspace.waiting import go_to, worktree_tree
 
 
 class CannotUndoError(PatchkitError):
@@ -257,7 +257,7 @@ class _Move(Struct, frozen=True):
     """How a checkout goes back; `held` is None where its files stay as they are."""
 
     snapshot: Snapshot  # as it is now
-    place: CheckoutSnapshot  # as it will be
+    place: Place  # as it will be
     held: Held | None = None
 
 
@@ -363,7 +363,7 @@ class _WayBack(Struct, frozen=True):
         changes = tree_changes(repository, start.tree, to.tree)
         if changes:
             return self._beside_edits(snapshot, start, to, changes)
-        return _Move(snapshot, replace(stack_place(self.checkout, to), index=to.index))
+        return _Move(snapshot, to)
 
     def _refusal(
         self, snapshot: Snapshot, why: str, paths: tuple[str, ...] = ()
@@ -412,7 +412,7 @@ class _WayBack(Struct, frozen=True):
         staged = rows_beyond(checkout, start.tip).items()
         own = {path: rows for path, rows in staged if path not in start.index} | dict(to.index)
         rows = {each.path: entry_rows(each.new) for each in tree_changes(repository, goal, to.tip)}
-        place = CheckoutSnapshot(to.base, to.tip, goal, rows | own)
+        place = Place(to.base, to.tip, goal, rows | own)
         require_free(checkout, place, held)
         return _Move(snapshot, place, held)
 
@@ -494,12 +494,11 @@ def put_files_back(
     return replace(report, files=tuple(sorted(names)), kept=tuple(sorted(kept)))
 
 
-def stack_place(checkout: Checkout, stack: Place) -> CheckoutSnapshot:
-    """A clean checkout of a stack; SurroundingsError where its commits are gone."""
-    tree = checkout.repository.tree(stack.tip)
-    if tree is None:
+def require_stack(checkout: Checkout, stack: Place) -> Place:
+    """A stack whose commits are in the checkout; SurroundingsError where they are gone."""
+    if checkout.repository.commit(stack.tip) is None:
         what = f"the old stack, {stack.tip}, is not in the checkout any more"
         raise SurroundingsError(
             Problem(what, str(checkout.path), "patchkit apply  makes a new one")
         )
-    return CheckoutSnapshot(stack.base, stack.tip, tree)
+    return stack

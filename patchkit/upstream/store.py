@@ -133,8 +133,6 @@ class Store:
     def absent_paths(self, component: Component) -> tuple[str, ...]:
         """Where those blobs stand in the component's base, which must be here."""
         absent = self.absent_blobs(component)
-        if not absent:
-            return ()
         return paths_of(self.repository(component), pin_ref(component), absent)
 
     def verify(self, component: Component, progress: Progress) -> bool:

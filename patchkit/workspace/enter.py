@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.object_reader import reading, write_objects
-from patchkit.gitcmd.pins import bear_absent
-from patchkit.gitcmd.process import GitFailureError
+from patchkit.gitcmd.pins import absent_blobs, bear_absent, paths_of
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
 from patchkit.gitcmd.trees import tree_changes
-from patchkit.model.objects import CommitId, GitObject, TreeId, decode_path
+from patchkit.model.objects import CommitId, GitObject, TreeId
 from patchkit.model.tree import Tree, TreeChange
 from patchkit.workspace.changes import absent_objects, leave_out, obstacles, refresh_index, unlike
 from patchkit.workspace.checkout import (
@@ -40,10 +38,9 @@ from patchkit.workspace.contents import (
     is_there,
     require_distinct,
 )
-from patchkit.workspace.move import Moved, MoveTarget, NotHeldError, move_checkout
-from patchkit.workspace.operations import Place
+from patchkit.workspace.move import Moved, NotHeldError, move_checkout
 from patchkit.workspace.recover import abandon, has_leftovers, recover
-from patchkit.workspace.state import CheckoutState, Held, Snapshot, index_mark, inspect
+from patchkit.workspace.state import CheckoutState, Held, Place, Snapshot, index_mark, inspect
 
 if TYPE_CHECKING:
     from patchkit.workspace.save import Saved
@@ -67,15 +64,8 @@ _CONFIG = """\
 """
 
 
-def create_checkout(
-    checkout: Checkout,
-    source: Repository,
-    target: MoveTarget,
-    objects: tuple[GitObject, ...],
-    *,
-    aside: Path | None = None,
-) -> Moved:
-    """Make a repository with all objects of `source` and `objects`, at the target, in its place.
+def create_checkout(checkout: Checkout, stack: Stacked, *, aside: Path | None = None) -> Moved:
+    """Make a repository with all objects of the stack and its source, at the stack, in its place.
 
     What is there already is first renamed to `aside`, and back if that was in vain.
 
@@ -88,10 +78,12 @@ def create_checkout(
     try:
         draft.mkdir(parents=True)  # in here, as a signal may come between it and the next line
         repository = _new_repository(draft)
-        bring_objects(source, repository, objects)
-        require_distinct(repository, target.tip)
-        _point_refs(repository, target)
-        left_out = _write_files(repository, target.tip)
+        bring_objects(stack.source, repository, stack.objects)
+        require_distinct(repository, stack.tip)
+        refs = {BRANCH: stack.tip, BASE_REF: stack.base, APPLIED_REF: stack.tip}
+        made = [RefChange(name, oid, ZERO) for name, oid in refs.items()]
+        repository.update_refs(made, reason="patchkit: first checkout")
+        left_out = _write_files(repository, stack)
         _age(draft, time.time_ns() - _AGE)
         refresh_index(repository, repository.git_dir / "index")
         write_purpose(repository.git_dir / checkout.own_folder.name, checkout.purpose)
@@ -101,7 +93,7 @@ def create_checkout(
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    return Moved(count - len(left_out), tuple(left_out))
+    return Moved(count - len(left_out), left_out)
 
 
 def _put_in_place(draft: Path, path: Path, aside: Path | None) -> None:
@@ -130,7 +122,9 @@ def bring_objects(
 
     # only commits that are new here: what the user made complete since stays complete
     shallow = shallow_commits(source.git_dir)
-    add_shallow_commits(repository.git_dir, shallow - _present(repository, shallow))
+    if shallow and not repository.has_no_objects:
+        shallow &= absent_objects(repository, shallow)
+    add_shallow_commits(repository.git_dir, shallow)
     link_packs(source, repository.git_dir)
     bear_absent(repository, source)
     write_objects(repository, objects)
@@ -143,26 +137,14 @@ def _new_repository(path: Path) -> Repository:
     return repository
 
 
-def _point_refs(repository: Repository, target: MoveTarget) -> None:
-    refs = {BRANCH: target.tip, BASE_REF: target.base, APPLIED_REF: target.tip}
-    repository.update_refs(
-        [RefChange(name, oid, ZERO) for name, oid in refs.items()],
-        reason="patchkit: first checkout",
-    )
-
-
-def _write_files(repository: Repository, tip: CommitId) -> list[str]:
-    """Write all files and the index; returns the paths left out because their blob is nowhere."""
-    try:
-        repository.git("read-tree", "-u", "--reset", tip)
-    except GitFailureError:
-        absent = _absent_paths(repository, tip)
-        if not absent:
-            raise
-    else:
-        return []
+def _write_files(repository: Repository, stack: Stacked) -> tuple[str, ...]:
+    """Write all files and the index; the paths left out because no server has their blob."""
+    absent = paths_of(repository, stack.tip, absent_blobs(stack.source))
+    if not absent:
+        repository.git("read-tree", "-u", "--reset", stack.tip)
+        return ()
     index = repository.git_dir / "index"
-    repository.git("read-tree", "--reset", tip)
+    repository.git("read-tree", "--reset", stack.tip)
     leave_out(repository, index, absent)
     repository.git("checkout-index", "--all", "--force", "--quiet", "--index")
     return absent
@@ -181,23 +163,9 @@ def _age(draft: Path, then: int) -> None:
             os.utime(Path(folder, name), ns=(then, then), follow_symlinks=False)
 
 
-def _absent_paths(repository: Repository, tip: CommitId) -> list[str]:
-    listing = repository.git("ls-tree", "-r", "-z", tip).out
-    rows = [row.split("\t", 1) for row in decode_path(listing).split("\0")[:-1]]
-    blobs = {path: head.split()[2] for head, path in rows if " blob " in head}
-    absent = absent_objects(repository, blobs.values())
-    return [path for path, oid in blobs.items() if oid in absent]
-
-
 def _file_count(repository: Repository) -> int:
     with (repository.git_dir / "index").open("rb") as stream:
         return int.from_bytes(stream.read(12)[8:], "big")
-
-
-def _present(repository: Repository, commits: frozenset[CommitId]) -> frozenset[str]:
-    if not commits or repository.has_no_objects:
-        return frozenset()
-    return commits - absent_objects(repository, commits)
 
 
 class Action(str, Enum):
@@ -261,9 +229,9 @@ class Stacked(Struct, frozen=True):
     recording: Callable[[Place | None], AbstractContextManager[object]] = nullcontext
 
     @property
-    def target(self) -> MoveTarget:
-        """The commits alone."""
-        return MoveTarget(self.base, self.tip)
+    def place(self) -> Place:
+        """Where a checkout of it is."""
+        return Place(self.base, self.tip)
 
 
 class MovedMeanwhileError(SurroundingsError):
@@ -315,26 +283,24 @@ def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Enter
     if before.state.movable and before.head is not None:
         refusal, changed = _foreseen(checkout, stack, before.head)
     if refusal is not None and (not force or refusal.cause is RefusalCause.UNSAVABLE):
-        return Entered(Action.REFUSED, before, refusal=refusal)
+        return _refused(before, refusal)
     created = before.state is CheckoutState.OTHER_BRANCH and not before.ours
     return Entered(Action.CREATED if created else Action.MOVED, before, changed)
 
 
 def _foreseen(checkout: Checkout, stack: Stacked, head: CommitId) -> tuple[Refusal | None, int]:
-    """What of the user's would be overwritten, and how many files change.
-
-    Told by objects that the checkout need not have yet.
+    """What of the user's would be overwritten that the snapshot does not show, and how many files
+    change. Told by objects that the checkout need not have yet.
     """
     from patchkit.gitcmd.scratch import overlay  # noqa: PLC0415 (a dry run)
 
     with overlay(checkout.repository, stack.source) as trial:
         write_objects(trial, stack.objects)
         changes = tree_changes(trial, head, stack.tip)
-    refusal = _endangered(checkout, head, changes)
-    if refusal is not None and refusal.cause is RefusalCause.IN_THE_WAY:
-        lost = tuple(each for each in refusal.paths if _cannot_be_saved(checkout.path, each))
-        refusal = Refusal(RefusalCause.UNSAVABLE, paths=lost) if lost else refusal
-    return refusal, len(changes)
+        files = {c.path: c.old_file for c in changes if c.old_file is not None}
+        actual = {path: contents_at(checkout.path, path) for path in files}
+        hidden = unlike(checkout.repository, head, files, actual, trial.git_dir / "form")
+    return _hidden(hidden) if hidden else _in_the_way(checkout.path, changes), len(changes)
 
 
 def _enter(
@@ -345,18 +311,15 @@ def _enter(
     if force and not before.ours:
         before = inspect(checkout)  # a git out of memory or descriptors may have seen no refs
     if not before.ours and before.state is CheckoutState.OTHER_BRANCH:
-        return _replace(checkout, stack, before, when) if force else _refuse(before, stack)
+        refusal = _refusal(before, stack)
+        return _replace(checkout, stack, before, when) if force else _refused(before, refusal)
     finished = before.state is CheckoutState.INTERRUPTED
     left_behind: tuple[str, ...] = ()
     left = recover(checkout)
     if left is not None:
         if not force:
-            paths = tuple(left)
-            return Entered(
-                Action.REFUSED,
-                before,
-                refusal=Refusal(RefusalCause.INTERRUPTED, before.detail, paths),
-            )
+            cause = RefusalCause.INTERRUPTED
+            return _refused(before, Refusal(cause, before.detail, tuple(left)))
         left_behind = abandon(checkout)
     if finished:
         before = inspect(checkout)
@@ -374,7 +337,7 @@ def _create(
     checkout: Checkout, stack: Stacked, before: Snapshot, aside: Path | None = None
 ) -> Entered:
     with stack.recording(None):
-        moved = create_checkout(checkout, stack.source, stack.target, stack.objects, aside=aside)
+        moved = create_checkout(checkout, stack, aside=aside)
     return Entered(Action.CREATED, before, moved.changed, moved.left_out)
 
 
@@ -393,7 +356,7 @@ def _enter_ours(
         return Entered(Action.UNCHANGED, before)  # another patchkit was faster
     refusal = _refusal(before, stack)
     if refusal is not None and not force:
-        return Entered(Action.REFUSED, before, refusal=refusal)
+        return _refused(before, refusal)
     _bring(checkout, stack, before)
     if refusal is None:
         assert before.head is not None
@@ -406,14 +369,14 @@ def _enter_ours(
             try:
                 with stack.recording(start):
                     moved = move_checkout(
-                        checkout, before, stack.target, held, when=when, changes=changes
+                        checkout, before, stack.place, held, when=when, changes=changes
                     )
             except NotHeldError as error:
                 refusal = _hidden(error.paths)
             else:
                 return _moved(before, moved)
     if not force:
-        return Entered(Action.REFUSED, before, refusal=refusal)
+        return _refused(before, refusal)
     return _save_and_move(checkout, stack, before, when)
 
 
@@ -428,11 +391,11 @@ def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: i
     try:
         worktree = read_worktree(checkout, before.head or stack.base)
         changes = tree_changes(checkout.repository, worktree.tree, stack.tip)
-        blocks = obstacles(checkout.path, changes)
-        if lost := [path for path in blocks if _cannot_be_saved(checkout.path, path)]:
+        refusal = _in_the_way(checkout.path, changes)
+        if refusal is not None and refusal.cause is RefusalCause.UNSAVABLE:
             abandon(checkout)
-            refusal = Refusal(RefusalCause.UNSAVABLE, paths=tuple(lost))
-            return Entered(Action.REFUSED, before, refusal=refusal)
+            return _refused(before, refusal)
+        blocks = refusal.paths if refusal is not None else ()
         files = [path for each in blocks for path in _files_of(checkout.path, each)]
         in_the_way = {path: contents_at(checkout.path, path) for path in files}
         staged = staged_id(checkout)
@@ -444,7 +407,7 @@ def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: i
         raise
     held = Held(worktree.tree, in_the_way=in_the_way, staged=staged)
     with stack.recording(start):
-        moved = move_checkout(checkout, before, stack.target, held, when=when, changes=changes)
+        moved = move_checkout(checkout, before, stack.place, held, when=when, changes=changes)
     end_operation(checkout, saved.ref)
     return replace(_moved(before, moved), saved=saved)
 
@@ -482,11 +445,7 @@ def _bring(checkout: Checkout, stack: Stacked, before: Snapshot) -> None:
     if before.base == stack.base:  # a ref keeps it there, with all that it needs
         write_objects(checkout.repository, stack.objects)
         return
-    absent = absent_objects(checkout.repository, [stack.base, stack.tip])
-    if stack.base in absent:
-        bring_objects(stack.source, checkout.repository, stack.objects)
-    elif stack.tip in absent:
-        write_objects(checkout.repository, stack.objects)
+    bring_objects(stack.source, checkout.repository, stack.objects)
 
 
 def _is_there(before: Snapshot, stack: Stacked) -> bool:
@@ -497,8 +456,8 @@ def _is_there(before: Snapshot, stack: Stacked) -> bool:
     )
 
 
-def _refuse(before: Snapshot, stack: Stacked) -> Entered:
-    return Entered(Action.REFUSED, before, refusal=_refusal(before, stack))
+def _refused(before: Snapshot, refusal: Refusal | None) -> Entered:
+    return Entered(Action.REFUSED, before, refusal=refusal)
 
 
 def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
@@ -514,23 +473,14 @@ def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
     return Refusal(RefusalCause(before.state.value), before.detail, before.edited)
 
 
-def _endangered(
-    checkout: Checkout, head: CommitId, changes: Sequence[TreeChange]
-) -> Refusal | None:
-    """What of the user's would be overwritten that the snapshot does not show."""
-    files = {c.path: c.old_file for c in changes if c.old_file is not None}
-    actual = {path: contents_at(checkout.path, path) for path in files}
-    with scratch_folder() as folder:
-        hidden = unlike(checkout.repository, head, files, actual, folder / "form")
-    return _hidden(hidden) if hidden else _in_the_way(checkout.path, changes)
-
-
 def _hidden(paths: Sequence[str]) -> Refusal:
     return Refusal(RefusalCause.EDITED, "git does not show it", tuple(paths))
 
 
 def _in_the_way(root: Path, changes: Sequence[TreeChange]) -> Refusal | None:
     blocks = obstacles(root, changes)
+    if lost := [path for path in blocks if _cannot_be_saved(root, path)]:
+        return Refusal(RefusalCause.UNSAVABLE, paths=tuple(lost))
     return Refusal(RefusalCause.IN_THE_WAY, paths=tuple(blocks)) if blocks else None
 
 
@@ -541,10 +491,7 @@ def _files_of(root: Path, path: str) -> list[str]:
 
 def _cannot_be_saved(root: Path, path: str) -> bool:
     """Whether no commit can hold what is there: a repository of its own, a socket."""
-    inside = _files_of(root, path)
-    return any("/.git/" in f"/{each}/" or _is_special(root, each) for each in inside)
-
-
-def _is_special(root: Path, path: str) -> bool:
-    actual = contents_at(root, path)
-    return actual is not None and actual.kind == SPECIAL
+    found = ((each, contents_at(root, each)) for each in _files_of(root, path))
+    return any(
+        "/.git/" in f"/{each}/" or (now is not None and now.kind == SPECIAL) for each, now in found
+    )

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.trees import tree_changes
-from patchkit.model.objects import CommitId, TreeId, Treeish
+from patchkit.model.objects import Treeish
 from patchkit.model.tree import TreeChange
 from patchkit.workspace.changes import (
     absent_objects,
@@ -31,6 +31,7 @@ from patchkit.workspace.changes import (
     hidden_files,
     leave_out,
     left_out_files,
+    obstacles,
     prepare_index,
     set_rows,
     stage,
@@ -64,21 +65,7 @@ from patchkit.workspace.recover import (
     refs_untouched,
     save_late,
 )
-from patchkit.workspace.state import Held, Snapshot, index_mark
-
-
-class MoveTarget(Struct, frozen=True):
-    """Where a move goes: `tip`, a stack on `base`. Their objects are in the checkout.
-
-    With `halt`, the commit of what it waits for, the worktree gets `worktree` in place of the tip's
-    tree, and of the index those paths that `index` names have other rows ("mode id stage").
-    """
-
-    base: CommitId
-    tip: CommitId
-    halt: str | None = None
-    worktree: TreeId | None = None
-    index: Mapping[str, Sequence[str]] = field(default_factory=dict)
+from patchkit.workspace.state import Held, Place, Snapshot, index_mark
 
 
 class Moved(Struct, frozen=True):
@@ -106,50 +93,25 @@ class NotHeldError(ChangedMeanwhileError):
 def move_checkout(
     checkout: Checkout,
     snapshot: Snapshot,
-    target: MoveTarget,
+    target: Place,
     held: Held,
     *,
     when: int,
     changes: Sequence[TreeChange] | None = None,
+    halt: str | None = None,
 ) -> Moved:
     """Bring worktree, index and refs to the target. All or nothing, unless the process is killed.
 
-    Of a snapshot without edits `held` is the tree of its head. `when`, in seconds since the epoch,
-    names what is saved. `changes` are those between the two trees, where the caller knows them.
-    Raises NotHeldError or ChangedMeanwhileError if a file is not as it should be, with everything
-    as it was.
+    The target's objects are in the checkout. Of a snapshot without edits `held` is the tree of its
+    head. `when`, in seconds since the epoch, names what is saved. `changes` are those between the
+    two trees, where the caller knows them; `halt` is the commit of what the checkout waits for
+    then. Raises NotHeldError or ChangedMeanwhileError if a file is not as it should be, with
+    everything as it was.
     """
+    tree = target.tree
     if changes is None:
-        changes = tree_changes(checkout.repository, held.tree, target.worktree or target.tip)
-    return _move(checkout, snapshot, target, held, changes=changes, when=when)
-
-
-def settle(
-    checkout: Checkout,
-    snapshot: Snapshot,
-    target: MoveTarget,
-    *,
-    when: int,
-) -> Moved:
-    """Make the target what the checkout is at, without touching a file.
-
-    What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked. The
-    caller holds `locked(checkout)`, and no merge or rebase waits there.
-    """
-    return _move(checkout, snapshot, target, Held(target.tip), changes=(), when=when)
-
-
-def _move(
-    checkout: Checkout,
-    snapshot: Snapshot,
-    target: MoveTarget,
-    held: Held,
-    *,
-    changes: Sequence[TreeChange],
-    when: int,
-) -> Moved:
+        changes = tree_changes(checkout.repository, held.tree, tree)
     folder = move_folder(checkout.own_folder)
-    tree = target.worktree or target.tip
     try:
         _make_room(checkout, folder)
         require_distinct(checkout.repository, tree)
@@ -163,13 +125,22 @@ def _move(
         steps = _steps(checkout, changes, [*absent, *sparse], held)
         set_rows(checkout.repository, folder / "index", target.index)
         saved = _save_staged(checkout, snapshot, held, tree=tree, steps=steps, when=when)
-        journal = _journal(checkout, snapshot, target, changes, steps)
+        journal = _journal(checkout, snapshot, target, halt, changes=changes, steps=steps)
         write_journal(checkout.own_folder, journal)
     except BaseException:
         clean_up(checkout)
         raise
     late = _carry_out(checkout, journal, when)
     return Moved(len(steps), tuple(absent), (*saved, *late))
+
+
+def settle(checkout: Checkout, snapshot: Snapshot, target: Place, *, when: int) -> Moved:
+    """Make the target what the checkout is at, without touching a file: it names none.
+
+    What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked. The
+    caller holds `locked(checkout)`, and no merge or rebase waits there.
+    """
+    return move_checkout(checkout, snapshot, target, Held(target.tip), when=when, changes=())
 
 
 def _save_staged(
@@ -351,9 +322,21 @@ def _require_held(
         raise not_held(checkout, others)
 
 
-def require_held(checkout: Checkout, target: MoveTarget, held: Held) -> None:
-    """NotHeldError if a move to the target would be stopped by what the checkout's files hold."""
-    changes = tree_changes(checkout.repository, held.tree, target.worktree or target.tip)
+def require_free(checkout: Checkout, target: Place, held: Held) -> Sequence[TreeChange]:
+    """The changes that lead to a place; SurroundingsError if an untracked file is in the way."""
+    changes = tree_changes(checkout.repository, held.tree, target.tree)
+    if blocks := obstacles(checkout.path, changes):
+        what = f"untracked and in the way: {', '.join(blocks)}"
+        raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
+    return changes
+
+
+def require_held(checkout: Checkout, target: Place, held: Held) -> None:
+    """NotHeldError if a move to the target would be stopped by what the checkout's files hold.
+
+    SurroundingsError if an untracked file is in the way.
+    """
+    changes = require_free(checkout, target, held)
     known = {change.path for change in changes if change.old_file is not None}
     actual = {path: _old(checkout, path, known) for path in known}
     try:
@@ -393,7 +376,9 @@ def _old(checkout: Checkout, path: str, tracked: Collection[str]) -> Contents | 
 def _journal(
     checkout: Checkout,
     snapshot: Snapshot,
-    target: MoveTarget,
+    target: Place,
+    halt: str | None,
+    *,
     changes: Sequence[TreeChange],
     steps: Sequence[MoveStep],
 ) -> Journal:
@@ -406,7 +391,7 @@ def _journal(
         index=index_id(checkout),
         base=target.base,
         tip=target.tip,
-        halt=target.halt,
+        halt=halt,
         halt_before=snapshot.halt,
         steps=tuple(steps),
         folders=tuple(c.path for c in changes if c.new is not None and c.new_file is None),

@@ -32,8 +32,6 @@ from patchkit.model.objects import (
     CommitId,
     GitObject,
     TreeEntry,
-    TreeId,
-    Treeish,
     make_commit,
     make_object,
 )
@@ -57,6 +55,7 @@ from patchkit.workspace.checkout import (
     locked_file,
 )
 from patchkit.workspace.recover import has_leftovers
+from patchkit.workspace.state import Place
 
 _VERSION = 3
 
@@ -72,27 +71,6 @@ MOST = 50
 #: What an operation made of a lock file: its own components, before and after. The others' are
 #: left alone.
 LockEntries: TypeAlias = Mapping[str, tuple[LockedComponent | None, LockedComponent | None]]
-
-
-class Place(Struct, frozen=True):
-    """Where a checkout is before an operation, or after it."""
-
-    base: CommitId  # the upstream commit
-    tip: CommitId  # of the branch
-    files: TreeId = TreeId("")  # what its files hold, where that is not the tip's tree
-    # path -> rows of the index ("mode id stage"), where they are not the tip's
-    index: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    refs: Mapping[str, str] = field(default_factory=dict)  # that are on this side alone
-
-    @property
-    def tree(self) -> Treeish:
-        """What leads to the tree of its files."""
-        return self.files or self.tip
-
-    @property
-    def stack(self) -> tuple[CommitId, CommitId]:
-        """(base, tip)."""
-        return self.base, self.tip
 
 
 class Operation(Struct, frozen=True):

@@ -118,6 +118,28 @@ class Snapshot(Struct, frozen=True):
 Rows = Mapping[str, Sequence[str]]
 
 
+class Place(Struct, frozen=True):
+    """Where a checkout is, was, or goes: on which stack, and what its files and its index hold."""
+
+    base: CommitId  # the upstream commit
+    tip: CommitId  # the last patch's commit
+    files: TreeId = TreeId("")  # what its files hold, where that is not the tip's tree
+    index: Rows = field(
+        default_factory=dict
+    )  # the rows that are other ones than the files' tree has
+    refs: Mapping[str, str] = field(default_factory=dict)  # of two places only this one has these
+
+    @property
+    def tree(self) -> Treeish:
+        """What leads to the tree of its files."""
+        return self.files or self.tip
+
+    @property
+    def stack(self) -> tuple[CommitId, CommitId]:
+        """(base, tip)."""
+        return self.base, self.tip
+
+
 class Held(Struct, frozen=True):
     """What a checkout holds that is in a commit or saved: only that may be replaced.
 

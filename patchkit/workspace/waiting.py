@@ -11,12 +11,11 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
-from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.decoding import from_builtins
 from patchkit.model.objects import (
     CommitId,
@@ -30,11 +29,11 @@ from patchkit.model.objects import (
 )
 from patchkit.model.patch import Identity
 from patchkit.model.text import with_article
-from patchkit.model.tree import Tree, TreeChange
-from patchkit.workspace.changes import obstacles, rows_of
+from patchkit.model.tree import Tree
+from patchkit.workspace.changes import rows_of
 from patchkit.workspace.checkout import HALT_REF, Checkout
 from patchkit.workspace.contents import contents_at
-from patchkit.workspace.move import Moved, MoveTarget, move_checkout, settle
+from patchkit.workspace.move import Moved, move_checkout, require_free, settle
 from patchkit.workspace.recover import abandon
 from patchkit.workspace.save import (
     only_staged,
@@ -43,39 +42,27 @@ from patchkit.workspace.save import (
     save_work,
     staged_id,
 )
-from patchkit.workspace.state import BUMP, IMPORT, Held, Rows, Snapshot
+from patchkit.workspace.state import BUMP, IMPORT, Held, Place, Snapshot
 
-_VERSION = 1
+_VERSION = 2
 # the same state gives the same commit
 _WHO = Identity("patchkit", "patchkit@localhost", date="0 +0000")
 _FOLDER, _FILE = 0o040000, 0o100644
-
-
-class CheckoutSnapshot(Struct, frozen=True):
-    """Where a checkout is: on which stack, what its files hold, what its index says of them.
-
-    `index` has those rows that are other ones than the worktree's tree has.
-    """
-
-    base: CommitId  # the upstream commit
-    tip: CommitId  # the last patch's commit
-    worktree: TreeId
-    index: Rows = field(default_factory=dict)
 
 
 class Halt(Struct, frozen=True):
     """What a checkout waits for.
 
     `place` is the checkout as patchkit left it. `left` is where it was when the step before was
-    done with, as the user had it, and `previous` that step; the first one came from `before`, the
-    (base, tip) of a clean stack. `data` is what the command that stopped wants to know again.
+    done with, as the user had it, and `previous` that step; the first one came from `before`, a
+    clean stack. `data` is what the command that stopped wants to know again.
     """
 
-    place: CheckoutSnapshot
-    before: tuple[CommitId, CommitId]
+    place: Place
+    before: Place
     data: Mapping[str, Any]
     previous: CommitId | None = None
-    left: CheckoutSnapshot | None = None
+    left: Place | None = None
     commit: CommitId = CommitId("")  # in which this is recorded; "" before it is
 
 
@@ -109,13 +96,13 @@ def halt_objects(halt: Halt) -> list[GitObject]:
     places = [each for each in (halt.place, halt.left) if each is not None]
     entries = {"state.json": TreeEntry(_FILE, state.oid)}
     for number, place in enumerate(places):
-        entries[f"worktree-{number}"] = TreeEntry(_FOLDER, place.worktree)
+        entries[f"worktree-{number}"] = TreeEntry(_FOLDER, place.files)
         # only blobs: a submodule's commit is nobody's to keep
         for mode, oid, _ in (row.split(" ") for rows in place.index.values() for row in rows):
             if mode != "160000":
                 entries[f"side-{oid}"] = TreeEntry(_FILE, oid)
     tree = make_tree(entries)
-    parents = [halt.place.tip, halt.before[1], *([halt.previous] if halt.previous else [])]
+    parents = [halt.place.tip, halt.before.tip, *([halt.previous] if halt.previous else [])]
     what = with_article(IMPORT if halt.data.get("imported") else BUMP)
     commit = make_commit(
         tree=TreeId(tree.oid),
@@ -134,7 +121,7 @@ class Work(Struct, frozen=True):
     which may replace it: what is not in `place` is in a ref of `saved`.
     """
 
-    place: CheckoutSnapshot
+    place: Place
     held: Held
     saved: str = ""
 
@@ -145,7 +132,7 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
     So it is in any case where git would not record the very bytes. `when`, in seconds since the
     epoch, names the ref.
     """
-    like = halt.place.worktree
+    like = halt.place.files
     try:
         # what goes into a patch is what git shows; what is saved is all there is
         worktree = read_worktree(checkout, like, recording=True, hidden=save)
@@ -157,7 +144,7 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
             held = replace(held, staged=staged)
         rows = rows_beyond(checkout, worktree.recorded)
         return Work(
-            CheckoutSnapshot(halt.place.base, halt.place.tip, TreeId(worktree.recorded), rows),
+            Place(halt.place.base, halt.place.tip, TreeId(worktree.recorded), rows),
             held,
             saved,
         )
@@ -175,26 +162,17 @@ def worktree_tree(checkout: Checkout, like: Treeish) -> TreeId:
 
 def _is_work(checkout: Checkout, snapshot: Snapshot, halt: Halt, held: Held) -> bool:
     """Whether files, index or commits are other ones than patchkit made them."""
-    like = halt.place.worktree
+    like = halt.place.files
     committed = snapshot.head != halt.place.tip
     return (
         committed or held.tree != like or bool(only_staged(checkout, snapshot.head, held, like, ()))
     )
 
 
-def require_free(checkout: Checkout, place: CheckoutSnapshot, held: Held) -> Sequence[TreeChange]:
-    """The changes that lead to a place; SurroundingsError if an untracked file is in the way."""
-    changes = tree_changes(checkout.repository, held.tree, place.worktree)
-    if blocks := obstacles(checkout.path, changes):
-        what = f"untracked and in the way: {', '.join(blocks)}"
-        raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
-    return changes
-
-
 def go_to(
     checkout: Checkout,
     snapshot: Snapshot,
-    place: CheckoutSnapshot,
+    place: Place,
     halt: Halt | None = None,
     *,
     held: Held | None,
@@ -207,16 +185,14 @@ def go_to(
     Raises SurroundingsError if an untracked file is in the way, or a file is not as `held` says.
     """
     if held is None:
-        target = MoveTarget(place.base, place.tip, index=place.index)
-        return settle(checkout, snapshot, target, when=when)
+        return settle(checkout, snapshot, replace(place, files=TreeId("")), when=when)
     commit = None
     if halt is not None:
         objects = halt_objects(halt)
         write_objects(checkout.repository, objects)
         commit = objects[-1].oid
     changes = require_free(checkout, place, held)
-    target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index)
-    return move_checkout(checkout, snapshot, target, held, when=when, changes=changes)
+    return move_checkout(checkout, snapshot, place, held, when=when, changes=changes, halt=commit)
 
 
 def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[str, list[int]]:
@@ -230,7 +206,7 @@ def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[s
     rows = rows_of(checkout.repository, checkout.git_dir / "index")
     found: dict[str, list[int]] = {}
     with reading(checkout.repository) as reader:
-        offered = Tree(reader, halt.place.worktree)
+        offered = Tree(reader, halt.place.files)
         for path, sides in halt.place.index.items():
             if path in marked:
                 entry, now = offered.entry(path), _text_at(checkout, path)

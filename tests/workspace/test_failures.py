@@ -553,7 +553,7 @@ def test_a_lock_in_our_own_folder_is_in_nobodys_way(bench: Bench) -> None:
     left.parent.mkdir(parents=True, exist_ok=True)
     left.touch()
     # as a bump finds it, that asks for the worktree before anything else
-    assert read_worktree(bench.checkout, stack.target.tip).tree
+    assert read_worktree(bench.checkout, stack.place.tip).tree
     left.parent.mkdir(parents=True, exist_ok=True)
     left.touch()
     assert bench.enter(stack, force=True).saved is not None

@@ -13,8 +13,9 @@ from patchkit.model.objects import CommitId
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, RefusalCause, Stacked
 from patchkit.workspace.journal import MoveStep
-from patchkit.workspace.move import MoveTarget, settle
+from patchkit.workspace.move import settle
 from patchkit.workspace.put_files import put_back, put_in_place, release
+from patchkit.workspace.state import Place
 from tests.support.powers import without_calls
 from tests.support.repos import Files
 from tests.workspace.bench import BASE, STAMP, WHEN, Bench
@@ -163,7 +164,7 @@ def test_what_was_only_staged_is_kept_where_the_branch_alone_moves(bench: Bench,
     done = settle(
         bench.checkout,
         bench.look(),
-        MoveTarget(CommitId(stack.base), CommitId(stack.tip)),
+        Place(CommitId(stack.base), CommitId(stack.tip)),
         when=WHEN,
     )
     assert done.saved == (SAVED,)
@@ -181,7 +182,7 @@ def test_what_is_on_disk_as_well_is_not_saved_once_more(bench: Bench) -> None:
     done = settle(
         bench.checkout,
         bench.look(),
-        MoveTarget(CommitId(stack.base), CommitId(stack.tip)),
+        Place(CommitId(stack.base), CommitId(stack.tip)),
         when=WHEN,
     )
     assert done.saved == ()
