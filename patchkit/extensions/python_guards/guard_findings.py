@@ -5,7 +5,6 @@ are replaced while it runs, and what several layers change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -33,8 +32,8 @@ from patchkit.extensions.python_guards.override_review import (
 )
 from patchkit.extensions.python_guards.replacements import Replacements
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.manifest.cached import read_manifest
 from patchkit.manifest.find import find_manifest
+from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.outcome import Status
@@ -88,7 +87,7 @@ def replacement_findings(
             layered = layered_targets(declared, found, own, there, built.stack)
         others = _other_replacements(checked, declared, store, progress)
         yield from layered_findings(layered, component.name, target.name)
-        for lower, each in _components_beneath(manifest, target, store.cache):
+        for lower, each in _components_beneath(manifest, target):
             if each.pin != target.pin or _has(lower, component):
                 continue
             with built_stack(lower, each, store, progress) as built:
@@ -130,7 +129,7 @@ def layer_findings(checked: CheckedStack, store: Store, progress: Progress) -> I
     source, tree, below = checked.source, base.tree, list[LayerStep]()
     mine = (f"{checked.manifest.name}: ", checked.patches)
     layers: list[tuple[str, Sequence[LoadedPatch]]] = []
-    for lower, other in _components_beneath(checked.manifest, component, store.cache):
+    for lower, other in _components_beneath(checked.manifest, component):
         if other.pin == component.pin:
             series = load_series(lower, other, store, progress)
             layers.append((f"{lower.name}: ", series.patches))
@@ -162,7 +161,7 @@ def _replaced_beneath(checked: CheckedStack, store: Store, progress: Progress) -
 
     stack, name = checked.stack, checked.component.name
     there = TreeView(checked.source, stack.tree)
-    for lower in _manifests_beneath(checked.manifest, store.cache):
+    for lower in _manifests_beneath(checked.manifest):
         for other in lower.components:
             for declared in (
                 () if _has(checked.manifest, other) else other.added(GuardKeys).overrides
@@ -184,7 +183,7 @@ def _has(manifest: Manifest, other: Component) -> bool:
     return found is not None and (found.source, found.pin) == (other.source, other.pin)
 
 
-def _manifests_beneath(manifest: Manifest, cache: Path) -> tuple[Manifest, ...]:
+def _manifests_beneath(manifest: Manifest) -> tuple[Manifest, ...]:
     """The manifests upon which this one lies, and theirs: the lowest first, each once.
 
     BadInputError where one is not there, cannot be read, or is layered on itself.
@@ -204,7 +203,7 @@ def _manifests_beneath(manifest: Manifest, cache: Path) -> tuple[Manifest, ...]:
                 (problem,) = error.problems
                 what = f"upon: {problem.what}"
                 raise BadInputError(Problem(what, str(upper.path), problem.hint)) from error
-            lower = read_manifest(path, cache)
+            lower = load_manifest(path)
             add(lower, (*way, name))
             found[name] = lower
 
@@ -213,10 +212,10 @@ def _manifests_beneath(manifest: Manifest, cache: Path) -> tuple[Manifest, ...]:
 
 
 def _components_beneath(
-    manifest: Manifest, component: Component, cache: Path
+    manifest: Manifest, component: Component
 ) -> Iterator[tuple[Manifest, Component]]:
     """The components of the manifests beneath that patch the same upstream, the lowest first."""
-    for lower in _manifests_beneath(manifest, cache):
+    for lower in _manifests_beneath(manifest):
         for each in lower.components:
             if each.source == component.source and each.patches:
                 yield lower, each
