@@ -171,12 +171,12 @@ class _Follower(Struct):
         """Note commits with what they change; the paths to which files of them went."""
         taken: list[_Gone] = []
         for landing in found:
-            position = self._places.get(landing.commit.id)
+            position = self._places.get(landing.id)
             if position is None:
                 continue
             self._note(position, landing)
             gone = [p for p, entry in landing.touches.items() if entry is None]
-            taken.append(_Gone(position, landing.parent, landing.commit.id, gone))
+            taken.append(_Gone(position, landing.parent, landing.id, gone))
         return self._moved(taken)
 
     def steps(self) -> tuple[Step, ...]:

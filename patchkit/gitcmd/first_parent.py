@@ -54,16 +54,27 @@ class Commit(Struct, frozen=True):
 
 
 class Landing(Struct, frozen=True):
-    """A commit that changes watched paths.
+    """A commit of git's log, with what it does to the paths that were asked for."""
 
-    `parent` is the commit of the line before it; `touches` maps each path that it changes to what
-    is there afterwards, None for nothing.
-    """
-
-    commit: Commit
-    parent: CommitId
+    id: CommitId  # in full
+    parents: tuple[CommitId, ...]  # in full, the first one first
+    #: Date, author and subject as git has them.
+    facts: Sequence[bytes]
+    #: What stands at each path that it changes afterwards, None for nothing.
     touches: Files
-    others: tuple[CommitId, ...] = ()  # the further parents of a merge
+    #: The blob that stood at each path before, None for nothing.
+    before: Mapping[str, str | None]
+
+    @property
+    def commit(self) -> Commit:
+        """The commit itself."""
+        date, author, subject = self.facts
+        return Commit(self.id, _iso(date), _text(author), _text(subject))
+
+    @property
+    def parent(self) -> CommitId:
+        """The commit of the line before it; "" for none."""
+        return self.parents[0] if self.parents else CommitId("")
 
 
 class Line(Struct, frozen=True):
@@ -102,7 +113,7 @@ def landings(repository: Repository, line: Line, paths: Collection[str]) -> tupl
     options = ["--first-parent", "-m", "--sparse"]
     span = [line.commits[-1], *([f"^{line.start}"] if line.follows else [])]
     rows = read_log(repository, options, span, paths)[::-1]
-    return tuple(_landing(row) for row in rows if row.touches)
+    return tuple(row for row in rows if row.touches)
 
 
 class Beginning(Struct, frozen=True):
@@ -149,7 +160,7 @@ class Beginning(Struct, frozen=True):
         A merge itself where no commit that it brought did it: the merge made it, or a branch had it
         all along.
         """
-        for other in landing.others:
+        for other in landing.parents[1:]:
             inner = self.on_line(landing.parent, other)
             if inner is not None:
                 return self.within(inner)
@@ -213,25 +224,6 @@ def missing_objects(repository: Repository, ids: Iterable[str]) -> frozenset[str
     return frozenset(wanted)
 
 
-class LoggedCommit(Struct, frozen=True):
-    """A commit of git's log, with what it does to the paths that were asked for."""
-
-    id: CommitId  # in full
-    parents: tuple[CommitId, ...]  # in full, the first one first
-    #: Date, author and subject as git has them.
-    facts: Sequence[bytes]
-    #: What stands at each path afterwards, None for nothing.
-    touches: dict[str, TreeEntry | None]
-    #: The blob that stood at each path before, None for nothing.
-    before: dict[str, str | None]
-
-    @property
-    def commit(self) -> Commit:
-        """The commit itself."""
-        date, author, subject = self.facts
-        return Commit(self.id, _iso(date), _text(author), _text(subject))
-
-
 def read_log(
     repository: Repository,
     options: Sequence[str],
@@ -239,7 +231,7 @@ def read_log(
     paths: Collection[str],
     *,
     required: bool = True,
-) -> list[LoggedCommit]:
+) -> list[Landing]:
     """The commits of a span that change `paths`, in git's order, newest first unless told.
 
     One git process for all paths. Where that history is not here GitFailureError, or nothing if it
@@ -263,7 +255,7 @@ def _rows(out: bytes) -> list[bytes]:
     return out.split(b"\0/")[1:]
 
 
-def _parse(row: bytes) -> LoggedCommit:
+def _parse(row: bytes) -> Landing:
     # the id and four facts, then pairs of ":modes ids status" and path
     name, parents, date, author, subject, *rest = row.split(b"\0")
     touches: dict[str, TreeEntry | None] = {}
@@ -276,18 +268,13 @@ def _parse(row: bytes) -> LoggedCommit:
             _, mode, old, new, _ = facts[1:].decode().split()
             touches[path] = None if new == ZERO else TreeEntry(int(mode, 8), new)
             before[path] = None if old == ZERO else old
-    return LoggedCommit(
+    return Landing(
         CommitId(name.decode()),
         tuple(map(CommitId, parents.decode().split())),
         (date, author[1:], subject[1:]),
         touches,
         before,
     )
-
-
-def _landing(row: LoggedCommit) -> Landing:
-    parent = row.parents[0] if row.parents else CommitId("")
-    return Landing(row.commit, parent, row.touches, row.parents[1:])
 
 
 def _iso(seconds: bytes) -> str:

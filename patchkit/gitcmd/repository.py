@@ -42,6 +42,7 @@ class Repository(Struct, frozen=True):
 
     git_dir: Path  # where its objects and refs are
     work_tree: Path | None = None
+    objects: Path | None = None  # where new objects go, and are looked for first; None: as usual
 
     def git(
         self,
@@ -51,14 +52,14 @@ class Repository(Struct, frozen=True):
         index: Path | None = None,
     ) -> Finished:
         """Run a sealed git command here; `index` is an index file to use instead of the own one."""
-        extra = {"GIT_INDEX_FILE": str(index)} if index is not None else None
+        places = {"GIT_INDEX_FILE": index, "GIT_OBJECT_DIRECTORY": self.objects}
         return run_sealed(
             args,
             git_dir=self.git_dir,
             work_tree=self.work_tree,
             stdin=stdin,
             accept=accept,
-            extra=extra,
+            extra={name: str(place) for name, place in places.items() if place is not None},
         )
 
     def ask(self, *args: str, no: Sequence[int] = (1,), stdin: bytes = b"") -> bytes | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError
@@ -230,23 +230,21 @@ def git_folder(folder: Path) -> Path | None:
 
 def tracked_tree(repository: Repository, trial: Repository) -> TreeId:
     """The tree of the tracked files as they are on disk; all that is written goes to `trial`."""
-    return write_tracked(repository, trial.git_dir / "index", objects=trial.git_dir / "objects")
+    view = replace(repository, objects=trial.git_dir / "objects")
+    return write_tracked(repository, trial.git_dir / "index", view)
 
 
-def write_tracked(
-    repository: Repository,
-    index: Path,
-    *,
-    objects: Path | None = None,
-    through: Repository | None = None,
-) -> TreeId:
+def write_tracked(repository: Repository, index: Path, view: Repository) -> TreeId:
     """Write the tracked files as they are on disk, whatever the own index says of them.
 
-    Makes `index` a new index of them, and returns their tree; new objects go to the folder
-    `objects`, or to the repository itself. `through` is a view of it (`unfiltered`) to add them by.
+    Makes `index` a new index of them, and returns their tree. They are added by a view of the
+    repository, which says where new objects go (`unfiltered`).
     """
-    git = _Git(repository, index, objects, through)
-    listing = git.own("ls-files", "-t", "--stage", "-z").split(b"\0")[:-1]
+
+    def git(*args: str, stdin: bytes = b"") -> bytes:
+        return view.git(*args, stdin=stdin, index=index).out
+
+    listing = repository.git("ls-files", "-t", "--stage", "-z").out.split(b"\0")[:-1]
     rows = [row.split(b" ", 1) for row in listing]
     index.unlink(missing_ok=True)
     # in the own index, files may be marked not to be looked at
@@ -259,19 +257,12 @@ def write_tracked(
     return TreeId(git("write-tree", "--missing-ok").decode().strip())
 
 
-def add_all(repository: Repository, index: Path, through: Repository) -> None:
-    """Add all files that are not ignored to an index, by a view of the repository."""
-    _Git(repository, index, None, through)("add", "--all", "--", ".")
-
-
-def add_paths(
-    repository: Repository, index: Path, paths: Iterable[str], through: Repository | None = None
-) -> None:
-    """Add files to an index, ignored ones as well; `through` is a view of the repository."""
+def add_paths(view: Repository, index: Path, paths: Iterable[str]) -> None:
+    """Add files to an index, ignored ones as well, by a view of the repository or itself."""
     given = b"".join(encode_path(path) + b"\0" for path in paths)
     if given:
         options = ("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
-        _Git(repository, index, None, through)("--literal-pathspecs", *options, stdin=given)
+        view.git("--literal-pathspecs", *options, stdin=given, index=index)
 
 
 def unfiltered(repository: Repository, folder: Path) -> Repository:
@@ -299,7 +290,7 @@ def unfiltered(repository: Repository, folder: Path) -> Repository:
     rows = repository.git(*kept, accept=(0, 1)).out.decode().split("\n")[:-1]
     lines = (f"\t{name.partition('.')[2]} = {value}\n" for name, _, value in map(_words, rows))
     (folder / "config").write_text("[core]\n\tautocrlf = false\n" + "".join(lines))
-    return Repository(folder, repository.work_tree)
+    return Repository(folder, repository.work_tree, objects_directory(repository))
 
 
 _NO_CONVERSION = b"* -text -crlf -eol -ident -filter !working-tree-encoding\n"
@@ -314,26 +305,3 @@ def _absent(repository: Repository, entry: bytes) -> list[bytes]:
     path = entry.split(b"\t", 1)[1]
     place = Path(repository.work_tree or "") / os.fsdecode(path)
     return [] if os.path.lexists(place) else [path + b"\0"]
-
-
-class _Git(Struct, frozen=True):
-    """Runs git in `repository`, or a view of it, with another index and object folder."""
-
-    repository: Repository
-    index: Path
-    objects: Path | None
-    through: Repository | None = None  # the view that git runs in; None: `repository`
-
-    def __call__(self, *args: str, stdin: bytes = b"") -> bytes:
-        extra = {"GIT_INDEX_FILE": str(self.index)}
-        objects = self.objects
-        if objects is None and self.through is not None:
-            objects = objects_directory(self.repository)
-        if objects is not None:
-            extra["GIT_OBJECT_DIRECTORY"] = str(objects)
-        git_dir, work_tree = (self.through or self.repository).git_dir, self.repository.work_tree
-        return run_sealed(args, git_dir=git_dir, work_tree=work_tree, stdin=stdin, extra=extra).out
-
-    def own(self, *args: str) -> bytes:
-        """The same with the repository's own index."""
-        return self.repository.git(*args).out

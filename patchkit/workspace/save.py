@@ -18,7 +18,7 @@ from msgspec import Struct
 from patchkit.disk.files import files_in
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
-from patchkit.gitcmd.trees import add_all, add_paths, tree_changes, unfiltered, write_tracked
+from patchkit.gitcmd.trees import add_paths, tree_changes, unfiltered, write_tracked
 from patchkit.model.objects import (
     SUBMODULE_MODE,
     CommitId,
@@ -102,7 +102,7 @@ def read_worktree(
         left.unlink(missing_ok=True)
     repository, index = checkout.repository, folder / "worktree.index"
     view = unfiltered(repository, folder / "unfiltered.git")
-    tree = write_tracked(repository, index, through=view)
+    tree = write_tracked(repository, index, view)
     if not hidden:
         tree = _without_hidden(checkout, index, like, tree)
     now = {
@@ -326,12 +326,12 @@ def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str
     repository = checkout.repository
     view = unfiltered(repository, worktree.index.with_name("unfiltered.git"))
     before = rows_of(repository, index)
-    add_all(repository, index, view)
+    view.git("add", "--all", "--", ".", index=index)
     after = rows_of(repository, index)
     # a tracked file was there already, as what tells whether it was edited
     other = {path: rows for path, rows in before.items() if after.get(path) != rows}
     set_rows(repository, index, other)
-    add_paths(repository, index, in_the_way, view)
+    add_paths(view, index, in_the_way)
     return _tree(checkout, index)
 
 

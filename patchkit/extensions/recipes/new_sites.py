@@ -170,7 +170,7 @@ class SiteSearch(Struct, frozen=True):
                 left = {site for site in left if there[site] > known[site]}
                 if not left:
                     break
-                by.update(dict.fromkeys(left, landing.commit.id))
+                by.update(dict.fromkeys(left, landing.id))
             yield from by.items()
 
 
