@@ -63,37 +63,31 @@ def _clash(said: Statement) -> ShownClash:
 
 
 def _rows(mismatch: Mismatch) -> Iterator[Row]:
-    olds, news = mismatch.sides
-    pairs = zip_longest(olds, news)
-    for place, (old, new) in enumerate(pairs):
-        yield _row(old, new, paired=len(olds) == len(news), gap=place == 0)
+    olds, news = ([(number, shown(line)) for number, line in side] for side in mismatch.sides)
+    return rows_beside(olds, news, gap=True, compared=len(olds) == len(news))
 
 
-def _row(
-    old: tuple[int, bytes] | None, new: tuple[int, bytes] | None, *, paired: bool, gap: bool
-) -> Row:
-    texts = ("" if old is None else _text(old[1]), "" if new is None else _text(new[1]))
-    one, other = _compared(*texts) if paired else (_whole(texts[0]), _whole(texts[1]))
-    expects = Side() if old is None else Side(old[0], one)
-    stands = Side() if new is None else Side(new[0], other)
-    return Row(expects, stands, gap)
+def rows_beside(
+    gone: Sequence[tuple[int, str]],
+    come: Sequence[tuple[int, str]],
+    *,
+    gap: bool,
+    compared: bool = True,
+) -> Iterator[Row]:
+    """Lines with their numbers that gave way to others, side by side.
 
-
-def compared_rows(gone: Sequence[str], come: Sequence[str]) -> list[tuple[Side, Side]]:
-    """Lines that gave way to others, side by side, with the words that differ; no numbers."""
-    rows = []
-    for old, new in zip_longest(gone, come):
-        if old is None or new is None:
-            one, other = _whole(_cut(old or "")), _whole(_cut(new or ""))
-        else:
-            one, other = _compared(_cut(old), _cut(new))
-        left = Side(0, one) if old is not None else Side()
-        rows.append((left, Side(0, other) if new is not None else Side()))
-    return rows
-
-
-def _text(line: bytes) -> str:
-    return _cut(shown(line))
+    `gap`: lines that agree lie before the first one. What differs in a line is marked if they are
+    to be `compared`.
+    """
+    for place, pair in enumerate(zip_longest(gone, come)):
+        texts = ["" if each is None else _cut(each[1]) for each in pair]
+        both = compared and None not in pair
+        parts = _compared(*texts) if both else tuple(map(_whole, texts))
+        old, new = (
+            Side() if each is None else Side(each[0], said)
+            for each, said in zip(pair, parts, strict=True)
+        )
+        yield Row(old, new, gap and place == 0)
 
 
 def _cut(text: str) -> str:

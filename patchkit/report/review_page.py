@@ -15,7 +15,7 @@ from patchkit.model.states import State, state_of
 from patchkit.model.text import clean, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamChange
 from patchkit.ops.refresh_report import RefreshResult
-from patchkit.report.clashes import Row, compared_rows
+from patchkit.report.clashes import Row, rows_beside
 from patchkit.report.markdown import (
     DETAILED,
     FOLDED,
@@ -121,31 +121,21 @@ def beside(change: bytes) -> Iterator[Row]:
 
     Lines that go and lines that come in their place are paired in order, and compared word by word.
     """
-    gone: list[str] = []
-    come: list[str] = []
+    gone: list[tuple[int, str]] = []
+    come: list[tuple[int, str]] = []
     gap = False
-    for raw in interdiff_rows(change):
-        mark, text = raw[:1], clean(shown(raw[1:]))
-        if mark == b"-":
-            gone.append(text)
-        elif mark == b"+":
-            come.append(text)
-        else:
-            yield from _paired(gone, come, gap=gap)
-            gap = gap and not (gone or come)
-            gone, come = [], []
-            if not raw:
-                gap = True
-                continue
-            side = compared_rows([text], [text])[0]
-            yield Row(side[0], side[1], gap)
-            gap = False
-    yield from _paired(gone, come, gap=gap)
-
-
-def _paired(gone: Sequence[str], come: Sequence[str], *, gap: bool) -> Iterator[Row]:
-    for number, (one, other) in enumerate(compared_rows(gone, come)):
-        yield Row(one, other, gap and number == 0)
+    for raw in [*interdiff_rows(change), b""]:
+        line = (0, clean(shown(raw[1:])))
+        if raw[:1] in (b"-", b"+"):
+            (gone if raw[:1] == b"-" else come).append(line)
+            continue
+        rows = [*rows_beside(gone, come, gap=gap)]
+        gap = gap and not rows
+        gone, come = [], []
+        if raw:
+            rows += rows_beside([line], [line], gap=gap)
+        gap = not raw
+        yield from rows
 
 
 def _counts(review: BumpReview, states: Sequence[Attention | None]) -> Iterator[str]:
