@@ -95,6 +95,12 @@ class FileChange(Struct, frozen=True):
         assert path is not None
         return path
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many lines it adds, and how many it removes."""
+        marks = [line[:1] for hunk in self.hunks for line in hunk.lines]
+        return marks.count(b"+"), marks.count(b"-")
+
 
 class Identity(Struct, frozen=True):
     """An author; `date` is in git's raw form ("1700000000 +0100"), empty if unknown."""

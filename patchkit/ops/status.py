@@ -23,7 +23,7 @@ from patchkit.errors import (
 )
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
-from patchkit.model.patch import FileChange, Kind
+from patchkit.model.patch import Kind
 from patchkit.model.series_file import parse_series
 from patchkit.parallel import in_parallel
 from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, recorded_in
@@ -283,10 +283,8 @@ def file_stats(diff: bytes) -> tuple[FileStat, ...]:
     """How many lines a diff adds to and removes from each file."""
     from patchkit.model.diff_parse import parse_diff  # noqa: PLC0415 (no state needs it)
 
-    return tuple(_file_stat(change) for change in parse_diff(diff)) if diff else ()
-
-
-def _file_stat(change: FileChange) -> FileStat:
-    marks = [line[:1] for hunk in change.hunks for line in hunk.lines]
-    binary = change.binary is not None or change.binary_differs
-    return FileStat(change.path, change.kind, marks.count(b"+"), marks.count(b"-"), binary)
+    changes = parse_diff(diff) if diff else ()
+    return tuple(
+        FileStat(c.path, c.kind, *c.counts, c.binary is not None or c.binary_differs)
+        for c in changes
+    )

@@ -19,7 +19,6 @@ from patchkit.model.line_history import PatchDependency
 from patchkit.model.names import pick_patch
 from patchkit.model.objects import EMPTY_TREE, CommitId
 from patchkit.model.outcome import PatchResult, Status
-from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.stack.build import StackCommit, read_stack
@@ -93,12 +92,6 @@ def log_components(
     return LogReport(manifest.name, tuple(logs))
 
 
-def count_lines(file: PatchFile) -> tuple[int, int]:
-    """(added, removed) lines of a patch."""
-    lines = [line[:1] for c in file.changes for hunk in c.hunks for line in hunk.lines]
-    return lines.count(b"+"), lines.count(b"-")
-
-
 def _log(
     manifest: Manifest, component: Component, workspace: Path, store: Store, progress: Progress
 ) -> ComponentLog:
@@ -147,7 +140,7 @@ def _logged(
 def _logged_patch(
     number: int, patch: LoadedPatch, outcome: PatchResult, present: Mapping[str, str] | None
 ) -> LoggedPatch:
-    added, removed = count_lines(patch.file)
+    counts = [change.counts for change in patch.file.changes]
     return LoggedPatch(
         number=number,
         name=patch.name,
@@ -158,8 +151,8 @@ def _logged_patch(
         checkout=_presence(patch.name, outcome, present),
         commit=outcome.commit,
         files=len(patch.file.changes),
-        added=added,
-        removed=removed,
+        added=sum(added for added, _ in counts),
+        removed=sum(removed for _, removed in counts),
     )
 
 
