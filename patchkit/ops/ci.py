@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +29,9 @@ from patchkit.ops.check_report import (
 from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
 from patchkit.parallel import share_memory
 from patchkit.upstream.store import JOBS, Store
+
+#: Manifests, each with those of its components that were asked for.
+_Chosen: TypeAlias = Sequence[tuple[Manifest, Sequence[Component]]]
 
 
 class CiReport(Struct, frozen=True):
@@ -50,7 +54,7 @@ class CiReport(Struct, frozen=True):
 
 
 def check_and_drift(
-    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    chosen: _Chosen,
     store: Store,
     progress: Progress,
     *,
@@ -208,7 +212,7 @@ class MatrixReport(Struct, frozen=True):
 
 
 def plan_jobs(
-    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    chosen: _Chosen,
     broken: Sequence[BrokenManifest] = (),
     *,
     folder: Path,
@@ -222,35 +226,22 @@ def plan_jobs(
     asked = {manifest.path: _asked(manifest, folder) for manifest, _ in chosen}
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
     if len(pairs) <= most:
-        jobs = tuple(_component_job(m, component, asked[m.path]) for m, component in pairs)
+        jobs = tuple(_job([(m, [c])], asked, [c.name], c.name) for m, c in pairs)
     else:
-        jobs = tuple(_manifests_job(share, asked, only) for share in _shares(chosen, most))
+        jobs = tuple(_job(share, asked, only) for share in _shares(chosen, most))
     return MatrixReport(_with_names(jobs), tuple(broken))
 
 
-def _component_job(manifest: Manifest, component: Component, asked: str) -> Job:
-    return Job(
-        name=f"{manifest.name}-{component.name}",
-        manifest=asked,
-        component=component.name,
-        options=f"--manifest {asked} --component {component.name}",
-        looks_at=(f"{manifest.name}: {component.name}",),
-        cache_like=_like([component]),
-        cache=_like([component]) + _digest([_contents(component)]),
-    )
-
-
-def _manifests_job(
-    share: Sequence[tuple[Manifest, Sequence[Component]]],
-    asked: Mapping[Path, str],
-    only: Sequence[str],
+def _job(
+    share: _Chosen, asked: Mapping[Path, str], only: Sequence[str], component: str = ""
 ) -> Job:
+    """What looks at some whole manifests, or at one `component` of one."""
     components = [component for _, each in share for component in each]
     more = f"-and-{len(share) - 1}-more" if len(share) > 1 else ""
     return Job(
-        name=f"{share[0][0].name}{more}",
+        name=f"{share[0][0].name}{f'-{component}' if component else more}",
         manifest=asked[share[0][0].path] if len(share) == 1 else "",
-        component="",
+        component=component,
         options=" ".join(
             [
                 *(f"--manifest {asked[manifest.path]}" for manifest, _ in share),
@@ -263,9 +254,7 @@ def _manifests_job(
     )
 
 
-def _shares(
-    chosen: Sequence[tuple[Manifest, Sequence[Component]]], most: int
-) -> Iterator[Sequence[tuple[Manifest, Sequence[Component]]]]:
+def _shares(chosen: _Chosen, most: int) -> Iterator[_Chosen]:
     """The manifests in at most `most` runs of neighbours, each with about as many components."""
     total = sum(len(each) for _, each in chosen)
     share: list[tuple[Manifest, Sequence[Component]]] = []
