@@ -420,10 +420,6 @@ class _Parser:
         return body
 
     def _miscounted(self, start: int, old: int, new: int) -> None:
-        if lost := self._lost_space(start + 1, old, new):
-            hint = "put the space back; an editor or a mail program took it away"
-            self.offences.add(lost, "context line without its leading space", hint)
-            return
         follow = self._lines[start + 1 : end_of_hunk(self._lines, start + 1)]
         while follow and follow[-1] == b"\n":
             follow.pop()
@@ -439,22 +435,6 @@ class _Parser:
         else:
             what += " is cut off"
         self.offences.add(start, what, hint)
-
-    def _lost_space(self, start: int, old: int, new: int) -> int | None:
-        """The first line that has no mark, if the counts are right where such lines are context."""
-        lost = None
-        for at, line in enumerate(self._lines[start:], start):
-            mark = line[:1]
-            if mark not in (b" ", b"+", b"-", b"\\", b"\n"):
-                lost, mark = lost or at, b" "
-            old -= mark not in b"+\\"
-            new -= mark not in b"-\\"
-            if announces(line) or line.startswith((b"@@ -", b"-- \n")) or min(old, new) < 0:
-                break
-            if old == new == 0:
-                self._at = at + 1
-                return lost
-        return None
 
     def _skip_hunks(self) -> None:
         while self._at < len(self._lines) and self._lines[self._at].startswith(b"@@ -"):

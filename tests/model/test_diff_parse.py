@@ -194,18 +194,6 @@ def test_wrong_counts_are_named_with_both_figures() -> None:
     ]
 
 
-def test_a_context_line_that_lost_its_space_is_said() -> None:
-    """Alone, at its line; what is cut off before the next file is no such line."""
-    hunk = b"@@ -1,4 +1,4 @@\n a\n-b\n+c\nreturn 1\n\te\n"
-    assert problems(GIT + hunk + b"@@ -9 +9 @@\n-x\n+y\n" + GIT + b"@@ -1 +1 @@\n-a\n+b\n") == [
-        "x.patch:9: context line without its leading space"
-    ]
-    cut = b"@@ -1,4 +1,4 @@\n a\n-b\n+c\n"
-    assert problems(GIT + cut + GIT + b"@@ -1 +1 @@\n-a\n+b\n") == [
-        "x.patch:5: hunk at line 5 declares 4 old and 4 new lines, but has 2 and 2"
-    ]
-
-
 @pytest.mark.parametrize(
     ("data", "said"),
     [
