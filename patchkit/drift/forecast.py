@@ -39,7 +39,6 @@ from patchkit.model.objects import (
     Base,
     GitObject,
     TreeEntry,
-    TreeId,
     make_object,
 )
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
@@ -253,7 +252,7 @@ class Forecaster:
         """A carry that has put the patches before this one, onto a tree of these paths only."""
         stood = self._stood
         here, there = (
-            _Files(self._given, {p: e for p in paths if (e := known.get(p)) is not None})
+            FewFiles(self._given, {p: e for p in paths if (e := known.get(p)) is not None})
             for known in (stood.here, stood.there or {})
         )
         base = replace(self._old_base, commit=self.past.commit, tree=here.write([]))
@@ -635,15 +634,6 @@ class _Stood(Struct):
         self.failed = put.failed
         self.skipped |= put.skipped
         return put.verdict
-
-
-class _Files(FewFiles):
-    """Few files, with an id by which states of them are told apart; no tree is made of them."""
-
-    def write(self, written: list[GitObject]) -> TreeId:
-        """See Tree."""
-        rows = sorted((path, entry.mode, entry.oid) for path, entry in self._files.items())
-        return TreeId(make_object("blob", repr(rows).encode()).oid)
 
 
 class _Given(Struct):
