@@ -60,18 +60,7 @@ _DEP3 = frozenset(
         "last-update",
     ]
 )
-_STATUS = frozenset(
-    [
-        "origin",
-        "forwarded",
-        "bug",
-        "reviewed-by",
-        "acked-by",
-        "applied-upstream",
-        "last-update",
-        "upstream-status",
-    ]
-)
+_STATUS = _DEP3 - {"description", "author"} | {"upstream-status"}
 #: Fields of DEP-3 that the message says otherwise than as trailers.
 SPOKEN = frozenset(("description", "subject", "author", "from", "date"))
 

@@ -6,6 +6,7 @@ The rules are git's object format (gitformat-pack, git-hash-object); SHA-1 repos
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections import Counter
@@ -70,19 +71,15 @@ def make_tree(entries: Mapping[str, TreeEntry]) -> GitObject:
     return make_object("tree", payload)
 
 
+_ROW = re.compile(rb"([0-7]+) ([^\x00]+)\x00(.{20})", re.DOTALL)
+
+
 def parse_tree(payload: bytes) -> dict[str, TreeEntry]:
     """A tree object's entries, in its order."""
-    entries: dict[str, TreeEntry] = {}
-    position = 0
-    while position < len(payload):
-        space = payload.index(b" ", position)
-        end = payload.index(b"\x00", space)
-        oid = payload[end + 1 : end + 21].hex()
-        entries[decode_path(payload[space + 1 : end])] = TreeEntry(
-            int(payload[position:space], 8), oid
-        )
-        position = end + 21
-    return entries
+    return {
+        decode_path(name): TreeEntry(int(mode, 8), oid.hex())
+        for mode, name, oid in _ROW.findall(payload)
+    }
 
 
 def make_commit(

@@ -45,7 +45,8 @@ def compare_patches(old: PatchFile, new: PatchFile) -> Revision:
         return Revision.CONTENT
     if old.header != new.header:
         return Revision.MESSAGE
-    if all(_texts(one.hunks) == _texts(other.hunks) for one, other in pairs):
+    sides = ([[hunk.lines for hunk in change.hunks] for change in pair] for pair in pairs)
+    if all(one == other for one, other in sides):
         return Revision.SHIFTED
     return Revision.CONTEXT
 
@@ -71,10 +72,6 @@ def _modes(change: FileChange) -> tuple[int | None, ...]:
     return () if None in modes or modes[0] == modes[1] else modes
 
 
-def _texts(hunks: Sequence[Hunk]) -> list[tuple[bytes, ...]]:
-    return [hunk.lines for hunk in hunks]
-
-
 # The difference between two versions of a patch, without the numbers that always change.
 
 
@@ -84,10 +81,13 @@ _INDEX = re.compile(rb"^(?:dis)?similarity index |^index ")
 
 def interdiff(old: PatchFile | None, new: PatchFile | None, name: str) -> bytes:
     """A unified diff of the patch files, `@@` numbers and blob ids left out; b"" if it is empty."""
-    before, after = (list(_lines(each)) if each is not None else [] for each in (old, new))
-    sides = (f"old/{name}" if old else "/dev/null", f"new/{name}" if new else "/dev/null")
     # difflib knows text only; latin-1 takes any byte there and back
-    rows = unified_diff(_text(before), _text(after), *sides, lineterm="\n")
+    before, after = (
+        [line.decode("latin-1") for line in _lines(each)] if each is not None else []
+        for each in (old, new)
+    )
+    sides = (f"old/{name}" if old else "/dev/null", f"new/{name}" if new else "/dev/null")
+    rows = unified_diff(before, after, *sides, lineterm="\n")
     return "".join(row if row.endswith("\n") else row + "\n" for row in rows).encode("latin-1")
 
 
@@ -96,10 +96,6 @@ def _lines(file: PatchFile) -> Iterator[bytes]:
     for line in split_lines(file.diff):
         if not _INDEX.match(line):
             yield _NUMBERS.sub(b"@@", line)
-
-
-def _text(lines: list[bytes]) -> list[str]:
-    return [line.decode("latin-1") for line in lines]
 
 
 # Turn a patch round: the changes that undo it.
