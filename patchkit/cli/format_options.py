@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 from msgspec import Struct
 
+from patchkit.cli.session import moment
 from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import replace_file
 from patchkit.errors import ExitCode, SurroundingsError, UsageError
+
+if TYPE_CHECKING:
+    from patchkit.report.findings import Outcome
 
 
 class _Report(Protocol):
@@ -64,9 +68,6 @@ _ENDINGS = {
     ".html": Format.HTML,
 }
 
-#: How a result is written in each form that is not for the terminal.
-Writers = Mapping[Format, Callable[[_Result], str]]
-
 
 class ReportRequest(Struct, frozen=True):
     """The form that a report is asked for in, and the file that it goes to, if any."""
@@ -88,17 +89,20 @@ def wanted(form: Format, output: Path | None, *, json: bool) -> ReportRequest:
 
 def deliver(
     terminal: Terminal,
+    command: str,
     result: _Result,
     wanted: ReportRequest,
-    writers: Callable[[], Writers[_Result]],
     show: Callable[[Terminal, _Result, bool], None],
+    *,
+    paths: Sequence[Path],
 ) -> ExitCode:
     """Write a result in the form asked for, to stdout or to a file; hands its exit code back.
 
-    `show` prints it for people: in short, problems and a summary, if it went to a file.
+    `show` prints it for people: in short, problems and a summary, if it went to a file. `paths` are
+    the manifests that were asked for.
     """
     if wanted.form is not Format.TEXT:
-        text = writers()[wanted.form](result)
+        text = _report_text(wanted.form, command, result, paths)
         if wanted.output is None:
             terminal.document(text)
             return result.exit_code
@@ -107,6 +111,49 @@ def deliver(
     if not (terminal.quiet and result.exit_code is ExitCode.OK):
         show(terminal, result, wanted.output is not None)
     return result.exit_code
+
+
+def _report_text(form: Format, command: str, report: Any, paths: Sequence[Path]) -> str:
+    from patchkit.report.ci_formats import (
+        annotation_lines,
+        cases_of,
+        junit_document,
+        sarif_document,
+    )
+    from patchkit.report.findings import check_outcomes, ci_outcomes, drift_outcomes, explained
+    from patchkit.report.html_page import report_page
+    from patchkit.report.json import envelope
+    from patchkit.report.markdown import outcomes_markdown
+
+    outcomes_of: dict[str, Callable[[Any], Iterable[Outcome]]] = {
+        "check": check_outcomes,
+        "drift": drift_outcomes,
+    }
+    outcomes = list(outcomes_of.get(command, ci_outcomes)(report))
+    name = f"patchkit {command}"
+    match form:
+        case Format.JSON:
+            return envelope(command, report, report.exit_code)
+        case Format.JUNIT:
+            return junit_document(cases_of(outcomes), name)
+        case Format.SARIF:
+            return sarif_document(explained(outcomes), _named(paths))
+        case Format.GITHUB:
+            return "\n".join(annotation_lines(explained(outcomes), _named(paths)))
+        case Format.MARKDOWN:
+            return outcomes_markdown(command, report.exit_code, outcomes)
+    return report_page(name, report, outcomes, written_now())
+
+
+def written_now() -> str:
+    """When a page is written, for its foot."""
+    return f"{moment():%Y-%m-%d %H:%M} UTC"
+
+
+def _named(paths: Sequence[Path]) -> dict[str, str]:
+    """Manifest name -> its path as a CI system knows it; none for one outside of this folder."""
+    inside = [path for path in paths if not path.is_absolute() and ".." not in path.parts]
+    return {path.stem: path.as_posix() for path in inside}
 
 
 def write_text(path: Path, text: str) -> None:

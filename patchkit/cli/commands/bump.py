@@ -232,8 +232,7 @@ class Reviewing:
         """Write what was asked for; problems of a report that is not printed are reported."""
         if not self:
             return report
-        from patchkit.cli.format_options import write_text
-        from patchkit.cli.report_forms import written_now
+        from patchkit.cli.format_options import write_text, written_now
         from patchkit.cli.session import load
         from patchkit.ops.bump_review import review_bump
         from patchkit.report.markdown import review_markdown

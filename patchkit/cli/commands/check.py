@@ -12,7 +12,7 @@ import typer
 
 from patchkit.cli.command import JOBS, JobsOption, command
 from patchkit.cli.explanations import print_findings
-from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
+from patchkit.cli.format_options import Format, FormatOption, OutputOption, deliver, wanted
 from patchkit.cli.session import Session, in_ci
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -23,7 +23,6 @@ from patchkit.report.findings import check_outcomes, summary
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from patchkit.cli.terminal import Answers
     from patchkit.manifest.values import Component, Manifest
@@ -78,7 +77,6 @@ def check(
     from patchkit.ops.check import check_manifests
 
     asked = wanted(form, output, json=session.terminal.json)
-    paths = session.manifest_paths
     chosen, broken = session.open_manifests()
     shown = checks_shown(session, chosen, shown=asked.form is Format.TEXT)
     with shown as known, session.progress() as progress:
@@ -96,7 +94,7 @@ def check(
             known=known,
         )
     show = partial(print_check, shown=known.shown)
-    return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
+    return deliver(session.terminal, "check", report, asked, show, paths=session.manifest_paths)
 
 
 def checks_shown(
@@ -114,12 +112,6 @@ def checks_shown(
         terminal.row((status, f"{check.manifest}: {name}", what), like)
 
     return session.answers(names, show, shown=shown, at_end=True)
-
-
-def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:
-    from patchkit.cli.report_forms import check_writers
-
-    return check_writers(paths)
 
 
 def print_check(

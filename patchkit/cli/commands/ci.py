@@ -16,7 +16,6 @@ from patchkit.cli.format_options import (
     Format,
     FormatOption,
     OutputOption,
-    Writers,
     deliver,
     wanted,
     write_text,
@@ -80,7 +79,6 @@ def ci(
     from patchkit.ops.ci import check_and_drift
 
     asked = wanted(form, output, json=session.terminal.json)
-    paths = session.manifest_paths
     chosen, broken = session.open_manifests()
     shown = checks_shown(session, chosen, shown=asked.form is Format.TEXT)
     drifts: Answers[ComponentDrift] | None = None
@@ -116,13 +114,7 @@ def ci(
             drifted=drifted,
         )
     show = partial(print_ci, shown=known.shown, drifted=drifts is not None)
-    return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
-
-
-def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
-    from patchkit.cli.report_forms import ci_writers
-
-    return ci_writers(paths)
+    return deliver(session.terminal, "ci", report, asked, show, paths=session.manifest_paths)
 
 
 def print_ci(
@@ -343,13 +335,7 @@ def merge(
 
     asked = wanted(form, output, json=session.terminal.json)
     report = merge_reports(read_shares(files))
-    return deliver(session.terminal, report, asked, _merge_writers, print_ci)
-
-
-def _merge_writers() -> Writers[CiReport]:
-    from patchkit.cli.report_forms import ci_writers
-
-    return ci_writers(_shipped(), "ci --merge")
+    return deliver(session.terminal, "ci --merge", report, asked, print_ci, paths=_shipped())
 
 
 def _shipped() -> Sequence[Path]:

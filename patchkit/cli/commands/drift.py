@@ -12,7 +12,7 @@ import typer
 
 from patchkit.cli.command import command
 from patchkit.cli.explanations import print_findings
-from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
+from patchkit.cli.format_options import Format, FormatOption, OutputOption, deliver, wanted
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal
@@ -88,7 +88,6 @@ def drift(
     from patchkit.ops.drift import RecordPlace, look_for_drift, note_report
 
     asked = wanted(form, output, json=session.terminal.json)
-    paths = session.manifest_paths
     chosen, broken = session.open_manifests()
     shown = drifts_shown(session, chosen, shown=asked.form is Format.TEXT and not since_last)
     with shown as known, session.progress() as progress:
@@ -104,7 +103,7 @@ def drift(
     place = RecordPlace(record, session.store.cache / "reports")
     report = note_report(report, place, moment(), since_last=since_last)
     show = partial(print_drift, shown=known.shown)
-    return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
+    return deliver(session.terminal, "drift", report, asked, show, paths=session.manifest_paths)
 
 
 def drifts_shown(
@@ -113,12 +112,6 @@ def drifts_shown(
     """Prints what is found of each component as soon as it is known."""
     names = [f"{manifest.name}: {each.name}" for manifest, some in chosen for each in some]
     return session.answers(names, _print_component, shown=shown)
-
-
-def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
-    from patchkit.cli.report_forms import drift_writers
-
-    return drift_writers(paths)
 
 
 #: How many notes of one kind a terminal shows; --json has all.
