@@ -42,15 +42,9 @@ def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
             raise _unwritable(path, error) from error
         return
     beside = write_beside(target, data)
-    try:
+    with _or_nothing(path, lambda: beside.unlink(missing_ok=True)):
         beside.replace(target)
         sync_folder(target.parent)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise _unwritable(path, error) from error
-    except BaseException:  # ^C
-        beside.unlink(missing_ok=True)
-        raise
 
 
 class FileAttributes(Struct, frozen=True):
@@ -112,29 +106,23 @@ def write_beside(
     may. Returns its path, which is `beside` if given, to be renamed to `path` by the caller. Raises
     SurroundingsError, and leaves nothing behind then.
     """
-    beside = beside or name_beside(path)
-    try:
+    made = beside or name_beside(path)
+    with _or_nothing(path, lambda: made.unlink(missing_ok=True)):
         # 0666 less the umask, as any program makes a file
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(descriptor, "wb") as stream:
             given = attributes or attributes_of(path)
             if given is not None:
                 given.give(descriptor)
             else:
-                _give_to_owner(descriptor, beside.parent)
+                _give_to_owner(descriptor, made.parent)
             if executable is not None:
                 mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
                 os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if executable else mode & ~0o111)
             stream.write(data)
             stream.flush()
             os.fsync(descriptor)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise _unwritable(path, error) from error
-    except BaseException:  # ^C
-        beside.unlink(missing_ok=True)
-        raise
-    return beside
+    return made
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
@@ -145,18 +133,27 @@ def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
     """
     place = Path(os.path.realpath(target))
     draft = place.with_name(f".{place.name[:80]}{UNFINISHED}")
-    try:
+    with _or_nothing(target, lambda: shutil.rmtree(draft, ignore_errors=True)):
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         for name, data in files.items():
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
             (draft / name).write_bytes(data)
         draft.rename(place)
+
+
+@contextmanager
+def _or_nothing(path: Path, undo: Callable[[], object]) -> Iterator[None]:
+    """Undo what the block began if it fails; an OSError becomes the news that `path` cannot be
+    written.
+    """
+    try:
+        yield
     except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise _unwritable(target, error) from error
+        undo()
+        raise _unwritable(path, error) from error
     except BaseException:  # ^C
-        shutil.rmtree(draft, ignore_errors=True)
+        undo()
         raise
 
 
@@ -268,6 +265,7 @@ def _read_plain(path: Path, most: int) -> bytes:
 
 
 _POLL = 0.05  # seconds
+_TURN = 0.5  # seconds: so often one who waits looks whether to stop
 
 
 class FileLock:
@@ -332,10 +330,12 @@ def _acquired(path: Path, stop: Stop, waiting: Callable[[], None]) -> FileLock:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path)
-        for patience in _patience(waiting):
-            stop.check()
-            if lock.acquire(patience):
-                return lock
+        stop.check()
+        if not lock.acquire(0):
+            waiting()
+            while not lock.acquire(_TURN):
+                stop.check()
+        return lock
     except OSError as error:
         hint = "put the cache elsewhere with --cache DIR"
         if isinstance(error, PermissionError):
@@ -345,11 +345,3 @@ def _acquired(path: Path, stop: Stop, waiting: Callable[[], None]) -> FileLock:
             )
         what = f"{path} cannot be locked: {error.strerror or error}"
         raise SurroundingsError(what, hint=hint) from error
-    raise AssertionError("_patience never ends")
-
-
-def _patience(waiting: Callable[[], None]) -> Iterator[float]:
-    yield 0.0
-    waiting()
-    while True:
-        yield 0.5

@@ -45,18 +45,13 @@ def code_digest(*places: str) -> str:
     return digest.hexdigest()
 
 
-def recall(path: Path) -> Any:
-    """The data that was kept, as JSON gives it; None if there is none that can be believed."""
+def recall_as(path: Path, kind: type[T]) -> T | None:
+    """The values of `kind` that were kept; None if there are none that can be believed."""
     body = _body(path)
     try:
-        return None if body is None else json.loads(body)
+        return None if body is None else read_as(json.loads(body), kind)
     except ValueError:
         return None
-
-
-def recall_as(path: Path, kind: type[T]) -> T | None:
-    """The same as values of `kind`; None if what was kept is not of it."""
-    return read_as(recall(path), kind)
 
 
 def read_as(data: object, kind: type[T]) -> T | None:
@@ -111,8 +106,8 @@ class ResultCache:
     def __init__(self, path: Path | None = None, spare: int = 0) -> None:
         self._path = path
         self._spare = spare
-        kept = recall(path) if path is not None else None
-        self._kept: dict[str, Any] = kept if isinstance(kept, dict) else {}
+        kept: dict[str, Any] | None = recall_as(path, dict) if path is not None else None
+        self._kept = kept or {}
         self._asked: dict[str, Any] = {}
 
     def known(self, question: str, is_good: Callable[[Any], bool] = bool) -> Any:

@@ -99,17 +99,13 @@ def upstream_key(source: Source) -> str:
 
 def pin_ref(component: Component) -> str:
     """The ref that keeps the component's pin, and says that it is whole."""
-    match component.source, component.pin:
-        case GitSource(), GitPin(commit):
+    match component.pin:
+        case GitPin(commit):
             return commit_ref(commit)
-        case IndexSource(), IndexPin(version, digest):
+        case IndexPin(version, digest):
             return f"{PINS}{UNPACKING}/{re.sub('[^A-Za-z0-9.]', '-', version)}/{digest}"
-        case ArchiveSource(), ArchivePin(digest):
+        case ArchivePin(digest):
             return f"{PINS}{UNPACKING}/{digest}"
-    problem = Problem(
-        f"the pin of {component.name} does not match its source", str(component.pin_where)
-    )
-    raise BadInputError(problem)
 
 
 def pin_words(component: Component) -> str:

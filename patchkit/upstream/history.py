@@ -1,6 +1,6 @@
 """Histories of tracked branches, for looking back over them; kept apart from the store's bases.
 
-    histories/<name>-<hash>.git   refs/patchkit/spans/<pin>/<name> keeps the name's commit
+    histories/<name>-<hash>.git   refs/patchkit/spans/<pin>/<hash> keeps the commit of a name
     named/<name>-<hash>/          what a name meant when the server was last asked: offline it
                                   still means that
 
@@ -353,7 +353,7 @@ def _last_meaning(store: Store, source: GitSource, name: str) -> NamedCommit | N
 
 def _meaning_path(store: Store, source: GitSource, name: str) -> Path:
     folder = store.cache / "named" / folder_name(upstream_key(source))
-    return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:20]}.json"
+    return folder / f"{_digest(name)}.json"
 
 
 def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
@@ -363,9 +363,12 @@ def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
 
 def _span_ref(pin: CommitId, name: str) -> str:
     """The ref of ours for the line from a pin to a branch, tag or pattern as the user writes it."""
-    plain = all(char.isalnum() or char in "-_." for char in name) and ".." not in name
-    safe = plain and name[:1] not in ("", ".", "-") and not name.endswith((".", ".lock"))
-    return f"{_SPANS}/{pin}/{name if safe else hashlib.sha256(name.encode()).hexdigest()[:20]}"
+    return f"{_SPANS}/{pin}/{_digest(name)}"
+
+
+def _digest(name: str) -> str:
+    """A name of a branch, tag or pattern as one that any file and ref can have."""
+    return hashlib.sha256(name.encode()).hexdigest()[:20]
 
 
 # A history to walk along: its first-parent line, and the trees on it.

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.result_cache import code_digest, memory_path, recall, remember
+from patchkit.disk.result_cache import code_digest, memory_path, recall_as, remember
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     path = memory_path(tmp_path, "scans", ["tree", "rules"])
-    assert recall(path) is None
+    assert recall_as(path, dict) is None
     remember(path, {"sites": [1, "\udc80", None]})
-    assert recall(path) == {"sites": [1, "\udc80", None]}
+    assert recall_as(path, dict) == {"sites": [1, "\udc80", None]}
     assert memory_path(tmp_path, "scans", ["tree", "other rules"]) != path
 
 
@@ -28,7 +28,7 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, damage: str) -> None:
     else:
         damaged = {"cut": data[:-3], "changed": data.replace(b'"a"', b'"b"')}
         path.write_bytes(damaged.get(damage, b"" if damage == "empty" else b"[]\n[]"))
-    assert recall(path) is None
+    assert recall_as(path, dict) is None
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
