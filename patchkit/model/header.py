@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.mailinfo import (
@@ -88,24 +89,19 @@ class Words(Struct, frozen=True):
     @property
     def message(self) -> str:
         """The whole: the entries join a paragraph of trailers at the end of the body."""
-        body = self.body
-        if self.entries:
-            block = "\n".join(each.text for each in self.entries)
-            last = _PARAGRAPHS.split(body)[-1]
-            gap = "\n" if last and is_trailers(last) else "\n\n"
-            body = f"{body}{gap}{block}" if body else block
-        return f"{self.subject}\n\n{body}" if body else self.subject
+        message = f"{self.subject}\n\n{self.body}" if self.body else self.subject
+        block = "\n".join(each.text for each in self.entries)
+        return add_trailers(message, block) if block else message
 
 
 class HeaderLayout(Struct, frozen=True):
     """Where things stand in the lines above a diff, by index.
 
-    `first` is the first line that says something, `fields` come before `after_fields`, `in_body`
-    are fields at the top of a mail's body, the text is from `text` to `end`.
+    `fields` come before `after_fields`, `in_body` are fields at the top of a mail's body, the text
+    is from `text` to `end`.
     """
 
     form: HeaderForm  # what they are written as
-    first: int
     fields: tuple[MailField, ...]
     after_fields: int
     in_body: tuple[MailField, ...]
@@ -170,6 +166,12 @@ def clean_message(text: str) -> str:
     return f"{subject}\n\n{body}" if body else subject
 
 
+def add_trailers(message: str, trailers: str) -> str:
+    """A message with trailers at its end; they join a paragraph of trailers that is there."""
+    _, *body = _PARAGRAPHS.split(message)  # a subject may look like a trailer
+    return f"{message}{chr(10) if body and is_trailers(body[-1]) else chr(10) * 2}{trailers}"
+
+
 def is_trailers(paragraph: str) -> bool:
     """Whether a paragraph has nothing but trailers, perhaps folded."""
     lines = paragraph.strip("\n").split("\n")
@@ -187,18 +189,17 @@ def layout_of_header(lines: Sequence[str]) -> HeaderLayout:
     """Where things stand in the decoded lines above a diff."""
     first = next((index for index, line in enumerate(lines) if line.strip(BLANKS)), None)
     if first is None:
-        return HeaderLayout(HeaderForm.NONE, 0, (), 0, (), 0, 0)
+        return HeaderLayout(HeaderForm.NONE, (), 0, (), 0, 0)
     lines = [*lines[:first], lines[first].lstrip(BLANKS), *lines[first + 1 :]]
     fields, at = read_fields(lines, first)
     form = _form({each.key for each in fields})
     if form is HeaderForm.TEXT:
-        return HeaderLayout(form, first, (), first, (), first, _break(lines, first))
-    body = at
-    in_body: list[MailField] = []
-    layout = HeaderLayout(form, first, tuple(fields), at, (), body, len(lines))
+        fields, at = [], first
+    in_body, text = list[MailField](), at
+    layout = HeaderLayout(form, tuple(fields), at, (), text, len(lines))
     if form is HeaderForm.MAIL and not layout.quoted:
-        in_body, body = read_in_body(lines, at)
-    return HeaderLayout(form, first, tuple(fields), at, tuple(in_body), body, _break(lines, body))
+        in_body, text = read_in_body(lines, at)
+    return replace(layout, in_body=tuple(in_body), text=text, end=_break(lines, text))
 
 
 def _form(keys: set[str]) -> HeaderForm:

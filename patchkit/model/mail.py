@@ -18,6 +18,7 @@ from patchkit.model.header import (
     Entry,
     HeaderLayout,
     Words,
+    add_trailers,
     author_of,
     clean_message,
     decoded_lines,
@@ -400,10 +401,7 @@ _OURS = re.compile(rf"{PATCH_TRAILER}: *(\S+) *")
 
 def add_patch_trailer(message: str, name: str) -> str:
     """`message` with the trailer that names the patch file, and no other of its kind."""
-    text = split_patch_trailer(message)[0]
-    paragraphs = re.split(r"\n[ \t]*\n", text)
-    joins = len(paragraphs) > 1 and is_trailers(paragraphs[-1])
-    return f"{text}{chr(10) if joins else chr(10) * 2}{PATCH_TRAILER}: {name}"
+    return add_trailers(split_patch_trailer(message)[0], f"{PATCH_TRAILER}: {name}")
 
 
 def split_patch_trailer(message: str) -> tuple[str, str | None]:
@@ -428,10 +426,7 @@ def with_trailer(file: PatchFile, trailer: str, otherwise: str) -> bytes:
     if old is None:
         head = format_header(Header(f"{otherwise}\n\n{trailer}")) + file.preamble
     else:
-        last = re.split(r"\n[ \t]*\n", old.message)[-1]
-        is_body = last != old.message  # a subject may look like a trailer
-        gap = "\n" if is_body and is_trailers(last) else "\n\n"
-        new = Header(f"{old.message}{gap}{trailer}", old.author)
+        new = Header(add_trailers(old.message, trailer), old.author)
         head = reword(split_lines(file.preamble), old, new)
     return head + file.diff + file.signature
 
