@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit import __version__
+from patchkit.manifest.write import yaml_text
 from patchkit.model.finding import Finding, Severity
 from patchkit.ops.ci import Job, MatrixReport
 from patchkit.report.findings import COMPONENT, HELP, RULES, Outcome, Paths, explained, place_of
@@ -221,18 +222,20 @@ def gitlab_pipeline(report: MatrixReport, include: str, extends: str) -> str:
 
     After the jobs that check, the template's own job joins what they wrote.
     """
-    where = "remote" if "://" in include else "local"
-    lines = ["include:", f"  - {where}: {json.dumps(include)}", "patchkit:"]
-    lines += [f"  extends: {json.dumps(extends)}", "  parallel:", "    matrix:"]
-    lines += [row for job in report.jobs for row in _gitlab_rows(job)]
+    child: dict[str, Any] = {
+        "include": [{"remote" if "://" in include else "local": include}],
+        "patchkit": {
+            "extends": extends,
+            "parallel": {"matrix": [_gitlab_row(job) for job in report.jobs]},
+        },
+    }
     if extends == CHECKING:
-        lines += ["report:", f"  extends: {json.dumps(f'{CHECKING}-report')}"]
-        lines += ["  needs: [patchkit]", "  when: always"]
-    return "\n".join(lines)
+        child["report"] = {"extends": f"{CHECKING}-report", "needs": ["patchkit"], "when": "always"}
+    return yaml_text(child).rstrip("\n")
 
 
-def _gitlab_rows(job: Job) -> list[str]:
-    values = {
+def _gitlab_row(job: Job) -> dict[str, str]:
+    return {
         "PATCHKIT_JOB": job.name,
         "PATCHKIT_MANIFEST": job.manifest,
         "PATCHKIT_COMPONENT": job.component,
@@ -240,5 +243,3 @@ def _gitlab_rows(job: Job) -> list[str]:
         "PATCHKIT_CACHE_KEY": job.cache,
         "PATCHKIT_CACHE_LIKE": job.cache_like,
     }
-    first, *rest = (f"{name}: {json.dumps(value)}" for name, value in values.items())
-    return [f"      - {first}", *(f"        {each}" for each in rest)]
