@@ -47,8 +47,8 @@ def outline(look: State, first: float, last: float) -> str:
 # room for every third.
 _ROOM = 8.0
 _FILES = 3
-# A table of more runs than this nobody reads, and a browser takes long to show.
-_LISTED = 3000
+# So many runs of a patch, the newest, are in the table.
+_LISTED = 100
 
 
 class Track(Struct, frozen=True):
@@ -78,12 +78,6 @@ class Timeline(Struct, frozen=True):
     months: tuple[Month, ...]
     tracks: tuple[Track, ...]
     legend: tuple[State, ...]
-
-    @property
-    def listed(self) -> int:
-        """How many runs of a patch, the newest, its table has room for."""
-        total = sum(len(track.patch.intervals) for track in self.tracks)
-        return total if total <= _LISTED else max(2, _LISTED // len(self.tracks))
 
     @property
     def grid(self) -> str:
@@ -230,6 +224,7 @@ def report_page(
         data=embedded(_data(components)),
         state_of=state_of,
         outline=outline,
+        listed=_LISTED,
         row=ROW,
         written=written,
         version=__version__,
