@@ -187,14 +187,6 @@ class NewUpstream(Struct, frozen=True):
     track: str | None = None  # the branch, tag pattern or project to follow; None for none
 
 
-class NewProject(Struct, frozen=True):
-    """What the first manifest is to say; `name` is the manifest's, without an ending."""
-
-    name: str
-    component: str  # its name
-    upstream: NewUpstream  # where it comes from, and its pin
-
-
 class Created(Struct, frozen=True):
     """`manifest` is the new manifest's path, `files` everything that was written, in order.
 
@@ -206,29 +198,30 @@ class Created(Struct, frozen=True):
     files: tuple[str, ...]
 
 
-def create_project(root: Path, new: NewProject) -> Created:
+def create_project(root: Path, name: str, component: str, upstream: NewUpstream) -> Created:
     """Write manifests/NAME.yaml, patches/COMPONENT/series and the schema for editors.
 
     On disk: all of them or none. A series that is there already stays as it is; a manifest that is
-    there is never overwritten (UsageError). Raises BadInputError for values that no manifest takes.
+    there is never overwritten (UsageError). `name` is the manifest's, without an ending.
+    BadInputError for values that no manifest takes.
     """
     from patchkit.templates.environments import render_template
 
-    require("the component's name", new.component, check_component_name)
+    require("the component's name", component, check_component_name)
     recover(root)
-    path = root / FOLDER / f"{_manifest_name(new.name)}.yaml"
+    path = root / FOLDER / f"{_manifest_name(name)}.yaml"
     for ending in (".yaml", ".yml"):
         if path.with_suffix(ending).exists():
             taken = path.with_suffix(ending).relative_to(root)
             hint = "edit it, or choose another name"
             raise UsageError(Problem(f"{taken} is there already", hint=hint))
-    series = root / "patches" / new.component / "series"
+    series = root / "patches" / component / "series"
     schema = _schema_file(root)
-    text = manifest_text(new, modeline=os.path.relpath(schema, path.parent))
+    text = manifest_text(component, upstream, modeline=os.path.relpath(schema, path.parent))
     _require_valid(text, path.relative_to(root))
     files = {
         path: text,
-        series: render_template("series.j2", component=new.component),
+        series: render_template("series.j2", component=component),
         schema: schema_text(),
     }
     if series.exists():
@@ -239,7 +232,7 @@ def create_project(root: Path, new: NewProject) -> Created:
     write_set(root, {file: content.encode() for file, content in files.items()}, seen)
     return Created(
         path.relative_to(root).as_posix(),
-        new.component,
+        component,
         tuple(file.relative_to(root).as_posix() for file in files),
     )
 
@@ -331,29 +324,29 @@ def require(option: str, text: str, check: Callable[[str], Complaint | None]) ->
     raise UsageError(Problem(f"{option} {shown(text)} {complaint.what}", hint=complaint.hint))
 
 
-def manifest_text(new: NewProject, *, modeline: str) -> str:
-    """The manifest with comments; `modeline` is where editors find its schema."""
+def manifest_text(name: str, upstream: NewUpstream, *, modeline: str) -> str:
+    """A manifest of one component, with comments; `modeline` is where editors find its schema."""
     from patchkit.templates.environments import render_template
 
     where = Location(Path(), 1)
     component = Component(
-        name=new.component,
-        source=new.upstream.source,
-        pin=new.upstream.pin,
+        name=name,
+        source=upstream.source,
+        pin=upstream.pin,
         where=where,
         pin_where=where,
-        track=new.upstream.track,
-        patches=(LocalSeries(f"patches/{new.component}/series", where),),
+        track=upstream.track,
+        patches=(LocalSeries(f"patches/{name}/series", where),),
     )
     data = struct_data(component)
     return render_template(
         "manifest.yaml.j2",
         modeline=modeline,
-        description=f"{new.component} with our patches",
-        component=new.component,
+        description=f"{name} with our patches",
+        component=name,
         source=data["source"],
         pin=data["pin"],
-        track=new.upstream.track,
+        track=upstream.track,
         patches=data["patches"],
     )
 

@@ -230,7 +230,6 @@ def init(
     tracked, too. Overwrites nothing. Without --git or --archive it asks, if there is a terminal.
     """
     from patchkit.ops.manifest import (
-        NewProject,
         UpstreamOptions,
         choose_upstream,
         create_project,
@@ -241,7 +240,7 @@ def init(
         options = _ask(name)
     upstream = choose_upstream(options)
     component = component or upstream.name
-    created = create_project(Path.cwd(), NewProject(name or component, component, upstream))
+    created = create_project(Path.cwd(), name or component, component, upstream)
     return session.terminal.report("init", created, ExitCode.OK, _render_created)
 
 
