@@ -83,12 +83,11 @@ class Series(Struct, frozen=True):
         place = self._index(name)
         text = self.lines[place].text.replace(name, f"{name} -p{strip}", 1)
         line = replace(self.lines[place], text=text, strip=strip)
-        return Series((*self.lines[:place], line, *self.lines[place + 1 :]))
+        return self._with(place, line)
 
     def remove(self, name: str) -> Series:
         """Without the patch `name`; comments stay, they are the user's."""
-        place = self._index(name)
-        return Series(self.lines[:place] + self.lines[place + 1 :])
+        return self._with(self._index(name))
 
     def rename(self, old: str, new: str) -> Series:
         """With the patch `old` called `new`, in place; options and comment stay."""
@@ -98,7 +97,7 @@ class Series(Struct, frozen=True):
         _require_name(new)
         line = self.lines[place]
         renamed = replace(line, text=line.text.replace(old, new, 1), name=new)
-        return Series((*self.lines[:place], renamed, *self.lines[place + 1 :]))
+        return self._with(place, renamed)
 
     def arrange(self, names: Sequence[str]) -> Series:
         """With exactly the patches `names` in that order; a patch that moves keeps its options.
@@ -130,6 +129,10 @@ class Series(Struct, frozen=True):
             elif id(line) not in taken:
                 moved.append(line)
         return Series(tuple(moved))
+
+    def _with(self, place: int, *lines: SeriesLine) -> Series:
+        """With these lines in the place of one."""
+        return Series((*self.lines[:place], *lines, *self.lines[place + 1 :]))
 
     def _closed(self) -> tuple[SeriesLine, ...]:
         """The lines, the last one with a line end."""
