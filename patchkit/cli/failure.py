@@ -78,7 +78,7 @@ def _usage_error(error: Any, argv: list[str]) -> UsageError:
     if kind == "NoSuchOption":
         return _no_such_option(command, parameters, error.option_name, usage)
     if kind == "MissingParameter" and parameter is not None:
-        return _missing(command, parameters, parameter, argv)
+        return _missing(command, parameter)
     if kind == "BadParameter" and parameter is not None:
         return UsageError(f"{command}: {_bad_value(parameter, error.message)}", hint=usage)
     if kind == "BadOptionUsage" and message.endswith("requires an argument"):
@@ -129,15 +129,13 @@ def _no_such_option(command: str, parameters: Any, given: str, usage: str) -> Us
     return UsageError(f"{command}: no such option: {given}", hint=hint)
 
 
-def _missing(command: str, parameters: Any, parameter: Any, argv: list[str]) -> UsageError:
+def _missing(command: str, parameter: Any) -> UsageError:
     """Says what the argument or option is, and shows a line that has it."""
-    what, example = _named(parameter), _example(command)
+    what = _named(parameter)
     explained = parameter.help.partition(";")[0].removesuffix(".")
-    hint = f"for example `{example}`"
+    hint = f"for example `{_example(command)}`"
     if what == "PATCH":
         hint += "; `patchkit log` lists the patches"
-    if "-m" in argv and any("--message" in each.opts for each in parameters):
-        hint = f"-m names the manifest; the message goes with --message: `{example}`"
     return UsageError(f"{command}: {what} is missing: {_lowered(explained)}", hint=hint)
 
 

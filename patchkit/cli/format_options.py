@@ -121,7 +121,6 @@ def _report_text(form: Format, command: str, report: Any, paths: Sequence[Path])
         sarif_document,
     )
     from patchkit.report.findings import check_outcomes, ci_outcomes, drift_outcomes, explained
-    from patchkit.report.html_page import report_page
     from patchkit.report.json import envelope
     from patchkit.report.markdown import outcomes_markdown
 
@@ -142,6 +141,9 @@ def _report_text(form: Format, command: str, report: Any, paths: Sequence[Path])
             return "\n".join(annotation_lines(explained(outcomes), _named(paths)))
         case Format.MARKDOWN:
             return outcomes_markdown(command, report.exit_code, outcomes)
+    # other forms need not wait for its templates to load
+    from patchkit.report.html_page import report_page
+
     return report_page(name, report, outcomes, written_now())
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import Problem
+from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Attention, FileResult, PatchResult, Status
 from patchkit.model.revision import Revision
 from patchkit.model.text import counted, listed
@@ -143,7 +144,8 @@ def print_halted(terminal: Terminal, halted: Halted) -> None:
     terminal.product("")
     place = f"patch {halted.number} of {halted.total}: " * bool(halted.number)
     terminal.product([place, Painted(halted.patch, Paint.STRONG), f": {halted.subject}"])
-    terminal.prose(halted.reason, indent=2)
+    for line in lines_of(halted.reason):
+        terminal.product(f"  {line}", hang=2)
     for file in halted.files:
         how = "" if file.marked else "  no markers: git add or git rm it"
         terminal.product(["  in conflict: ", Painted(file.path, Paint.PLACE), how])

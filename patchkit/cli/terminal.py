@@ -253,15 +253,6 @@ class Terminal:
         for each in self._folded(self._out, line, hang):
             self._write(self._out, render(each, colour=self._colour_out))
 
-    def prose(self, text: str, *, indent: int) -> None:
-        """Text with lines of its own; a paragraph that is too wide is wrapped."""
-        space = room() - indent
-        for paragraph in re.split(r"\n(?=\n|[-* \t])", text) if text else ():
-            wide = any(width(line) > space for line in paragraph.split("\n"))
-            joined = " ".join(paragraph.split("\n")) if wide and self._out.isatty() else paragraph
-            for line in joined.split("\n"):
-                self.product([" " * indent, line], hang=indent)
-
     def table(self, rows: Iterable[Sequence[Line]], *, indent: int = 0) -> None:
         """Rows of cells on stdout, in aligned columns; put what may be long last.
 

@@ -104,7 +104,8 @@ def apply(
 
 def _render(terminal: Terminal, report: ApplyReport, *, shown: bool = False) -> None:
     """What was done; `shown`: components that changed were printed when they were known."""
-    terminal.table(_rows(report, only_same=shown))
+    left = [each for each in report.components if _is_same(each) or not shown]
+    terminal.table([_row(each, report.manifest) for each in left])
     terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
         _print_notes(terminal, each)
@@ -120,20 +121,6 @@ def _render(terminal: Terminal, report: ApplyReport, *, shown: bool = False) -> 
 
 def _is_same(applied: AppliedComponent) -> bool:
     return applied.result.value == "unchanged"
-
-
-def _rows(report: ApplyReport, *, only_same: bool) -> list[tuple[Line, ...]]:
-    """A row for each component; several that are as they were have one together."""
-    same = [each for each in report.components if _is_same(each)]
-    rows = [
-        _row(each, report.manifest)
-        for each in (same if only_same else report.components)
-        if len(same) < 3 or each not in same
-    ]
-    if len(same) >= 3:
-        names = ", ".join(each.name for each in same)
-        rows.append((word(same[0].result), f"{names}: at the stack already"))
-    return rows
 
 
 def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
