@@ -20,7 +20,7 @@ from patchkit.model.names import pick_patch
 from patchkit.model.objects import EMPTY_TREE, CommitId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress
-from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
+from patchkit.ops.built_stack import built_stack, require_clean
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.history import (
@@ -95,15 +95,30 @@ def log_components(
 def _log(
     manifest: Manifest, component: Component, workspace: Path, store: Store, progress: Progress
 ) -> ComponentLog:
+    from patchkit.explain.diagnose import with_waiting  # noqa: PLC0415 (most stacks are clean)
+
     blank = ComponentLog(component.name, str(component.pin))
     try:
         commits = _commits(checkout_of(workspace, manifest, component))
+        present = None if commits is None else {each.patch: each.id for each in commits}
         with built_stack(manifest, component, store, progress) as built:
-            return _logged(blank, built, commits)
+            stack = with_waiting(built.source, built.stack, built.series.series_patches)
+            patches = tuple(
+                _logged_patch(number, patch, outcome, present)
+                for number, (patch, outcome) in enumerate(
+                    zip(built.series.patches, stack.outcomes, strict=True), 1
+                )
+            )
+            names = {patch.name for patch in patches}
+            own = [each for each in commits or () if each.patch not in names]
+            return replace(
+                blank,
+                base=built.stack.base.commit,
+                patches=patches,
+                commits=tuple(OwnCommit(each.id, each.subject) for each in own),
+            )
     except PatchkitError as error:
-        return ComponentLog(
-            component.name, blank.pin, problems=error.problems, exit_code=error.exit_code
-        )
+        return replace(blank, problems=error.problems, exit_code=error.exit_code)
 
 
 def _commits(checkout: Checkout) -> tuple[StackCommit, ...] | None:
@@ -114,31 +129,8 @@ def _commits(checkout: Checkout) -> tuple[StackCommit, ...] | None:
     return read_stack(checkout.repository, snapshot.base, snapshot.head)
 
 
-def _logged(
-    blank: ComponentLog, built: BuiltStack, commits: Sequence[StackCommit] | None
-) -> ComponentLog:
-    from patchkit.explain.diagnose import with_waiting  # noqa: PLC0415 (most stacks are clean)
-
-    stack = with_waiting(built.source, built.stack, built.series.series_patches)
-    present = None if commits is None else {each.patch: each.id for each in commits if each.patch}
-    rows = zip(built.series.patches, stack.outcomes, strict=True)
-    names = {patch.name for patch in built.series.patches}
-    return ComponentLog(
-        component=blank.component,
-        pin=blank.pin,
-        base=built.stack.base.commit,
-        patches=tuple(
-            _logged_patch(number, patch, outcome, present)
-            for number, (patch, outcome) in enumerate(rows, 1)
-        ),
-        commits=tuple(
-            OwnCommit(each.id, each.subject) for each in commits or () if each.patch not in names
-        ),
-    )
-
-
 def _logged_patch(
-    number: int, patch: LoadedPatch, outcome: PatchResult, present: Mapping[str, str] | None
+    number: int, patch: LoadedPatch, outcome: PatchResult, present: Mapping[str | None, str] | None
 ) -> LoggedPatch:
     counts = [change.counts for change in patch.file.changes]
     return LoggedPatch(
@@ -156,7 +148,7 @@ def _logged_patch(
     )
 
 
-def _presence(name: str, outcome: PatchResult, present: Mapping[str, str] | None) -> str:
+def _presence(name: str, outcome: PatchResult, present: Mapping[str | None, str] | None) -> str:
     if present is None or outcome.status is Status.EMPTY:
         return ""
     if name not in present:
