@@ -35,7 +35,7 @@ def listed(items: Sequence[str], most: int, *, noun: str = "", between: str = ",
 # C0 and C1 controls but tab, lone surrogates (bytes that were no UTF-8), line separators and the
 # marks that reorder what is displayed.
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 _NAMED = {"\n": "\\n", "\r": "\\r", "\x1b": "\\e"}
 
@@ -71,11 +71,14 @@ _MARKUP = re.compile(
 _NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
+def printable(text: str) -> str:
+    """One line of text that shows as it is where nothing acts, as in an indented block."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
+
+
 def escaped(text: str) -> str:
     """One line of text that Markdown shows as it is: no link, table, heading, mention or HTML."""
-    flat = " ".join(text.split())
-    shown = "".join(char if char.isprintable() else "\ufffd" for char in flat)
-    text = _NUMBERED.sub(r"\1\\\2", _MARKUP.sub(_escape, shown))
+    text = _NUMBERED.sub(r"\1\\\2", _MARKUP.sub(_escape, printable(text)))
     # an @ would notify somebody
     return text.replace("@", "&#64;")
 

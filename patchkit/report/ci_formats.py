@@ -5,7 +5,6 @@ workflow commands that GitHub shows beside the lines of a pull request, job matr
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from html import escape
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 from patchkit import __version__
 from patchkit.manifest.write import yaml_text
 from patchkit.model.finding import Finding, Severity
+from patchkit.model.text import clean
 from patchkit.ops.ci import Job, MatrixReport
 from patchkit.report.findings import COMPONENT, HELP, RULES, Outcome, Paths, explained, place_of
 
@@ -78,12 +78,6 @@ def _text(text: str) -> str:
 
 
 # JUnit XML: one suite per component, one case per patch.
-
-
-# What XML 1.0 has no way to say, not even escaped.
-_UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# What steers a terminal that the document is shown on, or reorders it.
-_STEERING = re.compile("[\r\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Case(Struct, frozen=True):
@@ -155,8 +149,8 @@ def _attribute(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    speakable = _UNSPEAKABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-    return _STEERING.sub(lambda found: f"&#{ord(found[0])};", escape(speakable))
+    # what steers a terminal, or has no way to be said in XML, is named
+    return escape("\n".join(map(clean, text.split("\n"))))
 
 
 # GitHub: a workflow command is a line that begins with `::`. Whatever upstream wrote into a subject
@@ -180,18 +174,12 @@ def _line(finding: Finding, path: str, line: int) -> str:
 
 
 def _data(text: str) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    # what other readers of logs take for the end of a line
-    return "".join(char if char.isprintable() or char == " " else _named(char) for char in text)
+    # what other readers of logs take for the end of a line is named
+    return clean(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _named(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 # A job matrix in the forms that GitHub and GitLab take.

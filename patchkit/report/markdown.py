@@ -25,7 +25,7 @@ from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Attention, FileResult, PatchResult
 from patchkit.model.patch import Hunk
 from patchkit.model.states import Level, state_of
-from patchkit.model.text import clean, counted, escaped, shown
+from patchkit.model.text import clean, counted, escaped, printable, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamCommit
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.refresh_report import BumpReport, NamedPin
@@ -305,18 +305,8 @@ def left_to_do(review: ComponentReview, manifest: str) -> Iterator[str]:
 
 
 def problem_rows(problems: Iterable[Problem]) -> Iterator[str]:
-    """Where and what, without the hint, which may name a path of this machine.
-
-    What is said of several lines of a file is one row: `file:1, 5: what`.
-    """
-    places: dict[tuple[str, str], list[str]] = {}
-    for each in problems:
-        file, colon, line = each.where.rpartition(":")
-        known = bool(colon) and line.isdigit()
-        lines = places.setdefault((file if known else each.where, each.what), [])
-        lines += [line] if known and line not in lines else []
-    for (file, what), lines in places.items():
-        yield str(Problem(what, f"{file}:{', '.join(lines)}" if lines else file))
+    """Where and what, without the hint, which may name a path of this machine."""
+    yield from dict.fromkeys(str(replace(each, hint="")) for each in problems)
 
 
 def check_of(review: ComponentReview) -> tuple[str, list[Finding]]:
@@ -333,12 +323,12 @@ def check_of(review: ComponentReview) -> tuple[str, list[Finding]]:
 
 def commit_message(report: BumpReport) -> Iterator[str]:
     """The lines of a message for the commit that a bump is."""
-    yield _plain(report.subject)
+    yield printable(report.subject)
     moved = [each for each in report.components if each.moved]
     for row in moved or report.components:
         if len(moved) > 1:
             yield ""
-            yield _plain(row.subject)
+            yield printable(row.subject)
         groups = groupby(row.patches, key=lambda each: each.attention)
         lines = [_summed(attention, list(group)) for attention, group in groups if attention]
         if lines and len(moved) <= 1:
@@ -347,7 +337,7 @@ def commit_message(report: BumpReport) -> Iterator[str]:
 
 
 def _summed(attention: Attention, patches: Sequence[PatchResult]) -> str:
-    names = ", ".join(_plain(each.name) for each in patches)
+    names = ", ".join(printable(each.name) for each in patches)
     told = f" ({names})" if attention in _NAMED else ""
     return f"{HEADINGS[attention]}: {len(patches)}{told}"
 
@@ -367,7 +357,7 @@ def _linked_commit(commit: UpstreamCommit) -> str:
 
 def code(text: str) -> str:
     """Text as code, whatever backticks are in it."""
-    flat = _plain(text)
+    flat = printable(text)
     fence = "`" * (_backticks(flat) + 1)
     pad = " " if flat.startswith("`") or flat.endswith("`") or not flat else ""
     return f"{fence}{pad}{flat}{pad}{fence}"
@@ -376,11 +366,6 @@ def code(text: str) -> str:
 def _backticks(text: str) -> int:
     """The length of the longest run of them."""
     return max((len(each) for each in re.findall("`+", text)), default=0)
-
-
-def _plain(text: str) -> str:
-    """One line that shows as it is in an indented block."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
 
 
 # What is open, as one text for each cause: for a forge's command line to post, update and close.
@@ -489,7 +474,7 @@ def _issue(name: str, look: str, findings: Sequence[Finding]) -> Issue:
         title = f"{PurePosixPath(first.where.partition(':')[0]).name}: {title}"
     if len(findings) > 1 and first.by is not None:
         title = f"{first.by}: {counted(len(findings), 'finding')} in {', '.join(of)}"
-    return Issue(name, True, _line(title), first.code, first.severity.value, look, of)
+    return Issue(name, True, printable(title)[:200], first.code, first.severity.value, look, of)
 
 
 def _issue_file(
@@ -529,11 +514,6 @@ def _body(issue: Issue, findings: Sequence[Finding]) -> str:
     lines += finding_lines(findings)
     lines += ["", HELP.get(issue.rule, "`patchkit check` prints it with all details.")]
     return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    """A title: one line of plain text."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:200]
 
 
 def _read(name: str, text: str) -> Issue:
