@@ -56,6 +56,28 @@ CarefulOption = Annotated[
         help="Leave in conflict what a person would have to check.",
     ),
 ]
+DiffOption = Annotated[
+    bool, typer.Option("--diff", help="Show how each patch differs from the one before.")
+]
+MergersOption = Annotated[
+    bool,
+    typer.Option(
+        "--run",
+        help="Ask the commands under `mergers` in the manifest for files in conflict. Read them "
+        "first.",
+    ),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Count warnings, and what is style, as errors.")
+]
+LineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="REF",
+        help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
+    ),
+]
 ForceOption = Annotated[
     bool,
     typer.Option(

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import CarefulOption, DryRunOption, ForkOption, command
+from patchkit.cli.command import (
+    CarefulOption,
+    DiffOption,
+    DryRunOption,
+    ForkOption,
+    MergersOption,
+    command,
+)
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode, Problem
 
@@ -66,17 +73,6 @@ ReviewFormOption = Annotated[
         help="The form of FILE: html or markdown; without a FILE it is printed.",
     ),
 ]
-DiffOption = Annotated[
-    bool, typer.Option("--diff", help="Show how each patch differs from the one before.")
-]
-RunOption = Annotated[
-    bool,
-    typer.Option(
-        "--run",
-        help="Ask the commands under `mergers` in the manifest for files in conflict. Read them "
-        "first.",
-    ),
-]
 TestOption = Annotated[
     bool,
     typer.Option(
@@ -124,7 +120,7 @@ def bump(
     to: ToOption = None,
     sha256: Sha256Option = None,
     careful: CarefulOption = False,
-    run: RunOption = False,
+    run: MergersOption = False,
     partial: PartialOption = False,
     fork: ForkOption = False,
     reviews: ReviewsOption = None,

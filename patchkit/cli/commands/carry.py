@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import CarefulOption, command
+from patchkit.cli.command import CarefulOption, DiffOption, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Terminal
@@ -82,9 +82,7 @@ def carry(
             help="A command to ask for such files in conflict; may be given several times.",
         ),
     ] = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Show how each patch differs from the one before.")
-    ] = False,
+    diff: DiffOption = False,
     first: Annotated[
         str,
         typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import JOBS, JobsOption, command
+from patchkit.cli.command import JOBS, JobsOption, StrictOption, command
 from patchkit.cli.explanations import print_findings
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, deliver, wanted
 from patchkit.cli.session import Session, in_ci
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.check_report import CheckReport, ComponentCheck, SharedPatch
 
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Count warnings, and what is style, as errors.")
-]
 RunOption = Annotated[
     bool,
     typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from patchkit.cli.command import JOBS, DryRunOption, JobsOption, command
+from patchkit.cli.command import JOBS, DryRunOption, JobsOption, StrictOption, command
 from patchkit.cli.format_options import (
     Format,
     FormatOption,
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from patchkit.report.markdown import IssuesReport
 
 
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Count warnings, and what is style, as errors.")
-]
 AllowDriftOption = Annotated[
     bool,
     typer.Option("--allow-drift", help="Report drift, but do not fail because of it."),

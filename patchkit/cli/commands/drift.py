@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
+from patchkit.cli.command import LineOption, command
 from patchkit.cli.explanations import print_findings
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, deliver, wanted
 from patchkit.cli.session import Session
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 
-ToOption = Annotated[
-    str | None,
-    typer.Option(
-        "--to",
-        metavar="REF",
-        help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
-    ),
-]
 SinceLastOption = Annotated[
     bool,
     typer.Option("--since-last", help="Report only what changed since the last report."),
@@ -68,7 +60,7 @@ RecordOption = Annotated[
 def drift(
     session: Session,
     *,
-    to: ToOption = None,
+    to: LineOption = None,
     since_last: SinceLastOption = False,
     record: RecordOption = None,
     form: FormatOption = Format.TEXT,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from patchkit.cli.command import command
+from patchkit.cli.command import StrictOption, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
@@ -54,9 +54,7 @@ class SchemaReport(Struct, frozen=True):
 def lint(
     session: Session,
     *,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Let warnings count as problems.")
-    ] = False,
+    strict: StrictOption = False,
 ) -> ExitCode:
     """Say what is wrong with manifests, with file and line.
 

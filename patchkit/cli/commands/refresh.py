@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import DryRunOption, ForkOption, command
+from patchkit.cli.command import (
+    CarefulOption,
+    DiffOption,
+    DryRunOption,
+    ForkOption,
+    MergersOption,
+    command,
+)
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
@@ -56,25 +63,6 @@ CanonicalOption = Annotated[
         help="Rewrite every diff in patchkit's form, with today's line numbers and blob ids.",
     ),
 ]
-DiffOption = Annotated[
-    bool, typer.Option("--diff", help="Show the change of each patch, as a diff of the patches.")
-]
-
-CarefulOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-fuzz",
-        help="With a new pin: leave in conflict what a person would have to check.",
-    ),
-]
-RunOption = Annotated[
-    bool,
-    typer.Option(
-        "--run",
-        help="With a new pin: ask the commands under `mergers` in the manifest for files in "
-        "conflict. Read them first.",
-    ),
-]
 
 
 @command(
@@ -108,7 +96,7 @@ def refresh(
     canonical: CanonicalOption = False,
     diff: DiffOption = False,
     careful: CarefulOption = False,
-    run: RunOption = False,
+    run: MergersOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Record edits in the checkouts in the patch files.

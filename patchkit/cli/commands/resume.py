@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
+from patchkit.cli.command import DiffOption, command
 from patchkit.cli.commands.bump import (
-    DiffOption,
     ReviewFormOption,
     Reviewing,
     ReviewsOption,

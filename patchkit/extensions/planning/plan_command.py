@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import LineOption, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, room
@@ -25,16 +23,6 @@ if TYPE_CHECKING:
         FarthestCommit,
         UnmetRequirement,
     )
-
-
-ToOption = Annotated[
-    str | None,
-    typer.Option(
-        "--to",
-        metavar="REF",
-        help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
-    ),
-]
 
 
 @command(
@@ -55,7 +43,7 @@ ToOption = Annotated[
 def plan(
     session: Session,
     *,
-    to: ToOption = None,
+    to: LineOption = None,
 ) -> ExitCode:
     """Say how far a stack can go upstream, and at what cost.
 
