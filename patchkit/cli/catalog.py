@@ -53,7 +53,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "undo": ("resume:undo", "Undo what was done last, whatever it was"),
         "undo --show": (
             "saved:show",
-            "List the work that was saved from the checkouts, or print it as a diff",
+            "List what was saved from the checkouts, or print it",
         ),
         "undo --restore": ("saved:restore", "Bring saved edits back into their checkout"),
         "undo --drop": ("saved:drop", "Delete saved work"),

@@ -40,12 +40,12 @@ def show(
         str | None, typer.Argument(metavar="ID", help=f"{_ID} Default: all are listed.")
     ] = None,
 ) -> ExitCode:
-    """List the work that was saved from the checkouts, or print it as a diff.
+    """List what was saved from the checkouts, or print it.
 
     Before a command replaces what you did in a checkout it keeps that under a ref: edits with
     `apply --force`, `skip`, `abort` and `continue --accept`, what only git's index had, a stack of
-    which patches were dropped. Of edits it is the diff from the commit that they were made on; of a
-    stack one diff for each patch. Nothing is written.
+    which patches were dropped. Of edits is printed the diff from the commit that they were made
+    on; of a stack one diff for each patch. Nothing is written.
     """
     from patchkit.ops.saved import list_saved, show_saved
 

@@ -45,7 +45,7 @@ DiffFormOption = Annotated[
     typer.Option(
         "--format",
         metavar="FORM",
-        help="text; or stat: only the files, with the number of lines that changed.",
+        help="Write it as text; or as stat, the files with the number of lines that changed.",
     ),
 ]
 
