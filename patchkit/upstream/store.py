@@ -14,10 +14,13 @@ The pin's ref is written last. A pin that has one is whole and is never asked fo
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from patchkit.disk.files import locked, replace_file
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
@@ -47,7 +50,7 @@ from patchkit.manifest.values import (
 from patchkit.model.names import folder_name, readable_url
 from patchkit.model.objects import Base, CommitId
 from patchkit.model.progress import Progress, Stop
-from patchkit.model.tree import tree_fault
+from patchkit.model.tree import Tree, tree_fault
 from patchkit.parallel import in_parallel
 from patchkit.upstream.fetching import Fetching, about, commit_ref, pin_ref, pin_words, upstream_key
 
@@ -162,14 +165,17 @@ class Store:
     def pinned_file(
         self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
     ) -> bytes:
-        """The bytes of a file in another pinned repository, verified; fetched if they aren't here.
+        """The bytes of a file in another pinned repository, verified.
 
-        With it come all files that the manifest names at the same commit. BadInputError if the
-        file is not there or is another one.
+        Where it is not here, that commit is fetched as any pin is. BadInputError if the file is not
+        there or is another one.
         """
         data = self.cached_file(manifest, entry)
         if data is None:
-            data = self._fetched_file(manifest, component, entry, progress)
+            source, commit = home_of(manifest, entry)
+            home = replace(component, source=source, pin=GitPin(commit), track=None)
+            self.base(home, progress)
+            data = _read_file(self.repository(home), commit, entry)
             self._keep(manifest, entry, data)
         return data
 
@@ -191,36 +197,6 @@ class Store:
                 _require_plain_tree(reader, base)
             write_pin(repository, ref, base)
             return base
-
-    def _fetched_file(
-        self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
-    ) -> bytes:
-        from patchkit.upstream.git import fetch_files, read_file  # noqa: PLC0415 (few need it)
-
-        source, commit = home_of(manifest, entry)
-        repository = self._repository(upstream_key(source))
-        if read_pin(repository, commit_ref(commit)) is not None:
-            return _found(entry, read_file(repository, commit, entry.path))
-        self.require_network(
-            component.name,
-            f"{entry.path} of {readable_url(source.url)} at {commit} is not in the cache",
-        )
-        with self.locked(f"files-{repository.git_dir.stem}", component.name, progress):
-            data = self.cached_file(manifest, entry)  # somebody else may have brought it meanwhile
-            if data is not None:
-                return data
-            progress.step(component.name, f"fetching {entry.path}")
-            references = (each for other in manifest.components for each in other.references)
-            entries = [each for each in references if home_of(manifest, each) == (source, commit)]
-            fetching = self.fetching(component.name, progress)
-            with about(component.name):
-                files = fetch_files(
-                    source, commit, {entry.path, *(each.path for each in entries)}, fetching
-                )
-            for each in entries:  # a wrong one among them is reported when its own turn comes
-                if each.path in files and _fits(each, files[each.path]):
-                    self._keep(manifest, each, files[each.path])
-            return _found(entry, files.get(entry.path))
 
     def _keep(self, manifest: Manifest, entry: PinnedPatch, data: bytes) -> None:
         """Verify the bytes and put them into the cache."""
@@ -365,9 +341,12 @@ def _fits(entry: PinnedPatch, data: bytes) -> bool:
     return sha256(data).hexdigest() == entry.sha256
 
 
-def _found(entry: PinnedPatch, data: bytes | None) -> bytes:
-    if data is None:
-        place = f"{readable_url(entry.git)} at {entry.commit}" if entry.git else entry.component
-        hint = "look up the file's path at that commit"
-        raise BadInputError(Problem(f"{entry.path} is not in {place}", str(entry.where), hint))
-    return data
+def _read_file(repository: Repository, commit: CommitId, entry: PinnedPatch) -> bytes:
+    """The bytes of an ordinary file of a commit; BadInputError if it has none there."""
+    with reading(repository) as reader:
+        found = Tree(reader, reader.root(commit)).entry(entry.path)
+        if found is not None and stat.S_ISREG(found.mode):
+            return reader.blob(found.oid)
+    place = f"{readable_url(entry.git)} at {entry.commit}" if entry.git else entry.component
+    hint = "look up the file's path at that commit"
+    raise BadInputError(Problem(f"{entry.path} is not in {place}", str(entry.where), hint))

@@ -370,27 +370,25 @@ def test_a_file_at_the_pin_of_a_component(upstream: Upstream, store: Store) -> N
     entry = _entry(b"the fix\n", component="other")
 
     assert store.pinned_file(manifest, other, entry, Silent()) == b"the fix\n"
-    assert not (store.cache / "repos").exists()  # nor does it need the component's base
     offline = Store(store.cache, offline=True)
     assert offline.pinned_file(manifest, other, entry, Silent()) == b"the fix\n"
 
 
-@pytest.mark.parametrize("filters", [True, False])
-def test_files_at_a_commit(upstream: Upstream, store: Store, filters: bool) -> None:
-    commit = upstream.commit({"patches/fix.patch": "the fix\n", "patches/b.patch": "b\n"})
-    upstream.git("config", "uploadpack.allowFilter", str(filters).lower())
+def test_files_at_a_commit(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"patches/fix.patch": "the fix\n", "patches/a[b]*ü": "b\r\n"})
     entries = (
         _entry(b"the fix\n", git=upstream.url, commit=commit),
-        _entry(b"b\n", "patches/b.patch", git=upstream.url, commit=commit),
+        _entry(b"b\r\n", "patches/a[b]*ü", git=upstream.url, commit=commit),
     )
     component = git_component(upstream.url, commit, patches=entries)
 
     got = store.pinned_file(manifest_of(component), component, entries[0], Silent())
 
     assert got == b"the fix\n"
-    assert store.cached_file(manifest_of(component), entries[1]) == b"b\n"  # came with it
+    offline = Store(store.cache, offline=True)  # the other one came with it
+    other = offline.pinned_file(manifest_of(component), component, entries[1], Silent())
+    assert other == b"b\r\n"
     assert list((store.cache / "scratch").iterdir()) == []
-    assert not (store.cache / "repos").exists()
 
 
 def test_a_file_comes_from_a_components_mirror(upstream: Upstream, store: Store) -> None:
@@ -503,7 +501,7 @@ def test_offline_names_the_missing_file(upstream: Upstream, store: Store) -> Non
     entry = _entry(b"x", git=upstream.url, commit="1" * 40)
     component = git_component(upstream.url, "1" * 40, patches=(entry,))
 
-    with pytest.raises(SurroundingsError, match=r"fix\.patch of .* is not in the cache"):
+    with pytest.raises(SurroundingsError, match=r" at 1+ is not in the cache"):
         Store(store.cache, offline=True).pinned_file(
             manifest_of(component), component, entry, Silent()
         )
