@@ -255,19 +255,9 @@ def _job(
 
 
 def _shares(chosen: _Chosen, most: int) -> Iterator[_Chosen]:
-    """The manifests in at most `most` runs of neighbours, each with about as many components."""
-    total = sum(len(each) for _, each in chosen)
-    share: list[tuple[Manifest, Sequence[Component]]] = []
-    done = made = 0
-    for number, pair in enumerate(chosen):
-        share.append(pair)
-        done += len(pair[1])
-        left = len(chosen) - number - 1
-        if done * most >= total * (made + 1) or left < most - made - 1:
-            yield share
-            share, made = [], made + 1
-    if share:
-        yield share
+    """The manifests in at most `most` runs of neighbours, each with as many."""
+    size = -(-len(chosen) // most)
+    return (chosen[at : at + size] for at in range(0, len(chosen), size))
 
 
 def _asked(manifest: Manifest, folder: Path) -> str:
