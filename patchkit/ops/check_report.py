@@ -80,7 +80,7 @@ class PatchCheck(Struct, frozen=True):
 
 
 #: What reports count, worst first.
-_COUNTED = (Severity.ERROR, Severity.WARNING)
+COUNTED = (Severity.ERROR, Severity.WARNING)
 
 
 class ComponentCheck(Struct, frozen=True):
@@ -109,7 +109,7 @@ class ComponentCheck(Struct, frozen=True):
     @property
     def counted(self) -> tuple[Finding, ...]:
         """Those that every report counts and shows: errors and warnings."""
-        return tuple(each for each in self.all_findings if each.severity in _COUNTED)
+        return tuple(each for each in self.all_findings if each.severity in COUNTED)
 
     @property
     def counts(self) -> tuple[str, ...]:

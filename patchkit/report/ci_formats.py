@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from html import escape
 from typing import Any
 from urllib.parse import quote
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -111,46 +111,35 @@ def cases_of(outcomes: Iterable[Outcome]) -> Iterator[Case]:
 def junit_document(cases: Iterable[Case], name: str) -> str:
     """The results of one run, called `name`; without a final newline."""
     listed = list(cases)
-    suites: dict[str, list[Case]] = {}
-    for case in listed:
-        suites.setdefault(case.suite, []).append(case)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(f"<testsuites name={_attribute(name)} {_counts(listed)}>")
-    for suite, members in suites.items():
-        lines.append(f"  <testsuite name={_attribute(suite)} {_counts(members)}>")
-        lines += [_case(case) for case in members]
-        lines.append("  </testsuite>")
-    return "\n".join([*lines, "</testsuites>"])
+    root = Element("testsuites", _counts(name, listed))
+    for suite in dict.fromkeys(case.suite for case in listed):
+        members = [case for case in listed if case.suite == suite]
+        node = SubElement(root, "testsuite", _counts(suite, members))
+        for case in members:
+            names = {"classname": _words(suite), "name": _words(case.name), "time": "0"}
+            tested = SubElement(node, "testcase", names)
+            if case.element:
+                told = SubElement(tested, case.element, {"message": _words(case.message)})
+                told.text = _words(case.details)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}'
 
 
-def _case(case: Case) -> str:
-    head = f"    <testcase classname={_attribute(case.suite)} name={_attribute(case.name)}"
-    if not case.element:
-        return f'{head} time="0"/>'
-    message = f"<{case.element} message={_attribute(case.message)}"
-    body = f">{_words(case.details)}</{case.element}>" if case.details else "/>"
-    return f'{head} time="0">\n      {message}{body}\n    </testcase>'
-
-
-def _counts(cases: Sequence[Case]) -> str:
+def _counts(name: str, cases: Sequence[Case]) -> dict[str, str]:
     elements = [case.element for case in cases]
-    counted = {
-        "tests": len(cases),
-        "failures": elements.count("failure"),
-        "errors": elements.count("error"),
-        "skipped": elements.count("skipped"),
+    return {
+        "name": _words(name),
+        "tests": str(len(cases)),
+        "failures": str(elements.count("failure")),
+        "errors": str(elements.count("error")),
+        "skipped": str(elements.count("skipped")),
+        "time": "0",
     }
-    return " ".join(f'{key}="{value}"' for key, value in counted.items()) + ' time="0"'
-
-
-def _attribute(text: str) -> str:
-    # a parser takes any blank in an attribute for a space
-    return '"' + _words(text).replace("\n", "&#10;").replace("\t", "&#9;") + '"'
 
 
 def _words(text: str) -> str:
-    # what steers a terminal, or has no way to be said in XML, is named
-    return escape("\n".join(map(clean, text.split("\n"))))
+    """Text in which is named what steers a terminal, or has no way to be said in XML."""
+    return "\n".join(map(clean, text.split("\n")))
 
 
 # GitHub: a workflow command is a line that begins with `::`. Whatever upstream wrote into a subject

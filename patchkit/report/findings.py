@@ -21,7 +21,7 @@ from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.model.states import PATCH_STATES, state_of
 from patchkit.model.text import counted
-from patchkit.ops.check_report import BrokenManifest, ComponentCheck, PatchCheck
+from patchkit.ops.check_report import COUNTED, BrokenManifest, ComponentCheck, PatchCheck
 
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import PatchDrift
@@ -292,7 +292,7 @@ def _problems(problems: Iterable[Problem]) -> Iterator[Finding]:
 
 def _counted(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Those that every report counts and shows."""
-    return (each for each in findings if each.severity in (Severity.ERROR, Severity.WARNING))
+    return (each for each in findings if each.severity in COUNTED)
 
 
 def _of(of: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:
