@@ -217,9 +217,11 @@ class _Attempt(Struct):
         raise _clash(change, Reason.MISSING, path=change.old_path)
 
     def _mode_after(self, change: FileChange, before: _File | None) -> int:
-        creates = change.kind in (Kind.ADD, Kind.RENAME, Kind.COPY)
-        if creates and change.new_path is not None:
-            self._refuse_existing(change, change.new_path)
+        path = change.new_path
+        if change.kind in (Kind.ADD, Kind.RENAME, Kind.COPY) and path is not None:
+            is_gone = isinstance(self.table.get(path), _Gone)
+            if not is_gone and self.tree.entry(path) is not None:
+                raise _clash(change, Reason.EXISTS)
         if before is None:
             return _canonical(change, change.new_mode or FILE_MODE)
         expected = change.old_mode or before.mode
@@ -232,27 +234,19 @@ class _Attempt(Struct):
             raise _clash(change, Reason.MODE, detail)
         return _canonical(change, mode)
 
-    def _refuse_existing(self, change: FileChange, path: str) -> None:
-        if not isinstance(self.table.get(path), _Gone) and self.tree.entry(path) is not None:
-            raise _clash(change, Reason.EXISTS)
-
     def _refuse_beyond_symlink(self, change: FileChange, before: _File | None) -> None:
         path = change.new_path
         if path is None:
             return
-        if self.kept_symlinks:
-            self._refuse_own_symlinks(change, path)
+        folders = accumulate(path.split("/")[:-1], "{}/{}".format)
+        own = next((folder for folder in folders if folder in self.kept_symlinks), None)
+        if own is not None:
+            raise _clash(change, Reason.UNSAFE, f"{own} becomes a symlink by this patch")
         if before is not None and path == change.old_path:
             return  # it stands in the tree, so there are folders above it
         link = self.tree.symlink_above(path)
         if link is not None and link not in self.lost_symlinks:
             raise _clash(change, Reason.UNSAFE, f"{link} is a symlink")
-
-    def _refuse_own_symlinks(self, change: FileChange, path: str) -> None:
-        folders = accumulate(path.split("/")[:-1], "{}/{}".format)
-        link = next((folder for folder in folders if folder in self.kept_symlinks), None)
-        if link is not None:
-            raise _clash(change, Reason.UNSAFE, f"{link} becomes a symlink by this patch")
 
     # -- contents ----------------------------------------------------------------------------
 
@@ -268,7 +262,9 @@ class _Attempt(Struct):
             if before is not None and change.kind is not Kind.DELETE:
                 return _File(mode, before.oid, before.data), ()
             data = self._data(before)
-            return self._emptied(change, data, mode) if data else self._make(change, mode, b""), ()
+            if data:
+                raise _held_more(change, data)
+            return self._make(change, mode, b""), ()
         data = self._data(before)
         placed = place_hunks(data, change.hunks, terse=self.terse)
         if placed.data is None:
@@ -286,22 +282,8 @@ class _Attempt(Struct):
             ]
             raise _ClashError(*clashes, offsets=placed.offsets)
         if change.kind is Kind.DELETE and placed.data:
-            return self._emptied(change, placed.data, mode), placed.offsets
+            raise _held_more(change, placed.data)
         return self._make(change, mode, placed.data), placed.offsets
-
-    def _emptied(self, change: FileChange, rest: bytes, mode: int) -> _File:
-        """Refuse to delete a file that holds more than the patch knows."""
-        lines = tuple(split_lines(rest)[:8])
-        raise _ClashError(
-            Clash(
-                change.path,
-                Reason.CONTEXT,
-                change.line,
-                found=lines,
-                found_at=1,
-                detail="the file to delete holds more than the patch removes",
-            )
-        )
 
     def _data(self, before: _File | None) -> bytes:
         if before is None:
@@ -406,6 +388,15 @@ def _clash(
 ) -> _ClashError:
     named = change.path if path is None else path
     return _ClashError(Clash(named, reason, change.line, detail=detail))
+
+
+def _held_more(change: FileChange, rest: bytes) -> _ClashError:
+    """The refusal to delete a file that holds more than the patch knows."""
+    what = "the file to delete holds more than the patch removes"
+    lines = tuple(split_lines(rest)[:8])
+    return _ClashError(
+        Clash(change.path, Reason.CONTEXT, change.line, found=lines, found_at=1, detail=what)
+    )
 
 
 def _canonical(change: FileChange, mode: int) -> int:
