@@ -12,7 +12,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from patchkit import __version__
 from patchkit.manifest.write import yaml_text
@@ -181,14 +181,7 @@ CHECKING = ".patchkit"
 def github_matrix(report: MatrixReport) -> str:
     """For `strategy: matrix: ${{ fromJSON(...) }}`, in one line, as job outputs have to be."""
     rows = [
-        {
-            "name": job.name,
-            "manifest": job.manifest,
-            "component": job.component,
-            "options": job.options,
-            "cache": job.cache,
-            "cache-like": job.cache_like,
-        }
+        {key.replace("_", "-"): value for key, value in asdict(job).items() if key != "looks_at"}
         for job in report.jobs
     ]
     return json.dumps({"include": rows}, separators=(",", ":"))
