@@ -228,7 +228,6 @@ class Between(Struct):
     paths: Collection[str] = ()
     _past: Repository | None = None
     _direct: dict[str, str] | None = None
-    _known: dict[str, str | None] = field(default_factory=dict)
     _moved: dict[str, dict[str, str]] = field(default_factory=dict)
     _touches: dict[str, tuple[Touch, ...]] = field(default_factory=dict)
     #: The versions of one file, the last that was asked about.
@@ -269,9 +268,7 @@ class Between(Struct):
         By git's comparison of both trees; where they have grown too unlike, by the commit that
         moved the file, and the next one, to the end of the chain.
         """
-        if path not in self._known:
-            self._known[path] = self._renames().get(path) or self._by_chain(path)
-        return self._known[path]
+        return self._renames().get(path) or self._by_chain(path)
 
     def folder_renamed(self, folder: str) -> str | None:
         """Where most renamed files of a folder that is gone went to."""

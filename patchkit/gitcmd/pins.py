@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 # object by a git that looks for each object, without end. A blob that no server could give is
 # listed in a file of ours; a checkout without it is a partial clone of nobody.
 
-
-_NAMED_OBJECT = re.compile(
-    r"(?:not our ref|unable to read|bad object|missing blob object) '?([0-9a-f]{40})"
-)
 
 # The lines of a repository's configuration with which git fetches from the remote `upstream` what
 # is missing; the URL follows.
@@ -75,25 +71,6 @@ def missing_in_tree(repository: Repository, commit: CommitId) -> tuple[str, ...]
     """The objects of this commit's tree (not of its parents') that are not in `repository`."""
     out = repository.git("rev-list", "--objects", "--no-walk", "--missing=print", commit).out
     return tuple(line[1:].decode() for line in lines_of(out) if line.startswith(b"?"))
-
-
-def fetch_by_id(fetch: Callable[[Collection[str]], None], ids: Collection[str]) -> frozenset[str]:
-    """Get objects through `fetch`; the ids that the server names as the ones it lacks."""
-    from patchkit.gitcmd.remote import RemoteError, Trouble  # noqa: PLC0415 (for fetches alone)
-
-    absent: set[str] = set()
-    while len(absent) < len(ids):
-        try:
-            fetch([oid for oid in ids if oid not in absent])
-        except RemoteError as error:
-            # the server stops at the first that it does not have, and names it
-            named = set(_NAMED_OBJECT.findall(error.said)) & set(ids) - absent
-            if error.trouble not in (Trouble.ABSENT, Trouble.DAMAGED) or not named:
-                raise
-            absent |= named
-        else:
-            break
-    return frozenset(absent)
 
 
 def note_absent(repository: Repository, blobs: Collection[str]) -> None:

@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from patchkit.errors import Problem, SurroundingsError, UsageError
 from patchkit.gitcmd.pins import (
-    fetch_by_id,
     make_partial,
     missing_in_tree,
     note_absent,
@@ -244,6 +243,10 @@ def _is_tag(name: str) -> bool:
     return name.startswith(_TAGS)
 
 
+_NAMED_OBJECT = re.compile(
+    r"(?:not our ref|unable to read|bad object|missing blob object) '?([0-9a-f]{40})"
+)
+
 #: Refspecs for all branches and tags, of a server that gives no commit by its id.
 EVERYTHING = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
 
@@ -332,34 +335,24 @@ def from_first(
     raise SurroundingsError(*problems)
 
 
-def fetch_trees(server: Server, commit: CommitId) -> bool:
-    """Bring `commit` without its blobs; whether these are to be asked for by their ids.
-
-    A server that does not give single objects sends all of them at once.
-    """
-    if not abilities(server.stage, server.url, stop=server.stop).by_id:
-        _bring(server, commit, None)
-        return False
-    remote = make_partial(server.stage, server.url)
-    pin = f"{commit}:refs/fetched/pin"
-    try:
-        server.fetch([pin], "--depth=1", "--filter=blob:none", remote=remote)
-    except RemoteError as error:
-        raise _naming(error, server.url, commit) from error
-    return True
-
-
 def fetch_objects(server: Server, ids: Collection[str]) -> frozenset[str]:
     """Bring blobs, and trees with all folders in them and no file; the ids that the server lacks.
 
     What is asked for by its id a filter does not leave out.
     """
     remote = make_partial(server.stage, server.url)
-
-    def fetch_batch(batch: Collection[str]) -> None:
-        server.fetch(list(batch), "--filter=blob:none", remote=remote, afresh=True)
-
-    return fetch_by_id(fetch_batch, sorted(ids))
+    absent: frozenset[str] = frozenset()
+    while wanted := sorted(set(ids) - absent):
+        try:
+            server.fetch(wanted, "--filter=blob:none", remote=remote, afresh=True)
+            break
+        except RemoteError as error:
+            # the server stops at the first that it does not have, and names it
+            named = set(_NAMED_OBJECT.findall(error.said)).intersection(wanted)
+            if error.trouble not in (Trouble.ABSENT, Trouble.DAMAGED) or not named:
+                raise
+            absent |= named
+    return absent
 
 
 def _bring(server: Server, commit: CommitId, track: str | None) -> None:
@@ -394,8 +387,15 @@ def _whole_history(server: Server, commit: CommitId, track: str | None) -> None:
 
 def _salvage(server: Server, commit: CommitId) -> frozenset[str]:
     """The tree first, then every blob that the server can still read; the ids of the others."""
-    if not fetch_trees(server, commit):
+    if not abilities(server.stage, server.url, stop=server.stop).by_id:
+        _bring(server, commit, None)  # it does not give single objects, but all of them at once
         return frozenset()
+    remote = make_partial(server.stage, server.url)
+    pin = f"{commit}:refs/fetched/pin"
+    try:
+        server.fetch([pin], "--depth=1", "--filter=blob:none", remote=remote)
+    except RemoteError as error:
+        raise _naming(error, server.url, commit) from error
     return fetch_objects(server, missing_in_tree(server.stage, commit))
 
 

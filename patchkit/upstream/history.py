@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
@@ -297,7 +297,10 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     meaning = find_commit(store, component, wanted, progress, doing=doing)
     name, tip = meaning.wanted, meaning.named
     span = _span_ref(pin.commit, name)
-    if not _is_here(repository, tip.commit, pin.commit):
+    here = False
+    with suppress(GitFailureError):  # git cannot read it
+        here = repository.exists and not missing_objects(repository, (tip.commit, pin.commit))
+    if not here:
         store.require_network(component.name, f"the history of {name} is not in the cache")
         with repository.alone():
             progress.step(component.name, doing)
@@ -334,14 +337,6 @@ def _repository(
     folder = store.cache / "histories" / f"{folder_name(upstream_key(source))}.git"
     told = progress or Silent()
     return HistoryRepository(folder, store=store, source=source, name=name, progress=told)
-
-
-def _is_here(repository: Repository, *commits: CommitId) -> bool:
-    """Whether commits are here."""
-    try:
-        return repository.exists and not missing_objects(repository, commits)
-    except GitFailureError:  # git cannot read it
-        return False
 
 
 def _last_meaning(store: Store, source: GitSource, name: str) -> NamedCommit | None:

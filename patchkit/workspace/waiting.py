@@ -32,7 +32,7 @@ from patchkit.model.text import with_article
 from patchkit.model.tree import Tree
 from patchkit.workspace.changes import rows_of
 from patchkit.workspace.checkout import HALT_REF, Checkout
-from patchkit.workspace.contents import contents_at
+from patchkit.workspace.contents import contents_at, full_path
 from patchkit.workspace.move import Moved, move_checkout, require_free, settle
 from patchkit.workspace.recover import abandon
 from patchkit.workspace.save import (
@@ -231,7 +231,5 @@ def _texts(reader: ObjectReader, rows: Sequence[str]) -> tuple[bytes, bytes, byt
 
 def _text_at(checkout: Checkout, path: str) -> bytes | None:
     """A regular file of the worktree; None for anything else."""
-    if contents_at(checkout.path, path) is None:
-        return None
-    file = checkout.path / path
-    return None if file.is_symlink() or not file.is_file() else file.read_bytes()
+    now = contents_at(checkout.path, path)
+    return full_path(checkout.path, path).read_bytes() if now and now.is_regular else None
