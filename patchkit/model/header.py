@@ -102,6 +102,7 @@ class HeaderLayout(Struct, frozen=True):
     """
 
     form: HeaderForm  # what they are written as
+    lines: Sequence[str]  # as text without their ends
     fields: tuple[MailField, ...]
     after_fields: int
     in_body: tuple[MailField, ...]
@@ -143,17 +144,16 @@ def read_header(raw: Sequence[bytes], name: str) -> tuple[HeaderForm, Header | N
 
     BadInputError for a mail in a transfer encoding.
     """
-    lines = decoded_lines(raw)
-    layout = layout_of_header(lines)
+    layout = layout_of_header(raw)
     if layout.form is HeaderForm.NONE:
         return HeaderForm.NONE, None
     if layout.form is HeaderForm.MAIL:
         _refuse_encoded(layout, name)
-    words = words_of(lines, layout)
+    words = words_of(layout)
     message = clean_message(words.message)
     if words.entries and not words.subject and layout.form is HeaderForm.DEP3:
         message = f"\n\n{message}"  # no field is the subject
-    author = author_of(lines, layout)
+    author = author_of(layout)
     if not message.strip() and author is None:
         return HeaderForm.NONE, None
     return layout.form, Header(message, author)
@@ -180,26 +180,22 @@ def is_trailers(paragraph: str) -> bool:
     )
 
 
-def decoded_lines(raw: Sequence[bytes]) -> list[str]:
-    """Lines as text without their ends; bytes that are no UTF-8 survive as surrogates."""
-    return [line.decode("utf-8", "surrogateescape").rstrip("\r\n") for line in raw]
-
-
-def layout_of_header(lines: Sequence[str]) -> HeaderLayout:
-    """Where things stand in the decoded lines above a diff."""
+def layout_of_header(raw: Sequence[bytes]) -> HeaderLayout:
+    """Where things stand in the lines above a diff; bytes that are no UTF-8 are surrogates."""
+    lines = [line.decode("utf-8", "surrogateescape").rstrip("\r\n") for line in raw]
     first = next((index for index, line in enumerate(lines) if line.strip(BLANKS)), None)
     if first is None:
-        return HeaderLayout(HeaderForm.NONE, (), 0, (), 0, 0)
-    lines = [*lines[:first], lines[first].lstrip(BLANKS), *lines[first + 1 :]]
-    fields, at = read_fields(lines, first)
+        return HeaderLayout(HeaderForm.NONE, lines, (), 0, (), 0, 0)
+    read = [*lines[:first], lines[first].lstrip(BLANKS), *lines[first + 1 :]]
+    fields, at = read_fields(read, first)
     form = _form({each.key for each in fields})
     if form is HeaderForm.TEXT:
         fields, at = [], first
     in_body, text = list[MailField](), at
-    layout = HeaderLayout(form, tuple(fields), at, (), text, len(lines))
+    layout = HeaderLayout(form, lines, tuple(fields), at, (), text, len(lines))
     if form is HeaderForm.MAIL and not layout.quoted:
         in_body, text = read_in_body(lines, at)
-    return replace(layout, in_body=tuple(in_body), text=text, end=_break(lines, text))
+    return replace(layout, in_body=tuple(in_body), text=text, end=_break(read, text))
 
 
 def _form(keys: set[str]) -> HeaderForm:
@@ -227,9 +223,9 @@ def _refuse_encoded(layout: HeaderLayout, name: str) -> None:
         )
 
 
-def words_of(lines: Sequence[str], layout: HeaderLayout) -> Words:
+def words_of(layout: HeaderLayout) -> Words:
     """What the lines above a diff say."""
-    text = text_of(lines, layout)
+    text = text_of(layout)
     if layout.form is HeaderForm.TEXT:
         subject, _, body = trimmed("\n".join(text)).partition("\n\n")
         return Words(subject, trimmed(body))
@@ -241,15 +237,15 @@ def words_of(lines: Sequence[str], layout: HeaderLayout) -> Words:
     if layout.description is None:
         subject, _, body = trimmed("\n".join(text)).partition("\n\n")
         return Words(subject, trimmed(body), entries)
-    described = [said for said, _ in description_of(lines, layout.description)]
+    described = [said for said, _ in description_of(layout)]
     subject, *long = [*described, ""]
     parts = (trimmed("\n".join(long)), trimmed("\n".join(text)))
     return Words(subject, "\n\n".join(filter(None, parts)), entries)
 
 
-def text_of(lines: Sequence[str], layout: HeaderLayout) -> list[str]:
+def text_of(layout: HeaderLayout) -> list[str]:
     """The lines of the text as they are meant."""
-    text = list(lines[layout.text : layout.end])
+    text = list(layout.lines[layout.text : layout.end])
     if layout.form is not HeaderForm.MAIL:
         return text
     if layout.quoted:
@@ -257,11 +253,14 @@ def text_of(lines: Sequence[str], layout: HeaderLayout) -> list[str]:
     return decode_lines(text, layout.value("content-type"))
 
 
-def description_of(lines: Sequence[str], field: MailField) -> list[tuple[str, int]]:
+def description_of(layout: HeaderLayout) -> list[tuple[str, int]]:
     """What a description says line by line, with the index of the line; its first is the subject.
 
-    The subject may stand on the line under the field's name.
+    The subject may stand on the line under the field's name. Nothing without a description.
     """
+    field, lines = layout.description, layout.lines
+    if field is None:
+        return []
     first = lines[field.start].lstrip(BLANKS).partition(":")[2].strip()
     rows = [(first, field.start)] if first else []
     for index in range(field.start + 1, field.end):
@@ -290,10 +289,10 @@ def joined(text: str) -> str:
     return _SPACES.sub(" ", text).strip()
 
 
-def author_of(lines: Sequence[str], layout: HeaderLayout) -> Identity | None:
+def author_of(layout: HeaderLayout) -> Identity | None:
     """Whom the lines above a diff name as the author; of several the first."""
     if layout.form is HeaderForm.TEXT:
-        found = _AUTHOR_IN_TEXT.search("\n".join(lines[layout.text : layout.end]))
+        found = _AUTHOR_IN_TEXT.search("\n".join(layout.lines[layout.text : layout.end]))
         return read_author(_first_mailbox(found[1]), "") if found else None
     keys = ("author", "from") if layout.form is HeaderForm.DEP3 else ("from", "author")
     return read_author(_first_mailbox(layout.value(*keys)), layout.value("date"))

@@ -21,7 +21,6 @@ from patchkit.model.header import (
     add_trailers,
     author_of,
     clean_message,
-    decoded_lines,
     description_of,
     entry_of,
     format_header,
@@ -64,22 +63,20 @@ def reword(preamble: Sequence[bytes], old: Header | None, new: Header) -> bytes:
     the `---`. Only what differs between `old` and `new` is written; an author who is None in both
     is none. The result may fail to say `new` where its form has no way to (see `says`).
     """
-    lines = decoded_lines(preamble)
-    layout = layout_of_header(lines)
+    layout = layout_of_header(preamble)
     if layout.form is HeaderForm.NONE:
         return format_header(new)
     old = old or Header("")
     if layout.form is not HeaderForm.TEXT or new.author == old.author:
-        text = _in_place(preamble, lines, layout, old, new)
+        text = _in_place(preamble, layout, old, new)
         if _reads(text, new, old):
             return text
-    return _as_mail(preamble, lines, layout, new)
+    return _as_mail(preamble, layout, new)
 
 
 def _reads(text: bytes, new: Header, old: Header) -> bool:
     raw = split_lines(text)
-    lines = decoded_lines(raw)
-    author = author_of(lines, layout_of_header(lines))
+    author = author_of(layout_of_header(raw))
     same = new.author == old.author or _person(author) == _person(new.author)
     return same and says(raw, new.message)
 
@@ -88,34 +85,30 @@ def _person(author: Identity | None) -> tuple[str, str] | None:
     return None if author is None else (author.name, author.email)
 
 
-def _in_place(
-    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, old: Header, new: Header
-) -> bytes:
+def _in_place(raw: Sequence[bytes], layout: HeaderLayout, old: Header, new: Header) -> bytes:
     eol = b"\r\n" if any(line.endswith(b"\r\n") for line in raw) else b"\n"
-    before = words_of(lines, layout)
+    before = words_of(layout)
     after = _taken_apart(new.message, before, layout)
     whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
     if layout.form is HeaderForm.TEXT:
-        return _edited(raw, _text_edit(raw, lines, layout, whole, eol))
+        return _edited(raw, _text_edit(raw, layout, whole, eol))
     edits = [*_author_edits(layout, old.author, new.author, eol)]
     for entry in after.entries:
         if entry.field is None or entry_of(entry.field).text != joined(entry.text):
             edits.append(_field_edit(layout, entry.field, entry.text, eol))
     if layout.form is HeaderForm.DEP3:
-        edits += _described_edits(raw, lines, layout, after, eol)
+        edits += _described_edits(raw, layout, after, eol)
     else:
         if before.subject != after.subject:
             edits.append(_subject_edit(layout, before.subject, after.subject, eol))
         if _cleaned(before.body) != _cleaned(after.body):
-            edits += _text_edit(raw, lines, layout, _lines(after.body), eol)
+            edits += _text_edit(raw, layout, _lines(after.body), eol)
     return _edited(raw, edits)
 
 
-def _as_mail(
-    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, new: Header
-) -> bytes:
+def _as_mail(raw: Sequence[bytes], layout: HeaderLayout, new: Header) -> bytes:
     """Our own form, with the other fields of the file and what stands under its message."""
-    after = _taken_apart(new.message, words_of(lines, layout), layout, fold=False)
+    after = _taken_apart(new.message, words_of(layout), layout, fold=False)
     head, _, body = format_header(
         Header(Words(after.subject, after.body).message, new.author)
     ).partition(b"\n\n")
@@ -178,27 +171,27 @@ def _subject_edit(layout: HeaderLayout, old: str, new: str, eol: bytes) -> _Edit
 
 
 def _described_edits(
-    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, after: Words, eol: bytes
+    raw: Sequence[bytes], layout: HeaderLayout, after: Words, eol: bytes
 ) -> Iterator[_Edit]:
     """Subject and reason of a DEP-3 header: in its description, and in the text below the fields.
 
     The part of the reason that did not change stays where it is.
     """
     field = layout.description
-    text = trimmed("\n".join(text_of(lines, layout)))
+    text = trimmed("\n".join(text_of(layout)))
     if field is None and text:
         whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
         if _cleaned("\n".join(whole)) != _cleaned(text):
-            yield from _text_edit(raw, lines, layout, whole, eol)
+            yield from _text_edit(raw, layout, whole, eol)
         return
-    rows = description_of(lines, field) if field else []
+    rows = description_of(layout)
     long = trimmed("\n".join(said for said, _ in rows[1:]))
     body, rest = _parted(_cleaned(after.body), _cleaned(long), _cleaned(text))
     if rest != _cleaned(text):
-        yield from _text_edit(raw, lines, layout, _lines(rest), eol)
+        yield from _text_edit(raw, layout, _lines(rest), eol)
     if rows and after.subject == rows[0][0] and body == _cleaned(long):
         return
-    name = lines[field.start].lstrip(BLANKS).partition(":")[0] if field else "Description"
+    name = layout.lines[field.start].lstrip(BLANKS).partition(":")[0] if field else "Description"
     more = _merged(
         [said for said, _ in rows[1:]],
         [raw[index] for _, index in rows[1:]],
@@ -222,18 +215,18 @@ def _parted(body: str, long: str, text: str) -> tuple[str, str]:
 
 
 def _text_edit(
-    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, new: Sequence[str], eol: bytes
+    raw: Sequence[bytes], layout: HeaderLayout, new: Sequence[str], eol: bytes
 ) -> Iterator[_Edit]:
     """The text replaced; its lines that stay keep their bytes.
 
     So do the comments in it, which git takes off a message that is edited.
     """
-    start, end = layout.text, layout.end
+    start, end, lines = layout.text, layout.end, layout.lines
     while start < end and not lines[start].strip():
         start += 1
     while end > start and not lines[end - 1].strip():
         end -= 1
-    meant = text_of(lines, layout)[start - layout.text : end - layout.text]
+    meant = text_of(layout)[start - layout.text : end - layout.text]
     if layout.quoted:
         new = quoted(new)
         meant = list(lines[start:end])
@@ -284,9 +277,8 @@ def says(preamble: Sequence[bytes], message: str) -> bool:
 
     Fields of the file that the message leaves out do not count: they are the file's.
     """
-    lines = decoded_lines(preamble)
-    layout = layout_of_header(lines)
-    there = words_of(lines, layout)
+    layout = layout_of_header(preamble)
+    there = words_of(layout)
     wanted = _taken_apart(message, there, layout)
     known = {joined(each.text) for each in there.entries}
     same = _cleaned(Words(there.subject, there.body).message) == _cleaned(
