@@ -181,7 +181,7 @@ def test_a_new_patch_for_which_nothing_is_left_is_told(stack: Stacked) -> None:
         (("--new", "ONE.patch"), "ONE.patch is there already"),
         (("--new", "no good"), "is not a valid patch name"),
         (("--new", "x", "--patch", "one"), "exclude each other"),
-        (("--message", "x"), "are for a new patch"),
+        (("--message", "x"), "is for a new patch"),
         (("--staged",), "is for a new patch"),
     ],
 )
