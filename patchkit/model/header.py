@@ -102,7 +102,9 @@ class HeaderLayout(Struct, frozen=True):
     """
 
     form: HeaderForm  # what they are written as
+    raw: Sequence[bytes]  # the lines
     lines: Sequence[str]  # as text without their ends
+    eol: bytes  # how they end
     fields: tuple[MailField, ...]
     after_fields: int
     in_body: tuple[MailField, ...]
@@ -183,16 +185,17 @@ def is_trailers(paragraph: str) -> bool:
 def layout_of_header(raw: Sequence[bytes]) -> HeaderLayout:
     """Where things stand in the lines above a diff; bytes that are no UTF-8 are surrogates."""
     lines = [line.decode("utf-8", "surrogateescape").rstrip("\r\n") for line in raw]
+    eol = b"\r\n" if any(line.endswith(b"\r\n") for line in raw) else b"\n"
     first = next((index for index, line in enumerate(lines) if line.strip(BLANKS)), None)
     if first is None:
-        return HeaderLayout(HeaderForm.NONE, lines, (), 0, (), 0, 0)
+        return HeaderLayout(HeaderForm.NONE, raw, lines, eol, (), 0, (), 0, 0)
     read = [*lines[:first], lines[first].lstrip(BLANKS), *lines[first + 1 :]]
     fields, at = read_fields(read, first)
     form = _form({each.key for each in fields})
     if form is HeaderForm.TEXT:
         fields, at = [], first
     in_body, text = list[MailField](), at
-    layout = HeaderLayout(form, lines, tuple(fields), at, (), text, len(lines))
+    layout = HeaderLayout(form, raw, lines, eol, tuple(fields), at, (), text, len(lines))
     if form is HeaderForm.MAIL and not layout.quoted:
         in_body, text = read_in_body(lines, at)
     return replace(layout, in_body=tuple(in_body), text=text, end=_break(read, text))

@@ -68,10 +68,10 @@ def reword(preamble: Sequence[bytes], old: Header | None, new: Header) -> bytes:
         return format_header(new)
     old = old or Header("")
     if layout.form is not HeaderForm.TEXT or new.author == old.author:
-        text = _in_place(preamble, layout, old, new)
+        text = _in_place(layout, old, new)
         if _reads(text, new, old):
             return text
-    return _as_mail(preamble, layout, new)
+    return _as_mail(layout, new)
 
 
 def _reads(text: bytes, new: Header, old: Header) -> bool:
@@ -85,28 +85,27 @@ def _person(author: Identity | None) -> tuple[str, str] | None:
     return None if author is None else (author.name, author.email)
 
 
-def _in_place(raw: Sequence[bytes], layout: HeaderLayout, old: Header, new: Header) -> bytes:
-    eol = b"\r\n" if any(line.endswith(b"\r\n") for line in raw) else b"\n"
+def _in_place(layout: HeaderLayout, old: Header, new: Header) -> bytes:
     before = words_of(layout)
     after = _taken_apart(new.message, before, layout)
     whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
     if layout.form is HeaderForm.TEXT:
-        return _edited(raw, _text_edit(raw, layout, whole, eol))
-    edits = [*_author_edits(layout, old.author, new.author, eol)]
+        return _edited(layout.raw, _text_edit(layout, whole))
+    edits = [*_author_edits(layout, old.author, new.author)]
     for entry in after.entries:
         if entry.field is None or entry_of(entry.field).text != joined(entry.text):
-            edits.append(_field_edit(layout, entry.field, entry.text, eol))
+            edits.append(_field_edit(layout, entry.field, entry.text))
     if layout.form is HeaderForm.DEP3:
-        edits += _described_edits(raw, layout, after, eol)
+        edits += _described_edits(layout, after)
     else:
         if before.subject != after.subject:
-            edits.append(_subject_edit(layout, before.subject, after.subject, eol))
+            edits.append(_subject_edit(layout, before.subject, after.subject))
         if _cleaned(before.body) != _cleaned(after.body):
-            edits += _text_edit(raw, layout, _lines(after.body), eol)
-    return _edited(raw, edits)
+            edits += _text_edit(layout, _lines(after.body))
+    return _edited(layout.raw, edits)
 
 
-def _as_mail(raw: Sequence[bytes], layout: HeaderLayout, new: Header) -> bytes:
+def _as_mail(layout: HeaderLayout, new: Header) -> bytes:
     """Our own form, with the other fields of the file and what stands under its message."""
     after = _taken_apart(new.message, words_of(layout), layout, fold=False)
     head, _, body = format_header(
@@ -114,19 +113,19 @@ def _as_mail(raw: Sequence[bytes], layout: HeaderLayout, new: Header) -> bytes:
     ).partition(b"\n\n")
     own = {"from", "date", "subject", "author", "description", QUOTED_FIELD.lower()}
     kept = [
-        b"".join(raw[field.start : field.end]).replace(b"\r\n", b"\n")
+        b"".join(layout.raw[field.start : field.end]).replace(b"\r\n", b"\n")
         for field in layout.fields
         if field.key not in own
     ]
-    return head + b"\n" + b"".join(kept) + b"\n" + body + b"".join(raw[layout.end :])
+    return head + b"\n" + b"".join(kept) + b"\n" + body + b"".join(layout.raw[layout.end :])
 
 
 def _lines(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-def _edit(start: int, end: int, lines: Iterable[str], eol: bytes) -> _Edit:
-    return _Edit(start, end, tuple(_bytes(line) + eol for line in lines))
+def _edit(layout: HeaderLayout, start: int, end: int, lines: Iterable[str]) -> _Edit:
+    return _Edit(start, end, tuple(_bytes(line) + layout.eol for line in lines))
 
 
 def _bytes(text: str) -> bytes:
@@ -141,14 +140,14 @@ def _edited(raw: Sequence[bytes], edits: Iterable[_Edit]) -> bytes:
     return b"".join(out)
 
 
-def _field_edit(layout: HeaderLayout, field: MailField | None, text: str, eol: bytes) -> _Edit:
+def _field_edit(layout: HeaderLayout, field: MailField | None, text: str) -> _Edit:
     """Another text in the place of a field, or below all fields."""
     end = layout.fields[-1].end
-    return _edit(field.start if field else end, field.end if field else end, _lines(text), eol)
+    return _edit(layout, field.start if field else end, field.end if field else end, _lines(text))
 
 
 def _author_edits(
-    layout: HeaderLayout, old: Identity | None, new: Identity | None, eol: bytes
+    layout: HeaderLayout, old: Identity | None, new: Identity | None
 ) -> Iterator[_Edit]:
     if new is None:
         return
@@ -156,23 +155,21 @@ def _author_edits(
     field, date = layout.field(*keys), layout.field("date")
     if _person(new) != _person(old):
         name = field.name if field else keys[0].capitalize()
-        yield _field_edit(layout, field, f"{name}: {format_author(new)}", eol)
+        yield _field_edit(layout, field, f"{name}: {format_author(new)}")
     when = format_date(new.date)
     if when and new.date != (old and old.date) and (date or layout.form is HeaderForm.MAIL):
-        yield _field_edit(layout, date, f"{date.name if date else 'Date'}: {when}", eol)
+        yield _field_edit(layout, date, f"{date.name if date else 'Date'}: {when}")
 
 
-def _subject_edit(layout: HeaderLayout, old: str, new: str, eol: bytes) -> _Edit:
+def _subject_edit(layout: HeaderLayout, old: str, new: str) -> _Edit:
     field = layout.field("subject")
     said = decode_words(field.value) if field else ""
     tags = said[: len(said) - len(old)] if old and said.endswith(old) else ""
     name = field.name if field else "Subject"
-    return _field_edit(layout, field, f"{name}: {raw_subject(tags + new)}", eol)
+    return _field_edit(layout, field, f"{name}: {raw_subject(tags + new)}")
 
 
-def _described_edits(
-    raw: Sequence[bytes], layout: HeaderLayout, after: Words, eol: bytes
-) -> Iterator[_Edit]:
+def _described_edits(layout: HeaderLayout, after: Words) -> Iterator[_Edit]:
     """Subject and reason of a DEP-3 header: in its description, and in the text below the fields.
 
     The part of the reason that did not change stays where it is.
@@ -182,23 +179,23 @@ def _described_edits(
     if field is None and text:
         whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
         if _cleaned("\n".join(whole)) != _cleaned(text):
-            yield from _text_edit(raw, layout, whole, eol)
+            yield from _text_edit(layout, whole)
         return
     rows = description_of(layout)
     long = trimmed("\n".join(said for said, _ in rows[1:]))
     body, rest = _parted(_cleaned(after.body), _cleaned(long), _cleaned(text))
     if rest != _cleaned(text):
-        yield from _text_edit(raw, layout, _lines(rest), eol)
+        yield from _text_edit(layout, _lines(rest))
     if rows and after.subject == rows[0][0] and body == _cleaned(long):
         return
     name = layout.lines[field.start].lstrip(BLANKS).partition(":")[0] if field else "Description"
     more = _merged(
         [said for said, _ in rows[1:]],
-        [raw[index] for _, index in rows[1:]],
+        [layout.raw[index] for _, index in rows[1:]],
         _lines(body),
-        lambda line: _bytes(f" {line}" if line.strip() else " .") + eol,
+        lambda line: _bytes(f" {line}" if line.strip() else " .") + layout.eol,
     )
-    first = _bytes(f"{name}: {after.subject}") + eol
+    first = _bytes(f"{name}: {after.subject}") + layout.eol
     at = layout.fields[0].start
     yield _Edit(field.start if field else at, field.end if field else at, (first, *more))
 
@@ -214,9 +211,7 @@ def _parted(body: str, long: str, text: str) -> tuple[str, str]:
     return body, ""
 
 
-def _text_edit(
-    raw: Sequence[bytes], layout: HeaderLayout, new: Sequence[str], eol: bytes
-) -> Iterator[_Edit]:
+def _text_edit(layout: HeaderLayout, new: Sequence[str]) -> Iterator[_Edit]:
     """The text replaced; its lines that stay keep their bytes.
 
     So do the comments in it, which git takes off a message that is edited.
@@ -235,9 +230,9 @@ def _text_edit(
             return
         gap = [] if start > layout.after_fields and not lines[start - 1].strip() else [""]
         below = [""] if end == len(lines) else []
-        yield _edit(start, end, [*gap, *new, *below], eol)
+        yield _edit(layout, start, end, [*gap, *new, *below])
         return
-    merged = _merged(meant, raw[start:end], new, lambda line: _bytes(line) + eol)
+    merged = _merged(meant, layout.raw[start:end], new, lambda line: _bytes(line) + layout.eol)
     yield _Edit(start, end, tuple(merged))
 
 
