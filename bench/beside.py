@@ -49,7 +49,7 @@ SCENES: dict[str, tuple[str, ...]] = {
     ),
     "bump": (
         "bump greeter --to v1.9 --dry-run --json",
-        "bump greeter --to latest --json -o body.md",
+        "bump greeter --to latest --json --summary body.md",
         "status --json",
         "undo --json",
         "bump greeter --to v2.0 --json",
@@ -59,7 +59,7 @@ SCENES: dict[str, tuple[str, ...]] = {
         "abort --json",
         "drift --json",
         "plan --json",
-        "bump greeter --to latest -o page.html --quiet",
+        "bump greeter --to latest --review page.html --quiet",
         "check --json",
     ),
     "carry-across-a-bump": (
