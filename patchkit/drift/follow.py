@@ -19,19 +19,13 @@ from patchkit.gitcmd.first_parent import (
     Entries,
     Landing,
     Line,
-    blobs_of,
     entries_at,
+    first_parents,
+    landings,
 )
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import TreeView
-from patchkit.model.objects import (
-    EXECUTABLE_MODE,
-    FILE_MODE,
-    TREE_MODE,
-    CommitId,
-    TreeEntry,
-    TreeId,
-)
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry
 from patchkit.model.outcome import Status
 from patchkit.stack.generated import PatchRecipe
 from patchkit.upstream.history import History, HistoryReader, tree_of
@@ -230,8 +224,10 @@ def _files_in(history: History, folder: str) -> Iterator[str]:
     yield from sorted(files)[:_NEIGHBOURS]
 
 
-# What recipes come to in files that no patch touches, commit by commit. It follows from a file's
-# path and contents, and of a folder from its path and its tree, which few commits change.
+# What recipes come to in files that no patch touches, commit by commit.
+#
+# A recipe looks at many files; of most commits it need not look at any, as none that it covers
+# changes. What it makes of a file follows from the file's name and contents.
 
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
@@ -240,61 +236,93 @@ _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 class ScopeWatch(Struct):
     """The files in the scopes of `recipes` (by their patch's name) outside of `paths`.
 
-    It looks at nothing before it is asked; then all versions along the line are brought at once.
+    It looks at nothing before it is asked; asked about commits in the order of the line it looks
+    at a whole tree only once, and at each file when it changes.
     """
 
     along: HistoryReader  # reads the commits of the line
     recipes: Mapping[str, PatchRecipe]
     paths: Collection[str]
-    #: (recipe, path, id) of a folder or file -> what the recipe makes of what is there.
-    _known: dict[tuple[str, str, str], frozenset[Status]] = field(default_factory=dict)
+    _files: dict[str, TreeEntry] = field(default_factory=dict)
+    _ahead: list[Landing] = field(default_factory=list)
+    _order: Mapping[str, int] = field(default_factory=dict)
+    _at: CommitId = CommitId("")
+    _known: dict[tuple[str, str, str], Status] = field(default_factory=dict)
+    #: Recipe -> path -> what it makes of the file; the files that changed since are not in it.
+    _told: dict[str, dict[str, Status]] = field(default_factory=dict)
 
     def outside(self, name: str, commit: CommitId) -> Status:
         """REGENERATED where the recipe changes a file, CONFLICTED where it may not, or EMPTY."""
-        tree = tree_of(self.along.reader, commit)
-        if not self._known:
-            self._bring(tree)
-        found = self._below(name, "", tree)
+        self._move_to(commit)
+        told, recipe = self._told.setdefault(name, {}), self.recipes[name]
+        fresh = self._files.keys() - told.keys()
+        told.update(dict.fromkeys(fresh, Status.EMPTY))
+        self._look_at(name, {path: self._files[path] for path in fresh if recipe.covers(path)})
+        found = set(told.values())
         order = (Status.CONFLICTED, Status.REGENERATED)
         return next((status for status in order if status in found), Status.EMPTY)
 
-    def _bring(self, tree: TreeId) -> None:
-        files = TreeView(self.along.reader, tree).files()
-        found = self.along.history.landings(_folders_named_by(self.recipes.values()))
-        rows = [*files.items(), *(row for each in found for row in each.touches.items())]
-        covers = [recipe.covers for recipe in self.recipes.values()]
-        self.along.bring(
-            blobs_of(entry for path, entry in rows if any(each(path) for each in covers))
-        )
+    def _look_at(self, name: str, files: Mapping[str, TreeEntry]) -> None:
+        """Note what a recipe makes of files; of one that no server gives that it may not."""
+        keys = {path: (name, path, entry.oid) for path, entry in files.items()}
+        lacking: dict[str, list[str]] = {}
+        for path, key in keys.items():
+            if key not in self._known:
+                lacking.setdefault(files[path].oid, []).append(path)
+        entries = [files[paths[0]] for paths in lacking.values()]
+        for contents in self.along.in_batches(entries):
+            for oid, data in contents.items():
+                for path in lacking[oid]:
+                    self._known[keys[path]] = self._made_of(name, path, data)
+        rows = {path: self._known.get(key, Status.CONFLICTED) for path, key in keys.items()}
+        self._told[name].update(rows)
 
-    def _below(self, name: str, folder: str, tree: str) -> frozenset[Status]:
-        key = name, folder, tree
-        if key not in self._known:
-            told = frozenset[Status]()
-            for part, entry in self.along.reader.tree(tree).items():
-                path = folder + part
-                if entry.mode == TREE_MODE:
-                    told |= self._below(name, f"{path}/", entry.oid)
-                elif entry.mode in _REGULAR and path not in self.paths:
-                    told |= self._made_of(name, path, entry)
-            self._known[key] = told
-        return self._known[key]
+    def _made_of(self, name: str, path: str, data: bytes) -> Status:
+        run = self.recipes[name].run({path: data})
+        if run.fatal:
+            return Status.CONFLICTED
+        return Status.REGENERATED if run.changed else Status.EMPTY
 
-    def _made_of(self, name: str, path: str, entry: TreeEntry) -> frozenset[Status]:
-        """What a recipe makes of a file; of one that no server gives that it may not."""
-        key, recipe = (name, path, entry.oid), self.recipes[name]
-        if not recipe.covers(path):
-            return frozenset()
-        if key not in self._known:
-            data = self.along.contents([entry]).get(entry.oid)
-            run = recipe.run({path: data}) if data is not None else None
-            status = Status.EMPTY
-            if run is None or run.fatal:
-                status = Status.CONFLICTED
-            elif run.changed:
-                status = Status.REGENERATED
-            self._known[key] = frozenset({status})
-        return self._known[key]
+    def _move_to(self, commit: CommitId) -> None:
+        if self._at not in self._order or self._order.get(commit, -1) < self._order[self._at]:
+            self._begin(commit)
+        while self._ahead and self._order[self._ahead[0].commit.id] <= self._order.get(commit, -1):
+            self._take(self._ahead.pop(0))
+        self._at = commit
+
+    def _begin(self, commit: CommitId) -> None:
+        """Look at a whole commit, and at how the scopes change from there to the tip."""
+        history = self.along.history
+        line = history.line()
+        self._order = {each: place for place, each in enumerate((line.start, *line.commits))}
+        tree = tree_of(self.along.reader, commit)
+        self._files = self._covered(TreeView(self.along.reader, tree).files())
+        self._told = {}
+        self._ahead = []
+        if commit in self._order:
+            folders = _folders_named_by(self.recipes.values())
+            ahead = first_parents(history.repository, commit, history.tip)
+            found = landings(history.repository, ahead, folders)
+            self._ahead = [each for each in found if any(map(self._is_watched, each.touches))]
+        versions = [e for each in self._ahead for e in self._covered(each.touches).values()]
+        self.along.bring(entry.oid for entry in (*self._files.values(), *versions))
+
+    def _covered(self, entries: Mapping[str, TreeEntry | None]) -> dict[str, TreeEntry]:
+        return {
+            path: entry
+            for path, entry in entries.items()
+            if entry is not None and entry.mode in _REGULAR and self._is_watched(path)
+        }
+
+    def _is_watched(self, path: str) -> bool:
+        return path not in self.paths and any(r.covers(path) for r in self.recipes.values())
+
+    def _take(self, landing: Landing) -> None:
+        for path in landing.touches:
+            self._files.pop(path, None)
+            for told in self._told.values():
+                told.pop(path, None)
+        self._files |= self._covered(landing.touches)
 
 
 def _folders_named_by(recipes: Collection[PatchRecipe]) -> Sequence[str]:
