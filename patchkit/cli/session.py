@@ -143,13 +143,17 @@ def _named_manifest(name: str) -> Path | None:
     return path if path.suffix in ENDINGS else None
 
 
-def load(path: Path) -> Manifest:
-    """A manifest; a change of the project's files that was killed half-way is completed first."""
-    from patchkit.disk.transaction import recover
-    from patchkit.manifest.load import load_manifest
+def load(path: Path, cache: Path | None = None) -> Manifest:
+    """A manifest; a change of the project's files that was killed half-way is completed first.
 
-    manifest = load_manifest(path)
-    return load_manifest(path) if recover(manifest.root) else manifest
+    `cache` is the option's, where what was read is kept.
+    """
+    from patchkit.disk.transaction import recover
+    from patchkit.manifest.cached import read_manifest
+
+    folder = cache_folder(cache)
+    manifest = read_manifest(path, folder)
+    return read_manifest(path, folder) if recover(manifest.root) else manifest
 
 
 class Session:
@@ -187,7 +191,7 @@ class Session:
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest: of -m, of the first word, of this checkout, or the only one there is."""
-        return load(self.manifest_path)
+        return load(self.manifest_path, self._cache)
 
     @cached_property
     def manifest_path(self) -> Path:
@@ -199,7 +203,7 @@ class Session:
         folders = [Path(name).absolute() for name in self._names if _is_path(name)]
         found = _manifest_of_checkout([Path.cwd(), *folders]) or _only_manifest()
         named = _named_manifest(self._names[0]) if self._names else None
-        if named and (found is None or load(found).component(self._names[0]) is None):
+        if named and (found is None or load(found, self._cache).component(self._names[0]) is None):
             self._names.pop(0)
             return named
         if found is None:
@@ -348,7 +352,7 @@ class Session:
         manifests, broken = [], []
         for path in self.manifest_paths:
             try:
-                manifests.append(load(path))
+                manifests.append(load(path, self._cache))
             except PatchkitError as error:
                 broken.append(BrokenManifest(path.stem, error.exit_code, error.problems))
         names = self._names
@@ -384,7 +388,7 @@ class Session:
         manifests = []
         for path in paths:
             try:
-                manifests.append(load(path))
+                manifests.append(load(path, self._cache))
             except PatchkitError:
                 continue
         return manifests

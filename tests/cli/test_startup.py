@@ -62,6 +62,7 @@ def test_a_command_loads_no_other_command() -> None:
 _UNUSED = {
     *("rich", "git", "jinja2", "unidiff", "jsonschema", "ast_grep_py"),
     *("ssl", "asyncio", "email", "http"),
+    "yaml",  # a manifest read before
 }
 
 

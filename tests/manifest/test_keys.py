@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from patchkit import entry_points
 from patchkit.errors import BadInputError
+from patchkit.manifest.cached import read_manifest
 from patchkit.manifest.json_schema import json_schema
 from patchkit.manifest.keys import record_of, struct_data
 from patchkit.manifest.load import load_manifest
@@ -105,7 +106,7 @@ def _written(level: object) -> Path:
 
 
 @pytest.mark.usefixtures("added")
-def test_an_added_key_is_read_and_typed() -> None:
+def test_an_added_key_is_read_and_typed(tmp_path: Path) -> None:
     from audited import AuditKeys, MoodStep  # type: ignore[import-not-found]  # noqa: PLC0415
 
     path = _written(3)
@@ -115,6 +116,8 @@ def test_an_added_key_is_read_and_typed() -> None:
     (step,) = component.verify
     assert isinstance(step, MoodStep)
     assert step.mood == "good"
+    for _ in range(2):  # read, and from the cache
+        assert read_manifest(path, tmp_path / "cache") == load_manifest(path)
 
 
 @pytest.mark.usefixtures("added")
@@ -139,11 +142,12 @@ def test_an_extension_says_what_is_wrong_between_values() -> None:
 
 
 def test_without_the_extension_its_keys_are_refused(tmp_path: Path) -> None:
-    path = _written(3)
+    """Also where the manifest was read with it, and is kept."""
+    path, cache = _written(3), tmp_path / "cache"
     with extended(tmp_path / "site"):
-        load_manifest(path)
+        read_manifest(path, cache)
     with pytest.raises(BadInputError) as caught:
-        load_manifest(path)
+        read_manifest(path, cache)
     assert [str(problem) for problem in caught.value.problems] == [
         "m.yaml:6: components.demo.audit is an unknown key",
         "m.yaml:9: components.demo.verify[1] says nothing of present, absent, run, rules",
@@ -154,14 +158,25 @@ def test_one_that_cannot_be_loaded_is_named_at_its_key(tmp_path: Path) -> None:
     path = _written(3)
     with extended(tmp_path / "site", "gone:AuditKeys"):
         with pytest.raises(BadInputError) as caught:
-            load_manifest(path)
+            read_manifest(path, tmp_path / "cache")
         what = "an extension cannot be loaded: No module named 'gone'"
         assert str(caught.value) == f"m.yaml:7: components.demo.audit: {what}"
         path.write_text(path.read_text().partition("    audit:")[0])
-        assert load_manifest(path).components[0].more == {}
+        assert read_manifest(path, tmp_path / "cache").components[0].more == {}
         path.write_text(path.read_text() + "    adit: 1\n")
         with pytest.raises(BadInputError, match=r"demo\.adit is an unknown key"):
-            load_manifest(path)
+            read_manifest(path, tmp_path / "cache")
+
+
+def test_a_manifest_is_read_again_by_another_version(tmp_path: Path) -> None:
+    path, cache, site = _written(3), tmp_path / "cache", tmp_path / "site"
+    with extended(site):
+        read_manifest(path, cache)
+        write_files(site, {"audited.py": _KEYS + "\n# a newer one\n"})
+        path.chmod(0o644)
+        files = {file: file.stat().st_mtime_ns for file in (cache / "manifests").iterdir()}
+        read_manifest(path, cache)
+        assert all(file.stat().st_mtime_ns > before for file, before in files.items())
 
 
 @pytest.mark.usefixtures("added")

@@ -5,6 +5,7 @@ are replaced while it runs, and what several layers change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -32,8 +33,8 @@ from patchkit.extensions.python_guards.override_review import (
 )
 from patchkit.extensions.python_guards.replacements import Replacements
 from patchkit.gitcmd.trees import Overlay, TreeView
+from patchkit.manifest.cached import read_manifest
 from patchkit.manifest.find import find_manifest
-from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.outcome import Status
@@ -87,7 +88,7 @@ def replacement_findings(
             layered = layered_targets(declared, found, own, there, built.stack)
         others = _other_replacements(checked, declared, store, progress)
         yield from layered_findings(layered, component.name, target.name)
-        for lower, each in _components_beneath(manifest, target):
+        for lower, each in _components_beneath(manifest, target, store.cache):
             if each.pin != target.pin or _has(lower, component):
                 continue
             with built_stack(lower, each, store, progress) as built:
@@ -129,7 +130,7 @@ def layer_findings(checked: CheckedStack, store: Store, progress: Progress) -> I
     source, tree, below = checked.source, base.tree, list[LayerStep]()
     mine = (f"{checked.manifest.name}: ", checked.patches)
     layers: list[tuple[str, Sequence[LoadedPatch]]] = []
-    for lower, other in _components_beneath(checked.manifest, component):
+    for lower, other in _components_beneath(checked.manifest, component, store.cache):
         if other.pin == component.pin:
             series = load_series(lower, other, store, progress)
             layers.append((f"{lower.name}: ", series.patches))
@@ -161,7 +162,7 @@ def _replaced_beneath(checked: CheckedStack, store: Store, progress: Progress) -
 
     stack, name = checked.stack, checked.component.name
     there = TreeView(checked.source, stack.tree)
-    for lower in _manifests_beneath(checked.manifest):
+    for lower in _manifests_beneath(checked.manifest, store.cache):
         for other in lower.components:
             for declared in (
                 () if _has(checked.manifest, other) else other.added(GuardKeys).overrides
@@ -183,7 +184,7 @@ def _has(manifest: Manifest, other: Component) -> bool:
     return found is not None and (found.source, found.pin) == (other.source, other.pin)
 
 
-def _manifests_beneath(manifest: Manifest) -> tuple[Manifest, ...]:
+def _manifests_beneath(manifest: Manifest, cache: Path) -> tuple[Manifest, ...]:
     """The manifests upon which this one lies, and theirs: the lowest first, each once.
 
     BadInputError where one is not there, cannot be read, or is layered on itself.
@@ -203,7 +204,7 @@ def _manifests_beneath(manifest: Manifest) -> tuple[Manifest, ...]:
                 (problem,) = error.problems
                 what = f"upon: {problem.what}"
                 raise BadInputError(Problem(what, str(upper.path), problem.hint)) from error
-            lower = load_manifest(path)
+            lower = read_manifest(path, cache)
             add(lower, (*way, name))
             found[name] = lower
 
@@ -212,10 +213,10 @@ def _manifests_beneath(manifest: Manifest) -> tuple[Manifest, ...]:
 
 
 def _components_beneath(
-    manifest: Manifest, component: Component
+    manifest: Manifest, component: Component, cache: Path
 ) -> Iterator[tuple[Manifest, Component]]:
     """The components of the manifests beneath that patch the same upstream, the lowest first."""
-    for lower in _manifests_beneath(manifest):
+    for lower in _manifests_beneath(manifest, cache):
         for each in lower.components:
             if each.source == component.source and each.patches:
                 yield lower, each
