@@ -89,7 +89,7 @@ def render_bump(
         for note in report.notes:
             terminal.warn(note)
         # one that came out of a conflict is in its checkout already
-        moved = [each.name for each in report.components if each.moved and not each.arrived]
+        moved = [row.name for row in report.components if row.moved and not row.arrived]
         if moved and report.dry_run:
             terminal.say("a dry run: nothing was written")
         elif moved:

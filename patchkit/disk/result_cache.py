@@ -46,7 +46,7 @@ def code_digest(*places: str) -> str:
 
 
 def recall_as(path: Path, kind: type[T]) -> T | None:
-    """The values of `kind` that were kept; None if there are none that can be believed."""
+    """The values of `kind` kept at `path`; None if nothing is there, or it is damaged."""
     body = _body(path)
     try:
         return None if body is None else read_as(json.loads(body), kind)
@@ -68,7 +68,7 @@ def remember(path: Path, data: object) -> None:
 
 
 def recall_packed(path: Path, kind: type[T]) -> T | None:
-    """Values of `kind` that `remember_packed` kept; None if there are none to be believed."""
+    """Values of `kind` that `remember_packed` kept; None if nothing is there, or it is damaged."""
     body = _body(path)
     try:
         return None if body is None else from_msgpack(body, kind)

@@ -135,7 +135,7 @@ _FITS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
 def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[PatchDrift, ...]:
     """What the walk says about each patch of the series."""
     line = (walk.line.start, *walk.line.commits)
-    ends = {line[each.position - 1] for changes in walk.changes for each in changes[1:]}
+    ends = {line[change.position - 1] for changes in walk.changes for change in changes[1:]}
     ids = [history.pin, line[0], line[-1], *sorted(ends)]
     touched: dict[str, list[int]] = {}
     for step in walk.steps:
@@ -187,7 +187,7 @@ class _Describer(Struct):
         breaks = tuple(_breaks(intervals))
         broken = bool(breaks) and breaks[-1].mended is None
         broken_by = breaks[-1].by if broken else None
-        fitted = [each.last for each in intervals if each.status in _FITS] if broken else []
+        fitted = [run.last for run in intervals if run.status in _FITS] if broken else []
         status, since = intervals[-1].status, intervals[-1].since
         file_changes = patch_changes(patch.series_patch)
         return PatchDrift(
@@ -212,10 +212,17 @@ class _Describer(Struct):
         )
 
     def _intervals(self, changes: Sequence[Transition]) -> tuple[Interval, ...]:
-        ends = [each.position - 1 for each in changes[1:]] + [len(self.line) - 1]
+        ends = [change.position - 1 for change in changes[1:]] + [len(self.line) - 1]
         return tuple(
-            Interval(each.status, each.position, last, self._at(each), each.faults, each.waits_for)
-            for each, last in zip(changes, ends, strict=True)
+            Interval(
+                change.status,
+                change.position,
+                last,
+                self._at(change),
+                change.faults,
+                change.waits_for,
+            )
+            for change, last in zip(changes, ends, strict=True)
         )
 
     def _at(self, change: Transition) -> Landed | None:

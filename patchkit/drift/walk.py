@@ -51,11 +51,11 @@ class WatchedSeries(Struct, frozen=True):
 
 
 class Transition(Struct, frozen=True):
-    """From the commit at `position` of the line on, this becomes of the patch.
+    """The state of a patch from the commit at `position` of the line on.
 
-    `faults` are the hunks that the commit left without a place, `waits_for` patches for which it
-    waits at the last. `inside` is the commit that did it: that one, or one that it merged; None
-    where nobody asked.
+    `faults` are the hunks that do not fit there, `waits_for` the earlier patches that must be
+    resolved first. `inside` is the commit that brought the state about: that one, or one that it
+    merged; None if this was not looked up.
     """
 
     position: int

@@ -55,8 +55,8 @@ class HunkExplanation(Struct, frozen=True):
 
     `number` counts the file's hunks from 1, `line` is where it stands in the patch file,
     `recorded` the line of the upstream file that it names. `place` is what is most like its lines
-    now, in the file `place_path` (None: nothing is); `mismatches` what is otherwise there, or at
-    the recorded place if there is none.
+    now, in the file `place_path` (None: nothing is); `mismatches` where it differs; without
+    a place they are of the recorded one.
     """
 
     number: int

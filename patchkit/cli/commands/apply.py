@@ -104,8 +104,8 @@ def apply(
 
 def _render(terminal: Terminal, report: ApplyReport, *, shown: bool = False) -> None:
     """What was done; `shown`: components that changed were printed when they were known."""
-    left = [each for each in report.components if _is_same(each) or not shown]
-    terminal.table([_row(each, report.manifest) for each in left])
+    rest = [entered for entered in report.components if _is_same(entered) or not shown]
+    terminal.table([_row(entered, report.manifest) for entered in rest])
     terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
         _print_notes(terminal, each)

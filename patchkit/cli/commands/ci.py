@@ -168,7 +168,7 @@ def _share(path: Path) -> Share:
             return Share(name, drift=read_result(DriftReport, found, name))
         case "ci-matrix":
             jobs = read_result(MatrixReport, found, name).jobs
-            return Share(name, expected=tuple(each for job in jobs for each in job.looks_at))
+            return Share(name, expected=tuple(part for job in jobs for part in job.looks_at))
         case "error":
             return Share(name, failed=_failed(path, found))
     hint = "merge what `patchkit ci`, `check` or `drift` wrote"

@@ -50,7 +50,7 @@ def _left_out(notes: list[Problem], what: str, where: str, hint: str = "") -> No
 def _is_file(name: str, said: str, where: str, notes: list[Problem]) -> bool:
     """Whether a name is that of a patch which may be beside the list; a note says why it is not.
 
-    `said` is what stands there.
+    `said` is the name as the list writes it.
     """
     if any(mark in name for mark in "$%") or not is_listed_name(name):
         _left_out(notes, f"{said} is not a known name", where)

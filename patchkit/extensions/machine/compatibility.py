@@ -234,7 +234,7 @@ def diagnose_profile(versions: Mapping[str, str], where: str) -> Iterator[Diagno
 
 
 def _beside_cann(torch_npu: str, cann: str, where: str) -> Iterator[Diagnosis]:
-    """A torch_npu that was made for another CANN; nobody knows whether it works."""
+    """Warn of a torch_npu built for another CANN, which may or may not work."""
     made_for = TORCH_NPU_CANN.get(torch_npu, cann)
     if not cann or made_for.lower() == cann.lower():
         return

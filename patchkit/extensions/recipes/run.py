@@ -178,7 +178,7 @@ class _FileRun(Struct, frozen=True):
 
 
 _NOTHING = _FileRun()
-#: So many files' runs are kept.
+#: How many files' runs are kept at most.
 _MOST_RUNS = 20_000
 #: By recipe, which has no hash and is held, path and a digest of the contents: a stack is tried on
 #: many trees, in which most files are the same.
