@@ -37,7 +37,9 @@ def apply(manifest: Path, workspace: Path, components: set[str] | None = None) -
     chosen = [word for name in sorted(components or ()) for word in ("--component", name)]
     command = [*patchkit(), "apply", "--quiet", "--manifest", str(manifest)]
     print(f"simulate: applying {manifest.stem}", file=sys.stderr, flush=True)
-    made = subprocess.run([*command, "--workspace", str(workspace), *chosen], check=False)
+    made = subprocess.run(
+        [*command, "--workspace", str(workspace), *chosen], stdout=sys.stderr, check=False
+    )
     if made.returncode:
         raise SystemExit(f"simulate: cannot apply {manifest.stem}, see above")
 
