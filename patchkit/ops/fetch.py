@@ -7,12 +7,14 @@ from enum import Enum
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.progress import Progress
-from patchkit.upstream.store import JOBS, Store, cached_whole, fetch_all
+from patchkit.parallel import in_parallel
+from patchkit.upstream.store import JOBS, Store, cached_whole
 
 
 class FetchStatus(str, Enum):
@@ -62,52 +64,45 @@ def fetch_components(
     jobs: int = JOBS,
     known: Callable[[str, FetchedComponent], None] = lambda _name, _fetched: None,
 ) -> FetchReport:
-    """Bring the components' pins and patches by reference into the cache, several at once.
+    """Bring the components' pins and patches by reference into the cache, `jobs` at once; one's
+    error stops no other.
 
-    `known` gets each as soon as it is there.
-
-    With `verify`, what is cached is read to the last byte first; what is damaged is fetched again.
+    `known` gets each as soon as it is there. A KeyboardInterrupt ends all fetches before it goes
+    on. What is cached makes no progress. With `verify` that is read to the last byte first; what is
+    damaged is fetched again.
     """
     damaged = {c.name for c in components if verify and not _verified(store, c, progress)}
-    cached = {c.name for c in components if cached_whole(store, manifest, c) is not None}
+    rows: dict[str, FetchedComponent] = {}
+    missing = []
 
-    def told(each: Component, result: Base | PatchkitError) -> FetchedComponent:
-        return _component(store, each, result, each.name in cached, each.name in damaged)
+    def tell(of: Component, status: FetchStatus, base: Base) -> None:
+        row = FetchedComponent(of.name, str(of.pin), status, base.commit, base.tree)
+        absent, files = store.absent_paths(of), len(of.references)
+        rows[of.name] = replace(row, files=files, absent=absent, damaged=of.name in damaged)
+        known(of.name, rows[of.name])
 
-    results = fetch_all(
-        manifest,
-        store,
-        progress,
-        components=components,
-        jobs=jobs,
-        known=lambda each, result: known(each.name, told(each, result)),
-    )
-    rows = tuple(told(each, results[each.name]) for each in components)
-    return FetchReport(manifest.name, store.cache, rows)
+    def bring(of: Component) -> None:
+        try:
+            base = store.base(of, progress)
+            for entry in of.references:
+                store.pinned_file(manifest, of, entry, progress)
+        except PatchkitError as error:
+            row = FetchedComponent(of.name, str(of.pin), FetchStatus.FAILED)
+            row = replace(row, problems=error.problems, exit_code=error.exit_code)
+            rows[of.name] = replace(row, damaged=of.name in damaged)
+            progress.finish(of.name, "failed")
+            known(of.name, rows[of.name])
+        else:
+            progress.finish(of.name, "fetched")
+            tell(of, FetchStatus.FETCHED, base)
 
-
-def _component(
-    store: Store, component: Component, result: Base | PatchkitError, cached: bool, damaged: bool
-) -> FetchedComponent:
-    if isinstance(result, PatchkitError):
-        return FetchedComponent(
-            component.name,
-            str(component.pin),
-            FetchStatus.FAILED,
-            damaged=damaged,
-            problems=result.problems,
-            exit_code=result.exit_code,
-        )
-    return FetchedComponent(
-        component.name,
-        str(component.pin),
-        FetchStatus.CACHED if cached else FetchStatus.FETCHED,
-        result.commit,
-        result.tree,
-        files=len(component.references),
-        absent=store.absent_paths(component),
-        damaged=damaged,
-    )
+    for component in components:
+        if (base := cached_whole(store, manifest, component)) is None:
+            missing.append(component)
+        else:
+            tell(component, FetchStatus.CACHED, base)
+    in_parallel(bring, missing, jobs=jobs, stop=store.stop.ask)
+    return FetchReport(manifest.name, store.cache, tuple(rows[of.name] for of in components))
 
 
 def _verified(store: Store, component: Component, progress: Progress) -> bool:

@@ -15,7 +15,6 @@ The pin's ref is written last. A pin that has one is whole and is never asked fo
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +22,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from patchkit.disk.files import locked, replace_file
-from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
+from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.gitcmd.pins import (
     absent_blobs,
@@ -51,7 +50,6 @@ from patchkit.model.names import folder_name, readable_url
 from patchkit.model.objects import Base, CommitId
 from patchkit.model.progress import Progress, Stop
 from patchkit.model.tree import Tree, tree_fault
-from patchkit.parallel import in_parallel
 from patchkit.upstream.fetching import Fetching, about, commit_ref, pin_ref, pin_words, upstream_key
 
 # The ways to bring a pin, one for each kind of source.
@@ -95,7 +93,8 @@ class Store:
 
     def repository(self, component: Component) -> Repository:
         """Where the component's upstream is kept; need not exist yet."""
-        return self._repository(upstream_key(component.source))
+        key = upstream_key(component.source)
+        return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
 
     def cached_base(self, component: Component) -> Base | None:
         """The component's base if its pin is here and whole; asks nobody."""
@@ -149,10 +148,8 @@ class Store:
         from patchkit.gitcmd.scratch import discard  # noqa: PLC0415 (for what is damaged)
 
         with self.locked(repository.git_dir.stem, component.name, progress):
-            if is_sound(repository, pin_ref(component)):  # mended by somebody else meanwhile
-                return True
             discard(repository, self.cache / "scratch")
-            return False
+        return False
 
     def cached_file(self, manifest: Manifest, entry: PinnedPatch) -> bytes | None:
         """The file's bytes if they were found at the entry's place and verified; asks nobody."""
@@ -219,9 +216,6 @@ class Store:
         key = sha256(place.encode("utf-8", "surrogatepass")).hexdigest()
         return self.cache / "files" / f"{entry.sha256}-{key[:16]}"
 
-    def _repository(self, key: str) -> Repository:
-        return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
-
     def require_network(
         self, name: str, lacking: str, hint: str = "`patchkit fetch` without --offline brings it"
     ) -> None:
@@ -240,49 +234,6 @@ class Store:
     def fetching(self, name: str, progress: Progress) -> Fetching:
         """What a source needs to fetch for component `name`."""
         return Fetching(name, self.cache, progress, self.stop)
-
-
-def fetch_all(
-    manifest: Manifest,
-    store: Store,
-    progress: Progress,
-    *,
-    components: Sequence[Component] | None = None,
-    jobs: int = JOBS,
-    known: Callable[[Component, Base | PatchkitError], None] = lambda _component, _base: None,
-) -> dict[str, Base | PatchkitError]:
-    """The base of every component (or of those given), `jobs` at once; one's error stops no other.
-
-    `known` gets each as soon as it is there.
-
-    Published patches that the components take by reference are fetched with them. A
-    KeyboardInterrupt ends all fetches before it goes on. What is cached makes no progress.
-    """
-    chosen = manifest.components if components is None else components
-    results: dict[str, Base | PatchkitError | None]
-    results = {each.name: cached_whole(store, manifest, each) for each in chosen}
-    missing = [component for component in chosen if results[component.name] is None]
-
-    for component in chosen:
-        if (base := results[component.name]) is not None:
-            known(component, base)
-
-    def fetch_one(component: Component) -> Base | PatchkitError:
-        try:
-            found: Base | PatchkitError = store.base(component, progress)
-            for entry in component.references:
-                store.pinned_file(manifest, component, entry, progress)
-        except PatchkitError as error:
-            found = error
-        failed = isinstance(found, PatchkitError)
-        progress.finish(component.name, "failed" if failed else "fetched")
-        known(component, found)
-        return found
-
-    if missing:
-        fetched = in_parallel(fetch_one, missing, jobs=jobs, stop=store.stop.ask)
-        results.update(zip((each.name for each in missing), fetched, strict=True))
-    return {name: result for name, result in results.items() if result is not None}
 
 
 def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base | None:
@@ -313,19 +264,13 @@ def _place(manifest: Manifest, entry: PinnedPatch) -> tuple[str, str]:
     return upstream_key(source), commit_ref(commit)
 
 
-def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
-    other = manifest.component(entry.component or "")
-    if other is None:
-        raise BadInputError(Problem(f"{entry.component} is not a component", str(entry.where)))
-    return other
-
-
 def home_of(manifest: Manifest, entry: PinnedPatch) -> tuple[GitSource, CommitId]:
     """The repository and commit that a file is taken from."""
     if entry.git is not None:
         return source_of(manifest, entry.git), entry.commit or CommitId("")
-    other = _component_of(manifest, entry)
-    assert isinstance(other.source, GitSource)  # a manifest with another one is refused
+    other = manifest.component(entry.component or "")
+    assert other is not None  # a manifest that names a stranger is refused
+    assert isinstance(other.source, GitSource)  # as is one with another source
     assert isinstance(other.pin, GitPin)
     return other.source, other.pin.commit
 

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
+from patchkit.errors import BadInputError, ExitCode, SurroundingsError
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.progress import Silent
+from patchkit.ops.fetch import FetchedComponent, fetch_components
 from patchkit.upstream.fetching import pin_ref
-from patchkit.upstream.store import Store, fetch_all
+from patchkit.upstream.store import Store
 from tests.support.archives import digest, make_tar
 from tests.support.components import (
     WHERE,
@@ -123,7 +124,9 @@ def test_one_error_stops_no_other_component(
     )
     listener = Listener()
 
-    results = fetch_all(manifest_of(*components), store, listener)
+    manifest = manifest_of(*components)
+    report = fetch_components(manifest, components, store, listener)
+    results = {row.name: row for row in report.components}
 
     assert {name: _said(result) for name, result in results.items()} == {
         "absent": f"absent: {upstream.url}: does not have commit {'1' * 40}",
@@ -135,7 +138,7 @@ def test_one_error_stops_no_other_component(
         "good": "",
     }
     assert _said(results["dead"]).startswith("dead: git://127.0.0.1")
-    assert isinstance(results["wrong"], BadInputError)
+    assert results["wrong"].exit_code is ExitCode.BAD_INPUT
     assert listener.ends == {
         each.name: "fetched" if each.name in ("good", "archive") else "failed"
         for each in components
@@ -144,10 +147,10 @@ def test_one_error_stops_no_other_component(
 
 def test_cached_components_make_no_progress(upstream: Upstream, store: Store) -> None:
     manifest = manifest_of(git_component(upstream.url, upstream.commit({"a": "1\n"})))
-    fetch_all(manifest, store, Silent())
+    fetch_components(manifest, manifest.components, store, Silent())
     listener = Listener()
 
-    fetch_all(manifest, store, listener)
+    fetch_components(manifest, manifest.components, store, listener)
 
     assert (listener.steps, listener.ends) == ([], {})
 
@@ -252,7 +255,7 @@ def test_stop_ends_all_fetches(store: Store) -> None:
         threading.Timer(0.4, store.stop.ask).start()
         began = time.monotonic()
         with pytest.raises(Exception, match=r"^$"):  # StoppedError says nothing
-            fetch_all(manifest_of(*components), store, Silent())
+            fetch_components(manifest_of(*components), components, store, Silent())
 
     assert time.monotonic() - began < 5
     assert list((store.cache / "scratch").iterdir()) == []
@@ -264,6 +267,7 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from patchkit.model.progress import Silent
+from patchkit.ops.fetch import FetchedComponent, fetch_components
 from patchkit.upstream.fetching import pin_ref
 from patchkit.upstream.store import Store
 from tests.support.components import git_component
@@ -523,8 +527,8 @@ def test_a_real_source_distribution(store: Store) -> None:
     assert base.commit == "52852f9cd9c9900e1d796fd11023eb67ef45dd5d"
 
 
-def _said(result: Base | PatchkitError) -> str:
-    return str(result) if isinstance(result, PatchkitError) else ""
+def _said(result: FetchedComponent) -> str:
+    return "\n".join(map(str, result.problems))
 
 
 def _is_whole(store: Store, component: Component) -> bool:
