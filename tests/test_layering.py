@@ -16,7 +16,6 @@ from bench.mutation.groups import GROUPS
 from patchkit.drift import forecast_cache
 from patchkit.extensions.python_guards import known_modules
 from patchkit.manifest import cached
-from patchkit.stack import series
 from tools.figures import size
 
 ROOT = Path(patchkit.__file__).parent
@@ -116,7 +115,6 @@ def _needs(module: str) -> set[str]:
         ("drift/forecast.py", forecast_cache._ENGINE),
         ("extensions/python_guards/agreement.py", known_modules._CODE),
         ("manifest/load.py", cached._CODE),
-        ("model/diff_parse.py", series._CODE),
     ],
 )
 def test_what_is_kept_follows_from_all_code_that_made_it(

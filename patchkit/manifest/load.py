@@ -40,7 +40,7 @@ MAXIMUM_EXTENDS = 8
 _HOPELESS = 1000
 
 #: What a file says of itself, not of those who share it.
-_OWN = ("version", "description", "extends")
+_OWN = ("version", "description", "retired", "extends")
 
 
 class Inspection(Struct, frozen=True):

@@ -63,7 +63,7 @@ from patchkit.manifest.types import (
     check_version,
     plain_path,
 )
-from patchkit.model.names import COMPONENT_NAME, PATCH_NAME
+from patchkit.model.names import COMPONENT_NAME, MEND, PATCH_NAME
 
 Keys = TypeVar("Keys", bound=Struct)
 
@@ -238,6 +238,12 @@ class PinnedPatch(Struct, frozen=True):
         tuple[ReviewedFile, ...],
         "Files that were others when the patch was made, each with the reason why it is right for "
         "the pin all the same. `check` warns of every such file that is not named here.",
+    ] = ()
+    repair: Annotated[
+        tuple[Annotated[str, Text("a mend", MEND.pattern, example="last newline")], ...],
+        "What is damaged in that file and mended when it is read, after its SHA-256: `last "
+        "newline`, or `counts of line N`, the number of an @@ line. What can be read in two ways, "
+        "or is whole, is refused.",
     ] = ()
     component: str | None = None
     git: str | None = None
@@ -697,6 +703,11 @@ class Manifest(Extended, frozen=True, kw_only=True):
     name: str  # the file's without its ending
     version: Annotated[int, Number(FORMAT_VERSION, FORMAT_VERSION), "The format: 1."]
     description: Annotated[Prose, "What this stack is."] = ""
+    retired: Annotated[
+        Prose,
+        "Why this stack goes no further, and until where it holds. `check` says it.",
+        also("deprecated", "obsolete", "note"),
+    ] = ""
     extends: Annotated[
         tuple[
             Annotated[

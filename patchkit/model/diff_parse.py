@@ -158,7 +158,7 @@ def _copy_field(delta: bytes, position: int, flags: int, width: int) -> tuple[in
 
 # no file has as many lines as more digits say, and Python refuses to read thousands of them
 _NUMBER = rb"(\d{1,18})"
-_HUNK = re.compile(rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@" % ((_NUMBER,) * 4))
+HUNK = re.compile(rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@" % ((_NUMBER,) * 4))
 _SPACE, _PLUS, _MINUS, _NEWLINE = b" +-\n"
 # bytes below a line: with no more it opens no change
 _TOO_FEW = 5
@@ -273,7 +273,7 @@ class _Parser:
             return self._git_header(at)
         if opens and starts_plain(lines, at):
             return self._plain_header(at)
-        if line.startswith(b"@@ -") and line.endswith(b"\n") and _HUNK.match(line):
+        if line.startswith(b"@@ -") and line.endswith(b"\n") and HUNK.match(line):
             self.offences.add(at, "hunk without a file header above it", _CORRUPT_HINT)
             self._skip_hunk_lines()
         elif line.startswith(_COMBINED):
@@ -358,7 +358,7 @@ class _Parser:
     def _hunk(self) -> Hunk | None:
         start = self._at
         head = self._lines[start]
-        match = _HUNK.match(head)
+        match = HUNK.match(head)
         self._at += 1
         if match is None:
             self.offences.add(start, "malformed @@ line")
@@ -423,8 +423,7 @@ class _Parser:
         follow = self._lines[start + 1 : end_of_hunk(self._lines, start + 1)]
         while follow and follow[-1] == b"\n":
             follow.pop()
-        marks = [line[:1].strip() for line in follow if line[:1] != b"\\"]
-        has_old, has_new = len(marks) - marks.count(b"+"), len(marks) - marks.count(b"-")
+        has_old, has_new = lines_counted(follow)
         what = f"hunk at line {self.offences.number(start)}"
         hint = _CORRUPT_HINT
         if (has_old, has_new) != (old, new):
@@ -485,6 +484,12 @@ def announces(line: bytes) -> bool:
     """Whether a line may announce a file of a plain diff: `diff -u a b`, `Index: x`, `=====`."""
     bare = line.rstrip()
     return line.startswith((b"diff ", b"Index: ")) or (len(bare) > 10 and not bare.strip(b"="))
+
+
+def lines_counted(body: Sequence[bytes]) -> tuple[int, int]:
+    """How many old and new lines the lines of a hunk are."""
+    marks = [line[:1].strip() for line in body if line[:1] != b"\\"]
+    return len(marks) - marks.count(b"+"), len(marks) - marks.count(b"-")
 
 
 def end_of_hunk(lines: Sequence[bytes], index: int) -> int:

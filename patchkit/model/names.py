@@ -22,6 +22,8 @@ from patchkit.model.objects import SYMLINK_MODE, encode_path
 COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 # `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
 PATCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%-]{0,119}\.patch")
+#: What is mended in a damaged patch (`model/repair.py`).
+MEND = re.compile(r"last newline|counts of line [1-9][0-9]{0,5}")
 RECIPE_ENDING = ".recipe.yml"
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, expected
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, expected
 from patchkit.explain.diagnose import Results, explain_stack, find_origin, results_of
 from patchkit.explain.explanation import (
     Origin,
@@ -164,7 +164,10 @@ def check_manifests(
         workspace,
     )
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
-    return CheckReport(strict, checks, find_shared(_uses(tasks, checks)), tuple(broken))
+    shared = find_shared(_uses(tasks, checks))
+    said = ((manifest.name, manifest.retired) for manifest, _ in chosen)
+    retired = tuple(Problem(f"retired: {why}", name) for name, why in said if why)
+    return CheckReport(strict, checks, shared, tuple(broken), retired)
 
 
 def _load(manifest: Manifest, component: Component, store: Store, progress: Progress) -> _Task:

@@ -177,3 +177,4 @@ class CheckReport(OfComponents, Struct, frozen=True):
     components: tuple[ComponentCheck, ...]
     shared: tuple[SharedPatch, ...]  # patches that several components take
     broken: tuple[BrokenManifest, ...]  # manifests that could not be read
+    retired: tuple[Problem, ...] = ()  # manifests that say so of themselves

@@ -126,6 +126,7 @@ def merge_reports(shares: Sequence[Share]) -> CiReport:
         components=(*(c for each in checks for c in each.components), *missing),
         shared=_shared(checks),
         broken=(*broken, *failed),
+        retired=tuple(dict.fromkeys(why for each in checks for why in each.retired)),
     )
     drift = DriftReport(
         components=tuple(c for each in drifts for c in each.components),

@@ -17,12 +17,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
-from patchkit.disk.result_cache import (
-    code_digest,
-    memory_path,
-    recall_packed,
-    remember_packed,
-)
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.manifest.values import (
     Component,
@@ -33,22 +27,17 @@ from patchkit.manifest.values import (
     PatchEntry,
     PinnedPatch,
 )
-from patchkit.model import diff_header, diff_parse, header, mail, mailinfo, names, patch, text
+from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import mails_of, parse_patch
 from patchkit.model.names import RECIPE_ENDING, new_name, recipe_name
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
+from patchkit.model.repair import repaired
 from patchkit.model.series_file import Series, parse_series
 from patchkit.stack.build import SeriesPatch
 from patchkit.upstream.store import Store
 
 T = TypeVar("T")
-
-#: Fewer patches than this are parsed as soon as what was kept of them is read.
-_MANY = 20
-#: The code that decides what becomes of a patch's bytes: a change of it makes another key.
-_PARSERS = (diff_header, diff_parse, header, mail, mailinfo, names, patch, text)
-_CODE = tuple(each.__name__.partition(".")[2].replace(".", "/") for each in _PARSERS)
 
 _RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
@@ -59,7 +48,7 @@ class LoadedPatch(Struct, frozen=True):
 
     #: The name of its file.
     name: str
-    #: The bytes of the file, and what they say.
+    #: The bytes of the file, mended where the manifest says so, and what they say.
     data: bytes
     file: PatchFile  # parsed
     #: The manifest's entry that brought it.
@@ -174,11 +163,9 @@ def load_series(
     BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
     patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
     """
-    parsed = _Parsed((str(manifest.path.absolute()), component.name), store.cache)
-    loading = _Loading(manifest, component, store, progress, to_generate, changed or {}, parsed)
+    loading = _Loading(manifest, component, store, progress, to_generate, changed or {})
     patches = tuple(loading.patches())
     problems = loading.finish(partly)
-    parsed.close(patches)
     return LoadedSeries(patches, _unlisted(manifest, component, loading.series), problems)
 
 
@@ -191,7 +178,6 @@ class _Loading(Struct):
     _progress: Progress
     _to_generate: bool
     _changed: Mapping[Path, bytes | None]
-    parsed: _Parsed
     _errors: list[PatchkitError] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     #: Path -> the series that was read there.
@@ -225,14 +211,12 @@ class _Loading(Struct):
             self._errors.append(error)
             if not all(each.where for each in error.problems):
                 return  # and more: it is no series
-            rows = diff_parse.split_lines(data)
+            rows = split_lines(data)
             for problem in error.problems:
                 number = int(problem.where.rpartition(":")[2]) - 1
                 rows[number] = b"# " + rows[number]  # what it names is no file that nobody lists
             series = parse_series(b"".join(rows), name=entry.path)
         self.series[entry.path] = series
-        if len(series.entries) >= _MANY:
-            self.parsed.open()
         folder = entry.path.rpartition("/")[0]
         for line in series.entries:
             where = Location(Path(entry.path), line.line)
@@ -279,9 +263,11 @@ class _Loading(Struct):
         return None
 
     def _pinned(self, entry: PinnedPatch) -> Iterator[LoadedPatch]:
-        data = self._tried(
-            lambda: self._store.pinned_file(self._manifest, self._component, entry, self._progress)
-        )
+        def read() -> bytes:
+            args = (self._manifest, self._component, entry, self._progress)
+            return repaired(self._store.pinned_file(*args), entry.repair, str(entry.where))
+
+        data = self._tried(read)
         if data is not None:
             place = f"{entry.component or entry.git}:{entry.path}"
             yield from self._parsed(
@@ -301,7 +287,7 @@ class _Loading(Struct):
         strip = self._component.strip if strip is None else strip
         file = None
         try:
-            file = self.parsed.file(data, where, strip)
+            file = parse_patch(data, name=where, strip=strip)
         except BadInputError as error:
             self._errors.append(error)
         taken = self._names.setdefault(name.casefold(), where)
@@ -330,43 +316,6 @@ class _Loading(Struct):
         except PatchkitError as error:
             self._errors.append(error)
             return None
-
-
-class _Parsed(Struct):
-    """The files of a long series as they were parsed last, kept in the cache.
-
-    To parse 200 patches takes a tenth of an apply. Invariant: what is kept follows from its key, a
-    file's bytes and how many folders go from its paths, and is asked whether it is these bytes.
-    """
-
-    _about: tuple[str, str]  # the manifest's path, and the component
-    _cache: Path
-    _path: Path | None = None  # once it is open
-    _kept: dict[str, PatchFile] = field(default_factory=dict)
-
-    def open(self) -> None:
-        """Read what was kept."""
-        if self._path is None:
-            about = [*self._about, code_digest(*_CODE)]
-            self._path = memory_path(self._cache, "series", about)
-            self._kept = recall_packed(self._path, dict[str, PatchFile]) or {}
-
-    def file(self, data: bytes, where: str, strip: int) -> PatchFile:
-        """A patch file's bytes, parsed; BadInputError names `where`."""
-        kept = self._kept.get(self._key(data, strip)) if self._kept else None
-        if kept is not None and kept.strip == strip and kept.data == data:
-            return kept
-        return parse_patch(data, name=where, strip=strip)
-
-    def close(self, patches: Iterable[LoadedPatch]) -> None:
-        """Keep what the series is made of now, if there is something else."""
-        if self._path is not None:
-            now = {self._key(each.data, each.strip): each.file for each in patches}
-            if now.keys() != self._kept.keys():
-                remember_packed(self._path, now)
-
-    def _key(self, data: bytes, strip: int) -> str:
-        return f"{strip} {sha256(data).hexdigest()}"
 
 
 def read_series(manifest: Manifest, entry: LocalSeries) -> Series:

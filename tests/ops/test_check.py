@@ -342,6 +342,45 @@ def test_a_reviewed_file_of_another_base(
     project.run("check", "--strict").ends(code).shows(said)
 
 
+@pytest.mark.parametrize(
+    ("repair", "code", "said"),
+    [
+        ([], 4, "lacks only the newline"),
+        (["last newline"], 0, "1 patch applies"),
+        (["last newline", "last newline"], 4, "there is a newline at its end"),
+        (["the last newline"], 4, "is not a mend"),
+    ],
+)
+def test_a_damaged_patch_by_reference_is_mended_when_it_is_read(
+    project: Project, upstream: Upstream, repair: list[str], code: int, said: str
+) -> None:
+    damaged = make_patch(BASE, {"pkg/core.py": FAST}).removesuffix(b"\n")
+    pin = upstream.commit({**BASE, "fix.patch": damaged})
+    entry = {
+        "git": upstream.url,
+        "commit": pin,
+        "path": "fix.patch",
+        "sha256": hashlib.sha256(damaged).hexdigest(),
+        "repair": repair,
+    }
+    component = {"source": {"git": upstream.url}, "pin": pin, "patches": [entry]}
+    data = yaml.safe_dump({"version": 1, "components": {"demo": component}})
+    project.write({"manifests/demo.yaml": data})
+
+    ran = project.run("check")
+    assert (ran.code, said in ran.out + ran.err) == (code, True), ran.err
+
+
+def test_a_retired_stack_says_so(demo: Project) -> None:
+    manifest = demo.root / "manifests/demo.yaml"
+    manifest.write_text("retired: upstream took it out; holds until 0.9\n" + manifest.read_text())
+
+    said = "demo: retired: upstream took it out; holds until 0.9"
+    assert demo.run("check").ok().err.count(said) == 1
+    [problem] = demo.run("check", "--json").ok().json["retired"]
+    assert f"{problem['where']}: {problem['what']}" == said
+
+
 @pytest.mark.parametrize("ci", ["", "1"])
 @pytest.mark.parametrize("left", [b"", b"Subject: Ask the device\n\nBecause.\n"])
 def test_a_patch_that_lost_its_change_is_an_error(

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import recall_packed, remember_packed
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.objects import CommitId
-from patchkit.model.patch import Header, PatchFile
 from patchkit.model.progress import Silent
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
@@ -118,50 +112,6 @@ def test_a_comment_accounts_for_a_patch(project: Project) -> None:
     )
 
     assert _load(project, SERIES).unlisted == ("patches/demo/three.patch",)
-
-
-def _long(project: Project) -> None:
-    texts = [f"{number}\n" for number in range(26)]
-    patches = [make_patch({"a": a}, {"a": b}, subject=f"To {b}") for a, b in pairwise(texts)]
-    project.series("demo", {f"{n:02}.patch": each for n, each in enumerate(patches)})
-
-
-def _swap(kept: Path) -> None:
-    """Let what was kept of one file be that of another; it is in order otherwise."""
-    files = recall_packed(kept, dict[str, PatchFile])
-    assert files is not None
-    remember_packed(kept, dict(zip(files, reversed(files.values()), strict=True)))
-
-
-def _cut(kept: Path) -> None:
-    kept.write_bytes(kept.read_bytes()[:-9])
-
-
-@pytest.mark.parametrize("spoil", [lambda _: None, Path.unlink, _cut, _swap])
-def test_a_long_series_is_what_its_files_say(
-    project: Project, spoil: Callable[[Path], None]
-) -> None:
-    _long(project)
-    first = _load(project, SERIES)
-    (kept,) = (project.root.parent / "cache/series").iterdir()
-    spoil(kept)
-    assert _load(project, SERIES) == first
-    assert _load(project, SERIES, strip=0) == _load(project, SERIES, strip=0, cache="other")
-    project.write({"patches/demo/03.patch": ONE})
-    assert _load(project, SERIES) == _load(project, SERIES, cache="another")
-    assert _load(project, SERIES).patches[3].file.data == ONE
-
-
-def test_a_long_series_is_not_parsed_twice(project: Project) -> None:
-    _long(project)
-    _load(project, SERIES)
-    (kept,) = (project.root.parent / "cache/series").iterdir()
-    files = recall_packed(kept, dict[str, PatchFile])
-    assert files is not None
-    said = {key: replace(each, header=Header("As kept")) for key, each in files.items()}
-    remember_packed(kept, said)
-    headers = {patch.file.header for patch in _load(project, SERIES).patches}
-    assert headers == {Header("As kept")}
 
 
 def test_no_patches(project: Project) -> None:

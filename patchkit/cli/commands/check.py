@@ -131,6 +131,8 @@ def print_check(
         _print_shared(terminal, report.shared)
     for problem in report.all_problems:
         terminal.problem(problem)
+    for problem in report.retired:
+        terminal.warn(problem)
     for finding in (finding for each in report.components for finding in each.findings):
         if finding.code.startswith("waiting"):
             terminal.warn(finding.problem)
