@@ -19,13 +19,18 @@ DEAD = "624b824a898ab0ec1fcb4d373004c7f3852bf515"
 DEAD_SLIME_PATCH = "54578317c7816eaac33832dabc970e2aa2b6f482ec62194f5e7d7bd120f25dc6"
 
 #: What `git apply` gives in the published order (Megatron-Bridge: at our pin).
-TREES = {
+NPU_TREES = {
     "slime": "649ed5981125386176cb3422d844df43b3fa0399",
     "sglang": "e989c47eb7ed8661a075d70d6624e40c179dac8d",
     "sgl-kernel-npu": "c77eee1165ffe6e9c3d316637713c1f459779b83",
     "megatron-lm": "d2154ae36c06e73fda026933077c7ca67054d35c",
     "megatron-bridge": "58bea4779753f11755a1a4253ac497005e7d4d3c",
     "mindspeed": "8b0f51b3eb83fa3c44efe068b9c4c51844d018f5",
+}
+CUDA_TREES = {
+    "sglang": "bb8480427c492c4d85d0765fab121f3133829940",
+    "megatron-lm": "c57c68270f2ca133d27cfb25af9e6f065fdc7e8a",
+    "slime": "e2a9376c07aa48d9ae728be08df407dff8541352",
 }
 
 pytestmark = NEEDS_UPSTREAMS
@@ -68,10 +73,33 @@ def patches_of(report: Any, component: str) -> dict[str, Any]:
     return {patch["name"]: patch for patch in found["patches"]}
 
 
-def test_trees_are_those_of_git_apply(folder: Path, surroundings: dict[str, str]) -> None:
-    ran = patchkit(folder, surroundings, "apply", "--manifest", "slime-npu-official")
+@pytest.mark.parametrize(
+    ("manifest", "trees"), [("slime-npu-official", NPU_TREES), ("slime-0.3.1", CUDA_TREES)]
+)
+def test_trees_are_those_of_git_apply(
+    folder: Path, surroundings: dict[str, str], manifest: str, trees: dict[str, str]
+) -> None:
+    argv = ("apply", "--manifest", manifest, "--workspace", str(folder / manifest))
+    ran = patchkit(folder, surroundings, *argv)
     assert ran.code == 0, ran.err
-    assert {each["name"]: each["tree"] for each in ran.json["components"]} == TREES
+    assert {each["name"]: each["tree"] for each in ran.json["components"]} == trees
+
+
+def test_calls_that_do_not_fit_have_their_reasons(
+    folder: Path, surroundings: dict[str, str]
+) -> None:
+    text = (folder / "manifests/slime-0.3.1.yaml").read_text()
+    begin = text.index("      absent:\n")
+    end = text.index("    install:", begin)
+    (folder / "manifests/unreasoned.yaml").write_text(text[:begin] + text[end:])
+    assert patchkit(folder, surroundings, "check", "--manifest", "slime-0.3.1").code == 0
+    ran = patchkit(folder, surroundings, "check", "--manifest", "unreasoned")
+    found = {each["name"]: each["findings"] for each in ran.json["components"]}
+    words = "launch_server_process", "_get_main_grad_attr"
+    assert sorted(word for each in found["slime"] for word in words if word in each["what"]) == [
+        "_get_main_grad_attr",
+        "launch_server_process",
+    ]
 
 
 def test_our_patches_fit_their_pins_exactly(folder: Path, surroundings: dict[str, str]) -> None:

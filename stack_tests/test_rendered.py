@@ -13,7 +13,7 @@ from tests.support.commands import run
 
 ROOT = Path(__file__).parent.parent
 MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
-PAGES = sorted((ROOT / "docs" / "stacks").glob("*-npu*.md"))
+PAGES = sorted((ROOT / "docs" / "stacks").glob("*.md"))
 SCRIPTS = sorted((ROOT / "rendered").glob("*/*.sh"))
 DOCKERFILES = sorted((ROOT / "rendered").glob("*/Dockerfile"))
 
