@@ -77,11 +77,9 @@ def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
 ) -> None:
     for name in ("manifests", "patches"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    (tmp_path / "manifests/x86.yaml").write_text(
-        f"version: 1\ndescription: on x86\nextends: [{stack}.yaml, profiles/x86-host.yaml]\n"
-    )
     folder = tmp_path / "stack"
-    site = ("torch_cpu_index=https://mirror.example/cpu", "train_file=/t", "test_file=/v")
+    index = "torch_cpu_index=https://mirror.example/cpu"
+    site = (index, "chip=910b", "train_file=/t", "test_file=/v")
     more = ("model_path=/m", "checkpoint_dir=/c") if stack == "verl-mindspeedllm-npu" else ()
     given = [word for value in (*site, *more) for word in ("--set", value)]
     run(
@@ -89,7 +87,7 @@ def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
         "--format",
         "machine",
         "--manifest",
-        "x86",
+        stack,
         *given,
         "--output",
         str(folder),
@@ -101,6 +99,6 @@ def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
     install = (folder / "install.sh").read_text()
     assert install.index('. "$here/env.sh"') < install.index("pip install")
     refused = run(
-        "export", "--format", "machine", "--manifest", "x86", "--output", str(folder), cwd=tmp_path
+        "export", "--format", "machine", "--manifest", stack, "--output", str(folder), cwd=tmp_path
     )
     assert "torch_cpu_index" in refused.err
