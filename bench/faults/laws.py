@@ -12,8 +12,7 @@ from typing import TypeVar
 from bench.faults.calls import REMOVES, Fault
 from bench.faults.sandbox import Sandbox, Scene
 from bench.faults.tracing import Traced
-from patchkit.disk.files import UNFINISHED
-from patchkit.disk.transaction import JOURNAL
+from patchkit.disk.files import JOURNAL, UNFINISHED
 
 Kind = TypeVar("Kind")
 

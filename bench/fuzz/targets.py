@@ -19,7 +19,8 @@ from bench.fuzz.recipes import recipe, text_rule
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions, MergeRequest
 from patchkit.carry.external import refused
-from patchkit.disk.transaction import JOURNAL, recover
+from patchkit.disk.files import JOURNAL
+from patchkit.disk.transaction import recover
 from patchkit.errors import BadInputError, PatchkitError
 from patchkit.extensions.builders.package_lists import read_recipe, read_spec
 from patchkit.extensions.installed.layer import (

@@ -23,16 +23,12 @@ from typer.models import ArgumentInfo
 
 from patchkit import entry_points
 from patchkit.cli.catalog import COMMANDS, forms_of, options_of_forms, place_of
-from patchkit.cli.completion import component_names, manifest_names, patch_names
 from patchkit.errors import ExitCode, SurroundingsError, UsageError
 
 Body = Callable[..., ExitCode]
 
 # Options that several commands share, with one name, one help text and one default each.
 
-OfflineOption = Annotated[
-    bool, typer.Option("--offline", help="Use only what is cached; no network.")
-]
 JobsOption = Annotated[
     int,
     typer.Option("--jobs", "-j", metavar="N", min=1, help="How many components at once."),
@@ -87,141 +83,95 @@ ForceOption = Annotated[
 ]
 
 
-def _shared(kind: Any, keyword: str, declared: Any, default: object = None) -> inspect.Parameter:
-    return inspect.Parameter(
-        keyword,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, declared],
-    )
+def _parameter(kind: Any, name: str, declared: Any, default: object = None) -> inspect.Parameter:
+    annotation = Annotated[kind, declared]
+    kwonly = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kwonly, default=default, annotation=annotation)
+
+
+def _option(
+    kind: Any, *names: str, help: str, default: object = None, **more: Any
+) -> inspect.Parameter:
+    declared = typer.Option(*names, help=help, **more)
+    return _parameter(kind, names[0].strip("-"), declared, default)
+
+
+def _argument(kind: Any, name: str, metavar: str, help: str) -> inspect.Parameter:
+    return _parameter(kind, name, typer.Argument(metavar=metavar, help=help))
 
 
 #: What a word of `takes` adds to a command's signature.
 _SHARED = {
-    "manifest": _shared(
+    "manifest": _option(
         str | None,
-        "manifest",
-        typer.Option(
-            "--manifest",
-            "-m",
-            metavar="MANIFEST",
-            help="The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS. "
-            "May be left out where there is only one.",
-        ),
+        "--manifest",
+        "-m",
+        metavar="MANIFEST",
+        help="The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS. "
+        "May be left out where there is only one.",
     ),
-    "manifests": _shared(
+    "manifests": _option(
         list[str] | None,
-        "manifest",
-        typer.Option(
-            "--manifest",
-            "-m",
-            metavar="MANIFEST",
-            help="A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be "
-            "given several times. Default: all of manifests/.",
-        ),
+        "--manifest",
+        "-m",
+        metavar="MANIFEST",
+        help="A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be "
+        "given several times. Default: all of manifests/.",
     ),
-    "components": _shared(
+    "components": _option(
         list[str] | None,
-        "component",
-        typer.Option(
-            "--component",
-            "-c",
-            metavar="COMPONENT",
-            help="Only this component; may be given several times. Default: all.",
-        ),
+        "--component",
+        "-c",
+        metavar="COMPONENT",
+        help="Only this component; may be given several times. Default: all.",
     ),
-    "component": _shared(
+    "component": _option(
         str | None,
-        "component",
-        typer.Option(
-            "--component",
-            "-c",
-            metavar="COMPONENT",
-            help="The component. May be left out where there is only one.",
-        ),
+        "--component",
+        "-c",
+        metavar="COMPONENT",
+        help="The component. May be left out where there is only one.",
     ),
-    "workspace": _shared(
+    "workspace": _option(
         Path | None,
-        "workspace",
-        typer.Option(
-            "--workspace",
-            "-w",
-            metavar="DIR",
-            envvar="PATCHKIT_WORKSPACE",
-            help="Where the checkouts are. Default: workspace/ of the project.",
-        ),
+        "--workspace",
+        "-w",
+        metavar="DIR",
+        envvar="PATCHKIT_WORKSPACE",
+        help="Where the checkouts are. Default: workspace/ of the project.",
     ),
-    "cache": _shared(
+    "cache": _option(
         Path | None,
-        "cache",
-        typer.Option(
-            "--cache",
-            metavar="DIR",
-            envvar="PATCHKIT_CACHE",
-            help="Where upstreams are kept. Default: the platform's cache folder.",
-        ),
+        "--cache",
+        metavar="DIR",
+        envvar="PATCHKIT_CACHE",
+        help="Where upstreams are kept. Default: the platform's cache folder.",
     ),
-    "offline": inspect.Parameter(
-        "offline", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=OfflineOption
+    "offline": _option(
+        bool, "--offline", help="Use only what is cached; no network.", default=False
     ),
-    "json": _shared(
+    "json": _option(
         bool,
-        "json",
-        typer.Option("--json", help="Print the result as JSON; the reference has its fields."),
+        "--json",
+        help="Print the result as JSON; the reference has its fields.",
         default=False,
     ),
-    "quiet": _shared(
-        bool,
-        "quiet",
-        typer.Option("--quiet", "-q", help="Print nothing unless something is wrong."),
-        default=False,
+    "quiet": _option(
+        bool, "--quiet", "-q", help="Print nothing unless something is wrong.", default=False
     ),
 }
 _FIRST = ("manifest", "manifests", "components", "component")
 
 #: The argument by which components, or the manifest, can be named without an option.
 _NAMES = {
-    "components": _shared(
-        list[str] | None,
-        "names",
-        typer.Argument(
-            metavar="COMPONENT",
-            help="Only this component, as with -c. Default: all.",
-        ),
+    "components": _argument(
+        list[str] | None, "names", "COMPONENT", "Only this component, as with -c. Default: all."
     ),
-    "component": _shared(
-        str | None,
-        "names",
-        typer.Argument(
-            metavar="COMPONENT",
-            help="The component, as with -c.",
-        ),
+    "component": _argument(str | None, "names", "COMPONENT", "The component, as with -c."),
+    "manifest": _argument(str | None, "manifests", "MANIFEST", "The manifest, as with -m."),
+    "manifests": _argument(
+        list[str] | None, "manifests", "MANIFEST", "A manifest: a path, or a name. Default: all."
     ),
-    "manifest": _shared(
-        str | None,
-        "manifests",
-        typer.Argument(
-            metavar="MANIFEST",
-            help="The manifest, as with -m.",
-        ),
-    ),
-    "manifests": _shared(
-        list[str] | None,
-        "manifests",
-        typer.Argument(
-            metavar="MANIFEST",
-            help="A manifest: a path, or a name. Default: all.",
-        ),
-    ),
-}
-
-
-#: What a shell offers in place of a metavar.
-_COMPLETED = {
-    "MANIFEST": manifest_names,
-    "COMPONENT": component_names,
-    "PATCH": patch_names,
-    "PATCH|COMMIT": patch_names,
 }
 
 
@@ -332,9 +282,8 @@ def load_command(name: str) -> Command:
     body = body_of(name)
     forms = list(_options_of_forms(name))
     parameters = list(_parameters_of(body))
-    for parameter in parameters:
-        declared = parameter.annotation.__metadata__[0]
-        declared.autocompletion = _COMPLETED.get(declared.metavar)
+    for declared in (parameter.annotation.__metadata__[0] for parameter in parameters):
+        declared.autocompletion = _offering(declared.metavar)
     parameters += forms
     own = inspect.signature(body).parameters
 
@@ -358,6 +307,17 @@ def load_command(name: str) -> Command:
     return command
 
 
+def _offering(metavar: str) -> Callable[..., Sequence[str]] | None:
+    """What a shell is offered for a value, by how help calls it."""
+
+    def offer(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+        from patchkit.cli.completion import offered
+
+        return offered(metavar, ctx.params.get("manifest"), incomplete)
+
+    return offer if metavar in ("MANIFEST", "COMPONENT", "PATCH", "PATCH|COMMIT") else None
+
+
 def _options_of_forms(name: str) -> Iterator[inspect.Parameter]:
     """The options that choose between a command's forms: for its help, and for shells."""
 
@@ -373,17 +333,16 @@ def _options_of_forms(name: str) -> Iterator[inspect.Parameter]:
 
     for option, forms in options_of_forms(name).items():
         if forms == [f"{name} {option}"]:
-            declared = typer.Option(option, help=f"{summary(forms[0])}.")
-            yield _shared(bool, option.strip("-"), declared, default=False)
+            yield _option(bool, option, help=f"{summary(forms[0])}.", default=False)
         else:
-            declared = typer.Option(
+            yield _option(
+                str | None,
                 option,
                 metavar="WHAT",
                 help="One of the forms below.",
                 autocompletion=values,
                 callback=refuse,
             )
-            yield _shared(str | None, option.strip("-"), declared)
 
 
 def _parameters_of(body: Body) -> Iterator[inspect.Parameter]:

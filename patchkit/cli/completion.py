@@ -5,49 +5,29 @@ What cannot be read offers nothing: its mistakes are told by the commands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Any
 
-import typer
-
+from patchkit.cli.project import manifests_by_name
+from patchkit.cli.session import Session
+from patchkit.cli.words import listed_patches
 from patchkit.errors import PatchkitError
 
-if TYPE_CHECKING:
-    from patchkit.manifest.values import Manifest
 
-
-def manifest_names(incomplete: str) -> list[str]:
-    """The manifests of the project and of $PATCHKIT_MANIFESTS that begin so, by file name."""
-    from patchkit.cli.session import manifests_by_name
-
-    return [path.name for path in manifests_by_name() if path.name.startswith(incomplete)]
-
-
-def component_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The components of the manifests that the command line names, or of all."""
-    return _names(ctx, incomplete, lambda manifest: (c.name for c in manifest.components))
-
-
-def patch_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The patches in the series of these manifests."""
-    from patchkit.cli.session import listed_patches
-
-    def listed(manifest: Manifest) -> Iterator[str]:
-        return chain(*(listed_patches(manifest, component) for component in manifest.components))
-
-    return _names(ctx, incomplete, listed)
-
-
-def _names(
-    ctx: typer.Context, incomplete: str, of: Callable[[Manifest], Iterable[str]]
-) -> list[str]:
-    """What `of` names in the manifests that the command line names, each once."""
-    from patchkit.cli.session import Session
-
-    found: dict[str, None] = {}
-    with suppress(PatchkitError):
-        for manifest, _ in Session(manifest=ctx.params.get("manifest")).open_manifests()[0]:
-            found |= dict.fromkeys(of(manifest))
+def offered(metavar: str, manifest: Any, incomplete: str) -> list[str]:
+    """The names that begin so, each once; `manifest` is what the command line has for -m."""
+    found = dict.fromkeys(_names(metavar, manifest))
     return [name for name in found if name.startswith(incomplete)]
+
+
+def _names(metavar: str, given: Any) -> Iterator[str]:
+    """All manifests; else what is in those that the command line names, or in all of them."""
+    if metavar == "MANIFEST":
+        yield from (path.name for path in manifests_by_name())
+        return
+    with suppress(PatchkitError):
+        for manifest, _ in Session(manifest=given).open_manifests()[0]:
+            for component in manifest.components:
+                patches = listed_patches(manifest, component)
+                yield from (component.name,) if metavar == "COMPONENT" else patches

@@ -15,13 +15,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from patchkit.cli.project import (
+    cache_folder,
+    load,
+    manifest_path,
+    named_manifest,
+    own_manifests,
+    project_folder,
+)
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, PatchkitError, UsageError
-from patchkit.manifest.find import ENDINGS, find_manifest, manifests_in
-from patchkit.manifest.find import FOLDER as MANIFEST_FOLDER
 
 if TYPE_CHECKING:
-    from patchkit.cli.terminal import Answers
+    from patchkit.cli.display import Answers
     from patchkit.manifest.values import Component, Manifest
     from patchkit.model.progress import Progress
     from patchkit.ops.check_report import BrokenManifest
@@ -35,125 +41,6 @@ class _Report(Protocol):
 
 _Result = TypeVar("_Result", bound=_Report)
 _Answer = TypeVar("_Answer")
-
-# Paths. A project is a folder with manifests/; it is found from any folder below it, too.
-
-
-def project_folder() -> Path:
-    """The project that the command is in: this folder, or the nearest above it with manifests.
-
-    Relative to here ("." or "../.."), so that what is said of its files can be typed. This folder
-    where there is none.
-    """
-    here = Path.cwd()
-    for depth, folder in enumerate((here, *here.parents)):
-        if manifests_in(folder / MANIFEST_FOLDER):
-            return Path(*[".."] * depth)
-    return Path()
-
-
-def own_manifests() -> list[Path]:
-    """The manifests of the project, by name."""
-    return manifests_in(project_folder() / MANIFEST_FOLDER)
-
-
-def near(path: Path) -> str:
-    """A path as seen from here: relative in this project, else as it is."""
-    path = path.absolute()
-    project = project_folder()
-    if path.is_relative_to(Path.cwd()) or (
-        project != Path() and path.is_relative_to(project.resolve())
-    ):
-        return Path(os.path.relpath(path)).as_posix()
-    return str(path)
-
-
-def cache_folder(option: Path | None) -> Path:
-    """The cache: --cache or $PATCHKIT_CACHE, else the platform's cache folder."""
-    option = option or Path(os.environ.get("PATCHKIT_CACHE", ""))
-    if option != Path():
-        if in_ci():
-            _require_untracked(option)
-        return option.absolute()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("patchkit", appauthor=False)
-
-
-def _require_untracked(cache: Path) -> None:
-    """Refuse a cache of which git tracks anything, or that is behind a tracked link or submodule.
-
-    In CI the checkout holds what a pull request says, and a verdict may rest on what a cache holds.
-    """
-    from patchkit.gitcmd.process import run_sealed
-
-    top = run_sealed(["rev-parse", "--show-toplevel"], work_tree=Path.cwd(), accept=(0, 128))
-    if top.code != 0:
-        return
-    root = Path(os.fsdecode(top.out.removesuffix(b"\n")))
-    tracked = run_sealed(["ls-files", "-z"], work_tree=root).out.decode(errors="surrogateescape")
-    for path in {Path(os.path.realpath(Path.cwd())) / cache, Path(os.path.realpath(cache))}:
-        if not path.is_relative_to(root):
-            continue
-        below = f"{path.relative_to(root).as_posix()}/".casefold()
-        for name in tracked.casefold().split("\0")[:-1]:
-            if below.startswith(f"{name}/") or name.startswith(below):
-                raise UsageError(
-                    f"the cache {near(path)} is part of the checkout: git tracks {name}",
-                    hint="set PATCHKIT_CACHE to a folder outside of it",
-                )
-
-
-def in_ci() -> bool:
-    """Whether this is a job of a CI system: all of them set CI."""
-    return os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
-
-
-def log_folder() -> Path:
-    """Where tracebacks of bugs go."""
-    from platformdirs import user_log_path
-
-    return user_log_path("patchkit", appauthor=False)
-
-
-def manifests_by_name() -> list[Path]:
-    """All manifests that can be named: the project's, and those of the other folders."""
-    return [*own_manifests(), *(path for each in _other_folders() for path in manifests_in(each))]
-
-
-def _other_folders() -> list[Path]:
-    """Where a manifest given by name is looked for after manifests/, in order."""
-    extra = os.environ.get("PATCHKIT_MANIFESTS", "").split(os.pathsep)
-    return [Path(each) for each in extra if each]
-
-
-def _manifest_path(name: str) -> Path:
-    """The file of a manifest that is named: a path from here, or a name in a manifests folder."""
-    project = project_folder()
-    search = [*([] if project == Path() else [project / MANIFEST_FOLDER]), *_other_folders()]
-    return find_manifest(name, cwd=Path(), search=search)
-
-
-def _named_manifest(name: str) -> Path | None:
-    try:
-        path = _manifest_path(name)
-    except UsageError:
-        return None
-    # a word may be any path, as that of a patch: only -m takes a file of any ending
-    return path if path.suffix in ENDINGS else None
-
-
-def load(path: Path, cache: Path | None = None) -> Manifest:
-    """A manifest; a change of the project's files that was killed half-way is completed first.
-
-    `cache` is the option's, where what was read is kept.
-    """
-    from patchkit.disk.transaction import recover
-    from patchkit.manifest.cached import read_manifest
-
-    folder = cache_folder(cache)
-    manifest = read_manifest(path, folder)
-    return read_manifest(path, folder) if recover(manifest.root) else manifest
 
 
 class Session:
@@ -202,12 +89,14 @@ class Session:
             return self._manifest_of_option(self._manifests[0])
         folders = [Path(name).absolute() for name in self._names if _is_path(name)]
         found = _manifest_of_checkout([Path.cwd(), *folders]) or _only_manifest()
-        named = _named_manifest(self._names[0]) if self._names else None
+        named = named_manifest(self._names[0]) if self._names else None
         if named and (found is None or load(found, self._cache).component(self._names[0]) is None):
             self._names.pop(0)
             return named
         if found is None:
-            raise self._several_manifests()
+            from patchkit.cli.words import several_manifests
+
+            raise several_manifests(self._names, self._own, self._cache)
         return found
 
     def prefer(self, fits: Callable[[Manifest], bool]) -> None:
@@ -215,9 +104,12 @@ class Session:
         try:
             self.manifest_path  # noqa: B018 - kept once it is known
         except UsageError:
+            from patchkit.cli.words import readable_manifests
+
+            paths = () if self._manifests else own_manifests()
             found = [
                 each
-                for each in self._readable(() if self._manifests else own_manifests())
+                for each in readable_manifests(paths, self._cache)
                 if all(map(each.component, self._names)) and fits(each)
             ]
             if len(found) != 1:
@@ -226,7 +118,7 @@ class Session:
 
     def _manifest_of_option(self, name: str) -> Path:
         try:
-            return _manifest_path(name)
+            return manifest_path(name)
         except UsageError as error:
             spelt = (error.problems[0].hint or "").startswith("did you mean")
             if "message" not in self._own or spelt or not own_manifests():
@@ -246,11 +138,14 @@ class Session:
         names = self._meant(manifest)
         unknown = [name for name in names if manifest.component(name) is None]
         if unknown:
-            raise self._no_component(unknown, [manifest], manifest.path.name)
+            from patchkit.cli.words import no_component
+
+            raise no_component(unknown, [manifest], self._own, manifest.path.name)
         return tuple(each for each in manifest.components if each.name in names)
 
     def check_patch(self, word: str) -> None:
         """UsageError unless `word` means a patch of one of the components' series."""
+        from patchkit.cli.words import listed_patches
         from patchkit.model.names import pick_patch
 
         listed = [list(listed_patches(self.manifest, each)) for each in self.components]
@@ -305,7 +200,9 @@ class Session:
     def component_with(self, *patches: str) -> Component:
         """The component; where nothing says which, the only one whose series has all of these."""
         if not self._names and self.here is None:
-            owners = (set(self._owners(each, [self.manifest])) for each in patches)
+            from patchkit.cli.words import owners_of
+
+            owners = (set(owners_of(each, [self.manifest])) for each in patches)
             if len(having := set[str].intersection(*owners)) == 1:
                 self._names = [*having]
         return self.component
@@ -327,12 +224,14 @@ class Session:
     def manifest_paths(self) -> tuple[Path, ...]:
         """The files of a repeatable -m, of words that name manifests; all of manifests/ without."""
         if self._manifests:
-            return tuple(dict.fromkeys(_manifest_path(name) for name in self._manifests))
+            return tuple(dict.fromkeys(manifest_path(name) for name in self._manifests))
         found = tuple(own_manifests())
-        named = [(name, _named_manifest(name)) for name in self._names]
+        named = [(name, named_manifest(name)) for name in self._names]
         words = {name for name, path in named if path is not None}
         if words:
-            words -= self._component_names(found)
+            from patchkit.cli.words import components_in, readable_manifests
+
+            words -= {*components_in(readable_manifests(found, self._cache))}
             chosen = [path for name, path in named if path is not None and name in words]
             self._names = [name for name in self._names if name not in words]
             found = tuple(chosen) or found
@@ -365,73 +264,11 @@ class Session:
             if all(manifest.component(words[index]) is None for manifest, words in meant)
         ]
         if unknown and not broken:
-            raise self._no_component(unknown, manifests)
+            from patchkit.cli.words import no_component
+
+            raise no_component(unknown, [each for each, _ in meant], self._own)
         chosen = [(m, tuple(c for c in m.components if c.name in words)) for m, words in meant]
         return [(manifest, components) for manifest, components in chosen if components], broken
-
-    def _several_manifests(self) -> UsageError:
-        names = self._names
-        found = own_manifests()
-        fitting = [path for path in found if names and set(names) <= self._component_names([path])]
-        if names and not fitting:
-            known = self._component_names(found)
-            unknown = [name for name in names if name not in known]
-            return self._no_component(unknown or names, self._readable(found))
-        choice = ", ".join(path.stem for path in fitting or found)
-        return UsageError("several manifests in ./manifests", hint=f"choose with -m: {choice}")
-
-    def _component_names(self, paths: Sequence[Path]) -> set[str]:
-        """The components of the manifests that can be read."""
-        return {c.name for manifest in self._readable(paths) for c in manifest.components}
-
-    def _readable(self, paths: Sequence[Path]) -> list[Manifest]:
-        manifests = []
-        for path in paths:
-            try:
-                manifests.append(load(path, self._cache))
-            except PatchkitError:
-                continue
-        return manifests
-
-    def _no_component(
-        self, unknown: Sequence[str], manifests: Sequence[Manifest], where: str = ""
-    ) -> UsageError:
-        have = list(dict.fromkeys(c.name for each in manifests for c in each.components))
-        place = f" in {where}" * bool(where)
-        problems = (f"{name}: no such component{place}" for name in unknown)
-        return UsageError(*problems, hint=self._meant_instead(unknown[0], have, manifests))
-
-    def _meant_instead(self, word: str, have: Sequence[str], manifests: Sequence[Manifest]) -> str:
-        """What to type instead of a word that is not a component."""
-        from difflib import get_close_matches
-
-        if word == "help":
-            return "add --help to the command"
-        if len([part for part in word.split(",") if part in have]) > 1:
-            return f"components are words of their own: {' '.join(word.split(','))}"
-        stems = [path.stem for path in own_manifests()]
-        known = [*have, *(stem for stem in stems if len(manifests) > 1)]
-        if close := get_close_matches(Path(word).name, known, n=2, cutoff=0.6):
-            return f"did you mean {' or '.join(dict.fromkeys(close))}?"
-        there = f"there {'are' if len(have) > 1 else 'is'} {', '.join(have)}"
-        if (path := _named_manifest(word)) is not None:
-            there = f"{word} is a manifest: -m {path.stem}"
-        elif owners := self._owners(word, manifests):
-            option = f", and goes with --patch {word}" if "patch" in self._own else ""
-            there = f"it is a patch of {' and of '.join(owners)}{option}"
-        elif "to" in self._own:
-            there += f"; a commit, tag or branch goes with --to {word}"
-        return there
-
-    def _owners(self, patch: str, manifests: Sequence[Manifest]) -> list[str]:
-        """The components whose series list a patch of this name."""
-        name = Path(patch).name.removesuffix(".patch")
-        return [
-            component.name
-            for manifest in manifests
-            for component in manifest.components
-            if name in (each.removesuffix(".patch") for each in listed_patches(manifest, component))
-        ]
 
     @cached_property
     def store(self) -> Store:
@@ -449,7 +286,7 @@ class Session:
 
     def progress(self) -> AbstractContextManager[Progress]:
         """A listener for the operation in the block, as fits the terminal."""
-        from patchkit.cli.terminal import showing_progress
+        from patchkit.cli.display import showing_progress
 
         return showing_progress(self.terminal)
 
@@ -467,7 +304,7 @@ class Session:
         `shown`, where not `shown`, and with --json and --quiet. `at_end`: nor in a pipe, where a
         table has them all.
         """
-        from patchkit.cli.terminal import Answers
+        from patchkit.cli.display import Answers
 
         shown = shown and not (self.terminal.json or self.terminal.quiet)
         answers = Answers(self.terminal, names, show, shown=shown, at_end=at_end)
@@ -506,7 +343,7 @@ def _manifest_of_checkout(folders: Sequence[Path]) -> Path | None:
             if folder == root:
                 break
             if (purpose := read_purpose(folder / ".git" / "patchkit")) is not None:
-                return _named_manifest(purpose.manifest)
+                return named_manifest(purpose.manifest)
     return None
 
 
@@ -523,19 +360,6 @@ def _no_manifest() -> UsageError:
         "no manifest in ./manifests, nor in a folder above",
         hint="`patchkit init NAME --git URL --ref TAG` starts one; elsewhere: --manifest or -C DIR",
     )
-
-
-def listed_patches(manifest: Manifest, component: Component) -> Iterator[str]:
-    """The names of the patches that a component's series lists, as far as they can be read."""
-    from patchkit.manifest.values import LocalSeries
-    from patchkit.stack.series import read_series
-
-    for entry in component.patches:
-        if not isinstance(entry, LocalSeries):
-            yield entry.patch_name
-            continue
-        with suppress(PatchkitError):
-            yield from (line.name for line in read_series(manifest, entry).lines if line.name)
 
 
 def moment() -> datetime:

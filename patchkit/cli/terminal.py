@@ -10,23 +10,16 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Generic, TextIO, TypeAlias, TypeVar
+from typing import TextIO, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.model.progress import Progress, Silent
 from patchkit.model.text import clean
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-    from rich.progress import Task
-
 
 # Text on its way to a terminal: made harmless, coloured by meaning, laid out in columns.
 #
@@ -190,7 +183,8 @@ class Terminal:
         self._only_kept = False
         self._out = sys.stdout
         self._err = sys.stderr
-        self.bars: _Bars | None = None
+        #: Takes the bars away while something is printed in the block.
+        self.above_bars: Callable[[], AbstractContextManager[None]] = nullcontext
         self._colour_out = colour_wanted(self._out, os.environ)
         self._colour_err = colour_wanted(self._err, os.environ)
 
@@ -203,10 +197,6 @@ class Terminal:
     def watched(self) -> bool:
         """Whether somebody reads the product as it comes."""
         return self._out.isatty()
-
-    def above_bars(self) -> AbstractContextManager[None]:
-        """Take the bars away while something is printed in the block."""
-        return self.bars.away() if self.bars is not None else nullcontext()
 
     def flush(self) -> None:
         """Hand on what was printed so far, to whoever reads a pipe."""
@@ -403,218 +393,3 @@ def _diff_line(line: bytes) -> Line:
     if text.startswith("+"):
         return Painted(text, Paint.ADDED)
     return Painted(text, Paint.REMOVED) if text.startswith("-") else text
-
-
-# How a long operation is shown: bars on a terminal, plain lines elsewhere, nothing with --quiet.
-#
-# All are called from the threads of several components at once.
-
-
-# A command that is done by then shows no bars (and does not pay for loading rich).
-_PATIENCE = 0.4
-
-
-@contextmanager
-def showing_progress(terminal: Terminal) -> Iterator[Progress]:
-    """A listener for the operation in the block, as fits the terminal."""
-    if terminal.quiet:
-        yield Silent()
-    elif terminal.interactive:
-        bars = terminal.bars = _Bars()
-        try:
-            yield bars
-        finally:
-            terminal.bars = None
-            bars.close()
-    else:
-        yield _Lines(terminal)
-
-
-class Answers(Generic[_Result]):
-    """Shows what is known of each component as soon as it is known, while others are looked at.
-
-    Called from their threads. Where somebody watches, in the order in which they end; in a pipe or
-    a file in the order of `names`, so that two runs can be compared. `at_end`: there the report
-    tells all of them together, but for what is known on ^C.
-    """
-
-    def __init__(
-        self,
-        terminal: Terminal,
-        names: Sequence[str],
-        show: Callable[[Terminal, _Result], None],
-        *,
-        shown: bool,
-        at_end: bool = False,
-    ) -> None:
-        self._terminal = terminal
-        self._left = list(names)
-        self._known: dict[str, _Result] = {}
-        self._show = show
-        self._kept = shown
-        self.shown = shown and (terminal.watched or not at_end)
-        self._lock = threading.Lock()
-
-    def __call__(self, name: str, answer: _Result) -> None:
-        """The answer for a component is known."""
-        if not self._kept:
-            return
-        with self._lock:
-            self._known[name] = answer
-            if not self.shown:
-                return
-            most = None if self._terminal.watched else 1
-            while ready := [each for each in self._left[:most] if each in self._known]:
-                self._print(ready[0])
-
-    def interrupted(self) -> None:
-        """Show what is known, with the problems that a whole report ends with; name the rest."""
-        if not self._kept:
-            return
-        with self._lock:
-            for name in [each for each in self._left if each in self._known]:
-                self._print(name)
-            for answer in self._known.values():
-                for problem in getattr(answer, "problems", ()):
-                    self._terminal.problem(problem)
-            if self._left:
-                self._terminal.problem(f"no answer yet for {', '.join(self._left)}")
-
-    def _print(self, name: str) -> None:
-        self._left.remove(name)
-        with self._terminal.above_bars():
-            self._show(self._terminal, self._known[name])
-            self._terminal.flush()
-
-
-class _Lines:
-    """A line when a component starts to wait for a server, and one when it is done."""
-
-    counts = False
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self._lock = threading.Lock()
-        self._waiting: set[str] = set()
-
-    def step(self, component: str, what: str, *, local: bool = False) -> None:
-        with self._lock:
-            if not local and component not in self._waiting:
-                self._waiting.add(component)
-                self._say(component, what)
-
-    def advance(self, component: str, done: int, total: int | None) -> None:
-        pass
-
-    def finish(self, component: str, what: str) -> None:
-        with self._lock:
-            if component in self._waiting:
-                self._waiting.remove(component)
-                self._say(component, what)
-
-    def _say(self, component: str, what: str) -> None:
-        self._terminal.say([Painted(component, Paint.STRONG), ": ", _short_ids(what)])
-
-
-def _short_ids(text: str) -> str:
-    """The text with whole commit ids cut to the length that reports have."""
-    return re.sub(r"\b[0-9a-f]{40}\b", lambda found: found[0][:10], text)
-
-
-class _Bars:
-    """A bar per component that is under way; drawn once the operation has lasted a moment."""
-
-    counts = True
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._state: dict[str, tuple[str, int, int | None]] = {}
-        self._tasks: dict[str, Task] = {}
-        self._display: RichProgress | None = None
-        self._timer = threading.Timer(_PATIENCE, self._open)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def step(self, component: str, what: str, *, local: bool = False) -> None:
-        self._show(component, what, 0, None)
-
-    def advance(self, component: str, done: int, total: int | None) -> None:
-        with self._lock:
-            what = self._state.get(component, ("", 0, None))[0]
-            self._show(component, what, done, total)
-
-    def finish(self, component: str, what: str) -> None:
-        """Take its bar away, so that those left have room on a small screen."""
-        with self._lock:
-            self._state.pop(component, None)
-            task = self._tasks.pop(component, None)
-            if self._display is not None and task is not None:
-                self._display.remove_task(task.id)
-
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        """Without bars on the screen for a moment: something is printed in their place."""
-        with self._lock:
-            shown = self._display is not None
-            self._stop()
-            try:
-                yield
-            finally:
-                if shown:  # anew: a display that starts again wipes the lines above it
-                    self._open()
-
-    def close(self) -> None:
-        """Take the bars off the screen: the report that follows says how it ended."""
-        self._timer.cancel()
-        with self._lock:
-            self._stop()
-            self._state.clear()
-
-    def _stop(self) -> None:
-        if self._display is not None:
-            self._display.stop()
-        self._display = None
-        self._tasks.clear()
-
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, SpinnerColumn, TextColumn
-        from rich.progress import Progress as RichProgress
-
-        with self._lock:
-            if not self._state:
-                return
-            self._display = RichProgress(
-                SpinnerColumn(),
-                TextColumn("{task.fields[component]}", markup=False),
-                BarColumn(bar_width=20),
-                TextColumn("{task.fields[figures]}"),
-                TextColumn("{task.description}", markup=False),
-                console=Console(stderr=True, highlight=False, markup=False),
-                transient=True,
-            )
-            self._display.start()
-            for component, state in self._state.items():
-                self._draw(component, *state)
-
-    def _show(self, component: str, what: str, done: int, total: int | None) -> None:
-        with self._lock:
-            self._state[component] = (what, done, total)
-            self._draw(component, what, done, total)
-
-    def _draw(self, component: str, what: str, done: int, total: int | None) -> None:
-        if self._display is None:
-            return
-        if component not in self._tasks:
-            name = clean(component)
-            self._display.add_task("", total=None, component=name, figures="")
-            self._tasks[component] = self._display.tasks[-1]
-        # update() takes a total of None for "as before"; here it means that it is not known
-        self._tasks[component].total = total
-        figures = f"{done} of {total}" if total and total > 1 else ""
-        self._display.update(
-            self._tasks[component].id,
-            description=clean(_short_ids(what)),
-            completed=done,
-            figures=figures,
-        )

@@ -25,6 +25,15 @@ from patchkit.model.progress import Stop
 
 #: How names of unfinished files end; whoever finds one after a crash may delete it.
 UNFINISHED = ".patchkit-tmp"
+#: In a folder while a set of its files is being replaced (see `disk.transaction`).
+JOURNAL = ".patchkit-journal.json"
+#: Its name until everything is written that it names.
+DRAFT = JOURNAL + UNFINISHED
+
+
+def is_half_done(root: Path) -> bool:
+    """Whether a set of files in a folder is being replaced, or was when its writer was killed."""
+    return (root / JOURNAL).exists() or (root / DRAFT).exists()
 
 
 def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:

@@ -27,9 +27,12 @@ from types import MappingProxyType
 from msgspec import Struct, to_builtins
 
 from patchkit.disk.files import (
+    DRAFT,
+    JOURNAL,
     UNFINISHED,
     FileAttributes,
     files_in,
+    is_half_done,
     make_folder,
     name_beside,
     sync_folder,
@@ -37,11 +40,6 @@ from patchkit.disk.files import (
 )
 from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.model.names import can_be_a_file
-
-#: In the project's root while a set is being replaced.
-JOURNAL = ".patchkit-journal.json"
-#: Its name until everything is written that it names.
-DRAFT = JOURNAL + UNFINISHED
 
 _VERSION = 2
 _STALE = 60.0  # seconds
@@ -103,7 +101,7 @@ def recover(root: Path) -> bool:
 
     False if there was none to be finished.
     """
-    if not any((root / name).exists() for name in (JOURNAL, DRAFT)):
+    if not is_half_done(root):
         return False
     root = Path(os.path.realpath(root))
     with _only_writer(root):

@@ -23,6 +23,7 @@ from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.finding import Landed
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
+from patchkit.model.names import PYTHON
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.syntax import FunctionNode, parse_python, signature_of
@@ -73,8 +74,6 @@ def is_named(lines: Sequence[bytes], name: str) -> bool:
     return False
 
 
-_PYTHON = (".py", ".pyi")
-
 # Shorter names are everywhere.
 _TELLING = 4
 
@@ -105,7 +104,7 @@ class _HunkComparison(Struct, frozen=True):
     ) -> Iterator[Suspicion]:
         changes = patch_changes(patch)
         for change, before, after in zip(changes, then.files, now.files, strict=True):
-            if change.hunks and change.path.endswith(_PYTHON) and change.old_path is not None:
+            if change.hunks and change.path.endswith(PYTHON) and change.old_path is not None:
                 yield from self._file(change, before, after)
 
     def _file(

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from patchkit.disk.files import scratch_folder
 from patchkit.errors import SHORTAGES, SurroundingsError, UsageError
-from patchkit.model.mailinfo import parse_date
+from patchkit.model.dates import parse_date
 from patchkit.model.objects import lines_of
 from patchkit.model.patch import Identity
 

@@ -288,16 +288,15 @@ def unfiltered(repository: Repository, folder: Path) -> Repository:
         r"^core\.(filemode|symlinks|ignorecase)$",
     )
     rows = repository.git(*kept, accept=(0, 1)).out.decode().split("\n")[:-1]
-    lines = (f"\t{name.partition('.')[2]} = {value}\n" for name, _, value in map(_words, rows))
+    lines = (
+        f"\t{name.partition('.')[2]} = {value}\n"
+        for name, _, value in (row.partition(" ") for row in rows)
+    )
     (folder / "config").write_text("[core]\n\tautocrlf = false\n" + "".join(lines))
     return Repository(folder, repository.work_tree, objects_directory(repository))
 
 
 _NO_CONVERSION = b"* -text -crlf -eol -ident -filter !working-tree-encoding\n"
-
-
-def _words(row: str) -> tuple[str, str, str]:
-    return row.partition(" ")
 
 
 def _absent(repository: Repository, entry: bytes) -> list[bytes]:

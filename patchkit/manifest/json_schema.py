@@ -139,7 +139,10 @@ def _record(record: Record) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "required": [key for key in _required(record) if key not in _INHERITABLE],
-        "properties": {each.key: _field(each) for each in record.all_fields},
+        "properties": {
+            field.key: {"description": describe(field), **_shape(field.shape)}
+            for field in record.all_fields
+        },
     }
     agreements = [
         _agreement(each) for each in record.fields if isinstance(each.shape, DependentShape)
@@ -155,10 +158,6 @@ def _choice(choice: Choice) -> dict[str, Any]:
         "type": "object",
         "oneOf": [{"title": key, **_shape(choice.option(key))} for key in choice.keys],
     }
-
-
-def _field(field: Field) -> dict[str, Any]:
-    return {"description": describe(field), **_shape(field.shape)}
 
 
 def describe(field: Field) -> str:

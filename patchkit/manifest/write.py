@@ -17,7 +17,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9/_.][A-Za-z0-9/_.+-]*")
 
 def flow_mapping(entry: Mapping[str, str | int]) -> str:
     """A mapping of plain values on one line, in braces."""
-    pairs = (f"{quoted(key)}: {_scalar(value)}" for key, value in entry.items())
+    pairs = (
+        f"{quoted(key)}: {value if isinstance(value, int) else quoted(value)}"
+        for key, value in entry.items()
+    )
     return "{" + ", ".join(pairs) + "}"
 
 
@@ -26,10 +29,6 @@ def quoted(text: str) -> str:
     if _PLAIN.fullmatch(text) and reading_of(text) is Reading.TEXT:
         return text
     return json.dumps(text, ensure_ascii=False)
-
-
-def _scalar(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else quoted(value)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from patchkit.errors import advice
 from patchkit.model.diff_parse import apply_delta, split_lines
 from patchkit.model.hunks import place_hunks
-from patchkit.model.merging.scopes import ELSEWHERE, PYTHON, UNCHECKED, misplaced_hunks
-from patchkit.model.names import COMMIT_ID, unsafe_path
+from patchkit.model.names import COMMIT_ID, PYTHON, unsafe_path
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
@@ -177,6 +176,8 @@ class _Attempt(Struct):
         status = Status.SHIFTED if any(offsets) else Status.UNCHANGED
         outcome = FileResult(change.path, status, preimage, offsets)
         if elsewhere:
+            from patchkit.model.merging.scopes import ELSEWHERE  # noqa: PLC0415 (seldom so)
+
             sure = {"confidence": ELSEWHERE, "same_bytes": ELSEWHERE}
             outcome = replace(outcome, review=True, reasons=elsewhere, **sure)
         return outcome
@@ -193,6 +194,8 @@ class _Attempt(Struct):
             return ()
         if preimage is Preimage.MATCHES and not any(offsets):
             return ()
+        from patchkit.model.merging.scopes import UNCHECKED, misplaced_hunks  # noqa: PLC0415
+
         found = advice(misplaced_hunks, self._data(before), change.hunks, offsets)
         if found is None:
             return (UNCHECKED,)

@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.model.dates import format_date
 from patchkit.model.mailinfo import (
     BLANKS,
     BREAK,
@@ -30,7 +31,6 @@ from patchkit.model.mailinfo import (
     decode_words,
     encode_words,
     format_author,
-    format_date,
     needs_words,
     read_author,
     read_fields,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from patchkit.model.dates import format_date
 from patchkit.model.diff_parse import end_of_hunk, read_diff, split_lines
 from patchkit.model.header import (
     QUOTED_FIELD,
@@ -34,7 +35,7 @@ from patchkit.model.header import (
     trimmed,
     words_of,
 )
-from patchkit.model.mailinfo import BLANKS, MailField, decode_words, format_author, format_date
+from patchkit.model.mailinfo import BLANKS, MailField, decode_words, format_author
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 
 # The words of a header changed in place: every other line above the diff stays to the byte.

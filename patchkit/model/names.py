@@ -25,6 +25,10 @@ PATCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%-]{0,119}\.patch")
 #: What is mended in a damaged patch (`model/repair.py`).
 MEND = re.compile(r"last newline|counts of line [1-9][0-9]{0,5}")
 RECIPE_ENDING = ".recipe.yml"
+#: The ending of a file that remembers how a conflict was resolved.
+RESOLUTION_ENDING = ".resolution"
+#: Of files of Python.
+PYTHON = (".py", ".pyi")
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

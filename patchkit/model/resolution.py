@@ -26,9 +26,6 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry
 from patchkit.model.patch import FileChange
 
-#: The ending of a file that holds one.
-ENDING = ".resolution"
-
 _KEY = re.compile(r"[0-9a-f]{64}")
 _ENTRY = re.compile(r"(?P<mode>100644|100755|120000) (?P<oid>[0-9a-f]{40})")
 _HINT = "delete it, and resolve the conflict again"

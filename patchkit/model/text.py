@@ -88,3 +88,8 @@ def _escape(match: re.Match[str]) -> str:
     if found == "<":
         return "&lt;"
     return "&amp;" if found == "&" else f"\\{found}"
+
+
+def short_ids(text: str) -> str:
+    """The text with whole commit ids cut to the length that reports have."""
+    return re.sub(r"\b[0-9a-f]{40}\b", lambda found: found[0][:10], text)

@@ -32,12 +32,11 @@ from patchkit.model.tree import TreeChange
 from patchkit.ops.hints import in_columns, ways_out
 from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, StackBuilder
+from patchkit.stack.emptied import emptied_patches
+from patchkit.stack.lock_differences import LockDifference, compare
 from patchkit.stack.lockfile import (
     Lock,
-    LockDifference,
     LockedComponent,
-    compare,
-    emptied_patches,
     load_lock,
     lock_component,
     lock_digest,

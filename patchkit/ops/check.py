@@ -50,14 +50,15 @@ from patchkit.ops.check_report import (
 )
 from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack, patch_changes
-from patchkit.stack.lockfile import (
-    compare,
-    emptied_patches,
-    load_lock,
-    lock_component,
-    recorded_in,
+from patchkit.stack.emptied import emptied_patches
+from patchkit.stack.lock_differences import compare
+from patchkit.stack.lockfile import load_lock, lock_component, recorded_in
+from patchkit.stack.series import (
+    LoadedPatch,
+    LoadedSeries,
+    load_series,
+    named_recipe,
 )
-from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_recipe
 from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import HALT_REF, checkout_of
 

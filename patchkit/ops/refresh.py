@@ -67,14 +67,8 @@ from patchkit.refresh.project_files import (
     with_imported,
 )
 from patchkit.stack.build import Stack, StackCommit, build_stack, read_stack
-from patchkit.stack.lockfile import (
-    Lock,
-    LockedComponent,
-    emptied_patches,
-    load_lock,
-    lock_component,
-    recorded_in,
-)
+from patchkit.stack.emptied import emptied_patches
+from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked

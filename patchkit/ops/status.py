@@ -1,6 +1,4 @@
-"""In which state each checkout is, whether it is the one that manifest and lock mean, and what it
-has that the stack does not (`diff`).
-"""
+"""In which state each checkout is, whether it is the one that manifest and lock mean."""
 
 from __future__ import annotations
 
@@ -23,7 +21,6 @@ from patchkit.errors import (
 )
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
-from patchkit.model.patch import Kind
 from patchkit.model.series_file import parse_series
 from patchkit.parallel import in_parallel
 from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, recorded_in
@@ -33,7 +30,6 @@ from patchkit.workspace import (
     Snapshot,
     checkout_of,
     inspect,
-    locked,
 )
 
 # How many checkouts are looked at at once: git mostly waits for the disk.
@@ -191,100 +187,3 @@ def _bytes(root: Path, path: str) -> bytes | None:
         return None
     except OSError as error:
         raise BadInputError(Problem(str(error.strerror), path)) from error
-
-
-# Diff: what a checkout has that the stack which patchkit made does not have.
-#
-# Both commits on top of the stack and uncommitted edits; new files count once they are added to
-# the index.
-
-
-_COMPARABLE = (
-    CheckoutState.UNPATCHED,
-    CheckoutState.APPLIED,
-    CheckoutState.EDITED,
-    CheckoutState.EXTRA_COMMITS,
-    CheckoutState.CONFLICTED,
-)
-
-
-class FileStat(Struct, frozen=True):
-    """A changed file: lines added and removed; `kind` "add", "delete", "modify" or "rename"."""
-
-    path: str  # from the checkout's top folder
-    kind: Kind
-    added: int
-    removed: int
-    binary: bool  # its lines are not counted
-
-
-class ComponentDiff(Struct, frozen=True):
-    """What one checkout has beyond its stack; `state` is the checkout's.
-
-    `diff` is in git's form, with paths from the checkout's top folder.
-    """
-
-    component: str  # its name
-    state: CheckoutState
-    diff: bytes = b""
-    files: tuple[FileStat, ...] = ()  # by path
-    problems: tuple[Problem, ...] = ()
-    exit_code: ExitCode = ExitCode.OK
-
-
-class DiffReport(OfComponents, Struct, frozen=True):
-    """The differences of the components asked for."""
-
-    manifest: str  # its name
-    components: tuple[ComponentDiff, ...]
-
-
-def diff_components(
-    manifest: Manifest, components: Sequence[Component], workspace: Path
-) -> DiffReport:
-    """Compare each checkout with the stack that patchkit last made there; writes nothing."""
-    return DiffReport(manifest.name, tuple(_diff(manifest, each, workspace) for each in components))
-
-
-def _diff(manifest: Manifest, component: Component, workspace: Path) -> ComponentDiff:
-    checkout = checkout_of(workspace, manifest, component)
-    if not checkout.path.exists():
-        return ComponentDiff(component.name, CheckoutState.ABSENT)
-    state = CheckoutState.OTHER_BRANCH
-    try:
-        with locked(checkout):
-            snapshot = inspect(checkout)
-            state = snapshot.state
-            diff = _difference(checkout, snapshot)
-    except PatchkitError as error:
-        return ComponentDiff(
-            component.name, state, problems=error.problems, exit_code=error.exit_code
-        )
-    return ComponentDiff(component.name, state, diff, file_stats(diff))
-
-
-def _difference(checkout: Checkout, snapshot: Snapshot) -> bytes:
-    from patchkit.gitcmd.scratch import overlay  # noqa: PLC0415 (no state needs it)
-    from patchkit.gitcmd.trees import diff_trees, tracked_tree  # noqa: PLC0415
-
-    if snapshot.state not in _COMPARABLE or snapshot.applied is None or snapshot.head is None:
-        return b""
-    repository = checkout.repository
-    before, after = repository.tree(snapshot.applied), repository.tree(snapshot.head)
-    with overlay(repository) as trial:
-        if snapshot.edited:
-            after = tracked_tree(repository, trial)
-        if before is None or after is None:
-            return b""
-        return diff_trees(trial, [(before, after)], "-U3", "-M50%")[0]
-
-
-def file_stats(diff: bytes) -> tuple[FileStat, ...]:
-    """How many lines a diff adds to and removes from each file."""
-    from patchkit.model.diff_parse import parse_diff  # noqa: PLC0415 (no state needs it)
-
-    changes = parse_diff(diff) if diff else ()
-    return tuple(
-        FileStat(c.path, c.kind, *c.counts, c.binary is not None or c.binary_differs)
-        for c in changes
-    )

@@ -296,11 +296,6 @@ def _base_of(
 _FROM_LINE = re.compile(rb"^From .*\d:\d\d.* \d{2,4}[^\n]*\n", re.MULTILINE)
 
 
-def _from_line(commit: CommitId) -> bytes:
-    """What `git format-patch` writes, so that mail programs and `git am` know what this is."""
-    return f"From {commit} Mon Sep 17 00:00:00 2001\n".encode()
-
-
 #: Where in a folder patches go, in order, and the file that lists them with its text: given the
 #: component's name and theirs.
 LayOut: TypeAlias = Callable[[str, list[str]], tuple[list[str], str, str]]
@@ -360,7 +355,9 @@ class _Exported(Struct, frozen=True):
         text = self.file.preamble.lstrip(b"\r\n")
         gap = self.file.preamble[: len(self.file.preamble) - len(text)]
         own = _FROM_LINE.match(text)
-        head, text = (own[0], text[own.end() :]) if own else (_from_line(self.commit), text)
+        # as `git format-patch` begins: mail programs and `git am` know by it what this is
+        first = f"From {self.commit} Mon Sep 17 00:00:00 2001\n".encode()
+        head, text = (own[0], text[own.end() :]) if own else (first, text)
         if self.file.form is not HeaderForm.MAIL:
             head += format_header(Header(self._subject, author))
         elif self.file.author is None and author is not None:

@@ -25,6 +25,7 @@ from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.decoding import from_builtins
+from patchkit.model.names import RESOLUTION_ENDING
 from patchkit.model.objects import CommitId, GitObject, TreeEntry
 from patchkit.model.tree import Tree, TreeChange
 from patchkit.ops.hints import ways_out
@@ -44,7 +45,6 @@ from patchkit.workspace.enter import Action, Entered, Refusal, RefusalCause
 from patchkit.workspace.move import require_free
 from patchkit.workspace.operations import (
     Operation,
-    is_resolution,
     last_operation,
     mark_undone,
     operations,
@@ -477,7 +477,7 @@ def old_files(operation: Operation, root: Path, *, redo: bool = False) -> dict[P
     return {
         path: data
         for path, data in writes.items()
-        if not is_resolution(path.name) or (redo and not path.exists())
+        if path.suffix != RESOLUTION_ENDING or (redo and not path.exists())
     }
 
 
@@ -490,7 +490,9 @@ def put_files_back(
     seen = {path: path.read_bytes() if path.exists() else None for path in writes}
     write_set(root, writes, seen)
     names = {path.relative_to(root).as_posix() for path in writes}
-    kept = [path for path in operation.files if is_resolution(path) and path not in names]
+    kept = [
+        path for path in operation.files if path.endswith(RESOLUTION_ENDING) and path not in names
+    ]
     return replace(report, files=tuple(sorted(names)), kept=tuple(sorted(kept)))
 
 

@@ -14,6 +14,7 @@ from patchkit.disk.files import files_in, read_given
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import tree_changes
+from patchkit.model.names import RESOLUTION_ENDING
 from patchkit.model.objects import (
     CommitId,
     GitObject,
@@ -23,7 +24,7 @@ from patchkit.model.objects import (
     make_object,
 )
 from patchkit.model.outcome import ConflictedFile, FileResult, PatchResult, Status
-from patchkit.model.resolution import ENDING, Resolution, format_resolution, parse_resolution
+from patchkit.model.resolution import Resolution, format_resolution, parse_resolution
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
@@ -264,7 +265,7 @@ _NAME = 16
 def load_resolutions(home: SeriesFolder) -> dict[str, Resolution]:
     """Key -> resolution, of all that are beside the series; BadInputError for one that is none."""
     found = {}
-    for path in files_in(home.folder / FOLDER, f"*{ENDING}"):
+    for path in files_in(home.folder / FOLDER, f"*{RESOLUTION_ENDING}"):
         where = path.relative_to(home.root).as_posix()
         resolution = parse_resolution(read_given(path, where, inside=home.root), where)
         found[resolution.key] = resolution
@@ -292,7 +293,7 @@ def new_resolutions(
         for path, key in decision.keys.items():
             resolution, diff = _resolved(repository, source, decision, path)
             data = format_resolution(resolution, patch, path, diff)
-            files[home.folder / FOLDER / f"{key[:_NAME]}{ENDING}"] = data
+            files[home.folder / FOLDER / f"{key[:_NAME]}{RESOLUTION_ENDING}"] = data
     return files
 
 

@@ -82,7 +82,7 @@ def match_commits(
     `look` is asked for what a commit does, only where its name is lost.
     """
     by_name = {patch.name: patch for patch in known}
-    names: list[str | None] = [_named(commit, by_name) for commit in commits]
+    names = [commit.patch if commit.patch in by_name else None for commit in commits]
     for index, name in enumerate(names):
         if name in names[:index]:
             names[index] = None  # split: the first keeps the name
@@ -94,10 +94,6 @@ def match_commits(
         used.add(final[-1].casefold())
     dropped = tuple(patch.name for patch in known if patch.name not in final)
     return CommitMatching(tuple(final), frozenset(final) - by_name.keys(), dropped)
-
-
-def _named(commit: StackCommit, by_name: Mapping[str, KnownPatch]) -> str | None:
-    return commit.patch if commit.patch in by_name else None
 
 
 def _find_lost(
@@ -205,7 +201,8 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     notes: tuple[Problem, ...] = ()
     if any(number > len(start.commits) for number, _ in placed):
         trees = (*trees, trees[-1])
-        words.append((new, _message(request, new), _author(request)))
+        message = request.message.strip("\n") or subject_from(new)
+        words.append((new, message, _author(request)))
     elif new and rows:
         hint = f"patchkit undo  and then  patchkit refresh --new {request.new}  takes all edits"
         notes = (Problem(f"{new} was not made: each edit is next to a patch's lines", "", hint),)
@@ -298,10 +295,6 @@ def free_name(start: RefreshStart, given: str, old: str = "") -> str:
     if name == old or name.casefold() in taken - {old.casefold()}:
         raise UsageError(f"{name} is there already", hint="choose another name")
     return name
-
-
-def _message(request: Request, name: str) -> str:
-    return request.message.strip("\n") or subject_from(name)
 
 
 def _author(request: Request) -> Identity:

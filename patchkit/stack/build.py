@@ -181,7 +181,7 @@ class StackBuilder:
     def build(self, patches: Sequence[SeriesPatch]) -> Stack:
         """Put all patches; see `build_stack`."""
         self.preload(patches)
-        return self.finish([self.push(patch) for patch in patches])
+        return self.finish(list(map(self.push, patches)))
 
     def preload(self, patches: Sequence[SeriesPatch]) -> None:
         """Read at once all files of the base that the patches touch."""

@@ -1,4 +1,4 @@
-"""What identifies an upstream and its pin in the cache, and what every way of fetching shares."""
+"""What identifies a pin in the cache, and what every way of fetching shares."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from patchkit.manifest.values import (
     GitSource,
     IndexPin,
     IndexSource,
-    Source,
 )
-from patchkit.model.names import normal_url, readable_url
+from patchkit.model.names import readable_url
 from patchkit.model.progress import Progress, Stop
 
 if TYPE_CHECKING:
@@ -80,21 +79,9 @@ def _placed(error: PatchkitError, name: str) -> PatchkitError:
     return kind(*problems)
 
 
-# What makes two upstreams, or two pins of one, the same for the cache.
-
-
 #: Part of the ref of everything unpacked from an archive: raise it when unpacking changes, so that
 #: what an older patchkit unpacked is not taken for what this one would.
 UNPACKING = "v1"
-
-
-def upstream_key(source: Source) -> str:
-    """The same text for every way to write one upstream; mirrors do not matter."""
-    if isinstance(source, GitSource):
-        return normal_url(source.url)
-    if isinstance(source, IndexSource):
-        return "index/" + normal_project(source.project)
-    return "archive/" + normal_url(source.url)
 
 
 def pin_ref(component: Component) -> str:
@@ -122,8 +109,3 @@ def pin_words(component: Component) -> str:
 def commit_ref(commit: str) -> str:
     """The ref of a commit that is a git upstream's own."""
     return PINS + commit
-
-
-def normal_project(project: str) -> str:
-    """A project's name as package indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", project).lower()

@@ -49,7 +49,7 @@ from patchkit.model.objects import Base, CommitId, TreeEntry, TreeId
 from patchkit.model.progress import Progress, Silent
 from patchkit.model.text import counted
 from patchkit.model.tree import Tree
-from patchkit.upstream.fetching import Fetching, about, upstream_key
+from patchkit.upstream.fetching import Fetching, about
 from patchkit.upstream.git import (
     EVERYTHING,
     LATEST,
@@ -63,6 +63,7 @@ from patchkit.upstream.git import (
     is_short_id,
     list_refs,
 )
+from patchkit.upstream.identity import upstream_key
 from patchkit.upstream.store import Store
 
 # Fetching: all commits with their trees, and single files when they are asked for. To say when a
@@ -296,7 +297,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     doing = f"fetching the history of {said}"
     meaning = find_commit(store, component, wanted, progress, doing=doing)
     name, tip = meaning.wanted, meaning.named
-    span = _span_ref(pin.commit, name)
+    span = f"{_SPANS}/{pin.commit}/{_digest(name)}"  # the ref of this line
     here = False
     with suppress(GitFailureError):  # git cannot read it
         here = repository.exists and not missing_objects(repository, (tip.commit, pin.commit))
@@ -354,11 +355,6 @@ def _meaning_path(store: Store, source: GitSource, name: str) -> Path:
 def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
     repository.free_refs([name])
     repository.update_refs([RefChange(name, commit)], reason="patchkit: fetched")
-
-
-def _span_ref(pin: CommitId, name: str) -> str:
-    """The ref of ours for the line from a pin to a branch, tag or pattern as the user writes it."""
-    return f"{_SPANS}/{pin}/{_digest(name)}"
 
 
 def _digest(name: str) -> str:

@@ -32,8 +32,9 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.syntax import python_literal
 from patchkit.upstream.archive import commit_archive
-from patchkit.upstream.fetching import Fetching, normal_project
+from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError, download
+from patchkit.upstream.identity import normal_project
 
 # Where the user's own pip or uv looks for packages, and how it gets there.
 #

@@ -50,7 +50,8 @@ from patchkit.model.names import folder_name, readable_url
 from patchkit.model.objects import Base, CommitId
 from patchkit.model.progress import Progress, Stop
 from patchkit.model.tree import Tree, tree_fault
-from patchkit.upstream.fetching import Fetching, about, commit_ref, pin_ref, pin_words, upstream_key
+from patchkit.upstream.fetching import Fetching, about, commit_ref, pin_ref, pin_words
+from patchkit.upstream.identity import upstream_key
 
 # The ways to bring a pin, one for each kind of source.
 

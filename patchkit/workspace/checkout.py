@@ -16,7 +16,7 @@ from patchkit.disk.files import UNFINISHED, FileLock, replace_file
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, Manifest
-from patchkit.upstream.fetching import upstream_key
+from patchkit.upstream.identity import upstream_key
 
 # The note of what a checkout is for, as several manifests may share a workspace. It only chooses
 # words, and keeps one manifest from turning another's checkout into one of a different upstream. A

@@ -19,13 +19,12 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.files import files_in, replace_file, sync_folder
-from patchkit.disk.transaction import JOURNAL
+from patchkit.disk.files import JOURNAL, files_in, replace_file, sync_folder
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.decoding import from_builtins
-from patchkit.model.names import can_be_a_file
+from patchkit.model.names import RESOLUTION_ENDING, can_be_a_file
 from patchkit.model.objects import (
     EMPTY_TREE,
     FILE_MODE,
@@ -36,7 +35,6 @@ from patchkit.model.objects import (
     make_object,
 )
 from patchkit.model.patch import Identity
-from patchkit.model.resolution import ENDING
 from patchkit.model.tree import Tree
 from patchkit.stack.lockfile import (
     Lock,
@@ -108,7 +106,11 @@ class Operation(Struct, frozen=True):
     def changed(self, root: Path) -> list[str]:
         """The paths that are not as the operation made them; what was resolved is nobody's else."""
         rows = self.files.items()
-        files = [p for p, (_, new) in rows if _bytes(root / p) != new and not is_resolution(p)]
+        files = [
+            p
+            for p, (_, new) in rows
+            if _bytes(root / p) != new and not p.endswith(RESOLUTION_ENDING)
+        ]
         return files + [path for path in self.locks if not self._is_lock(root, path)]
 
     def is_undone(self, root: Path) -> bool:
@@ -135,11 +137,6 @@ class Operation(Struct, frozen=True):
         old = {name: pair[0] for name, pair in entries.items() if pair[0] is not None}
         lock = merge_lock(load_lock(file), old, drop=entries.keys() - old.keys())
         return lock_bytes(lock) if lock.components or lock.overrides else None
-
-
-def is_resolution(path: str) -> bool:
-    """Whether a file of the project remembers how a conflict was resolved."""
-    return path.endswith(ENDING)
 
 
 def files_made(

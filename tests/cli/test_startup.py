@@ -75,7 +75,7 @@ def test_a_command_without_need_of_the_network_loads_nothing_for_it(
     project.component("demo", upstream, pin, {"two.patch": patch})
     project.run("apply").ok()
     loaded = _loaded(*argv, cwd=project.root)
-    home = {"log": "views", "diff": "status"}.get(argv[0], argv[0])
+    home = {"log": "views", "diff": "diff"}.get(argv[0], argv[0])
     assert f"patchkit.ops.{home}" in loaded
     assert loaded & _UNUSED == set()
     stages = {m.split(".")[1] for m in loaded if m.startswith("patchkit.")}

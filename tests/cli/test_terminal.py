@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from patchkit.cli.display import Answers, showing_progress
 from patchkit.cli.status_words import word
-from patchkit.cli.terminal import Answers, Terminal, colour_wanted, showing_progress
+from patchkit.cli.terminal import Terminal, colour_wanted
 from patchkit.errors import ExitCode, Problem
 from patchkit.extensions.installed.layer import PatchPresence
 from patchkit.extensions.installed.stacks_in_packages import IntoResult
@@ -208,7 +209,7 @@ def test_progress_off_a_terminal_is_lines(capsys: pytest.CaptureFixture[str]) ->
 _BARS = """\
 import select, sys
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.terminal import showing_progress
+from patchkit.cli.display import showing_progress
 with showing_progress(Terminal()) as progress:
     progress.step("demo", "fetching [bold]it[/bold]")
     while LONG and not select.select([sys.stdin], [], [], 0.1)[0]:

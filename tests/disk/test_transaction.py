@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import DRAFT, JOURNAL, recover, write_set
+from patchkit.disk.files import DRAFT, JOURNAL
+from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, SurroundingsError
 from tests.workspace.killing import failing_at, just_before, killed_at
 

@@ -10,8 +10,8 @@ from patchkit.drift.describe import request_number
 from patchkit.errors import BadInputError, UsageError
 from patchkit.extensions.recipes.rule import check_expect
 from patchkit.manifest.load import load_manifest
+from patchkit.model.dates import parse_date
 from patchkit.model.diff_parse import BadPayloadError, parse_diff, read_binary_hunk
-from patchkit.model.mailinfo import parse_date
 from patchkit.stack.importing import read_source
 from patchkit.stack.lockfile import load_lock
 from patchkit.upstream.git import version_order

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import JOURNAL
+from patchkit.disk.files import JOURNAL
 from tests.support.commands import run, run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch, tree_files

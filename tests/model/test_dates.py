@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.mailinfo import format_date, parse_date
+from patchkit.model.dates import format_date, parse_date
 
 
 @pytest.mark.parametrize(

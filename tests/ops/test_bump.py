@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import JOURNAL
+from patchkit.disk.files import JOURNAL
 from patchkit.stack.lockfile import load_lock
 from tests.support.archives import digest, make_tar
 from tests.support.commands import Ran

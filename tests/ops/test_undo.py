@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import DRAFT, JOURNAL
+from patchkit.disk.files import DRAFT, JOURNAL
 from patchkit.workspace.checkout import Checkout
 from patchkit.workspace.operations import MOST, Operation, operations, record
 from tests.ops.shouting import LINES, ONE, TWO, shouted

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from patchkit.disk.transaction import JOURNAL
+from patchkit.disk.files import JOURNAL
 from patchkit.errors import Problem
 from patchkit.report.markdown import problem_rows
 from patchkit.report.review_page import beside

@@ -13,12 +13,12 @@ from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
 from patchkit.stack.build import Stack
+from patchkit.stack.lock_differences import compare
 from patchkit.stack.lockfile import (
     Lock,
     LockedComponent,
     LockedPatch,
     ReviewedTarget,
-    compare,
     load_lock,
     lock_bytes,
     lock_component,

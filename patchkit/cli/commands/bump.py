@@ -229,7 +229,7 @@ class Reviewing:
         if not self:
             return report
         from patchkit.cli.format_options import write_text, written_now
-        from patchkit.cli.session import load
+        from patchkit.cli.project import load
         from patchkit.ops.bump_review import review_bump
         from patchkit.report.markdown import review_markdown
 
@@ -287,7 +287,7 @@ def _reviewed(session: Session, report: BumpReport) -> BumpReport:
 def _tested(session: Session, report: BumpReport) -> TestReport | None:
     """Run the tests of a component, or of those that --all moved; None where they have none."""
     from patchkit.cli.commands.test import run_tests
-    from patchkit.cli.session import load
+    from patchkit.cli.project import load
 
     alone = len(report.components) == 1  # asked for by name
     names = [each.name for each in report.components if each.moved or alone]

@@ -13,7 +13,8 @@ import typer
 from patchkit.cli.command import JOBS, JobsOption, StrictOption, command
 from patchkit.cli.explanations import print_findings
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, deliver, wanted
-from patchkit.cli.session import Session, in_ci
+from patchkit.cli.project import in_ci
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -24,7 +25,7 @@ from patchkit.report.findings import check_outcomes, summary
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from patchkit.cli.terminal import Answers
+    from patchkit.cli.display import Answers
     from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.check_report import CheckReport, ComponentCheck, SharedPatch
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from patchkit.cli.command import JOBS, DryRunOption, JobsOption, StrictOption, command
+from patchkit.cli.display import Answers
 from patchkit.cli.format_options import (
     Format,
     FormatOption,
@@ -21,7 +22,7 @@ from patchkit.cli.format_options import (
     write_text,
 )
 from patchkit.cli.session import Session
-from patchkit.cli.terminal import Answers, Terminal
+from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import LARGEST_PATCH, read_given, read_plain
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.ops.check_report import BrokenManifest, CheckReport

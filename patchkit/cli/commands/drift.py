@@ -21,7 +21,7 @@ from patchkit.model.names import short_id
 from patchkit.report.findings import component_drift, drift_outcomes, summary
 
 if TYPE_CHECKING:
-    from patchkit.cli.terminal import Answers
+    from patchkit.cli.display import Answers
     from patchkit.drift.record import Since, StateChange
     from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.drift import ComponentDrift, DriftReport

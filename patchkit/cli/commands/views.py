@@ -17,7 +17,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.ops.status import DiffReport, FileStat
+    from patchkit.ops.diff import DiffReport, FileStat
     from patchkit.ops.views import (
         ComponentGraph,
         ComponentLog,
@@ -60,7 +60,7 @@ DiffFormOption = Annotated[
         ExitCode.OK: "compared, whether something differs or not",
         ExitCode.ENVIRONMENT: "a checkout cannot be read, or is locked",
     },
-    result="patchkit.ops.status:DiffReport",
+    result="patchkit.ops.diff:DiffReport",
 )
 def diff(
     session: Session,
@@ -72,7 +72,7 @@ def diff(
     Commits of your own and uncommitted edits together; new files once they are added to git's
     index. It is what refresh takes up into the patches.
     """
-    from patchkit.ops.status import diff_components
+    from patchkit.ops.diff import diff_components
 
     report = diff_components(session.manifest, session.components, session.workspace)
     render = _render_stat if form is DiffForm.STAT else _render_diff

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.session import Session, near
+from patchkit.cli.project import near
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, UsageError

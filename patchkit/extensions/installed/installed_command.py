@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import DryRunOption, command
-from patchkit.cli.session import Session, in_ci, near
+from patchkit.cli.project import in_ci, near
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, UsageError

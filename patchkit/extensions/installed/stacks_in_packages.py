@@ -15,8 +15,8 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.disk.files import unless_gone
-from patchkit.disk.transaction import DRAFT, JOURNAL, recover, write_set
+from patchkit.disk.files import is_half_done, unless_gone
+from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import (
     ExitCode,
     PatchkitError,
@@ -61,9 +61,9 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean, stack_upon
 from patchkit.stack.build import StackFile
+from patchkit.stack.lock_differences import compare
 from patchkit.stack.lockfile import (
     LockedComponent,
-    compare,
     load_lock,
     lock_bytes,
     lock_component,
@@ -515,7 +515,7 @@ def attest(
         names = {each.component for each in found}
         patched = (c.name for c in expected.components if c.patches)
         absent = tuple(name for name in patched if name not in names)
-    killed = [each for each in folders if any((each / name).exists() for name in (JOURNAL, DRAFT))]
+    killed = [each for each in folders if is_half_done(each)]
     return AttestReport(tuple(map(str, folders)), tuple(found), absent, tuple(map(str, killed)))
 
 

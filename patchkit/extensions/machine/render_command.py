@@ -85,7 +85,7 @@ def render(
     digest: a file that was edited by hand is not overwritten, one that is out of date is. Without a
     file of site values, values.yaml in the output folder is read, if it is there.
     """
-    from patchkit.cli.session import near
+    from patchkit.cli.project import near
     from patchkit.extensions.machine.render import VALUES_FILE, RenderRequest, render_manifest
     from patchkit.extensions.machine.site_values import given_values
 

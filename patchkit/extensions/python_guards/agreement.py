@@ -158,7 +158,8 @@ class Examiner(Struct):
         """Whether a module that is imported belongs to a component and is there."""
         if self.modules.path_of(name) is not None:
             return True
-        provider = self._nearest(name)
+        # the component that has the package which the missing module would be in
+        provider = self.modules.tree_around(name.rpartition(".")[0])
         if not provider:
             self._package(found, name)
         elif provider != self.tree:
@@ -175,10 +176,6 @@ class Examiner(Struct):
         if not known and not any(fnmatchcase(first, glob) for glob in self.given or ()):
             what = f"no component or requirement provides {first}"
             self._tell(Breach.PACKAGE, found, first, what)
-
-    def _nearest(self, name: str) -> str:
-        """The component that has the package which a missing module would be in."""
-        return self.modules.tree_around(name.rpartition(".")[0])
 
     def _tell(  # noqa: PLR0917
         self,
@@ -443,7 +440,11 @@ class _Together(Struct, frozen=True):
         trees = {each.name: known.of(each) for each in partners}
         modules = JoinedModules([(trees[each.name], each.declared.packages) for each in partners])
         values = Values(Resolver(modules))
-        assume = {each.name: _assumed(each.declared) for each in partners}
+        assume = {
+            partner.name: dict.fromkeys(partner.declared.holds, True)
+            | dict.fromkeys(partner.declared.fails, False)
+            for partner in partners
+        }
         traversal = Traversal(Conditions(values, assume))
         told = any(each.declared.entries for each in partners)
         examiners = {
@@ -528,10 +529,6 @@ class _Together(Struct, frozen=True):
     def _uses(self, name: str, *, calls: bool) -> FoundAnswer:
         found = self.examiners[self.home(name)].examine(self._module(name), calls=calls)
         return to_builtins(found), all(each.what != _TOO_DEEP for each in found.open)
-
-
-def _assumed(declared: Contracts) -> Mapping[str, bool]:
-    return {**dict.fromkeys(declared.holds, True), **dict.fromkeys(declared.fails, False)}
 
 
 def _all_modules(

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
 from patchkit.extension import CheckedStack, CheckRun, Finder, WatchedLine
-from patchkit.extensions.python_guards.agreements import Agreements, partners_of
 from patchkit.extensions.python_guards.guard_keys import GuardKeys, Overrides
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding
-from patchkit.ops.built_stack import built_stack
 
 
 def calls(run: CheckRun) -> Finder:
     """Calls between components."""
+    from patchkit.extensions.python_guards.agreements import Agreements  # noqa: PLC0415
+
     agreements = Agreements(run.store, run.progress)
 
     def look(checked: CheckedStack) -> Iterable[Finding]:
@@ -60,6 +60,7 @@ class BrokenCalls:
 
     def find(self, line: WatchedLine) -> Iterable[Finding]:
         """The calls, each with the commit that broke it. BadInputError if a stack is broken."""
+        from patchkit.extensions.python_guards.agreements import partners_of  # noqa: PLC0415
         from patchkit.extensions.python_guards.line_findings import (  # noqa: PLC0415
             find_broken_contracts,
         )
@@ -90,6 +91,7 @@ class MovedTargets:
         from patchkit.extensions.python_guards.override_review import (  # noqa: PLC0415
             read_replacements,
         )
+        from patchkit.ops.built_stack import built_stack  # noqa: PLC0415
 
         manifest, store = line.manifest, line.store
         for other, declared in self._overriding(manifest, line.component):

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date
 from functools import cache
 from itertools import groupby
-from typing import Any
 
 from msgspec import Struct, to_builtins
 
@@ -135,7 +134,8 @@ class SiteSearch(Struct, frozen=True):
         return [site for path in sorted(files) for site in found[path] or ()]
 
     def _noted(self, path: str, entry: TreeEntry) -> Sequence[Site] | None:
-        return read_as(self.notes.known(f"{entry.oid} {path}", _is_list), tuple[Site, ...])
+        known = self.notes.known(f"{entry.oid} {path}", lambda answer: isinstance(answer, list))
+        return read_as(known, tuple[Site, ...])
 
     def commits(self, sites: Iterable[Site]) -> dict[Fingerprint, CommitId]:
         """The commit since which there are more of a site than on the pin, "" for none."""
@@ -208,7 +208,3 @@ def _needle(text: str) -> bytes:
     words = text.partition("... ")[0].split(" ")  # what is behind it stands for what was cut
     words = [word for word in words if word.isascii() and "?" not in word]
     return max(words, key=len, default="").encode()
-
-
-def _is_list(answer: Any) -> bool:
-    return isinstance(answer, list)

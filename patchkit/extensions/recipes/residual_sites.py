@@ -437,7 +437,9 @@ def review_sites(sites: Sequence[Site], baseline: Baseline, today: date) -> Revi
         for area in baseline.areas:
             if area.covers(site):
                 areas.add(id(area))
-                found = area if found is None or _is_weaker(found, today) else found
+                # nobody looked at the site, or for a time that is over: any area says more of it
+                if found is None or not found.reason or _is_past(found, today):
+                    found = area
         judged.append(_judged(site, found, today))
     unmatched = [each for each in baseline.sites if not used[id(each)]]
     return Review(
@@ -487,11 +489,6 @@ def _judged(site: Site, entry: ReviewedSite | ReviewedArea | None, today: date) 
         state = ReviewState.EXPIRED if _is_past(entry, today) else current
     reason = "" if entry is None else entry.reason
     return ResidualSite(site.rule, site.path, site.line, site.within, known_by.text, state, reason)
-
-
-def _is_weaker(entry: ReviewedSite | ReviewedArea, today: date) -> bool:
-    """Whether any area says more of a site: nobody looked at it, or for a time that is over."""
-    return not entry.reason or _is_past(entry, today)
 
 
 def _is_past(entry: ReviewedSite | ReviewedArea, today: date) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from patchkit.model.evidence import telling
 from patchkit.model.line_diff import Edit
 from patchkit.model.merging.regions import Doubt, ThreeWay, common_ends
-from patchkit.model.merging.scopes import PYTHON
+from patchkit.model.names import PYTHON
 from patchkit.model.syntax import definitions, kept, pieces_of, syntax_problem, unbound_names
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")

@@ -43,7 +43,6 @@ from patchkit.model.merging.regions import (
     join_insertions,
     put_behind,
 )
-from patchkit.model.similarity import likeness
 
 # Settle the regions where git's three-way merge gives up, each by a rule that says why it may.
 #
@@ -69,15 +68,11 @@ def merge_words(
     if not all(sides) or max(map(len, sides)) > _LONGEST:
         return None
     three = compare_three(sides[0], sides[1], sides[2])
-    if three.conflicts or not _keeps_most(len(sides[0]), three.upstream_edits, three.patch_edits):
+    most = max(len(three.upstream_edits), len(three.patch_edits))
+    if three.conflicts or most * 2 > len(sides[0]):  # a side changed it throughout
         return None
     merged = three.assemble([each.settled or () for each in three.regions])
     return tuple(split_lines(merged))
-
-
-def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
-    """Whether each side changed the text here and there, not throughout."""
-    return all(len(edits) * 2 <= words for edits in sides)
 
 
 _ADJACENT = "upstream changed adjacent lines"
@@ -282,6 +277,8 @@ def _is_rewritten(region: Region, three: ThreeWay) -> bool:
 
 def _alike(one: bytes, other: bytes) -> float:
     """How like two lines are by how they begin."""
+    from patchkit.model.similarity import likeness  # noqa: PLC0415 (most merges compare none)
+
     return likeness(one[:_LOOKED_AT], other[:_LOOKED_AT])
 
 

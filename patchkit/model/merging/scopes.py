@@ -16,6 +16,7 @@ from itertools import chain
 from msgspec import Struct
 
 from patchkit.model.line_diff import Edit, diff_lines
+from patchkit.model.names import PYTHON
 from patchkit.model.patch import Hunk
 
 # Whether an edit landed in another function or class than it was made in. The lines around a hunk
@@ -25,8 +26,6 @@ from patchkit.model.patch import Hunk
 # function that git wrote behind its `@@` stand around the place (`misplaced_hunks`)?
 
 
-#: Files whose scopes are known.
-PYTHON = (".py", ".pyi")
 #: What is left of the confidence in a result with lines in another scope.
 ELSEWHERE = 0.5
 #: What to say of a result where nobody could tell.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import DRAFT
+from patchkit.disk.files import DRAFT
 from tests.extensions.installed.test_install import BASE, PATCHES, WHEEL, _after
 from tests.extensions.installed.wheels import install
 from tests.support.projects import Project

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.transaction import JOURNAL
+from patchkit.disk.files import JOURNAL
 from tests.extensions.installed.wheels import contents, digest, install, require_true
 from tests.support.damage import nest_too_deep
 from tests.support.golden import Golden

@@ -1,0 +1,22 @@
+"""What makes two sources one upstream, for the cache and for a checkout."""
+
+from __future__ import annotations
+
+import re
+
+from patchkit.manifest.values import GitSource, IndexSource, Source
+from patchkit.model.names import normal_url
+
+
+def upstream_key(source: Source) -> str:
+    """The same text for every way to write one upstream; mirrors do not matter."""
+    if isinstance(source, GitSource):
+        return normal_url(source.url)
+    if isinstance(source, IndexSource):
+        return "index/" + normal_project(source.project)
+    return "archive/" + normal_url(source.url)
+
+
+def normal_project(project: str) -> str:
+    """A project's name as package indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", project).lower()
