@@ -16,8 +16,7 @@ launch:
   grpo:
     description: GRPO on one machine
     component: slime
-    before:
-      - {name: start Ray, run: ray start --head}
+    needs: ["${model_path}"]
     command: python3 train.py
     arguments:
       checkpoint: {--hf-checkpoint: "${model_path}"}

@@ -21,8 +21,10 @@ SITE = {
     "data.train_files": "${train_file}",
     "data.val_files": "${test_file}",
 }
-CHECKPOINTS = {"trainer.default_local_dir": "${checkpoint_dir}"}
-NODES = {
+#: how many machines there are; what was trained is saved, which the scripts do for one launch only
+NODES = {"trainer.nnodes": "${nodes}"}
+SAVED = {"trainer.save_freq": "100"}
+CLUSTER = {
     "rollout.nnodes": "${rollout_nodes}",
     "rollout.n_gpus_per_node": "${npus_per_node}",
     "trainer.nnodes": "${train_nodes}",
@@ -47,33 +49,60 @@ def test_mindspeedllm_8b(mindspeedllm_stack: Stack, tmp_path: Path) -> None:
         "verl", "tests/special_npu/run_qwen3_8b_grpo_mindspeedllm.sh"
     )
     theirs = without(arguments_of(script, tmp_path), *PROFILING, "trainer.total_training_steps")
-    assert differing("verl-mindspeedllm-npu", "grpo-qwen3-8b", theirs) == {**SITE, **CHECKPOINTS}
+    assert differing("verl-mindspeedllm-npu", "grpo-qwen3-8b", theirs) == {
+        **SITE,
+        **NODES,
+        **SAVED,
+        **checkpoints("grpo-qwen3-8b"),
+    }
 
 
 def test_mindspeedllm_32b(mindspeedllm_stack: Stack, tmp_path: Path) -> None:
     path = "examples/grpo_trainer/run_qwen3-32b_sglang_mindspeedllm_npu.sh"
     theirs = without(arguments_of(mindspeedllm_stack.before("verl", path), tmp_path), *PROFILING)
-    assert differing("verl-mindspeedllm-npu", "grpo-qwen3-32b", theirs) == {**SITE, **CHECKPOINTS}
+    assert differing("verl-mindspeedllm-npu", "grpo-qwen3-32b", theirs) == {
+        **SITE,
+        **NODES,
+        **SAVED,
+        **checkpoints("grpo-qwen3-32b"),
+        "actor_rollout_ref.model.path": "${model_path_32b}",
+    }
 
 
 def test_mindspeedllm_mixture_of_experts(mindspeedllm_stack: Stack, tmp_path: Path) -> None:
     path = "examples/grpo_trainer/run_qwen3moe-30b_sglang_mindspeedllm_npu.sh"
     theirs = without(arguments_of(mindspeedllm_stack.before("verl", path), tmp_path), *PROFILING)
     ours = differing("verl-mindspeedllm-npu", "grpo-qwen3-30b-a3b", theirs)
-    assert ours == {**SITE, **CHECKPOINTS}
+    assert ours == {
+        **SITE,
+        **NODES,
+        **SAVED,
+        **checkpoints("grpo-qwen3-30b-a3b"),
+        "actor_rollout_ref.model.path": "${model_path_30b_a3b}",
+    }
 
 
 def test_fully_async(fully_async_stack: Stack, tmp_path: Path) -> None:
     theirs = arguments_of(fully_async_stack.before("verl", FULLY_ASYNC), tmp_path)
     ours = differing("verl-qwen3-235b-fully-async-npu", "grpo-qwen3-235b", theirs)
-    assert ours == {**SITE, **CHECKPOINTS, **NODES}
+    assert ours == {**SITE, **CLUSTER, "trainer.default_local_dir": "${checkpoint_dir}"}
 
 
 def test_quickstart(quickstart_stack: Stack, tmp_path: Path) -> None:
     page = quickstart_stack.before("verl", "docs/ascend_tutorial/ascend_quick_start.rst")
     start = page.index("    python3 -m verl.trainer.main_ppo")
     theirs = arguments_of(page[start : page.index("$@", start)], tmp_path)
-    assert differing("verl-quickstart-npu", "grpo-qwen2.5-0.5b", theirs) == SITE
+    assert differing("verl-quickstart-npu", "grpo-qwen2.5-0.5b", theirs) == {
+        **SITE,
+        **NODES,
+        **SAVED,
+        **checkpoints("grpo-qwen2.5-0.5b"),
+    }
+
+
+def checkpoints(launch: str) -> dict[str, str]:
+    """Where a launch saves: in a folder of its own, for another model than another launch's."""
+    return {"trainer.default_local_dir": f"${{checkpoint_dir}}/{launch}"}
 
 
 def arguments_of(script: str, folder: Path) -> dict[str, str]:

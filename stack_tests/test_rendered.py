@@ -80,7 +80,8 @@ def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
     folder = tmp_path / "stack"
     index = "torch_cpu_index=https://mirror.example/cpu"
     site = (index, "chip=910b", "train_file=/t", "test_file=/v")
-    more = ("model_path=/m", "checkpoint_dir=/c") if stack == "verl-mindspeedllm-npu" else ()
+    models = ("model_path=/m", "model_path_32b=/n", "model_path_30b_a3b=/o")
+    more = ("checkpoint_dir=/c", *(models if stack == "verl-mindspeedllm-npu" else ()))
     given = [word for value in (*site, *more) for word in ("--set", value)]
     run(
         "export",
@@ -95,7 +96,7 @@ def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
     ).ok()
     environment = (folder / "env.sh").read_text()
     assert "\ntorch_cpu_index=https://mirror.example/cpu\n" in environment
-    assert '\nexport PIP_EXTRA_INDEX_URL="$torch_cpu_index"\n' in environment
+    assert '\nexport PIP_EXTRA_INDEX_URL="${torch_cpu_index}"\n' in environment
     install = (folder / "install.sh").read_text()
     assert install.index('. "$here/env.sh"') < install.index("pip install")
     refused = run(

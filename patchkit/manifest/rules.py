@@ -123,7 +123,8 @@ def _texts_with_values(manifest: Table) -> Iterator[Scalar]:
     for owner in (manifest, *manifest.tables("components.*")):
         for key in ("scripts", "variables", "paths"):
             yield from owner.scalars(f"environment.{key}")
-    for path in ("image.base", "launch.*.variables", "launch.*.arguments"):
+    launches = (f"launch.*.{key}" for key in ("variables", "needs", "ray", "arguments"))
+    for path in ("image.base", *launches):
         yield from manifest.scalars(path)
 
 

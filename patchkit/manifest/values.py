@@ -505,6 +505,17 @@ ArgumentValue: TypeAlias = Annotated[
 ]
 
 
+class Ray(Struct, frozen=True):
+    """The Ray that a launch runs on: one that runs already, else one that ends with the launch."""
+
+    npus: Annotated[Written, Key(default="0"), "NPUs of each machine. May have site values."] = "0"
+    machines: Annotated[
+        ArgumentValue,
+        Key(default="1"),
+        "How many machines; of several numbers the sum. May have site values.",
+    ] = "1"
+
+
 class Launch(Struct, frozen=True, kw_only=True):
     """One way to start the stack: a script of its own.
 
@@ -532,9 +543,15 @@ class Launch(Struct, frozen=True, kw_only=True):
     ] = {}
     before: Annotated[
         tuple[InstallStep, ...],
-        "What is run first, such as starting Ray: where the command runs, unless a step names its "
-        "`directory`.",
+        "What is run first, such as making the data: where the command runs, unless a step names "
+        "its `directory`.",
     ] = ()
+    needs: Annotated[
+        tuple[Word, ...],
+        "Files and folders without which it does not start; those that a step of `before` uses are "
+        "looked for after the steps. May have site values.",
+    ] = ()
+    ray: Annotated[Ray | None, "The Ray that it runs on."] = None
     command: Annotated[
         Word,
         "The command, as shell words; the arguments follow it.",

@@ -87,7 +87,7 @@ FOLDER = "templates"
 class ProjectTemplates:
     """The shipped templates under those of a project's folder; `filters` by name."""
 
-    def __init__(self, root: Path, filters: Mapping[str, Callable[..., str]]) -> None:
+    def __init__(self, root: Path, filters: Mapping[str, Callable[..., object]]) -> None:
         self._folder = root / FOLDER
         shipped = jinja2.PackageLoader("patchkit", "templates/stack")
         # `{% extends "shipped/install.sh.j2" %}` changes a block and keeps the rest

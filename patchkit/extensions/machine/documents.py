@@ -330,18 +330,22 @@ class _Planner:
 
     def _launch(self, launch: Launch) -> Document:
         values = [value for group in launch.arguments.values() for value in group.values()]
+        values += (launch.ray.npus, launch.ray.machines) if launch.ray else ()
         texts = [text for each in values for text in ((each,) if isinstance(each, str) else each)]
-        texts += launch.variables.values()
+        texts += [*launch.variables.values(), *launch.needs]
         component = self._manifest.component(launch.component or "")
-        runs = [*(step.run for step in launch.before), launch.command]
+        steps = [step.run for step in launch.before]
         return self._document(
             DocumentKind.LAUNCH,
             f"launch-{launch.name}.sh",
             "launch.sh.j2",
-            self._used_in(runs, (name for text in texts for name in referred(text))),
+            self._used_in(
+                [*steps, launch.command], (name for text in texts for name in referred(text))
+            ),
             executable=True,
             workspace=self._workspace('"$here'),
             launch=launch,
+            made=self._used_in(steps),
             checkout="" if component is None else component.checkout,
         )
 
@@ -421,7 +425,7 @@ def _is_below(path: str, other: str) -> bool:
 # A document through its template: the notation's filters, the mark's digest.
 
 
-_FILTERS: Mapping[str, Callable[..., str]] = {
+_FILTERS: Mapping[str, Callable[..., object]] = {
     "argument": notation.argument,
     "body": notation.step_body,
     "code": notation.code,
@@ -437,6 +441,7 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "paths": notation.prepended,
     "pin": notation.pin_cell,
     "quote": notation.quote,
+    "references": referred,
     "short": notation.short,
     "source": notation.source_cell,
     "word": notation.word,

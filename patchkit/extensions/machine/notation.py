@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.validate import shown
 from patchkit.manifest.values import GitPin, GitSource, IndexPin, IndexSource, Pin, Source
-from patchkit.model.names import Piece, Reference, split_references
+from patchkit.model.names import Piece, filled, referred, split_references
 
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]*(?:@sha256:[0-9a-f]{64})?")
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9._/+-]+")
 #: With what Markdown or HTML could begin something, inside a line and at its start.
 _MARKUP = re.compile(r"([\\`*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _LINE_MARKUP = re.compile(r"^([#+=-]|[0-9]+(?=[.)]))")
@@ -46,8 +45,6 @@ def index(url: str, where: str) -> str:
 
 def copy_words(source: str) -> str:
     """`COPY` arguments that put a path of the context at the same place in the image."""
-    if _PLAIN_PATH.fullmatch(source):
-        return f"{source} {source}"
     escaped = re.sub(r"([\\$])", r"\\\1", source)
     return json.dumps([escaped, escaped], ensure_ascii=False)
 
@@ -128,27 +125,16 @@ def quote(text: str) -> str:
 
 def word(text: str) -> str:
     """A text with references as one shell word; references are shell variables of that name."""
-    pieces = split_references(text)
-    if not any(isinstance(each, Reference) for each in pieces):
-        return quote("".join(each for each in pieces if isinstance(each, str)))
-    return f'"{_between_quotes(pieces)}"'
+    if not referred(text):
+        return quote(filled(text, {}))
+    return f'"{_between_quotes(split_references(text))}"'
 
 
 def _between_quotes(pieces: Sequence[Piece]) -> str:
-    inner = ""
-    for index, piece in enumerate(pieces):
-        if isinstance(piece, str):
-            inner += _ACTIVE.sub(r"\\\1", piece)
-        else:
-            following = pieces[index + 1] if index + 1 < len(pieces) else ""
-            inner += _variable(piece.name, following)
-    return inner
-
-
-def _variable(name: str, following: str | Reference) -> str:
-    """`$name`, in braces where the next character could belong to it."""
-    glued = isinstance(following, str) and re.match(r"[A-Za-z0-9_\[]", following)
-    return f"${{{name}}}" if glued else f"${name}"
+    return "".join(
+        _ACTIVE.sub(r"\\\1", piece) if isinstance(piece, str) else f"${{{piece.name}}}"
+        for piece in pieces
+    )
 
 
 def comment(text: str, width: int = 88) -> str:

@@ -102,7 +102,7 @@ def test_what_is_no_image(name: str) -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("patches/", "patches/ patches/"),
+        ("patches/", '["patches/", "patches/"]'),
         ("a b/", '["a b/", "a b/"]'),
         ("a$b", '["a\\\\$b", "a\\\\$b"]'),
     ],

@@ -146,6 +146,54 @@ def test_a_launch(root: Path, machine: Machine) -> None:
     ]
 
 
+def _launching(root: Path, more: str) -> Path:
+    """The launch script with more keys in its launch."""
+    manifest = root / "manifests/demo.yaml"
+    text = manifest.read_text().replace(
+        "    command: train --fast\n", f"{more}    command: train --fast\n"
+    )
+    manifest.write_text(text)
+    return rendered(root) / "launch-grpo-8b.sh"
+
+
+def test_a_launch_looks_for_what_it_needs(root: Path, machine: Machine) -> None:
+    """What a step makes after the step, all else before anything is done."""
+    more = '    needs: ["${workspace}/a b", "README$$x", "/made/${devices}"]\n'
+    script = _launching(root, more)
+    hint = "put it there, or export again with --set"
+    done = machine.run(script)
+    wanted = f"launch-grpo-8b.sh: {root}/workspace/a b is not there: {hint} workspace=...\n"
+    assert (done.returncode, done.stderr) == (1, wanted)
+    (root / "workspace/a b").touch()
+    done = machine.run(script)
+    assert done.stderr == "launch-grpo-8b.sh: README$$x is not there: put it there\n"
+    assert machine.log == []
+    (machine.folder / "README$$x").touch()
+    done = machine.run(script)
+    assert done.stderr == f"launch-grpo-8b.sh: /made/8 is not there: {hint} devices=...\n"
+    assert called(machine) == ["ray [start] [8]"]
+
+
+def test_ray_is_started_for_a_launch(root: Path, machine: Machine) -> None:
+    """With the NPUs that are asked for; stack_tests/test_launch_on_ray.py has a real one."""
+    script = _launching(root, '    ray: {npus: "${devices}", machines: [1, "${devices}"]}\n')
+    python = machine.folder / "bin/python3"
+    python.write_text('#!/bin/sh\necho "python3 [$1] [$3] [$4]" >>"$LOG"\n[ "$1" = - ] || echo 8\n')
+    done = machine.run(script)
+    assert done.returncode == 1
+    assert done.stderr.startswith("launch-grpo-8b.sh: 9 machines: set MASTER_ADDR to the address")
+    done = machine.run(f'MASTER_ADDR=127.0.0.1 RAY_PORT=1 "{script}"')
+    assert done.returncode == 0, done.stderr
+    assert called(machine)[-4:] == [
+        "python3 [-c] [127.0.0.1] []",
+        "ray [start] [--head] [--node-ip-address] [127.0.0.1] [--port] [1] [--disable-usage-stats] "
+        '[--resources] [{"NPU": 8}]',
+        "python3 [-] [9] [8]",
+        "train [--fast] [--load] [/data/the model] [--colocate] [--lr] [1e-6] "
+        "[actor.beta=0.98] [--bs] [4] [8]",
+    ]
+
+
 def test_a_launch_in_the_workspace(root: Path, machine: Machine) -> None:
     done = machine.run(rendered(root) / "launch-status.sh")
     assert done.returncode == 0, done.stderr
