@@ -62,7 +62,7 @@ class Site:
         for name in ("python3", "ray"):
             target = PYTHON if name == "python3" else PYTHON.parent / "ray"
             self.program(name, f'exec {target} "$@"')
-        self.program("hf", f"echo {self.data} >>{folder}/downloads")
+        self.program("hf", f'touch {self.data}; echo "$@" >>{folder}/downloads')
         site = {
             "model_path": self.model,
             "train_file": self.data,
@@ -71,7 +71,9 @@ class Site:
             "workspace": folder / "workspace",
             **values,
         }
-        given = [word for name, value in site.items() for word in ("--set", f"{name}={value}")]
+        shipped = f"@{ROOT}/rendered/qwen3-vl-npu/values.yaml"
+        settings = (shipped, *(f"{name}={value}" for name, value in site.items()))
+        given = [word for each in settings for word in ("--set", each)]
         output = ("--output", str(folder / "stack"), "env", "launch")
         run("export", "--format", "machine", "-m", "qwen3-vl-npu", *given, *output, cwd=ROOT).ok()
         with socket.socket() as free:
@@ -196,6 +198,8 @@ def test_launched_interrupted_launched_again_and_the_other(site: Site) -> None:
     assert alive(told) == []
     assert not site.runs_ray()
     site.wait(False)
+    assert not (site.folder / "downloads").exists()
+    site.data.unlink()
     for launch in ("grpo", "ppo"):
         code, said = site.ended(launch, "--more", "a b")
         assert code == 0, said
@@ -205,7 +209,8 @@ def test_launched_interrupted_launched_again_and_the_other(site: Site) -> None:
         assert not site.runs_ray()
     assert 1024 < int(told["trainers"][0]["MASTER_PORT"]) != 23456
     assert site.left() == []
-    assert not (site.folder / "downloads").exists()
+    words = "download --repo-type dataset VeraIsHere/geo3k_imgurl_processed --local-dir"
+    assert (site.folder / "downloads").read_text() == f"{words} {site.data.parent}\n"
 
 
 def test_a_launch_that_fails_ends_its_ray(site: Site) -> None:
@@ -249,7 +254,7 @@ def test_a_ray_that_runs_is_used_and_left_running(site: Site) -> None:
             "{site.model} is not there: put it there, or export again with --set model_path=...",
         ),
         (
-            lambda site: site.data.unlink(),
+            lambda site: (site.data.unlink(), site.program("hf", "")),
             "{site.data} is not there: put it there, or export again with --set train_file=...",
         ),
         (
@@ -273,14 +278,6 @@ def test_what_is_missing_is_said_in_one_line(
     assert (code, said) == (1, f"launch-grpo-qwen3-vl-8b.sh: {says.format(site=site)}\n")
     assert not site.runs_ray()
     assert site.left() == []
-
-
-def test_the_data_is_made_where_it_is_not_there(site: Site) -> None:
-    site.data.unlink()
-    site.program("hf", f"touch {site.data}; printf '%s ' \"$@\" >{site.folder}/downloads")
-    assert site.ended("grpo")[0] == 0
-    words = "download --repo-type dataset VeraIsHere/geo3k_imgurl_processed --local-dir"
-    assert (site.folder / "downloads").read_text() == f"{words} {site.data.parent} "
 
 
 def test_a_port_that_somebody_else_has(site: Site) -> None:
