@@ -32,6 +32,14 @@ CUDA_TREES = {
     "megatron-lm": "c57c68270f2ca133d27cfb25af9e6f065fdc7e8a",
     "slime": "e2a9376c07aa48d9ae728be08df407dff8541352",
 }
+#: MindSpeed: with the newline that its patch lacks.
+MILES_TREES = {
+    "sgl-kernel-npu": "ee105a2e5cd22a824a85777724773983142353e7",
+    "megatron-lm": "282a0916c3968313fcdc020ef6228a60a599d7d7",
+    "megatron-bridge": "f3e8aa6ce7c248e0442951a824171ff88047344e",
+    "mindspeed": "c3cf402f0f2f18897fbba1e99b48e674a15bab07",
+    "miles": "782f24ee3826af7d17705a358e2b693dd80e2427",
+}
 
 pytestmark = NEEDS_UPSTREAMS
 
@@ -74,7 +82,12 @@ def patches_of(report: Any, component: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "trees"), [("slime-npu-official", NPU_TREES), ("slime-0.3.1", CUDA_TREES)]
+    ("manifest", "trees"),
+    [
+        ("slime-npu-official", NPU_TREES),
+        ("slime-0.3.1", CUDA_TREES),
+        ("miles-npu", MILES_TREES),
+    ],
 )
 def test_trees_are_those_of_git_apply(
     folder: Path, surroundings: dict[str, str], manifest: str, trees: dict[str, str]
