@@ -39,7 +39,7 @@ def _make(folder: Path, quick: bool) -> None:
         return
     if not (folder / "bin" / "python").exists():
         venv.create(folder, with_pip=True)
-    python = str(folder / "bin" / "python")
+    python = str(folder.absolute() / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     found = subprocess.run([*pip, TORCH], capture_output=True, text=True, check=False)
     if found.returncode:
@@ -52,7 +52,9 @@ def _make(folder: Path, quick: bool) -> None:
     constraints = folder / "constraints.txt"
     constraints.write_text(f"{TORCH}\n")
     listed = str(HERE / (names[0] if quick else names[1]))
-    subprocess.run([*pip, "-c", str(constraints), "-r", listed], check=True)
+    subprocess.run(
+        [*pip, "-c", str(constraints.absolute()), "-r", listed], cwd=HERE.parent, check=True
+    )
     if not quick:
         subprocess.run([*pip, "--no-deps", "-r", str(HERE / names[2])], check=True)
     stamp.write_text(wanted)

@@ -20,7 +20,7 @@ from patchkit.errors import ExitCode
 from tests.conftest import _sealed, shared_cache  # noqa: F401
 from tests.support.commands import run_process
 from tests.support.repos import git_in
-from tests.support.upstreams import skip_without_upstreams
+from tests.support.upstreams import reaching_upstreams, skip_without_upstreams
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = """\
@@ -132,7 +132,7 @@ def published_slime(
 def _apply(folder: Path, cache: Path, manifest: str, components: tuple[str, ...]) -> Stack:
     chosen = [argument for name in components for argument in ("--component", name)]
     argv = ("apply", "--manifest", manifest, *chosen, "--cache", str(cache))
-    ran = run_process(*argv, cwd=folder, timeout=300)
+    ran = run_process(*argv, cwd=folder, environment=reaching_upstreams(), timeout=300)
     if ran.code == ExitCode.ENVIRONMENT:
         pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")
     ran.ok()

@@ -10,7 +10,7 @@ import pytest
 
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
-from tests.support.upstreams import skip_without_upstreams
+from tests.support.upstreams import reaching_upstreams, skip_without_upstreams
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,7 +44,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def broken(project: Path, manifest: str) -> dict[str, list[Any]]:
     argv = ("check", "--only", "calls", "-m", manifest, "--json", "--cache", str(project / "cache"))
-    ran = run_process(*argv, cwd=project, timeout=600)
+    ran = run_process(*argv, cwd=project, environment=reaching_upstreams(), timeout=600)
     if ran.code == ExitCode.ENVIRONMENT:
         pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")
     return {each["component"]: each["broken"] for each in ran.json["components"]}

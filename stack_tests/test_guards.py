@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from stack_tests.conftest import ROOT
 from tests.support.commands import Ran, run_process
-from tests.support.upstreams import NEEDS_UPSTREAMS
+from tests.support.upstreams import NEEDS_UPSTREAMS, reaching_upstreams
 
 NEWER_MBRIDGE = "10cb17f59dd082ef1dd9d5a36f8b1b5b3a5ecc3e"
 MBRIDGE = "mbridge/models/ext/deepseek_v3/dequant_fp8_safetensor_io.py"
@@ -23,7 +22,7 @@ upstream = NEEDS_UPSTREAMS
 @pytest.fixture(scope="module")
 def surroundings() -> dict[str, str]:
     """The user's own environment: mirrors and proxies are in there."""
-    return dict(os.environ)
+    return reaching_upstreams()
 
 
 class Check(Protocol):
@@ -99,15 +98,16 @@ class TestGitStacks:
         expected = {
             "slime": ["nccl-by-name", "gpus-asked-of-ray", "ids-of-gpus", "visible-gpus"],
             "sglang": [
-                *("compiled-on-npu", "features-dropped"),
                 *("head_dim is passed as q_weight", "gives vllm"),
+                *("compiled-on-npu", "features-dropped"),
             ],
             "mbridge": ["by name"],
         }
         for component, rules in expected.items():
-            for what, rule in zip(found[component], rules, strict=True):
-                assert rule in what
-        assert "matches 8 sites" in found["slime"][0]
+            assert len(found[component]) == len(rules), found[component]
+            for rule in rules:
+                assert any(rule in what for what in found[component]), rule
+        assert any("matches 8 sites" in what for what in found["slime"])
 
 
 class TestNewerMbridge:

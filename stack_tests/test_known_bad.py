@@ -5,14 +5,13 @@ From slime's history: commits that broke its own Docker build, and were mended l
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.commands import Ran, run_process
-from tests.support.upstreams import NEEDS_UPSTREAMS
+from tests.support.upstreams import NEEDS_UPSTREAMS, reaching_upstreams
 
 SLIME = "https://github.com/THUDM/slime.git"
 SGLANG = "https://github.com/sgl-project/sglang.git"
@@ -87,7 +86,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         lines += ["    patches:", f"      - {patch}"]
     write(folder / "known-bad.yaml", lines)
     argv = ("check", "-m", "known-bad.yaml", "--json", "--cache", str(folder / "cache"))
-    ran = run_process(*argv, cwd=folder, environment=dict(os.environ), timeout=400)
+    ran = run_process(*argv, cwd=folder, environment=reaching_upstreams(), timeout=400)
     if ran.code == 5:
         pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")
     return ran

@@ -11,7 +11,7 @@ import pytest
 
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
-from tests.support.upstreams import skip_without_upstreams
+from tests.support.upstreams import reaching_upstreams, skip_without_upstreams
 
 ROOT = Path(__file__).parents[1]
 #: core_v0.12.1, the release that MindSpeed fc63de5c is documented with.
@@ -37,8 +37,10 @@ def since_documented(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "--base",
         DOCUMENTED,
         "--json",
+        "--cache",
+        str(folder / "cache"),
     )
-    ran = run_process(*argv, "--cache", str(folder / "cache"), cwd=folder, timeout=300)
+    ran = run_process(*argv, cwd=folder, environment=reaching_upstreams(), timeout=300)
     if ran.code == ExitCode.ENVIRONMENT:
         pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")
     return ran.json

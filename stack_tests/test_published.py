@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from stack_tests.conftest import ROOT
 from tests.support.commands import Ran, run_process
-from tests.support.upstreams import NEEDS_UPSTREAMS
+from tests.support.upstreams import NEEDS_UPSTREAMS, reaching_upstreams
 
 NPU_PATCHES = "2432b3db2c0c9cfd9004c46e14cf2d60860440b6"
 SLIME_PATCH = "c2f071d42aa96d8a99b6bf131f80d99afca19d22d04672993333c45c63229c9e"
@@ -56,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def surroundings() -> dict[str, str]:
     """The user's own environment: mirrors and proxies are in there."""
-    return dict(os.environ)
+    return reaching_upstreams()
 
 
 def patchkit(folder: Path, surroundings: dict[str, str], *argv: str) -> Ran:

@@ -10,7 +10,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -33,12 +35,14 @@ def python() -> str:
     return str(found)
 
 
-def run(*command: str, minutes: float = 20) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: str, minutes: float = 20, more: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
     """A command at the project's root, with this machine's own settings of pip and git."""
     return subprocess.run(
         command,
         cwd=ROOT,
-        env=OUTSIDE | {"PYTHONPATH": str(ROOT)},
+        env=OUTSIDE | {"PYTHONPATH": str(ROOT), **more},
         capture_output=True,
         text=True,
         check=False,
@@ -77,6 +81,18 @@ def test_the_short_form(python: str, tmp_path: Path) -> None:
     found = steps["megatron/tp1-fp32"]["figures"]
     assert [round(value, 6) for value in found["loss"]] == [4.175226, 3.919897, 3.799877]
     assert [round(value, 6) for value in found["norm"]] == [1.099375, 0.859509, 1.156313]
+
+
+@pytest.mark.upstream
+def test_the_patches_with_a_real_torch(python: str) -> None:
+    """stack_tests where torch is: nowhere else are its numbers computed."""
+    chosen = ("stack_tests", "--ignore-glob", "stack_tests/test_*ray.py", "-n", "2")
+    how = ("-q", "-rs", "--dist", "loadfile", "-p", "no:cacheprovider")
+    made = run(python, "-m", "pytest", *chosen, *how, more={"PATCHKIT_TEST_UPSTREAM": "1"})
+    assert not made.returncode, made.stdout[-8000:] + made.stderr[-2000:]
+    assert "needs torch" not in made.stdout
+    if "the upstreams cannot be reached" in made.stdout:
+        pytest.skip(f"an upstream cannot be fetched: {made.stdout[-600:]}")
 
 
 def test_two_reports_side_by_side(python: str, tmp_path: Path) -> None:
