@@ -56,6 +56,22 @@ def main(rank: int, port: str) -> None:
     dist.scatter(part[:1], [full(1, value=3), full(1, value=4)] if rank == 0 else None, 0)
     assert part[0] == 3 + rank
 
+    def refused(what: str, tensor: torch.Tensor, **more: object) -> None:
+        try:
+            dist.all_reduce(tensor, **more)
+        except RuntimeError as error:
+            assert what in str(error), error
+        else:
+            raise AssertionError(f"{what}: not refused")
+
+    for dtype in (torch.float64, torch.bool, torch.uint8):
+        refused("Unsupported data type", full(2, dtype=dtype))
+    refused("Cannot use the reduce operation", full(2, dtype=torch.int32), op=dist.ReduceOp.BAND)
+    refused("must be contiguous", full(4, 2).t())
+    marks = [full(1, dtype=torch.bool), full(1, dtype=torch.bool)]
+    dist.all_gather(marks, full(1, value=rank, dtype=torch.bool))  # moved, not added up: any type
+    assert [bool(each) for each in marks] == [False, True]
+
     # a ring: both send before they receive
     got = full(2)
     work = dist.isend(full(2, value=rank), 1 - rank)

@@ -148,6 +148,64 @@ def test_streams_and_events() -> None:
     assert first.elapsed_time(second) >= 0
 
 
+class TestCopiesThatDoNotBlock:
+    """To the host: garbage until the stream, or an event after the copy, was waited for."""
+
+    def begin(self, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        return torch.full((3,), 2, dtype=dtype, device="npu").to("cpu", non_blocking=True)
+
+    @pytest.mark.parametrize(
+        "dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool]
+    )
+    def test_garbage_first(self, dtype: torch.dtype) -> None:
+        found = self.begin(dtype)
+        wanted = torch.full((3,), 2, dtype=dtype)
+        assert not found.eq(wanted).any()
+        torch.npu.current_stream().synchronize()
+        assert found.equal(wanted)
+
+    def test_an_event_after_it(self) -> None:
+        early, event = torch.npu.Event(), torch.npu.Event()
+        early.record()
+        found = self.begin()
+        event.record()
+        early.synchronize()
+        assert found.isnan().all()
+        event.synchronize()
+        assert found.tolist() == [2, 2, 2]
+
+    def test_another_stream_that_waits(self) -> None:
+        found, other = self.begin(), torch.npu.Stream()
+        other.synchronize()
+        assert found.isnan().all()
+        other.wait_stream(torch.npu.current_stream())
+        other.synchronize()
+        assert found.tolist() == [2, 2, 2]
+
+    def test_what_blocks_waits(self) -> None:
+        for wait in (torch.npu.synchronize, lambda: torch.ones(1, device="npu").item()):
+            found = self.begin()
+            wait()
+            assert found.tolist() == [2, 2, 2]
+
+    def test_work_of_the_stream_sees_its_data(self) -> None:
+        found = self.begin()
+        back = found.to("npu", non_blocking=True)
+        assert found.isnan().all()
+        assert back.tolist() == [2, 2, 2]
+
+    def test_to_the_device_it_is_done(self) -> None:
+        there = torch.ones(3).pin_memory().to("npu", non_blocking=True)
+        assert (there * 2).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.int32, torch.float8_e4m3fn])
+def test_products_of_matrices_have_their_types(dtype: torch.dtype) -> None:
+    matrix = torch.ones(2, 2).to(dtype).npu()
+    with pytest.raises(RuntimeError, match="not implemented for"):
+        matrix @ matrix
+
+
 def test_unknown_names_are_said() -> None:
     import torch_npu
 

@@ -321,3 +321,33 @@ def test_formats() -> None:
     assert tensor.tolist() == [[3, 3], [3, 3]]
     with pytest.raises(NotImplementedError, match="customize_dtype"):
         torch_npu.npu_format_cast(tensor, 29, customize_dtype=1)
+
+
+class TestRefused:
+    """What the documentation of torch_npu does not have."""
+
+    def attention(self, *, heads: int = 2, key: torch.Tensor | None = None, **more: object) -> None:
+        dtype = more.pop("dtype", torch.bfloat16)
+        query = torch.ones(1, 2, 4, 8, dtype=dtype, device="npu")
+        torch_npu.npu_fusion_attention(
+            query, query if key is None else key, query, heads, "BNSD", **more
+        )
+
+    def test_attention(self) -> None:
+        with pytest.raises(TypeError, match=r"query is torch.float64"):
+            self.attention(dtype=torch.float64)
+        with pytest.raises(
+            TypeError, match=r"of one type must be: query is torch.bfloat16, key is"
+        ):
+            self.attention(key=torch.ones(1, 2, 4, 8, device="npu"))
+        with pytest.raises(ValueError, match="head_num 5, query has 2 heads"):
+            self.attention(heads=5)
+        with pytest.raises(TypeError, match=r"atten_mask is torch.float32"):
+            self.attention(atten_mask=torch.ones(4, 4, device="npu"))
+        with pytest.raises(TypeError, match="actual_seq_qlen is a list of numbers"):
+            self.attention(actual_seq_qlen=torch.tensor([4], device="npu"))
+
+    def test_norms(self) -> None:
+        x, weight = torch.ones(2, 8, dtype=torch.bfloat16, device="npu"), torch.ones(8).npu()
+        with pytest.raises(TypeError, match=r"self is torch.bfloat16, gamma is torch.float32"):
+            torch_npu.npu_rms_norm(x, weight)

@@ -1,7 +1,8 @@
 """The module `torch.npu`: devices, memory, streams, events, random numbers.
 
-Work on the host is finished when a call returns, so streams and events order nothing. Memory is
-counted where it is allocated, so that its figures mean something.
+Work on the host is finished when a call returns, so streams and events order nothing but copies to
+the host that do not block: those are there when their stream, or an event after them, was waited
+for. Memory is counted where it is allocated, so that its figures mean something.
 """
 
 import contextlib
@@ -15,6 +16,12 @@ from typing import Any
 import torch
 
 from npusim import building
+from npusim.graphs import (  # noqa: F401 - names of torch.npu
+    NPUGraph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+)
 
 NAME = "Ascend910B3"  # what code that asks for the name of a card expects; see README.md
 MEMORY = 64 << 30
@@ -132,7 +139,8 @@ def get_soc_version() -> int:
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing is under way."""
+    """What non-blocking copies bring to the host is there now."""
+    _library.npusim_synchronize(_index(device))
 
 
 def can_device_access_peer(device: Any, peer: Any) -> bool:
@@ -233,7 +241,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 class Stream(torch.Stream):
-    """A stream; what is enqueued has been done."""
+    """A stream; what is enqueued has been done, but for copies to the host that do not block."""
 
     def __new__(cls, device: Any = None, priority: int = 0, **given: Any) -> "Stream":
         """`device` may be an index, as in torch.npu; stream_id and others as torch.Stream's."""
@@ -264,16 +272,11 @@ class Event(torch.Event):
     def record(self, stream: Any = None) -> None:
         """Now."""
         self._at = time.perf_counter()
-
-    def query(self) -> bool:
-        """It has happened."""
-        return True
+        super().record(stream or current_stream())
 
     def wait(self, stream: Any = None) -> None:
-        """It has happened."""
-
-    def synchronize(self) -> None:
-        """It has happened."""
+        """What this stream does from here on is after it."""
+        super().wait(stream or current_stream())
 
     def elapsed_time(self, end_event: "Event") -> float:
         """Milliseconds between two recorded events."""
@@ -328,11 +331,6 @@ def stream(stream: torch.Stream | None) -> Iterator[None]:
 
 
 StreamContext = stream
-
-
-def is_current_stream_capturing() -> bool:
-    """There are no graphs."""
-    return False
 
 
 # ---- random numbers

@@ -25,7 +25,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <cmath>
+#include <list>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -208,9 +211,73 @@ struct Drawing {
   }
 };
 
-// ---- devices, streams, events: everything has happened when a call returns
+// ---- devices, streams, events: everything has happened when a call returns, but one: what a
+// non-blocking copy brings to the host is there when its stream was waited for, and garbage before
 
 std::atomic<c10::StreamId> next_stream{1};
+
+struct Pending {
+  Tensor to, data;  // of the host: what is written to, and with what
+  std::set<std::pair<int, c10::StreamId>> streams;  // that it is done before
+  int64_t number;
+};
+std::mutex pending_mutex;
+std::list<Pending> pending;
+int64_t last_pending = 0;
+
+void spoil(const Tensor& to, const Tensor& data) {
+  if (to.is_floating_point() || to.is_complex()) to.fill_(std::nan(""));
+  else if (to.scalar_type() == at::kBool) to.copy_(data.logical_not());
+  else if (at::isIntegralType(to.scalar_type(), false)) to.fill_(to.element_size() > 1 ? -25700 : 90);
+}
+
+// The current stream has come to its end: what it was to bring is there.
+template <typename Which>
+void deliver(const Which& which) {
+  std::list<Pending> done;
+  {
+    std::lock_guard<std::mutex> lock(pending_mutex);
+    for (auto it = pending.begin(); it != pending.end();) {
+      auto next = std::next(it);
+      if (which(*it)) done.splice(done.end(), pending, it);
+      it = next;
+    }
+  }
+  at::AutoDispatchBelowADInplaceOrView below;
+  for (auto& each : done) each.to.copy_(each.data);
+}
+
+void deliver_stream(int index, c10::StreamId id, int64_t until = INT64_MAX) {
+  deliver([&](const Pending& each) {
+    return each.number <= until && each.streams.count({index, id}) != 0;
+  });
+}
+
+void deliver_device(int index) {
+  deliver([&](const Pending& each) {
+    for (const auto& stream : each.streams)
+      if (stream.first == index) return true;
+    return false;
+  });
+}
+
+void wait_for(int index, c10::StreamId id, int64_t until, int by, c10::StreamId waiting) {
+  std::lock_guard<std::mutex> lock(pending_mutex);
+  for (auto& each : pending)
+    if (each.number <= until && each.streams.count({index, id})) each.streams.insert({by, waiting});
+}
+
+c10::StreamId stream_of(int index) {
+  auto found = current_stream.find(index);
+  return found == current_stream.end() ? 0 : found->second;
+}
+
+struct Moment {  // what an event has recorded
+  double at = 0;
+  int index = 0;
+  c10::StreamId stream = 0;
+  int64_t number = 0;
+};
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   static constexpr c10::DeviceType static_type = kNpu;
@@ -232,9 +299,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
   c10::Stream getStream(c10::Device of) const override {
     const int index = of.index() < 0 ? current : of.index();
-    auto found = current_stream.find(index);
-    const c10::StreamId id = found == current_stream.end() ? 0 : found->second;
-    return c10::Stream(c10::Stream::UNSAFE, device_of(index), id);
+    return c10::Stream(c10::Stream::UNSAFE, device_of(index), stream_of(index));
   }
   c10::Stream getDefaultStream(c10::Device of) const override {
     return c10::Stream(c10::Stream::DEFAULT, device_of(of.index()));
@@ -248,23 +313,44 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return before;
   }
   c10::DeviceIndex deviceCount() const noexcept override { return count(); }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-  void synchronizeDevice(c10::DeviceIndex) const override {}
-  void record(void** event, const c10::Stream&, const c10::DeviceIndex,
-              const c10::EventFlag) const override {
-    if (!*event) *event = new double;
-    *static_cast<double*>(*event) = std::chrono::duration<double, std::milli>(
-        std::chrono::steady_clock::now().time_since_epoch()).count();
+  bool queryStream(const c10::Stream& stream) const override {
+    synchronizeStream(stream);
+    return true;
   }
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
+  void synchronizeStream(const c10::Stream& stream) const override {
+    deliver_stream(stream.device_index(), stream.id());
+  }
+  void synchronizeDevice(c10::DeviceIndex index) const override { deliver_device(index); }
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
+              const c10::EventFlag) const override {
+    if (!*event) *event = new Moment;
+    auto& moment = *static_cast<Moment*>(*event);
+    moment.at = std::chrono::duration<double, std::milli>(
+        std::chrono::steady_clock::now().time_since_epoch()).count();
+    moment.index = stream.device_index();
+    moment.stream = stream.id();
+    std::lock_guard<std::mutex> lock(pending_mutex);
+    moment.number = last_pending;
+  }
+  void block(void* event, const c10::Stream& stream) const override {
+    if (!event) return;
+    const auto& moment = *static_cast<Moment*>(event);
+    wait_for(moment.index, moment.stream, moment.number, stream.device_index(), stream.id());
+  }
+  bool queryEvent(void* event) const override {
+    synchronizeEvent(event);
+    return true;
+  }
+  void synchronizeEvent(void* event) const override {
+    if (!event) return;
+    const auto& moment = *static_cast<Moment*>(event);
+    deliver_stream(moment.index, moment.stream, moment.number);
+  }
   double elapsedTime(void* from, void* to, const c10::DeviceIndex) const override {
-    return *static_cast<double*>(to) - *static_cast<double*>(from);
+    return static_cast<Moment*>(to)->at - static_cast<Moment*>(from)->at;
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
-    delete static_cast<double*>(event);
+    delete static_cast<Moment*>(event);
   }
   void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
 };
@@ -343,15 +429,46 @@ Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, std::optional<at::S
                                            at::dtype_or_default(type));
 }
 
-Tensor& copy_(Tensor& to, const Tensor& from, bool) {
+// Memory of the host as the device's stream finds it: there, what the stream brings has come.
+Tensor as_stream_sees(const Tensor& from, int index) {
+  if (!from.is_cpu()) return host(from);
+  std::lock_guard<std::mutex> lock(pending_mutex);
+  Tensor seen = from;
+  for (const auto& each : pending) {
+    if (!each.streams.count({index, stream_of(index)}) || !each.to.storage().is_alias_of(from.storage()))
+      continue;
+    const Tensor before = each.to.clone();
+    each.to.copy_(each.data);
+    seen = from.clone();
+    each.to.copy_(before);
+  }
+  return seen;
+}
+
+void bring(const Tensor& to, const Tensor& from, bool non_blocking) {
   at::AutoDispatchBelowADInplaceOrView below;
-  host(to).copy_(host(from));
+  const int index = (from.is_privateuseone() ? from : to).device().index();
+  if (!to.is_cpu() || !from.is_privateuseone()) {
+    host(to).copy_(as_stream_sees(from, index));
+  } else if (!non_blocking || to.numel() == 0) {
+    deliver_stream(index, stream_of(index));
+    to.copy_(host(from));
+  } else {
+    Tensor data = at::empty_like(to, to.options().memory_format(at::MemoryFormat::Contiguous));
+    data.copy_(host(from));
+    spoil(to, data);
+    std::lock_guard<std::mutex> lock(pending_mutex);
+    pending.push_back({to, data, {{index, stream_of(index)}}, ++last_pending});
+  }
+}
+
+Tensor& copy_(Tensor& to, const Tensor& from, bool non_blocking) {
+  bring(to, from, non_blocking);
   return to;
 }
 
-Tensor copy_from(const Tensor& from, const Tensor& to, bool) {
-  at::AutoDispatchBelowADInplaceOrView below;
-  host(to).copy_(host(from));
+Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking) {
+  bring(to, from, non_blocking);
   return to;
 }
 
@@ -362,6 +479,7 @@ Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
 
 Scalar local_scalar(const Tensor& tensor) {
   at::AutoDispatchBelowADInplaceOrView below;
+  deliver_stream(tensor.device().index(), stream_of(tensor.device().index()));
   return host(tensor).item();
 }
 
@@ -451,6 +569,13 @@ const std::unordered_set<std::string> mixing{
     "aten::index", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
     "aten::_pack_padded_sequence", "aten::_pad_packed_sequence"};
 
+// Products of matrices: not of integers, complex numbers, or of eight bits.
+const std::unordered_set<std::string> products{"aten::mm", "aten::bmm", "aten::addmm",
+                                               "aten::baddbmm", "aten::addmv", "aten::mv"};
+bool multiplies(at::ScalarType type) {
+  return type == at::kHalf || type == at::kBFloat16 || type == at::kFloat || type == at::kDouble;
+}
+
 // All other operators: the CPU's kernel on aliases. An operator without one stops in the dispatcher,
 // with its name.
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -463,7 +588,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   std::vector<std::pair<Tensor, Tensor>> pairs;  // of the device, its alias
   std::vector<size_t> written;                   // indices into pairs
   int index = -1;
-  const bool may_mix = mixing.count(name) != 0;
+  const bool may_mix = mixing.count(name) != 0, is_product = products.count(name) != 0;
   auto convert = [&](const Tensor& tensor, bool writes) {
     if (!tensor.defined()) return tensor;
     if (!tensor.is_privateuseone()) {
@@ -472,6 +597,8 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
                   tensor.device());
       return tensor;
     }
+    TORCH_CHECK(!is_product || multiplies(tensor.scalar_type()), name, ": not implemented for ",
+                tensor.scalar_type(), " on an NPU");
     const int at = tensor.device().index();
     TORCH_CHECK(index < 0 || index == at || tensor.dim() == 0, name,
                 ": expected all tensors to be on the same device, found npu:", index, " and npu:", at);
@@ -611,6 +738,7 @@ extern "C" {
 int npusim_count() { return count(); }
 int npusim_current() { return current; }
 void npusim_set(int index) { current = index; }
+void npusim_synchronize(int index) { deliver_device(index); }
 int64_t npusim_allocated(int index) { return allocated[index]; }
 int64_t npusim_peak(int index) { return peak[index]; }
 void npusim_reset_peak(int index) { peak[index] = allocated[index].load(); }

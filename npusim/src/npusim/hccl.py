@@ -43,6 +43,22 @@ def _without_capability() -> None:
     dist.distributed_c10d.torch = _Seen(torch, cuda=cuda)  # type: ignore[attr-defined]
 
 
+_REDUCED = (
+    *(torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32),
+)
+_MOVED = (*_REDUCED, torch.uint8, torch.bool, torch.float64)
+_OPERATIONS = ("SUM", "AVG", "MAX", "MIN", "PRODUCT")
+
+
+def _refuse(tensor: torch.Tensor, types: tuple[torch.dtype, ...]) -> None:
+    """What HCCL has no kernel for: other types, and tensors with gaps."""
+    if tensor.device.type == "npu" and tensor.dtype not in types:
+        raise RuntimeError(f"HCCL: Unsupported data type {tensor.dtype}")
+    if tensor.device.type == "npu" and not tensor.is_contiguous():
+        raise RuntimeError("HCCL: Tensors must be contiguous")
+
+
 class Done(Work):
     """Work that is finished; its future has the tensors."""
 
@@ -140,6 +156,7 @@ class Hccl(ProcessGroup):  # type: ignore[misc]
         if isinstance(value, (list, tuple)):
             return [self._alias(each) for each in value]
         if value.device.type == "npu":
+            _refuse(value, _MOVED)
             return torch.ops.npusim.host(value.detach())
         if value.device.type == "cpu" and self._takes_cpu():
             return value.detach()
@@ -149,6 +166,9 @@ class Hccl(ProcessGroup):  # type: ignore[misc]
         self, tensors: list[torch.Tensor], options: Any, reduce: Callable[[Any], Work]
     ) -> None:
         """Reduce with gloo, which knows no average: a sum, then divided."""
+        names = [each for each in _OPERATIONS if options.reduceOp == getattr(dist.ReduceOp, each)]
+        if not names:
+            raise RuntimeError(f"HCCL: Cannot use the reduce operation {options.reduceOp}")
         mean = options.reduceOp == dist.ReduceOp.AVG
         if mean:
             options.reduceOp = dist.ReduceOp.SUM
@@ -167,6 +187,8 @@ class Hccl(ProcessGroup):  # type: ignore[misc]
         """In place."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
         aliases, options = self._alias(tensors), opts or dist.AllreduceOptions()
+        for tensor in tensors:
+            _refuse(tensor, _REDUCED)
         self._sum(aliases, options, lambda chosen: self._gloo.allreduce(aliases, chosen))
         return Done(tensors)
 
@@ -182,6 +204,8 @@ class Hccl(ProcessGroup):  # type: ignore[misc]
     def reduce(self, tensors: Any, opts: Any) -> Work:
         """To one process."""
         aliases = self._alias(tensors)
+        for tensor in tensors:
+            _refuse(tensor, _REDUCED)
         written = aliases if opts.rootRank == self._rank else []
         self._sum(written, opts, lambda chosen: self._gloo.reduce(aliases, chosen))
         return Done(tensors)
@@ -218,6 +242,7 @@ class Hccl(ProcessGroup):  # type: ignore[misc]
 
     def _reduce_scatter_base(self, output: Any, given: Any, opts: Any = None) -> Work:
         self._same_size(given, output)
+        _refuse(given, _REDUCED)
         whole = self._alias(given).clone(memory_format=torch.contiguous_format)
         options = dist.AllreduceOptions()
         if opts is not None:

@@ -48,6 +48,7 @@ def npu_fusion_attention(
     for name, given in (("padding_mask", padding_mask), ("prefix", prefix), ("sink", sink)):
         if given is not None:
             raise NotImplementedError(f"npu_fusion_attention: {name}")
+    _check_heads(query, key, head_num, input_layout)
     if softmax_layout not in ("", input_layout):
         raise NotImplementedError(f"npu_fusion_attention: softmax_layout {softmax_layout}")
     rule = _Rule(atten_mask, sparse_mode, pre_tockens, next_tockens)
@@ -65,6 +66,21 @@ def npu_fusion_attention(
     empty = out.new_empty(0)
     eight = [tensor.detach().unsqueeze(-1).expand(*tensor.shape, 8) for tensor in (maxima, sums)]
     return out, eight[0].contiguous(), eight[1].contiguous(), empty, 0, 0, 0
+
+
+def _check_heads(query: torch.Tensor, key: torch.Tensor, heads: int, layout: str) -> None:
+    if layout not in ("BNSD", "BSND", "BSH", "SBH", "TND"):
+        raise ValueError(f"npu_fusion_attention: input_layout {layout}")
+    if "N" not in layout:
+        if query.shape[-1] % heads:
+            raise ValueError(f"npu_fusion_attention: head_num {heads} of {query.shape[-1]} values")
+        return
+    at = layout.index("N")
+    if query.shape[at] != heads or heads % key.shape[at]:
+        raise ValueError(
+            f"npu_fusion_attention: head_num {heads}, query has {query.shape[at]} heads and key "
+            f"{key.shape[at]}"
+        )
 
 
 class _Rule:

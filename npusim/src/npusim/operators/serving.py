@@ -157,10 +157,67 @@ def _npu_flash_attention_unpad(
         result.copy_(_attention(mine, keys, values, scale_value, causal=False))
 
 
+@operator
+def npu_fused_infer_attention_score(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    actual_seq_lengths_kv: list[int] | None = None,
+    block_table: torch.Tensor | None = None,
+    num_heads: int = 1,
+    scale: float = 1.0,
+    input_layout: str = "BSH",
+    num_key_value_heads: int = 0,
+    block_size: int = 0,
+    workspace: torch.Tensor | None = None,
+    out: list[torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention of one token of each request, (requests, 1, heads * size), to its paged tokens."""
+    if input_layout != "BSH" or block_table is None or query.shape[1] != 1:
+        raise NotImplementedError(f"npu_fused_infer_attention_score: {input_layout}, not paged")
+    groups = num_key_value_heads or num_heads
+    if num_heads % groups or key.shape[-1] % groups or query.shape[-1] % num_heads:
+        raise ValueError(f"npu_fused_infer_attention_score: {num_heads} heads of {groups}")
+    if query.shape[-1] // num_heads != key.shape[-1] // groups:
+        raise ValueError("npu_fused_infer_attention_score: heads of query and key differ in size")
+    if block_size != key.shape[1] or block_size % 16:
+        raise ValueError(
+            f"npu_fused_infer_attention_score: block_size {block_size}, pages of "
+            f"{key.shape[1]}; it is a multiple of 16"
+        )
+    if actual_seq_lengths_kv is None or len(actual_seq_lengths_kv) != query.shape[0]:
+        raise ValueError("npu_fused_infer_attention_score: a length for each request is needed")
+    made = [torch.zeros_like(query), query.new_zeros(1)] if out is None else out
+    pages = (each.unflatten(-1, (groups, -1)) for each in (key, value))
+    lengths = torch.tensor(actual_seq_lengths_kv)
+    found = zip(query, _paged(*pages, block_table, lengths), made[0], strict=True)
+    for mine, (keys, values), result in found:
+        if not keys.shape[0]:
+            result.zero_()
+            continue
+        heads = mine.view(1, num_heads, -1)
+        result.copy_(_attention(heads, keys, values, scale, causal=False).view_as(result))
+    return made[0], made[1]
+
+
+npu_fused_infer_attention_score.out = npu_fused_infer_attention_score  # type: ignore[attr-defined]
+
+
+@operator
+def _npu_fused_infer_attention_score_get_max_workspace(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, **more: object
+) -> torch.Tensor:
+    """Memory that the operator works in, for the longest lengths: none of it is needed here."""
+    return query.new_empty(0)
+
+
 def _paged(
     keys: torch.Tensor, values: torch.Tensor, blocks: torch.Tensor, lengths: torch.Tensor
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    for row, length in zip(blocks.long(), lengths.tolist(), strict=True):
+    page = keys.shape[1]
+    for whole, length in zip(blocks.long(), lengths.tolist(), strict=True):
+        row = whole[: -(-length // page)]  # what is behind may be anything
         yield keys[row].flatten(0, 1)[:length], values[row].flatten(0, 1)[:length]
 
 
