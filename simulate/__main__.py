@@ -6,6 +6,7 @@ list                       the steps
 compare REPORT REPORT      two reports side by side
 mutations [NAME ...]       take each patch away and see the step fail that is about it
 draw                       draw small mistakes in patches, and print their list
+mistakes [NAME ...]        put each mistake of the list into its patch: what notices it?
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from simulate import mistakes, mutations, reports, running, workspaces
+from simulate import mistakes, mutations, noticing, reports, running, workspaces
 from simulate.steps import Against, Step, every_step
 
 BUILD = workspaces.PROJECT / "build" / "simulate"
@@ -28,7 +29,9 @@ def main(arguments: list[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", choices=["run", "apply", "list", "compare", "mutations", "draw"])
+    parser.add_argument(
+        "command", choices=["run", "apply", "list", "compare", "mutations", "draw", "mistakes"]
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--device", choices=["npu", "cuda", "cpu"], default="npu")
     parser.add_argument("--quick", action="store_true", help="the short form")
@@ -46,6 +49,8 @@ def main(arguments: list[str]) -> int:
         return 0 if equal else 1
     if chosen.command == "mutations":
         return mutations.run(chosen.names, chosen.device, chosen.workspaces, chosen.report)
+    if chosen.command == "mistakes":
+        return noticing.run(chosen.names, chosen.quick, chosen.report)
     if chosen.command == "draw":
         print(mistakes.written(mistakes.draw(chosen.workspaces)), end="")
         return 0

@@ -18,10 +18,15 @@ from typing import Any
 CORES = (1, 2)  # cube and vector cores: how kernels divide their work
 
 
-def install(folder: Path, host: Callable[[Any], Any]) -> None:
+def install(
+    folder: Path,
+    host: Callable[[Any], Any],
+    recorded: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> None:
     """Make `sgl_kernel_npu` importable from the folder of that name in its checkout.
 
-    Before anything decorates a kernel. host: an npu tensor as a CPU tensor in the same memory.
+    Before anything decorates a kernel. host: an npu tensor as a CPU tensor in the same memory;
+    recorded: what a graph that is captured keeps of a function.
     """
     os.environ["TRITON_INTERPRET"] = "1"
     import torch
@@ -43,7 +48,7 @@ def install(folder: Path, host: Callable[[Any], Any]) -> None:
     def run_on_host(self: Any, *given: Any, **more: Any) -> Any:
         return run(self, *map(on_host, given), **{name: on_host(more[name]) for name in more})
 
-    InterpretedFunction.run = run_on_host
+    InterpretedFunction.run = recorded(run_on_host)
     from sgl_kernel_npu.utils import triton_utils
 
     triton_utils.get_device_properties = lambda: CORES

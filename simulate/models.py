@@ -8,7 +8,9 @@ from typing import Any
 
 VOCABULARY = 128
 IMAGE, VIDEO, START, END = 124, 125, 126, 127  # tokens
-GRID = [1, 4, 4]  # patches of an image: frames, rows, columns; four of them are a token
+# Patches of two images: frames, rows, columns; four of them are a token. None is as large as the
+# table of positions, 6 x 6, so that these are interpolated down, up and between.
+GRIDS = [[1, 4, 8], [1, 10, 2]]
 PATCH = 3 * 2 * 4 * 4  # values of a patch: colours, frames, rows, columns
 
 
@@ -42,7 +44,7 @@ def qwen3_vl(folder: Path, *, seed: int = 0) -> Path:
             "temporal_patch_size": 2,
             "spatial_merge_size": 2,
             "out_hidden_size": 64,
-            "num_position_embeddings": 16,
+            "num_position_embeddings": 36,
             "deepstack_visual_indexes": [0],
         },
         image_token_id=IMAGE,
@@ -57,6 +59,7 @@ def qwen3_vl(folder: Path, *, seed: int = 0) -> Path:
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.normal_(std=parameter[0].numel() ** -0.5)
+        model.model.visual.pos_embed.weight.normal_()
     model.bfloat16().save_pretrained(folder)
     _tokenizer().save_pretrained(folder)
     return folder
@@ -76,11 +79,11 @@ def _tokenizer() -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A prompt and a response to it; `pixels` are (patches, PATCH), where there is an image."""
+    """A prompt and a response to it; `pixels` are (patches, PATCH), where there are images."""
 
     prompt: list[int]
     response: list[int]
-    pixels: Any = None
+    pixels: Any = None  # of all images, whose grids are GRIDS
 
     @property
     def tokens(self) -> list[int]:
@@ -89,18 +92,26 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """One with an image and three without: two prompts, two responses each."""
+    """Two without an image, then two with two images: two prompts, two responses each."""
     import torch
 
     random = torch.Generator(device="cpu").manual_seed(1)
-    pixels = torch.randn(GRID[0] * GRID[1] * GRID[2], PATCH, generator=random, device="cpu")
-    seen = [3, 5, START, *[IMAGE] * (len(pixels) // 4), END, 7, 9]
+    patches = [frames * rows * columns for frames, rows, columns in GRIDS]
+    pixels = torch.randn(sum(patches), PATCH, generator=random, device="cpu")
+    one, other = ([START, *[IMAGE] * (each // 4), END] for each in patches)
+    seen = [3, *one, 5, *other, 7]
     return [
-        Sample(seen, [11, 13, 17, 19, 23], pixels),
-        Sample(seen, [29, 31, 37], pixels),
         Sample([2, 4, 6, 8], [41, 43, 47, 53]),
         Sample([2, 4, 6, 8], [59, 61]),
+        Sample(seen, [11, 13, 17, 19, 23], pixels),
+        Sample(seen, [29, 31, 37], pixels),
     ]
+
+
+def images(sample: Sample) -> list[tuple[int, int]]:
+    """The first and the last token of each image."""
+    marks = [at for at, token in enumerate(sample.prompt) if token in (START, END)]
+    return [(start + 1, end - 1) for start, end in zip(marks[::2], marks[1::2], strict=True)]
 
 
 def qwen3(folder: Path, *, seed: int = 0) -> Path:

@@ -77,25 +77,26 @@ def checkpoint(folder: Path) -> Any:
 
 
 def samples() -> list[dict[str, Any]]:
-    """Two prompts with an image each, and answers: tokens, image, lengths, what the loss counts."""
+    """Prompts with no, two and one image, and answers: tokens, images, what the loss counts."""
     import torch
 
     random = torch.Generator().manual_seed(5)
     made = []
-    for grid, before, answer in (((1, 4, 4), 3, 6), ((1, 2, 6), 5, 4)):
-        patches = grid[0] * grid[1] * grid[2]
+    shapes: tuple[tuple[list[list[int]], int, int], ...] = (
+        ([], 5, 4),
+        ([[1, 4, 4], [1, 2, 6]], 3, 6),
+        ([[1, 6, 4]], 4, 3),
+    )
+    for grids, before, answer in shapes:
+        parts = [torch.randint(3, IMAGE, (before,), generator=random)]
+        for rows in grids:
+            image = torch.full((torch.tensor(rows).prod().item() // MERGE**2,), IMAGE)
+            parts += [torch.tensor([START]), image, torch.tensor([END])]
+        tokens = torch.cat([*parts, torch.randint(3, IMAGE, (answer,), generator=random)])
+        patches = sum(frames * rows * columns for frames, rows, columns in grids)
         pixels = torch.randn(patches, 3 * TEMPORAL * PATCH * PATCH, generator=random)
-        prompt = torch.randint(3, IMAGE, (before,), generator=random)
-        reply = torch.randint(3, IMAGE, (answer,), generator=random)
-        image = torch.full((patches // MERGE**2,), IMAGE)
-        tokens = torch.cat([prompt, torch.tensor([START]), image, torch.tensor([END]), reply])
-        made.append(
-            {
-                "tokens": tokens,
-                "response_length": answer,
-                "multimodal": {"pixel_values": pixels, "image_grid_thw": torch.tensor([grid])},
-            }
-        )
+        seen = {"pixel_values": pixels, "image_grid_thw": torch.tensor(grids)} if grids else {}
+        made.append({"tokens": tokens, "response_length": answer, "multimodal": seen})
     return made
 
 

@@ -17,17 +17,21 @@ def importable(place: Place) -> None:
     """Provide what SGLang imports and a machine without its device cannot have."""
     absent.stand_in("decord", "sgl_kernel", "soundfile", "timm", "torchao", "torchvision")
     if place.device == "npu" and importlib.util.find_spec("sgl_kernel_npu") is None:
+        from npusim.graphs import recorded
+
         import npusim
 
-        kernels.install(
-            place.workspace / "sgl-kernel-npu/python/sgl_kernel_npu/sgl_kernel_npu", npusim.host
-        )
+        folder = place.workspace / "sgl-kernel-npu/python/sgl_kernel_npu/sgl_kernel_npu"
+        kernels.install(folder, npusim.host, recorded)
 
 
 class Engine:
-    """The model in a folder, on the place's device, in bfloat16."""
+    """The model in a folder, on the place's device, in bfloat16.
 
-    def __init__(self, place: Place, folder: Path) -> None:
+    graphs: decode steps are captured for that many requests, and replayed.
+    """
+
+    def __init__(self, place: Place, folder: Path, *, graphs: int = 0) -> None:
         from sglang.srt.configs.model_config import ModelConfig
         from sglang.srt.entrypoints.engine import _set_envs_and_config
         from sglang.srt.model_executor.model_runner import ModelRunner
@@ -40,7 +44,8 @@ class Engine:
             mem_fraction_static=0.5,
             max_total_tokens=1024,
             max_running_requests=4,
-            disable_cuda_graph=True,
+            disable_cuda_graph=not graphs,
+            cuda_graph_bs=[graphs] if graphs else None,
             skip_tokenizer_init=True,
             log_level="warning",
         )
@@ -101,7 +106,7 @@ def _request(runner: Any, number: int, sample: models.Sample) -> Any:
 
     tokens, seen = list(sample.prompt), None
     if sample.pixels is not None:
-        grid = torch.tensor([models.GRID])
+        grids = torch.tensor(models.GRIDS)
         positions, delta = MRotaryEmbedding.get_rope_index(
             spatial_merge_size=2,
             image_token_id=models.IMAGE,
@@ -109,14 +114,13 @@ def _request(runner: Any, number: int, sample: models.Sample) -> Any:
             vision_start_token_id=models.START,
             model_type="qwen3_vl",
             input_ids=torch.tensor([tokens]),
-            image_grid_thw=grid,
+            image_grid_thw=grids,
         )
-        start = tokens.index(models.IMAGE)
         image = MultimodalDataItem(
             modality=Modality.IMAGE,
             feature=sample.pixels,
-            offsets=[(start, start + tokens.count(models.IMAGE) - 1)],
-            model_specific_data={"image_grid_thw": grid},
+            offsets=models.images(sample),
+            model_specific_data={"image_grid_thw": grids},
         )
         seen = MultimodalInputs.from_dict(
             {

@@ -234,7 +234,7 @@ def _sample(kind: Any, number: int, made: models.Sample) -> Any:
 
     seen = None
     if made.pixels is not None:
-        seen = {"pixel_values": made.pixels, "image_grid_thw": torch.tensor([models.GRID])}
+        seen = {"pixel_values": made.pixels, "image_grid_thw": torch.tensor(models.GRIDS)}
     return kind(
         group_index=number // 2,
         index=number,
