@@ -17,7 +17,7 @@ def usage_error(error: Any, argv: list[str]) -> UsageError:
     """The error of ours for one of typer's; `argv` is the command line."""
     words = argv[2:] if argv[:1] == ["-C"] else argv
     message = " ".join(error.format_message().split())
-    message = message[:1].lower() + message[1:].removesuffix(".")
+    message = _lowered(message).removesuffix(".")
     if (found := split_command(words)) is None:
         return _outside_commands(words, message)
     command, parameters = found[0], load_command(found[0]).params

@@ -17,6 +17,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.disk.result_cache import (
+    code_digest,
+    memory_path,
+    recall_packed,
+    remember_packed,
+)
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.manifest.values import (
     Component,
@@ -38,6 +44,9 @@ from patchkit.stack.build import SeriesPatch
 from patchkit.upstream.store import Store
 
 T = TypeVar("T")
+
+#: Patches of a series as long are kept as they were parsed: for 1,000, an eighth of an apply.
+_MANY = 20
 
 _RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
@@ -163,9 +172,15 @@ def load_series(
     BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
     patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
     """
-    loading = _Loading(manifest, component, store, progress, to_generate, changed or {})
+    about = [str(manifest.path.absolute()), component.name, code_digest("model")]
+    memory = memory_path(store.cache, "series", about)
+    known = recall_packed(memory, dict[str, PatchFile]) or {}
+    loading = _Loading(manifest, component, store, progress, to_generate, changed or {}, known)
     patches = tuple(loading.patches())
     problems = loading.finish(partly)
+    parsed = {_key(loaded.data, loaded.strip): loaded.file for loaded in patches}
+    if len(parsed) >= _MANY and parsed.keys() != known.keys():
+        remember_packed(memory, parsed)
     return LoadedSeries(patches, _unlisted(manifest, component, loading.series), problems)
 
 
@@ -178,6 +193,7 @@ class _Loading(Struct):
     _progress: Progress
     _to_generate: bool
     _changed: Mapping[Path, bytes | None]
+    _known: Mapping[str, PatchFile]  # by `_key`: as they were parsed last
     _errors: list[PatchkitError] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     #: Path -> the series that was read there.
@@ -287,7 +303,7 @@ class _Loading(Struct):
         strip = self._component.strip if strip is None else strip
         file = None
         try:
-            file = parse_patch(data, name=where, strip=strip)
+            file = self._known.get(_key(data, strip)) or parse_patch(data, name=where, strip=strip)
         except BadInputError as error:
             self._errors.append(error)
         taken = self._names.setdefault(name.casefold(), where)
@@ -316,6 +332,11 @@ class _Loading(Struct):
         except PatchkitError as error:
             self._errors.append(error)
             return None
+
+
+def _key(data: bytes, strip: int) -> str:
+    """What a parsed patch follows from: its bytes, and how many folders go from its paths."""
+    return f"{strip} {sha256(data).hexdigest()}"
 
 
 def read_series(manifest: Manifest, entry: LocalSeries) -> Series:

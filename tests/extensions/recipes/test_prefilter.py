@@ -36,6 +36,7 @@ def _rule(rule: dict[str, Any], **utils: dict[str, Any]) -> CodeRule:
         (r"\bnccl\b", ["nccl"], ["ncc"]),
         (r"x\wyz", ["xayz", ""], []),
         ("a[bcd]efgh", ["abefgh"], ["axefgh", "efgh"]),
+        (".", ["a"], []),  # a text to YAML, and no number
     ],
 )
 def test_what_a_regex_needs(regex: str, some: list[str], others: list[str]) -> None:
