@@ -137,6 +137,44 @@ def test_the_dead_patch_is_found_out(folder: Path, surroundings: dict[str, str])
         assert clash["path"] in text
 
 
+MBRIDGE = """\
+version: 1
+components:
+  mbridge:
+    source: {{git: "https://github.com/ISEEKYAN/mbridge.git"}}
+    pin: {pin}
+    track: main
+    patches: [{{series: patches/mbridge/series}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("pin", "code", "status"),
+    [
+        ("0cd4ae23f2425da77a80cb3f517828452fa8e984", 0, "unchanged"),  # v0.15.1, as on the index
+        ("db44c62a1f4065db13eff7db1ee3cfe3b83a631c", 0, "shifted"),
+        ("2334188c836d656ffdd92f37f962bc3d88c96cca", 1, "conflicted"),
+    ],
+)
+def test_what_sed_does_to_mbridge_is_over(
+    folder: Path, surroundings: dict[str, str], pin: str, code: int, status: str
+) -> None:
+    """The Dockerfile's sed looks at lines 34 and 51, which only the release has."""
+    (folder / "manifests/mbridge.yaml").write_text(MBRIDGE.format(pin=pin))
+    ran = patchkit(folder, surroundings, "check", "--manifest", "mbridge")
+    [patch] = patches_of(ran.json, "mbridge").values()
+    assert (ran.code, patch["outcome"]["status"]) == (code, status)
+
+
+def test_drift_names_who_made_the_sed_needless(folder: Path, surroundings: dict[str, str]) -> None:
+    pin = "0cd4ae23f2425da77a80cb3f517828452fa8e984"
+    (folder / "manifests/mbridge.yaml").write_text(MBRIDGE.format(pin=pin))
+    ran = patchkit(folder, surroundings, "drift", "--manifest", "mbridge")
+    [patch] = patches_of(ran.json, "mbridge").values()
+    assert ran.code == 1
+    assert patch["since"]["commit"].startswith("2334188c83")
+
+
 def test_a_missing_base_patch_is_seen_by_the_blobs(
     folder: Path, surroundings: dict[str, str]
 ) -> None:
