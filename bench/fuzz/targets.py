@@ -42,6 +42,7 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_listed_name
 from patchkit.model.objects import FILE_MODE, Base, CommitId, TreeId
 from patchkit.model.outcome import Status
+from patchkit.model.repair import repaired
 from patchkit.model.resolution import parse_resolution
 from patchkit.model.series_file import parse_series
 from patchkit.ops.upstream_tests import read_junit, read_record
@@ -135,6 +136,26 @@ def patch(random: Random) -> None:
         assert found.preamble + found.diff + found.signature == data
         lint_patch(found, name="x.patch", ours=True)
         our_verdict(before, data, strip)
+
+
+def mends(random: Random) -> None:
+    """A patch whose counts or last newline are spoiled is mended to what it was, or refused."""
+    before = some_files(random)
+    clean = git_diff(before, some_edits(random, before))
+    lines = clean.split(b"\n")
+    heads = [at for at, line in enumerate(lines) if line.startswith(b"@@ -")]
+    names = []
+    if heads:
+        at = random.choice(heads)
+        old, new = random.sample(range(3, 90), 2)
+        lines[at] = re.sub(rb"(-\d+)\S* (\+\d+)\S*", rb"\g<1>,%d \g<2>,%d" % (old, new), lines[at])
+        names = [f"counts of line {at + 1}"]
+    data = b"\n".join(lines)
+    if random.random() < 0.5 and data.endswith(b"\n"):
+        data, names = data[:-1], ["last newline", *names]
+    with suppress(BadInputError):
+        found = parse_patch(repaired(data, names, "x.yaml:1"), name="x.patch")
+        assert found.changes == parse_patch(clean, name="x.patch").changes
 
 
 def patch_as_git(random: Random) -> None:
@@ -493,7 +514,7 @@ TARGETS: dict[str, Callable[[Random], None]] = {
     for each in (
         *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
         *(recipe, text_rule, metadata, records, installed, issues, test_results),
-        *(merger, resolutions, package_lists),
+        *(merger, resolutions, package_lists, mends),
     )
 }
 

@@ -6,6 +6,7 @@ A mend that finds nothing damaged, or more than one way to read what is there, i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from patchkit.errors import BadInputError, Problem
@@ -19,9 +20,9 @@ def repaired(data: bytes, mends: Iterable[str], where: str) -> bytes:
         try:
             data = _counted(data, int(number)) if number.isdigit() else _ended(data)
         except ValueError as error:
+            what = f"`{mend}` cannot be mended: {error}"
             hint = "look at the patch, and correct `repair`"
-            problem = Problem(f"`{mend}` cannot be mended: {error}", where, hint)
-            raise BadInputError(problem) from error
+            raise BadInputError(Problem(what, where, hint)) from error
     return data
 
 
@@ -40,8 +41,9 @@ def _counted(data: bytes, number: int) -> bytes:
     end = end_of_hunk(lines, number)
     body = lines[number:end]
     # a line that an editor left empty may be the hunk's, or stand behind it; a header without
-    # `diff` above it may be a line taken off and one put there
-    if body[-1:] == [b"\n"] or (lines[end : end + 1] and lines[end].startswith(b"--- ")):
+    # `diff` above it may be a line taken off and one put there; and `-- ` a line taken off, unless
+    # git's version follows
+    if body[-1:] == [b"\n"] or re.match(rb"--- |-- \n(?!\d)", b"".join(lines[end : end + 2])):
         raise ValueError(f"whether line {end} is the last of its hunk cannot be told")
     old, new = lines_counted(body)
     if (old, new) == (int(head[2] or 1), int(head[4] or 1)):

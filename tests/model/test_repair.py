@@ -49,6 +49,12 @@ def test_the_last_newline_and_the_last_counts() -> None:
     assert mended(damaged, "last newline", "counts of line 17") == WHOLE
 
 
+def test_what_git_signs_with_is_no_line_of_the_hunk() -> None:
+    signed = WHOLE + b"-- \n2.39.5\n"
+    damaged = signed.replace(b"@@ -1,2 +1,2 @@", b"@@ -1,3 +1,3 @@")
+    assert mended(damaged, "counts of line 17") == signed
+
+
 def test_a_line_without_a_newline_in_its_file_counts_once() -> None:
     text = WHOLE + b"\\ No newline at end of file\n"
     damaged = text.replace(b"@@ -1,2 +1,2 @@", b"@@ -1,3 +1,3 @@")
@@ -64,6 +70,7 @@ def test_a_line_without_a_newline_in_its_file_counts_once() -> None:
         (WHOLE, "counts of line 900", "it is no @@ line"),
         (WHOLE + b"\n", "counts of line 17", "whether line 21 is the last of its hunk"),
         (PLAIN, "counts of line 10", "whether line 13 is the last of its hunk"),
+        (WHOLE + b"-- \n", "counts of line 17", "whether line 20 is the last of its hunk"),
     ],
 )
 def test_what_has_not_one_reading_is_refused(data: bytes, mend: str, why: str) -> None:
