@@ -92,7 +92,10 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """Two without an image, then two with two images: two prompts, two responses each."""
+    """Two with two images, then two without: two prompts, two responses each.
+
+    In this order: slime leaves out all images of a rollout whose first sample has none.
+    """
     import torch
 
     random = torch.Generator(device="cpu").manual_seed(1)
@@ -101,10 +104,10 @@ def samples() -> list[Sample]:
     one, other = ([START, *[IMAGE] * (each // 4), END] for each in patches)
     seen = [3, *one, 5, *other, 7]
     return [
-        Sample([2, 4, 6, 8], [41, 43, 47, 53]),
-        Sample([2, 4, 6, 8], [59, 61]),
         Sample(seen, [11, 13, 17, 19, 23], pixels),
         Sample(seen, [29, 31, 37], pixels),
+        Sample([2, 4, 6, 8], [41, 43, 47, 53]),
+        Sample([2, 4, 6, 8], [59, 61]),
     ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from patchkit.model.names import filled
 from simulate import absent, models
 from simulate.rollout import Engine, importable
 from simulate.steps import HERE, Figures, Place, place_of_this_process, step
@@ -124,18 +125,24 @@ def _rollouts(args: Any, rollouts: Any, actor: Any, critic: Any) -> Figures:
             worst = max(abs(a - b) for a, b in pairs)
             figures[f"log_probs/worst-{number}"] = worst
             if worst > TOLERANCE:
-                raise AssertionError(f"log probabilities of rollout {number} differ by {worst:.2f}")
+                raise AssertionError(
+                    f"log probabilities of rollout {number} differ by {worst:.2f}: the engine has "
+                    f"{engine}, the trainer {seen}"
+                )
     return figures
 
 
 def _command_line(launch: str, changed: dict[str, Any], model: Path) -> list[str]:
     """The launch's arguments, with those that are changed in their place."""
-    groups = yaml.safe_load(LAUNCHES.read_text())["launch"][launch]["arguments"]
+    profile = yaml.safe_load(LAUNCHES.read_text())
+    groups = profile["launch"][launch]["arguments"]
     given = {name: value for group in groups.values() for name, value in group.items()}
+    site = {name: str(value.get("default", "")) for name, value in profile["values"].items()}
+    site |= {"model_path": str(model), "checkpoint_dir": str(model.parent / "checkpoints")}
     line = []
     for name, value in {**given, **changed}.items():
         values = value if isinstance(value, list) else [value] if value != "" else []
-        line += [name, *(str(each).replace("${model_path}", str(model)) for each in values)]
+        line += [name, *(filled(str(text), site) for text in values)]
     return line
 
 
