@@ -58,8 +58,8 @@ class Bars:
             try:
                 yield
             finally:
-                if shown:  # anew: a display that starts again wipes the lines above it
-                    self._open()
+                if shown:
+                    self._open()  # a new display: one that is started again wipes what is above it
 
     def close(self) -> None:
         """Take the bars off the screen: the report that follows says how it ended."""

@@ -85,8 +85,8 @@ ForceOption = Annotated[
 
 def _parameter(kind: Any, name: str, declared: Any, default: object = None) -> inspect.Parameter:
     annotation = Annotated[kind, declared]
-    kwonly = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kwonly, default=default, annotation=annotation)
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, keyword_only, default=default, annotation=annotation)
 
 
 def _option(

@@ -40,9 +40,9 @@ def showing_progress(terminal: Terminal) -> Iterator[Progress]:
 class Answers(Generic[_Result]):
     """Shows what is known of each component as soon as it is known, while others are looked at.
 
-    Called from their threads. Where somebody watches, in the order in which they end; in a pipe or
-    a file in the order of `names`, so that two runs can be compared. `at_end`: there the report
-    tells all of them together, but for what is known on ^C.
+    Called from the components' threads. On a terminal the first to end comes first; in a pipe or a
+    file the order is that of `names`, so that two runs can be compared, and with `at_end` nothing
+    is shown there before the report, unless ^C comes first.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Answers(Generic[_Result]):
             if not self.shown:
                 return
             most = None if self._terminal.watched else 1
-            while ready := [each for each in self._left[:most] if each in self._known]:
+            while ready := [name for name in self._left[:most] if name in self._known]:
                 self._print(ready[0])
 
     def interrupted(self) -> None:
@@ -79,7 +79,7 @@ class Answers(Generic[_Result]):
         if not self._kept:
             return
         with self._lock:
-            for name in [each for each in self._left if each in self._known]:
+            for name in [left for left in self._left if left in self._known]:
                 self._print(name)
             for answer in self._known.values():
                 for problem in getattr(answer, "problems", ()):

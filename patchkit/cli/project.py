@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def project_folder() -> Path:
     """The project that the command is in: this folder, or the nearest above it with manifests.
 
-    Relative to here ("." or "../.."), so that what is said of its files can be typed. This folder
-    where there is none.
+    Relative to here ("." or "../.."), so that a path in a message can be typed as it is. This
+    folder if no folder above has manifests.
     """
     here = Path.cwd()
     for depth, folder in enumerate((here, *here.parents)):
@@ -96,13 +96,16 @@ def log_folder() -> Path:
 
 def manifests_by_name() -> list[Path]:
     """All manifests that can be named: the project's, and those of the other folders."""
-    return [*own_manifests(), *(path for each in _other_folders() for path in manifests_in(each))]
+    return [
+        *own_manifests(),
+        *(path for folder in _other_folders() for path in manifests_in(folder)),
+    ]
 
 
 def _other_folders() -> list[Path]:
     """Where a manifest given by name is looked for after manifests/, in order."""
     extra = os.environ.get("PATCHKIT_MANIFESTS", "").split(os.pathsep)
-    return [Path(each) for each in extra if each]
+    return [Path(folder) for folder in extra if folder]
 
 
 def manifest_path(name: str) -> Path:

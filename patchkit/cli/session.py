@@ -108,9 +108,9 @@ class Session:
 
             paths = () if self._manifests else own_manifests()
             found = [
-                each
-                for each in readable_manifests(paths, self._cache)
-                if all(map(each.component, self._names)) and fits(each)
+                manifest
+                for manifest in readable_manifests(paths, self._cache)
+                if all(map(manifest.component, self._names)) and fits(manifest)
             ]
             if len(found) != 1:
                 raise
@@ -202,7 +202,7 @@ class Session:
         if not self._names and self.here is None:
             from patchkit.cli.words import owners_of
 
-            owners = (set(owners_of(each, [self.manifest])) for each in patches)
+            owners = (set(owners_of(patch, [self.manifest])) for patch in patches)
             if len(having := set[str].intersection(*owners)) == 1:
                 self._names = [*having]
         return self.component

@@ -26,7 +26,7 @@ _FORMS = (
 
 
 def parse_date(text: str) -> str:
-    """The raw form of a date as mails, git and ISO 8601 write it; empty if it is none of these."""
+    """A date of a mail, of git or of ISO 8601 in git's raw form; empty for any other text."""
     text = text.strip()
     raw = _RAW.fullmatch(text)
     if raw:

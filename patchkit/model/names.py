@@ -27,7 +27,7 @@ MEND = re.compile(r"last newline|counts of line [1-9][0-9]{0,5}")
 RECIPE_ENDING = ".recipe.yml"
 #: The ending of a file that remembers how a conflict was resolved.
 RESOLUTION_ENDING = ".resolution"
-#: Of files of Python.
+#: How names of Python's files end.
 PYTHON = (".py", ".pyi")
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")

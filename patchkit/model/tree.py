@@ -325,7 +325,7 @@ class FewFiles(Tree):
         return type(self)(self._source, rest)
 
     def write(self, written: list[GitObject]) -> TreeId:
-        """An id by which states of these files are told apart; no tree is made of them."""
+        """An id that differs between any two states of these files; it is not the id of a tree."""
         rows = sorted((path, entry.mode, entry.oid) for path, entry in self._files.items())
         return TreeId(make_object("blob", repr(rows).encode()).oid)
 

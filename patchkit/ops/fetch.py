@@ -75,34 +75,45 @@ def fetch_components(
     rows: dict[str, FetchedComponent] = {}
     missing = []
 
-    def tell(of: Component, status: FetchStatus, base: Base) -> None:
-        row = FetchedComponent(of.name, str(of.pin), status, base.commit, base.tree)
-        absent, files = store.absent_paths(of), len(of.references)
-        rows[of.name] = replace(row, files=files, absent=absent, damaged=of.name in damaged)
-        known(of.name, rows[of.name])
+    def tell(row: FetchedComponent) -> None:
+        rows[row.name] = replace(row, damaged=row.name in damaged)
+        known(row.name, rows[row.name])
 
-    def bring(of: Component) -> None:
+    def bring(component: Component) -> None:
         try:
-            base = store.base(of, progress)
-            for entry in of.references:
-                store.pinned_file(manifest, of, entry, progress)
+            base = store.base(component, progress)
+            for entry in component.references:
+                store.pinned_file(manifest, component, entry, progress)
         except PatchkitError as error:
-            row = FetchedComponent(of.name, str(of.pin), FetchStatus.FAILED)
-            row = replace(row, problems=error.problems, exit_code=error.exit_code)
-            rows[of.name] = replace(row, damaged=of.name in damaged)
-            progress.finish(of.name, "failed")
-            known(of.name, rows[of.name])
+            progress.finish(component.name, "failed")
+            row = FetchedComponent(component.name, str(component.pin), FetchStatus.FAILED)
+            tell(replace(row, problems=error.problems, exit_code=error.exit_code))
         else:
-            progress.finish(of.name, "fetched")
-            tell(of, FetchStatus.FETCHED, base)
+            progress.finish(component.name, "fetched")
+            tell(_in_the_cache(store, component, FetchStatus.FETCHED, base))
 
     for component in components:
         if (base := cached_whole(store, manifest, component)) is None:
             missing.append(component)
         else:
-            tell(component, FetchStatus.CACHED, base)
+            tell(_in_the_cache(store, component, FetchStatus.CACHED, base))
     in_parallel(bring, missing, jobs=jobs, stop=store.stop.ask)
-    return FetchReport(manifest.name, store.cache, tuple(rows[of.name] for of in components))
+    found = tuple(rows[component.name] for component in components)
+    return FetchReport(manifest.name, store.cache, found)
+
+
+def _in_the_cache(
+    store: Store, component: Component, status: FetchStatus, base: Base
+) -> FetchedComponent:
+    return FetchedComponent(
+        component.name,
+        str(component.pin),
+        status,
+        base.commit,
+        base.tree,
+        files=len(component.references),
+        absent=store.absent_paths(component),
+    )
 
 
 def _verified(store: Store, component: Component, progress: Progress) -> bool:

@@ -45,7 +45,7 @@ class RefreshInput(Struct, frozen=True):
     report: RefreshedComponent  # the component and its checkout; to be filled in
     store: Store
     options: RefreshOptions  # of the command line
-    pin: PinEdit | None  # the edit of the manifest that goes with it; None where there is none
+    pin: PinEdit | None  # the edit of the manifest that goes with it, if there is one
     progress: Progress
     arrived: bool = False  # a move that was killed has just been finished
 

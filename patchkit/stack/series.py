@@ -45,7 +45,7 @@ from patchkit.upstream.store import Store
 
 T = TypeVar("T")
 
-#: Patches of a series as long are kept as they were parsed: for 1,000, an eighth of an apply.
+#: A series of so many patches is kept as it was parsed; for 1,000 that is an eighth of an apply.
 _MANY = 20
 
 _RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)

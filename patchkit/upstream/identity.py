@@ -9,7 +9,7 @@ from patchkit.model.names import normal_url
 
 
 def upstream_key(source: Source) -> str:
-    """The same text for every way to write one upstream; mirrors do not matter."""
+    """A key that is equal for all spellings of one upstream; its mirrors are no part of it."""
     if isinstance(source, GitSource):
         return normal_url(source.url)
     if isinstance(source, IndexSource):
