@@ -33,13 +33,6 @@ def demo(project: Project, upstream: Upstream) -> Project:
     return project
 
 
-def everything(project: Project) -> dict[str, bytes]:
-    """The project's files but for the workspace."""
-    files = (path for path in sorted(project.root.rglob("*")) if path.is_file())
-    below = ((path.relative_to(project.root), path) for path in files)
-    return {str(name): path.read_bytes() for name, path in below if name.parts[0] != "workspace"}
-
-
 def worktree(project: Project) -> dict[str, bytes]:
     folder = project.checkout("demo")
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
@@ -74,24 +67,24 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_is_one_transaction_and_is_undone(demo: Project, verb: str) -> None:
-    before, files, tip = everything(demo), worktree(demo), subjects(demo)
-    demo.run(*VERBS[verb], "--dry-run").ok().says("a dry run: nothing was written")
-    assert (everything(demo), subjects(demo)) == (before, tip)
+    before, files, tip = demo.product, worktree(demo), subjects(demo)
+    with demo.untouched():
+        demo.run(*VERBS[verb], "--dry-run").ok().says("a dry run: nothing was written")
     demo.run(*VERBS[verb]).ok()
-    assert everything(demo) != before
+    assert demo.product != before
     assert (worktree(demo) == files) == (verb != "drop")
     agrees(demo)
     demo.run("undo").ok()
-    assert (everything(demo), worktree(demo), subjects(demo)) == (before, files, tip)
+    assert (demo.product, worktree(demo), subjects(demo)) == (before, files, tip)
     agrees(demo)
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_works_without_a_checkout(demo: Project, verb: str, tmp_path: Path) -> None:
     away = ("--workspace", str(tmp_path / "none"))
-    before = everything(demo)
+    before = demo.product
     demo.run(*VERBS[verb], *away).ok()
-    after = everything(demo)
+    after = demo.product
     demo.run("check").ok()
     for name, data in before.items():
         (demo.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -99,35 +92,37 @@ def test_each_verb_works_without_a_checkout(demo: Project, verb: str, tmp_path: 
     for name in after.keys() - before.keys():
         (demo.root / name).unlink()
     demo.run(*VERBS[verb]).ok()
-    assert everything(demo) == after
+    assert demo.product == after
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_edits_of_the_checkout_stay_edits_or_are_in_the_way(demo: Project, verb: str) -> None:
     file = demo.checkout("demo") / "b.py"
     file.write_text("mine\n")
-    before = everything(demo)
-    ran = demo.run(*VERBS[verb])
-    assert file.read_text() == "mine\n"
     if verb == "drop":
-        assert (ran.code, everything(demo)) == (1, before)
-        assert "the checkout has edits" in ran.err
+        with demo.untouched():
+            demo.run(*VERBS[verb]).ends(1, "the checkout has edits")
         return
-    ran.ok()
-    assert "edited" in demo.run("status").ok().out
+    before = demo.product
+    demo.run(*VERBS[verb]).ok()
+    assert file.read_text() == "mine\n"
+    demo.run("status").ok().shows("edited")
     demo.run("undo").ok()
-    assert (everything(demo), file.read_text()) == (before, "mine\n")
-    assert "edited" in demo.run("status").ok().out
+    assert (demo.product, file.read_text()) == (before, "mine\n")
+    demo.run("status").ok().shows("edited")
 
 
-def test_edit_changes_the_words_and_nothing_else(demo: Project) -> None:
+def test_edit_changes_the_words_or_the_name_and_nothing_else(demo: Project) -> None:
     old = (demo.root / "patches/demo/two.patch").read_bytes()
     demo.run("edit", "2", "--message", "Shout the twentieth\n\nNew reason.").ok()
-    new = (demo.root / "patches/demo/two.patch").read_bytes()
-    assert new == old.replace(b"Shout line 20", b"Shout the twentieth").replace(
-        b"Why not.", b"New reason."
-    )
+    new = old.replace(b"Shout line 20", b"Shout the twentieth").replace(b"Why not.", b"New reason.")
+    assert (demo.root / "patches/demo/two.patch").read_bytes() == new
     assert subjects(demo)[1] == "Shout the twentieth"
+    demo.run("edit", "tw", "--name", "twenty.patch").ok()
+    assert series(demo) == "# top\n\none.patch\n# about two\ntwenty.patch # keep\nthree.patch\n"
+    assert not (demo.root / "patches/demo/two.patch").exists()
+    assert (demo.root / "patches/demo/twenty.patch").read_bytes() == new
+    agrees(demo)
 
 
 def test_edit_asks_an_editor(
@@ -154,15 +149,6 @@ def test_edit_without_a_terminal_starts_no_editor(
     assert not (tmp_path / "started").exists()
 
 
-def test_rename_keeps_comment_and_place(demo: Project) -> None:
-    old = (demo.root / "patches/demo/two.patch").read_bytes()
-    demo.run("edit", "tw", "--name", "twenty.patch").ok()
-    assert series(demo) == "# top\n\none.patch\n# about two\ntwenty.patch # keep\nthree.patch\n"
-    assert not (demo.root / "patches/demo/two.patch").exists()
-    assert (demo.root / "patches/demo/twenty.patch").read_bytes() == old
-    agrees(demo)
-
-
 def test_drop_keeps_the_stack_under_a_ref(demo: Project) -> None:
     ran = demo.run("drop", "one", "3").ok()
     assert series(demo) == "# top\n\n# about two\ntwo.patch # keep\n"
@@ -180,63 +166,45 @@ def overlapping(project: Project, upstream: Upstream) -> Project:
 
 
 def test_what_needs_a_patch_keeps_it_from_being_dropped_or_moved(overlapping: Project) -> None:
-    before = everything(overlapping)
-    for command in (("drop", "one"), ("move", "over", "--to", "1"), ("move", "1", "--to", "3")):
-        overlapping.run(*command).ends(
-            1,
-            "over.patch needs one.patch: a.py, hunk 1\n",
-            "git rebase -i in the checkout, then refresh",
-        )
-    assert everything(overlapping) == before
-    assert "patches/demo/over.patch:11: over.patch" in overlapping.run("drop", "one").err
+    with overlapping.untouched():
+        for command in (("drop", "one"), ("move", "over", "--to", "1"), ("move", "1", "--to", "3")):
+            overlapping.run(*command).ends(
+                1,
+                "over.patch needs one.patch: a.py, hunk 1\n",
+                "git rebase -i in the checkout, then refresh",
+            )
+        overlapping.run("drop", "one").says("patches/demo/over.patch:11: over.patch")
 
 
 @pytest.mark.slow
 def test_move_merges_hunks_that_are_next_to_each_other(overlapping: Project) -> None:
-    files, before = worktree(overlapping), everything(overlapping)
-    ran = overlapping.run("move", "near", "--to", "1").ok()
+    files, before = worktree(overlapping), overlapping.product
+    overlapping.run("move", "near", "--to", "1").ok().says(
+        "near.patch was merged without one.patch: confidence"
+    )
     assert worktree(overlapping) == files
     assert subjects(overlapping) == ["Shout line 4", "Shout line 3", "Shout line 3 less"]
-    assert "near.patch was merged without one.patch: confidence" in ran.err
     near = (overlapping.root / "patches/demo/near.patch").read_text()
     assert ("\n line 3\n-line 4\n+LINE 4\n" in near, "LINE 3" in near) == (True, False)
     agrees(overlapping)
-    overlapping.run("move", "near", "--to", "2").ok()
-    agrees(overlapping)
-    overlapping.run("undo").ok()
-    overlapping.run("undo").ok()
-    assert (everything(overlapping), worktree(overlapping)) == (before, files)
-
-
-def test_move_past_several(overlapping: Project) -> None:
-    files = worktree(overlapping)
-    overlapping.run("move", "near", "--to", "3").ok()
+    overlapping.run("move", "near", "--to", "3").ok()  # past several
     assert subjects(overlapping)[2] == "Shout line 4"
-    overlapping.run("move", "near", "--to", "1").ok()
-    assert subjects(overlapping)[0] == "Shout line 4"
     assert worktree(overlapping) == files
     agrees(overlapping)
-
-
-def test_fold_passes_what_is_in_between(overlapping: Project) -> None:
-    files = worktree(overlapping)
-    overlapping.run("fold", "over", "--to", "one").ok()
-    assert subjects(overlapping) == ["Shout line 3", "Shout line 4"]
-    one = (overlapping.root / "patches/demo/one.patch").read_text()
-    assert "-line 3\n+Line 3!\n" in one
-    assert worktree(overlapping) == files
-    agrees(overlapping)
+    overlapping.run("undo").ok()
+    overlapping.run("undo").ok()
+    assert (overlapping.product, worktree(overlapping)) == (before, files)
 
 
 def test_drop_carries_the_later_patches_over_the_hole(overlapping: Project) -> None:
-    before = everything(overlapping)
+    before = overlapping.product
     overlapping.run("drop", "near").ok().says(
         "over.patch was merged without near.patch: confidence"
     )
     assert worktree(overlapping)["a.py"].startswith(b"line 1\nline 2\nLine 3!\nline 4\n")
     agrees(overlapping)
     overlapping.run("undo").ok()
-    assert everything(overlapping) == before
+    assert overlapping.product == before
     overlapping.run("drop", "one", "over").ok()
     assert worktree(overlapping)["a.py"].startswith(b"line 1\nline 2\nline 3\nLINE 4\n")
     agrees(overlapping)
@@ -247,22 +215,21 @@ def test_what_takes_a_patch_back_is_dropped_with_it(project: Project, upstream: 
     pin = upstream.commit(shouted())
     project.component("demo", upstream, pin, {"one.patch": ONE, "back.patch": back})
     project.prepare("apply").ok()
-    before = everything(project)
-    for argv in (("drop", "one"), ("move", "back", "--to", "1")):
-        project.run(*argv).ends(1, "back.patch would change nothing")
-    assert everything(project) == before
+    with project.untouched():
+        for argv in (("drop", "one"), ("move", "back", "--to", "1")):
+            project.run(*argv).ends(1, "back.patch would change nothing")
     project.run("drop", "one", "back").ok()
 
 
 def test_split_by_what_is_staged(demo: Project) -> None:
     """As `git reset -p` stages it: of three.patch the line in the middle is taken out."""
-    checkout, before, files = demo.checkout("demo"), everything(demo), worktree(demo)
+    checkout, before, files = demo.checkout("demo"), demo.product, worktree(demo)
     text = str(shouted(3, 20, 35)["a.py"])
     oid = git_in(checkout, "hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
     git_in(checkout, "update-index", "--cacheinfo", f"100644,{oid},a.py")
     argv = ("split", "three", "--new", "tenth", "--staged")
-    demo.run(*argv, "--dry-run").ok()
-    assert everything(demo) == before
+    with demo.untouched():
+        demo.run(*argv, "--dry-run").ok()
     demo.run(*argv, "--message", "Shout line 10").ok()
     assert subjects(demo)[2:] == ["Shout three lines", "Shout line 10"]
     three, tenth = ((demo.root / f"patches/demo/{n}.patch").read_text() for n in ("three", "tenth"))
@@ -271,7 +238,7 @@ def test_split_by_what_is_staged(demo: Project) -> None:
     assert worktree(demo) == files
     agrees(demo)
     demo.run("undo").ok()
-    assert everything(demo) == before
+    assert demo.product == before
 
 
 def test_split_an_earlier_patch_by_what_is_staged(overlapping: Project) -> None:
@@ -289,14 +256,14 @@ def test_split_an_earlier_patch_by_what_is_staged(overlapping: Project) -> None:
 
 
 def test_only_a_part_of_the_patch_is_split_off_by_what_is_staged(demo: Project) -> None:
-    checkout, before = demo.checkout("demo"), everything(demo)
+    checkout = demo.checkout("demo")
     argv = ("split", "three", "--new", "part", "--staged")
     demo.run(*argv).ends(2, "nothing is staged")
     for text in (shouted(3, 20, 35, 10, 11), shouted(20, 35, 10)):  # another line; one.patch's
         (checkout / "a.py").write_text(str(text["a.py"]))
         git_in(checkout, "add", "a.py")
-        demo.run(*argv).ends(2, "is no part of three.patch: a.py")
-    assert everything(demo) == before
+        with demo.untouched():
+            demo.run(*argv).ends(2, "is no part of three.patch: a.py")
     demo.run(*argv, "--file", "b.py").ends(2, "goes without")
     demo.run(*argv, "--workspace", "none").ends(2, "nothing is staged")
 
@@ -308,11 +275,13 @@ def test_move_takes_the_comment_along(demo: Project) -> None:
 
 
 def test_fold_brings_patches_together(demo: Project) -> None:
+    files = worktree(demo)
     demo.run("fold", "three", "--to", "one", "--message", "Shout most").ok()
     assert subjects(demo) == ["Shout most", "Shout line 20"]
     demo.run("fold", "one", "--to", "two").ok()
     assert subjects(demo) == ["Shout line 20"]
     assert [p.name for p in (demo.root / "patches/demo").glob("*.patch")] == ["two.patch"]
+    assert worktree(demo) == files
     agrees(demo)
 
 
@@ -343,9 +312,8 @@ def test_split_by_hunk(demo: Project) -> None:
     ],
 )
 def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: str) -> None:
-    before = everything(demo)
-    demo.run(*argv).ends(2, said)
-    assert everything(demo) == before
+    with demo.untouched():
+        demo.run(*argv).ends(2, said)
 
 
 def test_commits_of_ones_own_come_first(demo: Project) -> None:
@@ -358,7 +326,7 @@ def test_a_patch_of_a_shared_series_is_not_taken_from_others(
 ) -> None:
     text = (demo.root / "manifests/demo.yaml").read_text()
     (demo.root / "manifests/other.yaml").write_text(text)
-    before = everything(demo)
+    before = demo.product
     demo.run("move", "two", "--to", "1", "-m", "demo").ok()
     assert (demo.root / "manifests/other.lock.json").exists()  # what it comes to there is known
     demo.run("undo", "-m", "demo").ok()
@@ -423,13 +391,13 @@ def test_what_was_killed_between_files_and_checkout_is_finished(
     """The files say what the verb made, the checkout is where it was: the next run brings it."""
     old = git_in(demo.checkout("demo"), "for-each-ref", "--format=%(objectname) %(refname)")
     demo.run(*VERBS[verb]).ok()
-    after, tip = everything(demo), subjects(demo)
+    after, tip = demo.product, subjects(demo)
     for row in old.decode().splitlines():
         oid, name = row.split()
         git_in(demo.checkout("demo"), "update-ref", name, oid)
     git_in(demo.checkout("demo"), "reset", "-q", "--hard")
     demo.run(*VERBS[verb])
-    assert (everything(demo), subjects(demo)) == (after, tip)
+    assert (demo.product, subjects(demo)) == (after, tip)
     agrees(demo)
 
 
@@ -472,40 +440,36 @@ def broken(demo: Project) -> Project:
 def test_a_series_that_does_not_apply_is_edited_and_that_is_undone(
     broken: Project, argv: tuple[str, ...]
 ) -> None:
-    before, files = everything(broken), worktree(broken)
-    broken.run(*argv, "--dry-run").ok()
-    assert everything(broken) == before
+    before, files = broken.product, worktree(broken)
+    with broken.untouched():
+        broken.run(*argv, "--dry-run").ok()
     ran = broken.run(*argv).ok()
-    assert (everything(broken) != before) and worktree(broken) == files
+    assert (broken.product != before) and worktree(broken) == files
     assert ("bad.patch still does not apply" in ran.err) == (
         argv[0] != "drop" and "worse" not in argv
     )
     assert broken.run("check").code == (0 if argv[0] == "drop" else 1)
     broken.run("undo").ok()
-    assert (everything(broken), worktree(broken)) == (before, files)
+    assert (broken.product, worktree(broken)) == (before, files)
 
 
 def test_the_words_of_a_patch_that_does_not_apply_change_and_nothing_else(broken: Project) -> None:
     path = broken.root / "patches/demo/bad.patch"
     old = path.read_bytes()
-    diff = old[old.index(b"diff --git") :]
     broken.run("edit", "bad", "--message", "It is broken\n\nStill.").ok()
-    assert path.read_bytes().endswith(diff)
-    assert b"It is broken" in path.read_bytes() and b"\n\nStill." in path.read_bytes()
+    new = path.read_bytes()
+    assert new.endswith(old[old.index(b"diff --git") :])
+    assert b"It is broken" in new and b"\n\nStill." in new
 
 
 def test_what_applies_stays_so_in_a_series_that_does_not(broken: Project) -> None:
     (broken.root / "patches/demo/near.patch").write_bytes(NEAR)
     with (broken.root / "patches/demo/series").open("a") as file:
         file.write("near.patch\n")
-    before = everything(broken)
-    ran = broken.run("drop", "one")
-    assert (ran.code, everything(broken)) == (1, before)
-    assert "near.patch would not apply any more" in ran.err
-    for argv in (("fold", "two", "--to", "one"), VERBS["split"]):
-        ran = broken.run(*argv)
-        assert (ran.code, everything(broken)) == (1, before)
-        assert "the series does not apply" in ran.err
+    with broken.untouched():
+        broken.run("drop", "one").ends(1, "near.patch would not apply any more")
+        for argv in (("fold", "two", "--to", "one"), VERBS["split"]):
+            broken.run(*argv).ends(1, "the series does not apply")
 
 
 def test_a_patch_behind_a_dropped_one_applies_and_the_checkout_follows(broken: Project) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.ops.test_series_edits import agrees, everything, subjects, worktree
+from tests.ops.test_series_edits import agrees, subjects, worktree
 from tests.support.laws import share
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
@@ -113,12 +113,12 @@ def test_every_verb_keeps_files_and_comments_and_is_undone(
 
 def _one_verb(project: Project, chance: random.Random, number: int) -> None:
     argv = _verb(project, chance, number)
-    before, files, tip = everything(project), worktree(project), subjects(project)
+    before, files, tip = project.product, worktree(project), subjects(project)
     comments = _comments(project)
     ran = project.run(*argv)
     assert ran.code in (0, 1, 2), ran
     if ran.code != 0:
-        assert (everything(project), worktree(project), subjects(project)) == (before, files, tip)
+        assert (project.product, worktree(project), subjects(project)) == (before, files, tip)
         git_in(project.checkout("demo"), "reset", "-q")
         return
     if argv[0] in _LEFT_THE_FILES:
@@ -127,6 +127,6 @@ def _one_verb(project: Project, chance: random.Random, number: int) -> None:
     lost = {each for each in comments if each not in _comments(project)}
     assert lost <= {f"# beside {name}" for name in gone}, argv
     agrees(project)
-    if everything(project) != before and chance.random() < 0.4:
+    if project.product != before and chance.random() < 0.4:
         project.run("undo").ok()
-        assert (everything(project), worktree(project), subjects(project)) == (before, files, tip)
+        assert (project.product, worktree(project), subjects(project)) == (before, files, tip)

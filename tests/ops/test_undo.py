@@ -28,13 +28,6 @@ def demo(project: Project, upstream: Upstream) -> Project:
     return project
 
 
-def files(project: Project) -> dict[str, bytes]:
-    """The project's files but for the workspace."""
-    found = (path for path in sorted(project.root.rglob("*")) if path.is_file())
-    names = {path.relative_to(project.root): path for path in found}
-    return {str(n): path.read_bytes() for n, path in names.items() if n.parts[0] != "workspace"}
-
-
 def checkout(project: Project, name: str = "demo") -> tuple[str, ...]:
     """Where it is, and what git says of its files."""
     folder = project.checkout(name)
@@ -46,38 +39,21 @@ def checkout(project: Project, name: str = "demo") -> tuple[str, ...]:
     )
 
 
+def state(project: Project) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    return project.product, checkout(project)
+
+
 def whats(project: Project) -> list[str]:
     listed = json.loads(project.run("undo", "--list", "--json").ok().out)
     return [each["what"] for each in listed["changes"]]
 
 
 @pytest.mark.slow
-def test_changes_are_taken_back_one_after_the_other(demo: Project) -> None:
-    """A verb after a bump does not make the bump impossible to undo."""
-    states = [(files(demo), checkout(demo))]
-
-    def done(*argv: str) -> None:
-        demo.run(*argv).ok()
-        states.append((files(demo), checkout(demo)))
-
-    done("bump", "--to", "main")
-    done("edit", "one", "--message", "Other words")
-    done("move", "two", "--to", "1")
-    done("drop", "one")
-    assert [each.partition(":")[0] for each in whats(demo)[:3]] == ["drop", "move", "edit"]
-    assert whats(demo)[3] == "bump to main"
-    for before in states[-2::-1]:
-        demo.run("undo").ok()
-        assert (files(demo), checkout(demo)) == before
-    assert demo.run("undo").code == 1
-
-
-@pytest.mark.slow
 def test_another_workspace_is_taken_back_by_its_name(demo: Project) -> None:
     there = ("--workspace", "elsewhere")
     demo.run("apply", *there).ok()
-    before, here = (demo.files(), demo.files("manifests")), checkout(demo)
     head = git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD")
+    before, here = (demo.files(), demo.files("manifests")), checkout(demo)
     demo.run("drop", "two", *there).ok()
     assert git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD") != head
     demo.run("undo", *there).ok()
@@ -85,29 +61,17 @@ def test_another_workspace_is_taken_back_by_its_name(demo: Project) -> None:
     assert git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD") == head
 
 
-def test_an_import_is_taken_back(demo: Project, tmp_path: Path) -> None:
-    demo.run("edit", "one", "--message", "Other words").ok()
-    before = (files(demo), checkout(demo))
-    path = tmp_path / "more.patch"
-    path.write_bytes(make_patch(shouted(3, 20), shouted(3, 20, 35), subject="Shout line 35"))
-    demo.run("import", str(path)).ok()
-    assert files(demo) != before[0]
-    assert [each.partition(":")[0] for each in whats(demo)[:2]] == ["import", "edit"]
-    demo.run("undo").ok()
-    assert (files(demo), checkout(demo)) == before
-
-
 def test_an_abort_stops_undo_once(demo: Project, upstream: Upstream) -> None:
     demo.run("edit", "one", "--message", "Other words").ok()
     upstream.commit({"a.py": "other\n"}, "Rewrite a")
     assert demo.run("bump", "--to", "main").code == 3
     demo.run("abort").ok()
-    before = (files(demo), checkout(demo))
+    before = demo.product
     assert whats(demo)[0] == "abort"
-    demo.run("undo").ends(1, "abort cannot be undone")
-    assert (files(demo), checkout(demo)) == before
+    with demo.untouched():
+        demo.run("undo").ends(1, "abort cannot be undone")
     demo.run("undo").ok()
-    assert files(demo) != before[0]
+    assert demo.product != before
 
 
 def test_what_was_changed_since_stops_it(demo: Project) -> None:
@@ -116,10 +80,9 @@ def test_what_was_changed_since_stops_it(demo: Project) -> None:
     path = demo.root / "patches/demo/two.patch"
     good = path.read_bytes()
     path.write_bytes(b"X-Note: mine\n" + good)
-    before = files(demo)
-    demo.run("undo").ends(1, "patches/demo/two.patch changed since")
-    assert files(demo) == before
-    demo.run("undo", "--list").ok().says("two.patch changed since")
+    with demo.untouched():
+        demo.run("undo").ends(1, "patches/demo/two.patch changed since")
+        demo.run("undo", "--list").ok().says("two.patch changed since")
     path.write_bytes(good)
     demo.run("undo").ok()
     demo.run("undo").ok()
@@ -128,20 +91,26 @@ def test_what_was_changed_since_stops_it(demo: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["--rest", "--new"])
 def test_what_was_taken_up_is_an_edit_again(demo: Project, option: str) -> None:
+    """And is taken up again, with what was edited since as edits."""
     folder = demo.checkout("demo")
     (folder / "b.py").write_text("mine\n")
     (folder / "a.py").write_text("".join(LINES).replace("line 3\n", "Line 3!\n"))
     (folder / "new.py").write_text("new\n")
     git_in(folder, "add", "new.py", "b.py")
     (folder / "b.py").write_text("mine, and more\n")
-    before = (files(demo), checkout(demo))
+    before = state(demo)
     demo.run("refresh", option, "part")
-    assert files(demo) != before[0]
-    assert checkout(demo)[1] == ""
-    ran = demo.run("undo").ok()
-    assert (files(demo), checkout(demo)) == before
-    assert "the patches as they were made are kept as refs/patchkit/saved/" in ran.err
-    demo.run("refresh", option, "part").ok()
+    after = state(demo)
+    assert (after[0] != before[0], after[1][1]) == (True, "")
+    demo.run("undo").ok().says("the patches as they were made are kept as refs/patchkit/saved/")
+    assert state(demo) == before
+    demo.run("undo", "--redo").ok()
+    assert state(demo) == after
+    demo.run("undo").ok()
+    (folder / "b.py").write_text("mine, and even more\n")
+    demo.run("undo", "--redo").ok()
+    assert (demo.product, checkout(demo)[1]) == (after[0], " M b.py\n")
+    assert (folder / "b.py").read_text() == "mine, and even more\n"
 
 
 def test_new_from_the_index_is_taken_back(demo: Project) -> None:
@@ -150,11 +119,11 @@ def test_new_from_the_index_is_taken_back(demo: Project) -> None:
     (folder / "new.py").write_text("new\n")
     git_in(folder, "add", "b.py", "new.py")
     (folder / "b.py").write_text("staged\nand more\n")
-    before = (files(demo), checkout(demo))
+    before = state(demo)
     demo.run("refresh", "--new", "part", "--staged").ok()
     (folder / "b.py").write_text("later\n")
     demo.run("undo").ok()
-    assert (files(demo), checkout(demo)[:2]) == (before[0], before[1][:2])
+    assert (demo.product, checkout(demo)[:2]) == (before[0], before[1][:2])
     assert (folder / "b.py").read_text() == "later\n"
     assert git_in(folder, "show", ":b.py") == b"staged\n"
 
@@ -164,11 +133,11 @@ def test_commits_that_became_patches_are_kept(demo: Project) -> None:
     (folder / "b.py").write_text("mine\n")
     git_in(folder, "commit", "-q", "-a", "-m", "My own")
     own = git_in(folder, "rev-parse", "HEAD").decode().strip()
-    before = files(demo)
+    before = demo.product
     demo.run("refresh").ok()
     assert (demo.root / "patches/demo/my-own.patch").exists()
     ran = demo.run("undo").ok()
-    assert files(demo) == before
+    assert demo.product == before
     assert git_in(folder, "status", "--porcelain").decode() == " M b.py\n"
     assert own in git_in(folder, "for-each-ref", "refs/patchkit/saved").decode()
     assert "your commits are kept as refs/patchkit/saved/" in ran.err
@@ -179,14 +148,12 @@ def test_a_refresh_stays_where_its_edits_would_be_nowhere(demo: Project, how: st
     folder = demo.checkout("demo")
     (folder / "b.py").write_text("mine\n")
     demo.run("refresh", "--new", "part").ok()
-    before = files(demo)
     if how == "commit":
         git_in(folder, "commit", "-q", "--allow-empty", "-m", "later")
     else:
         folder.rename(folder.with_name("elsewhere"))
-    ran = demo.run("undo")
-    assert (ran.code, files(demo)) == (1, before)
-    assert "new: part: the checkout is " in ran.err
+    with demo.untouched():
+        demo.run("undo").ends(1, "new: part: the checkout is ")
 
 
 @pytest.mark.slow
@@ -197,15 +164,15 @@ def test_components_are_taken_back_on_their_own(demo: Project, upstream: Upstrea
     demo.prepare("apply").ok()
     for name in ("demo", "other"):
         (demo.checkout(name) / "b.py").write_text(f"{name}\n")
-    before = files(demo)
+    before = demo.product
     demo.run("refresh", "--rest", "rest").ok()
-    after = files(demo)
+    after = demo.product
     assert whats(demo)[:2] == ["refresh", "refresh"]
     demo.run("undo", "-c", "demo").ok()
-    now = files(demo)
+    now = demo.product
     assert {n for n in after if n not in now} == {"patches/demo/rest.patch"}
     demo.run("undo").ok()
-    assert files(demo) == before
+    assert demo.product == before
     assert [checkout(demo, name)[1] for name in ("demo", "other")] == [" M b.py\n"] * 2
 
 
@@ -216,7 +183,7 @@ def history(project: Project) -> Path:
 def test_an_operation_that_was_never_made_is_passed_over(demo: Project) -> None:
     """Killed before its files were written: the record is there, the change is not."""
     demo.run("edit", "one", "--name", "first").ok()
-    early = files(demo)
+    early = demo.product
     demo.run("edit", "two", "--name", "second").ok()
     last = max((history(demo) / "refs/patchkit/demo").iterdir())
     oid = last.read_text()
@@ -225,21 +192,21 @@ def test_an_operation_that_was_never_made_is_passed_over(demo: Project) -> None:
     demo.run("edit", "two", "--message", "Other words").ok()
     assert [each.partition(":")[0] for each in whats(demo)[:2]] == ["edit", "edit"]
     demo.run("undo").ok()
-    assert files(demo) == early
+    assert demo.product == early
     demo.run("undo").ok()
     assert (demo.root / "patches/demo/one.patch").exists()
 
 
 def test_a_change_that_the_next_command_finishes_is_undone(demo: Project) -> None:
     """It failed behind its commit point, with no file renamed yet: the record stays."""
-    before, journal = files(demo), demo.root / JOURNAL
+    before, journal = demo.product, demo.root / JOURNAL
     with failing_once("os.rename", journal.exists):
         assert demo.run("bump", "demo", "--to", "main").code == 5
     assert journal.exists()
     demo.run("status")  # finishes it
-    assert files(demo) != before
+    assert demo.product != before
     demo.run("undo").ok()
-    assert files(demo) == before
+    assert demo.product == before
 
 
 def test_what_cannot_be_read_is_not_passed_over(demo: Project) -> None:
@@ -249,12 +216,12 @@ def test_what_cannot_be_read_is_not_passed_over(demo: Project) -> None:
     (pack,) = sorted(packs.glob("*.pack"), key=lambda path: path.stat().st_mtime)[-1:]
     pack.chmod(0o644)
     pack.write_bytes(b"no pack")
-    before = files(demo)
-    ran = demo.run("undo")
-    assert (ran.code, "what was done cannot be read" in ran.err, files(demo)) == (5, True, before)
+    before = demo.product
+    demo.run("undo").ends(5, "what was done cannot be read")
+    assert demo.product == before
     demo.run("edit", "two", "--name", "second").ok()
     demo.run("undo").ok()
-    assert files(demo) == before
+    assert demo.product == before
     ran = demo.run("undo")
     (hint,) = re.findall("hint: (rm .*?)  forgets", ran.err)
     subprocess.run(hint, shell=True, check=True)
@@ -292,25 +259,31 @@ def test_the_repository_is_sound_and_small(demo: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_undone_is_done_again(demo: Project) -> None:
+def test_what_was_undone_is_done_again(demo: Project, tmp_path: Path) -> None:
     """One after the other, in their order; until something else is done."""
-    states = [(files(demo), checkout(demo))]
+    more = tmp_path / "more.patch"
+    more.write_bytes(make_patch(shouted(3, 20), shouted(3, 20, 35), subject="Shout line 35"))
+    states = [state(demo)]
     verbs = [
         ("bump", "--to", "main"),
         ("edit", "one", "--message", "Other words"),
+        ("import", str(more)),
+        ("move", "two", "--to", "1"),
         ("drop", "one"),
     ]
     for verb in verbs:
         demo.run(*verb).ok()
-        states.append((files(demo), checkout(demo)))
+        states.append(state(demo))
+    assert whats(demo)[len(verbs) - 1] == "bump to main"
     for before in states[-2::-1]:
         demo.run("undo").ok()
-        assert (files(demo), checkout(demo)) == before
-    assert [each.partition(" ")[0] for each in whats(demo)[-3:]] == ["bump", "edit:", "drop:"]
+        assert state(demo) == before
+    done = [each.partition(" ")[0] for each in whats(demo)[-len(verbs) :]]
+    assert done == ["bump", "edit:", "import:", "move:", "drop:"]
     for after in states[1:]:
         ran = demo.run("undo", "--redo").ok()
         assert ran.out.startswith("✓ redone  demo")
-        assert (files(demo), checkout(demo)) == after
+        assert state(demo) == after
     demo.run("undo", "--redo").ends(1, "there is nothing to redo")
     demo.run("undo").ok()
     demo.run("edit", "two", "--name", "second").ok()
@@ -319,38 +292,19 @@ def test_what_was_undone_is_done_again(demo: Project) -> None:
 
 def test_a_command_that_fails_leaves_what_can_be_redone(demo: Project) -> None:
     demo.run("edit", "one", "--name", "first").ok()
-    after = files(demo)
+    after = demo.product
     demo.run("undo").ok()
     with failing_once("os.rename", (demo.root / DRAFT).exists):
         assert demo.run("edit", "two", "--name", "second").code == 5
     demo.run("undo", "--redo").ok()
-    assert files(demo) == after
-
-
-@pytest.mark.parametrize("option", ["--rest", "--new"])
-def test_edits_are_taken_up_again(demo: Project, option: str) -> None:
-    """With what was edited since as edits."""
-    folder = demo.checkout("demo")
-    (folder / "b.py").write_text("mine\n")
-    (folder / "new.py").write_text("new\n")
-    git_in(folder, "add", "new.py")
-    demo.run("refresh", option, "part").ok()
-    after = (files(demo), checkout(demo))
-    demo.run("undo").ok()
-    demo.run("undo", "--redo").ok()
-    assert (files(demo), checkout(demo)) == after
-    demo.run("undo").ok()
-    (folder / "b.py").write_text("mine, and more\n")
-    demo.run("undo", "--redo").ok()
-    assert (files(demo), checkout(demo)[1]) == (after[0], " M b.py\n")
-    assert (folder / "b.py").read_text() == "mine, and more\n"
+    assert demo.product == after
 
 
 # -- edits in the checkout ----------------------------------------------------------------------
 
 
 def test_edits_of_other_files_stay_when_the_checkout_moves(demo: Project) -> None:
-    folder, before = demo.checkout("demo"), files(demo)
+    folder, before = demo.checkout("demo"), demo.product
     demo.run("bump", "--to", "main").ok()
     (folder / "b.py").write_text("mine\n")
     (folder / "more.py").write_text("staged\n")
@@ -361,7 +315,7 @@ def test_edits_of_other_files_stay_when_the_checkout_moves(demo: Project) -> Non
         assert checkout(demo)[1] == " M b.py\nA  more.py\n?? notes.txt\n"
         assert (folder / "c.py").exists() == bool(redo)
         assert (folder / "b.py").read_text() == "mine\n"
-    assert files(demo) == before
+    assert demo.product == before
 
 
 @pytest.mark.parametrize("how", ["edited", "committed", "untracked"])
@@ -373,11 +327,9 @@ def test_nothing_changes_where_an_edit_is_in_the_way(demo: Project, how: str) ->
     (folder / "c.py").write_text("mine\n")
     if how == "committed":
         git_in(folder, "commit", "-q", "-a", "-m", "mine")
-    before = (files(demo), checkout(demo))
-    ran = demo.run("undo", *(["--redo"] if how == "untracked" else []))
+    with demo.untouched():
+        ran = demo.run("undo", *(["--redo"] if how == "untracked" else [])).says("hint: ")
     assert ran.code in (1, 5), ran
-    assert ("hint: " in ran.err, files(demo), checkout(demo)) == (True, *before)
-    assert (folder / "c.py").read_text() == "mine\n"
 
 
 # -- apply ----------------------------------------------------------------------------------------
@@ -391,32 +343,19 @@ def _repinned(demo: Project, upstream: Upstream) -> tuple[str, ...]:
     return ("apply", "--accept")
 
 
-def test_an_apply_is_taken_back_and_brought_back(demo: Project, upstream: Upstream) -> None:
-    command = _repinned(demo, upstream)
-    before = (files(demo), checkout(demo))
-    demo.run(*command).ok()
-    after = (files(demo), checkout(demo))
-    assert (demo.checkout("demo") / "c.py").exists()
-    assert whats(demo)[0] == "apply"
-    demo.run("undo").ok()
-    assert (files(demo), checkout(demo)) == before
-    demo.run("undo", "--redo").ok()
-    assert (files(demo), checkout(demo)) == after
-
-
 def test_an_apply_that_writes_the_lock_alone_is_taken_back(demo: Project) -> None:
     series = demo.root / "patches/demo/series"
     series.write_text("# a comment\n" + series.read_text())
     path = demo.root / "patches/demo/two.patch"
     path.write_bytes(b"X-Note: mine\n" + path.read_bytes())
-    before = (files(demo), checkout(demo))
+    before = state(demo)
     demo.run("apply").ok()
-    after = (files(demo), checkout(demo))
+    after = state(demo)
     assert after != before
     demo.run("undo").ok()
-    assert (files(demo), checkout(demo)) == before
+    assert state(demo) == before
     demo.run("apply").ok()
-    assert (files(demo), checkout(demo)) == after
+    assert state(demo) == after
     count = len(whats(demo))
     demo.run("apply").ok()  # which does nothing
     assert len(whats(demo)) == count
@@ -430,7 +369,7 @@ def test_what_apply_went_over_is_an_edit_again(
 ) -> None:
     folder = demo.checkout("demo")
     command = _repinned(demo, upstream) if moves else ("apply",)
-    before = (files(demo), checkout(demo))
+    before = state(demo)
     (folder / "a.py").write_text("mine\n")
     if committed:
         git_in(folder, "commit", "-q", "-a", "-m", "mine")
@@ -441,10 +380,10 @@ def test_what_apply_went_over_is_an_edit_again(
     (folder / "c.py").write_text("in the way\n")
     (folder / "notes.txt").write_text("notes\n")
     demo.run(*command, "--force").ok()
-    after = (files(demo), checkout(demo))
+    after = state(demo)
     assert after[1][2] == ""
     demo.run("undo").ok()
-    assert (files(demo), checkout(demo)[0]) == (before[0], before[1][0])
+    assert (demo.product, checkout(demo)[0]) == (before[0], before[1][0])
     rows = {" M a.py", " D b.py", "AM new.py", "?? c.py", "?? notes.txt"}
     if committed:
         rows = {each.replace(" M a.py", "M  a.py") for each in rows}
@@ -453,14 +392,13 @@ def test_what_apply_went_over_is_an_edit_again(
     assert (folder / "c.py").read_text() == "in the way\n"
     assert git_in(folder, "show", ":new.py") == b"staged\n"
     demo.run("undo", "--redo").ok()
-    assert (files(demo), checkout(demo)) == after
+    assert state(demo) == after
 
 
 def test_a_checkout_that_was_made_stays(demo: Project) -> None:
     """`undo` says so once, rather than take back something older."""
-    before = (files(demo), checkout(demo))
-    demo.run("undo").ends(1, "apply, which made the checkout", "cannot be undone")
-    assert (files(demo), checkout(demo)) == before
+    with demo.untouched():
+        demo.run("undo").ends(1, "apply, which made the checkout", "cannot be undone")
     assert whats(demo) == []
 
 
@@ -483,9 +421,9 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     manifest = demo.root / "manifests/demo.yaml"
     before = places()
     manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
-    written = files(demo)
+    written = demo.product
     demo.run("apply", "--accept").ok()
-    after, lock = places(), files(demo)
+    after, lock = places(), demo.product
     assert all(one != other for one, other in zip(before, after, strict=True))
     (demo.checkout("most") / "c.py").write_text("mine\n")
     demo.run("undo").ends(1, "c.py changed since")
@@ -493,9 +431,9 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     git_in(demo.checkout("most"), "checkout", "-q", "c.py")
     ran = demo.run("undo").ok()
     assert (places(), ran.out.count("undone")) == (before, 3)
-    assert files(demo) == written  # with one lock for all
+    assert demo.product == written  # with one lock for all
     demo.run("undo", "--redo").ok()
-    assert (places(), files(demo)) == (after, lock)
+    assert (places(), demo.product) == (after, lock)
     demo.run("undo", "-c", "more").ok()
     assert places() == [after[0], before[1], after[2]]
     report = json.loads(demo.run("undo", "--json").ok().out)
@@ -514,20 +452,20 @@ def test_a_verb_on_a_checkout_that_is_behind_is_taken_back_as_one(
     more = make_patch({}, {"more.py": "more\n"}, subject="Add more")
     (tmp_path / "more.patch").write_bytes(more)
     demo.run("import", str(tmp_path / "more.patch")).ok()  # the checkout stays
-    before = files(demo), checkout(demo)
+    before = state(demo)
     for argv in (("edit", "one", "--message", "Other words"), ("refresh",)):
-        demo.run(*argv).ok()
-        after = files(demo), checkout(demo)
+        _there_and_back(demo, *argv)
         demo.run("undo").ok()
-        assert (files(demo), checkout(demo)) == before
-        demo.run("undo", "--redo").ok()
-        assert (files(demo), checkout(demo)) == after
-        demo.run("undo").ok()
+        assert state(demo) == before
     (demo.checkout("demo") / "a.py").write_text(str(shouted(3, 20)["a.py"]) + "mine\n")
-    edited = files(demo), checkout(demo)
-    demo.run("refresh", "--rest", "mine").ok()
-    after = files(demo), checkout(demo)
-    demo.run("undo").ok()
-    assert (files(demo), checkout(demo)) == edited
-    demo.run("undo", "--redo").ok()
-    assert (files(demo), checkout(demo)) == after
+    _there_and_back(demo, "refresh", "--rest", "mine")
+
+
+def _there_and_back(project: Project, *argv: str) -> None:
+    before = state(project)
+    project.run(*argv).ok()
+    after = state(project)
+    project.run("undo").ok()
+    assert state(project) == before
+    project.run("undo", "--redo").ok()
+    assert state(project) == after

@@ -90,7 +90,7 @@ def _digest(nodes: _Nodes, argv: tuple[str, ...], cwd: Path) -> str:
     summed = hashlib.sha256(repr((argv, cwd, _umask(), environment)).encode())
     for path in sorted(nodes):
         mode, data = nodes[path]
-        seen = _without_stat(data) if data and data.startswith(b"DIRC") else data
+        seen = without_stat(data) if data and data.startswith(b"DIRC") else data
         summed.update(ascii((path, mode, seen is None, len(seen or b""))).encode())
         summed.update(seen or b"")
     return summed.hexdigest()
@@ -153,7 +153,7 @@ def _rows(index: bytes) -> Iterator[tuple[int, bytes]]:
         at += (end - at) // 8 * 8 + 8
 
 
-def _without_stat(index: bytes) -> bytes:
+def without_stat(index: bytes) -> bytes:
     """An index less what it knows of files on disk, and its checksum."""
     data = bytearray(index[:-20])
     for at, _ in _rows(index):

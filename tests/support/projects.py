@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ from typing import Any
 import yaml
 
 from tests.support.commands import Ran, run
-from tests.support.kept import run_or_recall
+from tests.support.kept import run_or_recall, without_stat
 from tests.support.repos import Upstream
+
+_OF_GIT = ("HEAD", "packed-refs", "index")
 
 
 def write_files(root: Path, files: Mapping[str, str | bytes]) -> None:
@@ -79,6 +83,33 @@ class Project:
         """Path -> bytes of all files below a folder of the project."""
         found = sorted(path for path in (self.root / folder).rglob("*") if path.is_file())
         return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
+
+    @property
+    def product(self) -> dict[str, bytes]:
+        """Path -> bytes of manifests, locks, series and patches."""
+        return self.files("manifests") | self.files()
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Assert that what is done meanwhile changes no file, no checkout and no ref of one."""
+        before = self.everything()
+        yield
+        assert self.everything() == before
+
+    def everything(self) -> dict[str, bytes]:
+        """Path -> bytes of all files; of git's own the branch, the refs and the index."""
+        found = {}
+        for folder, _, names in os.walk(self.root):
+            place = f"{folder}/"
+            git = place.partition("/.git/")[2]
+            if "/workspace/.patchkit/" in place or (git and not git.startswith("refs/")):
+                continue
+            for name in names if "/.git/" not in place or git else _OF_GIT:
+                path = Path(folder) / name
+                if path.is_file():
+                    data = path.read_bytes()
+                    found[str(path)] = without_stat(data) if data.startswith(b"DIRC") else data
+        return found
 
     def _manifest(self, name: str) -> dict[str, Any]:
         return self._manifests.setdefault(name, {"version": 1, "components": {}})

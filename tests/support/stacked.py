@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -70,6 +71,10 @@ class Stacked:
 
     def prepare(self, *argv: str) -> Ran:
         return self.project.prepare(*argv)
+
+    def untouched(self) -> AbstractContextManager[None]:
+        """Assert that what is done meanwhile changes nothing of project and checkout."""
+        return self.project.untouched()
 
     def git(self, *argv: str) -> str:
         return git_in(self.checkout, *argv).decode().strip()
