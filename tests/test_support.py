@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden
-from tests.support.kept import _look, _rows, _without_stat, run_or_recall
+from tests.support.kept import _look, _rows, run_or_recall, without_stat
 from tests.support.laws import share
 from tests.support.projects import Project, write_files
 from tests.support.repos import (
@@ -148,7 +148,7 @@ def test_what_is_recalled_is_what_was_made(tmp_path: Path) -> None:
             git_in(work, "status", "--short")
             == b"AD link\nA  shut/in\nA  was-file/below/run\nAM was-folder\n"
         )
-        found[f"{work}/.git/index"] = 0, _without_stat(index)
+        found[f"{work}/.git/index"] = 0, without_stat(index)
         shutil.rmtree(work)
         return found
 
