@@ -5,8 +5,9 @@ that look, change and report. Compared are exit codes, the facts in JSON, the by
 files, and the state of each checkout. `--real` takes the shipped manifests on their real upstreams
 instead: that takes minutes, and gigabytes in build/beside; git's configuration may name mirrors.
 
-Scenes are written in the words of BEFORE; `tests/data/words.tsv` says what has become of them. A
-scene is played in one folder by both, one after the other, since results have paths in them.
+Scenes are written in the words of BEFORE; `tests/data/words.tsv` says what has become of them, and
+`tests/data/facts.tsv` which facts and files are not what they were, and why. All others are equal.
+A scene is played in one folder by both, one after the other, since results have paths in them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -31,6 +33,7 @@ PLACE = ROOT / "build" / "beside"
 #: The exit code where an upstream cannot be reached.
 ENVIRONMENT = 5
 WORDS = ROOT / "tests" / "data" / "words.tsv"
+FACTS = ROOT / "tests" / "data" / "facts.tsv"
 
 #: A script of examples/ -> commands in the words of BEFORE; what begins with `$` is for the shell.
 SCENES: dict[str, tuple[str, ...]] = {
@@ -89,7 +92,6 @@ SCENES: dict[str, tuple[str, ...]] = {
         "$ ./resolver workspace/server/serve.py",
         "continue --json",
         "show answer-from-the-npu --json",
-        "blame serve.py --json",
         "undo --list --json",
         "undo --json",
     ),
@@ -368,31 +370,66 @@ def _checkouts(project: Path) -> Iterator[tuple[str, str]]:
 # To compare what both did.
 
 
-def differences(before: Played, now: Played) -> Iterator[str]:
-    """What is not the same, a line each; nothing where both did the same."""
+@dataclass(frozen=True)
+class ChangedFact:
+    """A row of FACTS: a place in what a command prints as JSON, or in the project's files."""
+
+    command: str  # its first word; `*` for all; `file` for files
+    place: str  # as `fnmatch` reads it, after the indexes are taken out
+    why: str
+
+    def covers(self, command: str, place: str) -> bool:
+        """Whether a difference at this place is the known one."""
+        plain = re.sub(r"\[\d+\]", "[]", place).replace("[]", "")
+        return self.command in ("*", command) and fnmatchcase(plain, self.place)
+
+
+@cache
+def changed_facts() -> tuple[ChangedFact, ...]:
+    """The rows of FACTS."""
+    rows = FACTS.read_text("utf-8").split("\n")[1:-1]
+    return tuple(ChangedFact(*row.split("\t")) for row in rows)
+
+
+def differences(
+    before: Played,
+    now: Played,
+    known: Sequence[ChangedFact] = (),
+    met: set[ChangedFact] | None = None,
+) -> Iterator[str]:
+    """What is not the same, a line each, but for `known` facts: `met` gets those that differ."""
+    met = set() if met is None else met
+
+    def is_new(command: str, place: str) -> bool:
+        row = next((row for row in known if row.covers(command, place)), None)
+        met.update(() if row is None else (row,))
+        return row is None
+
     for old, new in zip(before.steps, now.steps, strict=True):
         if old.code != new.code:
             yield f"{old.line}: exit {old.code} before, {new.code} now"
-        else:
-            yield from (f"{old.line}: {text}" for text in _unlike(old.facts, new.facts, "$"))
+            continue
+        for place, text in _unlike(old.facts, new.facts, "$"):
+            if is_new(old.line.split()[0], place):
+                yield f"{old.line}: {place}: {text}"
     for name in sorted({*before.files, *now.files}):
-        if before.files.get(name) != now.files.get(name):
+        if before.files.get(name) != now.files.get(name) and is_new("file", name):
             yield f"file {name}: differs"
     for name in sorted({*before.checkouts, *now.checkouts}):
         if before.checkouts.get(name) != now.checkouts.get(name):
             yield f"checkout {name}: differs"
 
 
-def _unlike(before: object, now: object, place: str) -> Iterator[str]:
-    """Where in JSON values differ; `place` is written as jq would name it."""
+def _unlike(before: object, now: object, place: str) -> Iterator[tuple[str, str]]:
+    """Where in JSON values differ, as jq would name it, and how; not where an empty fact came."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             yield from _unlike(before.get(key), now.get(key), f"{place}.{key}")
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for number, (old, new) in enumerate(zip(before, now, strict=True)):
             yield from _unlike(old, new, f"{place}[{number}]")
-    elif before != now:
-        yield f"{place}: {json.dumps(before)[:120]} before, {json.dumps(now)[:120]} now"
+    elif before != now and (before is not None or now not in ("", [], {})):
+        yield place, f"{json.dumps(before)[:120]} before, {json.dumps(now)[:120]} now"
 
 
 def main() -> int:
@@ -407,15 +444,21 @@ def main() -> int:
     shipped = sorted(path.stem for path in (ROOT / "manifests").glob("*.yaml"))
     scenes = chosen.scenes or (shipped if chosen.real else list(SCENES))
     tree, failed = tree_of(chosen.before), 0
+    met: set[ChangedFact] = set()
     for scene in scenes:
         before = play(tree, scene, real=chosen.real)
-        lines = list(differences(before, play(ROOT, scene, real=chosen.real)))
+        now = play(ROOT, scene, real=chosen.real)
+        lines = list(differences(before, now, changed_facts(), met))
         codes = " ".join(str(step.code) for step in before.steps)
         unreached = chosen.real and any(step.code == ENVIRONMENT for step in before.steps)
         verdict = "differs" if lines else "same as far as upstreams answer" if unreached else "same"
         failed += verdict != "same"
         print(f"{scene}: {verdict} ({len(before.files)} files; exits {codes})")
         print("".join(f"  {line}\n" for line in lines), end="", flush=True)
+    if met:
+        print("facts that are not what they were, as facts.tsv says:")
+    for row in sorted(met, key=lambda row: (row.command, row.place)):
+        print(f"  {row.command} {row.place}: {row.why}")
     return 1 if failed else 0
 
 

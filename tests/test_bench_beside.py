@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.beside import ROOT, SCENES, Played, Step, differences, todays_words
+from bench.beside import ROOT, SCENES, ChangedFact, Played, Step, differences, todays_words
 
 
 def test_each_example_is_a_scene() -> None:
@@ -30,6 +30,16 @@ def test_each_difference_is_told(now: Played, said: str) -> None:
     before = _played(0, {"a": [{"b": 1}]}, b"", "")
     assert list(differences(before, before)) == []
     assert list(differences(before, now)) == [said]
+
+
+def test_a_known_change_is_passed_over_where_it_was_made() -> None:
+    before = _played(0, {"a": [{"b": 1}], "c": 1}, b"", "")
+    now = _played(0, {"a": [{"b": 2}], "c": 2, "came": []}, b"x", "")
+    known = ChangedFact("check", "$.a.b", "counts from one")
+    met: set[ChangedFact] = set()
+    rows = (ChangedFact("drift", "$.c", "another command"), known, ChangedFact("file", "f", ""))
+    assert list(differences(before, now, rows, met)) == ["check: $.c: 1 before, 2 now"]
+    assert met == {known, rows[2]}
 
 
 @pytest.mark.parametrize(
