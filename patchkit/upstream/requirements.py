@@ -110,6 +110,12 @@ def taken_off(steps: Sequence[InstallStep]) -> frozenset[str]:
     return frozenset(normal_name(word) for word in words if not word.startswith("-"))
 
 
+def installed_alone(steps: Sequence[InstallStep]) -> bool:
+    """Whether steps install a component, and nothing that its metadata asks for."""
+    own = [each.enforced for each in _installations(steps) if each.own]
+    return bool(own) and not any(own)
+
+
 def _installations(steps: Sequence[InstallStep]) -> Iterator[_Installation]:
     for step in steps:
         for call in _PIP_INSTALL.finditer(step.run):

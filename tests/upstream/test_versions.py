@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from packaging.version import Version
 
-from patchkit.extensions.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, diagnose_profile
-from patchkit.manifest.load import load_manifest
-from patchkit.manifest.values import whole_environment
+from patchkit.extensions.machine.compatibility import TORCH_NPU_CANN, diagnose_profile
 from patchkit.upstream.requirements import exact, release, satisfies
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.parametrize(
@@ -53,21 +47,6 @@ def pairs(**versions: str) -> list[tuple[str, str, str]]:
     return [(each.name, each.verdict.value, each.found.partition(" (")[0]) for each in found]
 
 
-def test_torchvision_beside_torch() -> None:
-    told = [("torchvision", "wrong", "torch 2.8.0 goes with torchvision 0.23.0")]
-    assert pairs(torch="2.8.0", torchvision="0.22.1") == told
-    assert pairs(torch="2.8.0", torchvision="0.23.0") == []
-    assert pairs(torch="2.8.0+cpu", torchvision="0.23.0+cpu") == []
-    assert pairs(torch="9.9.0", torchvision="0.1.0") == [], "a torch that nobody has looked up"
-
-
-def test_torch_npu_beside_torch() -> None:
-    told = [("torch-npu", "wrong", "torch 2.8.0 goes with torch-npu 2.8.0")]
-    assert pairs(torch="2.8.0", torch_npu="2.7.1") == told
-    assert pairs(torch="2.8.0", torch_npu="2.8.0.post2") == []
-    assert pairs(torch="2.5.1", torch_npu="2.5.1rc1") == []
-
-
 def test_torch_npu_beside_cann() -> None:
     told = [("torch-npu", "uncertain", "made for another CANN; for 8.5.0 it is 2.8.0.post2")]
     assert pairs(torch_npu="2.8.0.post2", cann="8.5.0") == []
@@ -78,20 +57,10 @@ def test_torch_npu_beside_cann() -> None:
 
 
 def test_only_exact_versions_are_compared() -> None:
-    assert list(diagnose_profile({"torch": "==2.8.0", "torchvision": ">=0.22"}, "")) == []
+    assert list(diagnose_profile({"torch-npu": ">=2.8.0", "cann": "==8.5.0"}, "")) == []
 
 
 def test_the_tables_rows_are_versions_in_order() -> None:
-    vision = [(Version(torch), Version(other)) for torch, other in TORCHVISION.items()]
-    assert vision == sorted(vision)
     npu = [Version(each) for each in TORCH_NPU_CANN]
     assert npu == sorted(npu)
     assert all(Version(cann) for cann in TORCH_NPU_CANN.values())
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "manifests").glob("*.yaml")), ids=lambda path: path.stem
-)
-def test_shipped_manifests_contradict_nothing_known(path: Path) -> None:
-    versions = whole_environment(load_manifest(path)).versions
-    assert [e for e in diagnose_profile(versions, "") if e.verdict.value == "wrong"] == []

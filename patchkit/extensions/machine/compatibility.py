@@ -1,10 +1,8 @@
-"""Which releases belong together: a small table, each row of which somebody has looked up.
+"""How things stand that a stack needs, and which torch_npu was made for which CANN.
 
-- torchvision: the exact torch that each release's own metadata asks for, as in the table of the
-  README of https://github.com/pytorch/vision (looked up in November 2026).
-- torch_npu: the first part of its version is that of its torch; the CANN that each release was made
-  for is in the README of https://gitcode.com/Ascend/pytorch and in its release notes at
-  https://www.hiascend.com/document/detail/zh/Pytorch/720/releasenote (same date).
+No metadata says the latter: it is in the README of https://gitcode.com/Ascend/pytorch and in its
+release notes at https://www.hiascend.com/document/detail/zh/Pytorch/720/releasenote (looked up in
+November 2026).
 """
 
 from __future__ import annotations
@@ -60,22 +58,7 @@ class Diagnosis(Struct, frozen=True):
     advice: str = ""
 
 
-_VISION = "https://github.com/pytorch/vision"
 _ASCEND = "https://gitcode.com/Ascend/pytorch"
-
-#: torch -> torchvision, exactly.
-TORCHVISION = {
-    "2.4.0": "0.19.0",
-    "2.4.1": "0.19.1",
-    "2.5.0": "0.20.0",
-    "2.5.1": "0.20.1",
-    "2.6.0": "0.21.0",
-    "2.7.0": "0.22.0",
-    "2.7.1": "0.22.1",
-    "2.8.0": "0.23.0",
-    "2.9.0": "0.24.0",
-    "2.9.1": "0.24.1",
-}
 
 #: torch_npu -> the CANN release that it was made for.
 TORCH_NPU_CANN = {
@@ -219,32 +202,19 @@ def diagnose_variables(
 
 
 def diagnose_profile(versions: Mapping[str, str], where: str) -> Iterator[Diagnosis]:
-    """Exact versions of the manifest (name -> specifier) that do not belong together."""
+    """Warn of a torch_npu of the manifest that was made for another CANN, and may not work."""
     exactly = ((normal_name(name), exact(specifier)) for name, specifier in versions.items())
     pinned = {name: version for name, version in exactly if version is not None}
-    torch = release(pinned.get("torch", ""))
-    beside = (("torchvision", TORCHVISION.get(torch), _VISION), ("torch-npu", torch, _ASCEND))
-    for name, fitting, source in beside:
-        version = pinned.get(name)
-        if version is not None and fitting and release(version) != fitting:
-            wanted = ("metadata", name, f"{name} {version} beside torch {torch}")
-            found = f"torch {torch} goes with {name} {fitting} ({source})"
-            yield _of(wanted, MachineVerdict.WRONG, found, where, "change one of them")
-    yield from _beside_cann(pinned.get("torch-npu", ""), pinned.get("cann", ""), where)
-
-
-def _beside_cann(torch_npu: str, cann: str, where: str) -> Iterator[Diagnosis]:
-    """Warn of a torch_npu built for another CANN, which may or may not work."""
+    torch_npu, cann = pinned.get("torch-npu", ""), pinned.get("cann", "")
     made_for = TORCH_NPU_CANN.get(torch_npu, cann)
     if not cann or made_for.lower() == cann.lower():
         return
-    others = (
+    fitting = [
         version
         for version, other in TORCH_NPU_CANN.items()
         if other.lower() == cann.lower() and release(version) == release(torch_npu)
-    )
-    fitting = next(others, None)
-    told = f"; for {cann} it is {fitting}" if fitting else ""
+    ]
+    told = f"; for {cann} it is {fitting[0]}" if fitting else ""
     wanted = ("metadata", "torch-npu", f"torch-npu {torch_npu} beside cann {cann}")
     found = f"made for another CANN{told} ({_ASCEND})"
     advice = "ask whoever runs it whether it works"
@@ -275,7 +245,7 @@ def diagnose_component(
                 seen.add((each.name, each.wanted))
                 yield each
     for text in requirements.unread:
-        wanted = ("metadata", component, "its requirements")
+        wanted = ("metadata", component, "")
         yield _of(wanted, MachineVerdict.UNCERTAIN, text, "", "look at them yourself")
 
 

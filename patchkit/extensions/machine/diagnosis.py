@@ -5,6 +5,7 @@ Changes nothing and asks no network: of components, only what is in the cache is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from patchkit.extensions.machine.compatibility import (
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import Topic
 from patchkit.gitcmd.process import MINIMUM_GIT, require_git
-from patchkit.gitcmd.target_python import TargetPython, ask_python
+from patchkit.gitcmd.target_python import TargetPython, ask_python, run_program
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,
     Component,
@@ -39,9 +40,10 @@ from patchkit.manifest.values import (
     whole_environment,
 )
 from patchkit.model.names import filled, referred
+from patchkit.model.objects import lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.built_stack import built_stack, require_clean
-from patchkit.upstream.requirements import read_requirements, taken_off
+from patchkit.upstream.requirements import installed_alone, read_requirements, taken_off
 from patchkit.upstream.store import Store
 
 
@@ -89,7 +91,7 @@ def examine(
     environment = whole_environment(manifest)
     found: list[Diagnosis] = []
     if Topic.SYSTEM in topics or Topic.PACKAGES in topics:
-        found += _programs(environment, view, topics)
+        found += _programs(manifest, environment, view, topics)
     if Topic.VARIABLES in topics:
         found += _variables(manifest, environment, view, given)
     if Topic.METADATA in topics:
@@ -100,7 +102,7 @@ def examine(
 
 
 def _programs(
-    environment: Environment, view: MachineView, topics: Sequence[Topic]
+    manifest: Manifest, environment: Environment, view: MachineView, topics: Sequence[Topic]
 ) -> Iterator[Diagnosis]:
     python = ask_python(view.python)
     if Topic.SYSTEM in topics:
@@ -114,6 +116,8 @@ def _programs(
     if Topic.PACKAGES in topics:
         if isinstance(python, TargetPython):
             yield from diagnose_packages(environment, python)
+            if environment.versions:
+                yield from _pip_check(manifest, environment, python)
         else:
             yield Diagnosis(
                 Topic.PACKAGES,
@@ -124,6 +128,40 @@ def _programs(
                 view.python,
                 "name the Python of the stack with --python",
             )
+
+
+#: A line of `pip check`: whose requirement it is, and of what.
+_BROKEN = re.compile(r"(\S+) \S+ (?:requires|has requirement) ([\w.-]+)")
+
+
+def _pip_check(
+    manifest: Manifest, environment: Environment, python: TargetPython
+) -> Iterator[Diagnosis]:
+    """What `pip check` says of the packages of a Python.
+
+    A note where the manifest wants it so: it leaves the package out, or installs the component
+    that asks for it with --no-deps.
+    """
+    left = {normal_name(name) for name in environment.unsupported}
+    alone = {
+        normal_name(each.name) for each in manifest.components if installed_alone(each.install)
+    }
+
+    def verdict(line: str) -> MachineVerdict:
+        broken = _BROKEN.match(line)
+        meant = broken and (normal_name(broken[1]) in alone or normal_name(broken[2]) in left)
+        return MachineVerdict.NOTE if meant else MachineVerdict.WRONG
+
+    answer = run_program([python.path, "-m", "pip", "check"])
+    if isinstance(answer, str) or not answer.stdout:
+        why = answer if isinstance(answer, str) else answer.stderr.strip().rpartition("\n")[2]
+        found = {why: MachineVerdict.UNCERTAIN}
+    elif answer.returncode == 0:
+        found = {"no conflict": MachineVerdict.OK}
+    else:
+        found = {line: verdict(line) for line in lines_of(answer.stdout)}
+    for what, how in found.items():
+        yield Diagnosis(Topic.PACKAGES, "pip check", how, found=what)
 
 
 def _git() -> Iterator[Diagnosis]:
@@ -166,25 +204,21 @@ def _component(
     progress: Progress,
 ) -> Iterator[Diagnosis]:
     """What the component's metadata says, as it stands with its patches."""
-    if store.cached_base(component) is None:
-        yield _unseen(component, "it is not in the cache", f"patchkit fetch {manifest.options()}")
-        return
-    check = f"patchkit check {manifest.options(component.name)}"
     try:
         with built_stack(manifest, component, store, progress) as built:
             require_clean(built, manifest)
             requirements = read_requirements(built.tip.data, component.install)
     except PatchkitError as error:
-        yield _unseen(component, str(error.problems[0]), check)
+        problem = error.problems[0]
+        yield Diagnosis(
+            Topic.METADATA,
+            component.name,
+            MachineVerdict.UNCERTAIN,
+            found=str(problem),
+            advice=problem.hint,
+        )
         return
     yield from diagnose_component(component.name, requirements, _offer(manifest, environment))
-
-
-def _unseen(component: Component, why: str, advice: str) -> Diagnosis:
-    wanted = "its own requirements"
-    return Diagnosis(
-        Topic.METADATA, component.name, MachineVerdict.UNCERTAIN, wanted, why, advice=advice
-    )
 
 
 def _offer(manifest: Manifest, environment: Environment) -> AvailableVersions:

@@ -136,20 +136,11 @@ def _row(each: Diagnosis) -> tuple[Line, ...]:
 
     # what is missing is a finding here
     shown = word("wrong", "missing") if each.verdict == "missing" else word(each.verdict)
-    return (shown, each.name, _words(each))
-
-
-def _words(each: Diagnosis) -> str:
-    if each.topic is Topic.METADATA:
-        return each.wanted
     same = each.verdict == "ok" and each.found == each.wanted
-    return each.found if same else f"{each.found} (wanted {each.wanted})"
+    wanted = "" if same or not each.wanted else f" (wanted {each.wanted})"
+    return (shown, each.name, each.found + wanted)
 
 
 def _more(each: Diagnosis) -> list[str]:
-    if each.verdict == "ok":
-        return []
-    place = f" ({each.where})" if each.where else ""
-    found = [f"{each.found}{place}"] if each.topic is Topic.METADATA else []
-    where = [each.where] if each.where and each.topic is not Topic.METADATA else []
-    return [*found, *where, *([f"do: {each.advice}"] if each.advice else [])]
+    told = (each.where, f"do: {each.advice}" if each.advice else "")
+    return [] if each.verdict == "ok" else [line for line in told if line]

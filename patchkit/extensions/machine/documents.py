@@ -146,10 +146,6 @@ _LABELS = {
 }
 
 
-def _label(name: str) -> str:
-    return _LABELS.get(name, name)
-
-
 def _patch_count(manifest: Manifest, component: Component) -> int:
     return sum(
         len(read_series(manifest, entry).entries) if isinstance(entry, LocalSeries) else 1
@@ -435,7 +431,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "in_workspace": notation.in_workspace,
     "exactly": _shown,
     "json": lambda text: json.dumps(text, ensure_ascii=False),
-    "label": _label,
+    "label": lambda name: _LABELS.get(name, name),
     "md": notation.markdown,
     "oneline": notation.one_line,
     "paths": notation.prepended,
