@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, git_in, make_patch
-from tests.support.stacked import NAMES, ONE, STATES, lines, small_patches
+from tests.support.stacked import ONE, STATES, lines, small_patches
 
 
 @pytest.fixture
@@ -23,6 +23,9 @@ def empty(project: Project, upstream: Upstream) -> Project:
     """A component `demo` at the small stack's base, without any patch."""
     project.component("demo", upstream, upstream.commit(STATES[0], "The base"))
     return project
+
+
+_OF_SUBJECTS = ["patch-one.patch", "patch-two.patch", "patch-three.patch"]
 
 
 def _series(project: Project) -> list[str]:
@@ -47,7 +50,7 @@ def test_leading_folders_are_taken_off(empty: Project, tmp_path: Path) -> None:
     before, after = {"src/a.txt": lines()}, {"src/a.txt": lines(ONE)}
     patch = tmp_path / "one.patch"
     patch.write_bytes(make_patch(before, after, subject="One"))
-    assert empty.run("import", str(patch)).code == 1
+    empty.run("import", str(patch)).ends(1)
     empty.run("import", str(patch), "--strip", "2").ok()
     assert empty.files()["patches/demo/series"] == b"one.patch -p2\n"
     empty.run("check").ok()
@@ -56,13 +59,9 @@ def test_leading_folders_are_taken_off(empty: Project, tmp_path: Path) -> None:
 def test_a_folder_in_the_order_of_its_numbers(
     empty: Project, tmp_path: Path, patches: dict[str, bytes]
 ) -> None:
-    folder = tmp_path / "raw"
-    folder.mkdir()
     names = ("2-one.patch", "0010 Two!.diff", "0011-three.patch")
-    for name, data in zip(names, patches.values(), strict=True):
-        (folder / name).write_bytes(data)
-    (folder / "README").write_text("not a patch\n")
-    empty.run("import", str(folder)).ok().shows("applies  patches/demo/2-one.patch")
+    write_files(tmp_path / "raw", {**dict(zip(names, patches.values(), strict=True)), "README": ""})
+    empty.run("import", str(tmp_path / "raw")).ok().shows("applies  patches/demo/2-one.patch")
     assert _series(empty) == ["2-one.patch", "two.patch", "three.patch"]
     assert _stored(empty) == list(patches.values())
     text = (empty.root / "manifests/demo.yaml").read_text()
@@ -73,14 +72,11 @@ def test_a_folder_in_the_order_of_its_numbers(
 def test_a_folder_in_the_order_asked_for(
     empty: Project, tmp_path: Path, patches: dict[str, bytes]
 ) -> None:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    for name, new in zip(NAMES, ("z.patch", "m.patch", "a.patch"), strict=True):
-        (folder / new).write_bytes(patches[name])
-    order = [f"--order={name}" for name in ("z.patch", "m.patch", "a.patch")]
-    empty.run("import", str(folder), *order).ok()
-    assert _series(empty) == ["z.patch", "m.patch", "a.patch"]
-    empty.run("import", str(folder), "--order", "nobody.patch").ends(
+    names = ["z.patch", "m.patch", "a.patch"]
+    write_files(tmp_path / "raw", dict(zip(names, patches.values(), strict=True)))
+    empty.run("import", str(tmp_path / "raw"), *(f"--order={name}" for name in names)).ok()
+    assert _series(empty) == names
+    empty.run("import", str(tmp_path / "raw"), "--order", "nobody.patch").ends(
         2, "nobody.patch: no such patch"
     )
 
@@ -90,16 +86,14 @@ def test_a_list_of_any_name_says_the_order(
     empty: Project, tmp_path: Path, patches: dict[str, bytes], given: str
 ) -> None:
     """Electron's is called `.patches`; by name, or by their numbers, these would not apply."""
+    names = ["0003-z.patch", "0002-m.patch", "0001-a.patch"]
     folder = tmp_path / "chromium"
-    folder.mkdir()
-    listed = dict(zip(NAMES, ("0003-z.patch", "0002-m.patch", "0001-a.patch"), strict=True))
-    for name, new in listed.items():
-        (folder / new).write_bytes(patches[name])
-    (folder / ".patches").write_text("".join(f"{new}\n" for new in listed.values()))
-    (folder / "README.md").write_text("Patches:\n\n0001-a.patch\n\nare ours, in this order.\n")
+    write_files(folder, dict(zip(names, patches.values(), strict=True)))
+    prose = "Patches:\n\n0001-a.patch\n\nare ours, in this order.\n"
+    write_files(folder, {".patches": "\n".join([*names, ""]), "README.md": prose})
     empty.run("import", str(folder / given)).ok()
-    assert _series(empty) == list(listed.values())
-    assert _stored(empty) == [patches[name] for name in NAMES]
+    assert _series(empty) == names
+    assert _stored(empty) == list(patches.values())
     _applies(empty)
 
 
@@ -109,77 +103,52 @@ def test_a_folder_that_gives_no_order_is_refused(
     """Some have no number, two the same one, or two files give an order."""
     for names in (("b.patch", "a.patch"), ("01-b.patch", "1-a.patch"), ("1-b.patch", "a.patch")):
         folder = tmp_path / names[0]
-        folder.mkdir()
-        for name in names:
-            (folder / name).write_bytes(patches["one.patch"])
+        write_files(folder, dict.fromkeys(names, patches["one.patch"]))
         empty.run("import", str(folder)).ends(2, "nothing says in which order")
-        for list_ in (".patches", "series.conf"):
-            (folder / list_).write_text("".join(f"{name}\n" for name in names))
+        write_files(folder, dict.fromkeys((".patches", "series.conf"), "\n".join([*names, ""])))
         empty.run("import", str(folder)).ends(2, f"{folder / '.patches'}  goes by that one")
 
 
 def test_a_list_in_place_is_a_series(project: Project, upstream: Upstream) -> None:
-    patches = small_patches()
-    folder = "patches/demo"
-    project.component(
-        "demo",
-        upstream,
-        upstream.commit(STATES[0], "The base"),
-        patches=[{"series": f"{folder}/.patches"}],
-    )
-    listed = dict(zip(("one.patch", "two..patch", "c~3.patch"), patches.values(), strict=True))
-    project.write({f"{folder}/{name}": data for name, data in listed.items()})
-    project.write({f"{folder}/.patches": "".join(f"{name}\n" for name in listed)})
+    place = {"series": "patches/demo/.patches"}
+    project.component("demo", upstream, upstream.commit(STATES[0], "The base"), [place])
+    names = ["one.patch", "two..patch", "c~3.patch"]
+    files = dict(zip(names, small_patches().values(), strict=True))
+    write_files(project.root / "patches/demo", {**files, ".patches": "\n".join([*names, ""])})
     project.run("apply").ok()
     (project.checkout("demo") / "more.txt").write_text("more\n")
     git_in(project.checkout("demo"), "add", "more.txt")
     project.run("refresh", "--rest", "more").ok()
-    order = project.files()[f"{folder}/.patches"].decode().split()
-    assert order == ["one.patch", "two..patch", "c~3.patch", "more.patch"]
+    assert project.files()["patches/demo/.patches"].decode().split() == [*names, "more.patch"]
 
 
 def test_a_quilt_series(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
-    folder = tmp_path / "src" / "patches"
-    (folder / "fixes").mkdir(parents=True)
-    (folder / "one").write_bytes(patches["one.patch"])
-    (folder / "fixes/two.diff").write_bytes(
-        patches["two.patch"].replace(b" a/", b" ").replace(b" b/", b" ")
-    )
-    (folder / "three.patch").write_bytes(patches["three.patch"])
-    (folder / "unused.patch").write_bytes(b"nonsense")
-    (folder / "series").write_text("# mine\none\nfixes/two.diff -p0  # flat\n\nthree.patch -p1\n")
-    empty.run("import", str(folder.parent)).ok()
+    rows = "# mine\none\nfixes/two.diff -p0  # flat\n\nthree.patch -p1\n"
+    files = {
+        "one": patches["one.patch"],
+        "fixes/two.diff": patches["two.patch"].replace(b" a/", b" ").replace(b" b/", b" "),
+        "three.patch": patches["three.patch"],
+        "unused.patch": b"nonsense",
+        "series": rows.encode(),
+    }
+    write_files(tmp_path / "src/patches", files)
+    empty.run("import", str(tmp_path / "src")).ok()
     text = empty.files()["patches/demo/series"].decode()
     assert text == "one\nfixes/two.diff -p0\nthree.patch\n"
     _applies(empty)
-
-
-def test_a_reversed_patch_of_a_quilt_series_is_refused(empty: Project, tmp_path: Path) -> None:
-    (tmp_path / "series").write_text("one.patch -R\n")
-    (tmp_path / "one.patch").write_bytes(b"")
-    empty.run("import", str(tmp_path / "series")).ends(4, "has the option -R")
 
 
 def _mail(data: bytes, number: int) -> bytes:
     return b"From %040d Mon Sep 17 00:00:00 2001\n" % number + data + b"-- \n2.39\n\n"
 
 
-def test_a_mailbox(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
-    mails = [_mail(data, number) for number, data in enumerate(patches.values())]
-    (tmp_path / "all.mbox").write_bytes(b"".join(mails))
-    empty.run("import", str(tmp_path / "all.mbox")).ok()
-    assert _series(empty) == ["patch-one.patch", "patch-two.patch", "patch-three.patch"]
-    assert _stored(empty) == mails
-    _applies(empty)
-
-
-def test_a_mailbox_with_the_line_ends_of_its_transport(
-    empty: Project, tmp_path: Path, patches: dict[str, bytes]
-) -> None:
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_mailbox(empty: Project, tmp_path: Path, patches: dict[str, bytes], end: bytes) -> None:
     """CRLF in every line of a mail is not the patch's, as for git mailsplit."""
     mails = [_mail(data, number) for number, data in enumerate(patches.values())]
-    (tmp_path / "all.mbox").write_bytes(b"".join(mails).replace(b"\n", b"\r\n"))
+    (tmp_path / "all.mbox").write_bytes(b"".join(mails).replace(b"\n", end))
     empty.run("import", str(tmp_path / "all.mbox")).ok()
+    assert _series(empty) == _OF_SUBJECTS
     assert _stored(empty) == mails
     _applies(empty)
 
@@ -212,7 +181,7 @@ def clone(empty: Project, upstream: Upstream, tmp_path: Path, patches: dict[str,
 
 def test_a_range_of_commits(empty: Project, clone: Path, patches: dict[str, bytes]) -> None:
     empty.run("import", str(clone), "--git", "origin/main..HEAD").ok()
-    assert _series(empty) == ["patch-one.patch", "patch-two.patch", "patch-three.patch"]
+    assert _series(empty) == _OF_SUBJECTS
     assert _stored(empty) == list(patches.values())
     _applies(empty)
 
@@ -249,7 +218,7 @@ def test_a_sparse_checkout_has_not_lost_the_rest(empty: Project, clone: Path) ->
     git_in(clone, "sparse-checkout", "set", "--no-cone", "/a.txt")
     assert not (clone / "c.txt").exists()
     empty.run("import", str(clone)).ok()
-    assert _series(empty) == ["patch-one.patch", "patch-two.patch", "patch-three.patch"]
+    assert _series(empty) == _OF_SUBJECTS
 
 
 def test_what_git_was_told_of_in_any_way_is_taken(empty: Project, clone: Path) -> None:
@@ -283,14 +252,16 @@ def test_a_range_that_is_none(empty: Project, clone: Path, range_: str, words: s
 def test_what_does_not_apply_is_not_written(
     empty: Project, tmp_path: Path, patches: dict[str, bytes]
 ) -> None:
-    (tmp_path / "two.patch").write_bytes(patches["two.patch"].replace(b"-line 20", b"-line xx"))
-    (tmp_path / "three.patch").write_bytes(patches["three.patch"])
-    (tmp_path / "series").write_text("two.patch\nthree.patch\n")
-    before = empty.files(), empty.files("manifests")
-    empty.run("import", str(tmp_path / "series")).ends(1, "--force").shows(
-        "conflicted  patches/demo/two.patch"
+    bad = patches["two.patch"].replace(b"-line 20", b"-line xx")
+    series = "two.patch\nthree.patch\n"
+    write_files(
+        tmp_path,
+        {"two.patch": bad, "three.patch": patches["three.patch"], "series": series},
     )
-    assert (empty.files(), empty.files("manifests")) == before
+    with empty.untouched():
+        empty.run("import", str(tmp_path / "series")).ends(1, "--force").shows(
+            "conflicted  patches/demo/two.patch"
+        )
     empty.run("import", str(tmp_path / "series"), "--force").ends(1)
     assert _series(empty) == ["two.patch", "three.patch"]
 
@@ -322,35 +293,26 @@ def test_a_listed_patch_that_cannot_be_read_stays_beside_what_comes_in(
     empty: Project, patches: dict[str, bytes], tmp_path: Path, how: str
 ) -> None:
     """It is named, keeps its line and its name, and the lock does not speak for the series."""
-    first, second, _ = patches.items()
-    (tmp_path / first[0]).write_bytes(first[1])
-    empty.run("import", str(tmp_path / first[0])).ok()
-    listed = empty.root / "patches/demo/series"
-    listed.write_text(f"{first[0]} # kept\nbad.patch -p1 # mine\n")
-    bad = empty.root / "patches/demo/bad.patch"
+    (tmp_path / "one.patch").write_bytes(patches["one.patch"])
+    empty.run("import", str(tmp_path / "one.patch")).ok()
+    rows = "one.patch # kept\nbad.patch -p1 # mine\n"
+    empty.write({"patches/demo/series": rows})
     if how == "damaged":
-        bad.write_bytes(b"--- a/a.txt\n+++ b/a.txt\n@@ -1,9 +1,9 @@\n-one\n+two\n")
+        empty.write({"patches/demo/bad.patch": "--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@\n-one\n+two\n"})
     before = empty.files()
-    (tmp_path / "bad.patch").write_bytes(second[1])
-    ran = empty.run("import", str(tmp_path / "bad.patch")).ok()
+    (tmp_path / "bad.patch").write_bytes(patches["two.patch"])
     where = "patches/demo/bad.patch:3" if how == "damaged" else "patches/demo/series:2"
-    assert f"warning: {where}: " in ran.err
-    (new,) = {name: data for name, data in empty.files().items() if name not in before}
-    text = f"{first[0]} # kept\nbad.patch -p1 # mine\n{Path(new).name}\n"
-    changed = {"patches/demo/series": text.encode(), new: second[1]}
-    assert (empty.files(), Path(new).name != "bad.patch") == ({**before, **changed}, True)
-    assert empty.run("check").code == empty.run("apply").code == 4
+    empty.run("import", str(tmp_path / "bad.patch")).ok().says(f"warning: {where}: ")
+    (new,) = empty.files().keys() - {*before, "patches/demo/bad.patch"}
+    text = f"{rows}{Path(new).name}\n"
+    assert empty.files() == before | {
+        "patches/demo/series": text.encode(),
+        new: patches["two.patch"],
+    }
+    for verb in ("check", "apply"):
+        empty.run(verb).ends(4)
     empty.run("undo").ok()
     assert empty.files() == before
-
-
-def test_a_dry_run_writes_nothing(
-    empty: Project, tmp_path: Path, patches: dict[str, bytes]
-) -> None:
-    (tmp_path / "one.patch").write_bytes(patches["one.patch"])
-    before = empty.files(), empty.files("manifests")
-    empty.run("import", str(tmp_path / "one.patch"), "--dry-run").ok()
-    assert (empty.files(), empty.files("manifests")) == before
 
 
 def test_names_do_not_collide_and_the_same_patch_comes_once(
@@ -359,40 +321,40 @@ def test_names_do_not_collide_and_the_same_patch_comes_once(
     pin = upstream.commit(STATES[0])
     project.component("demo", upstream, pin, {"two.patch": patches["one.patch"]})
     project.write({"patches/demo/THREE.patch": b"unlisted\n"})
-    for name in ("one", "two", "three"):
-        (tmp_path / f"{name}.patch").write_bytes(patches[f"{name}.patch"])
-    (tmp_path / "series").write_text("one.patch\ntwo.patch\nthree.patch\n")
+    write_files(tmp_path, {**patches, "series": "\n".join(patches)})
     project.run("import", str(tmp_path / "series")).ok()
     assert _series(project) == ["two.patch", "two-2.patch", "three-2.patch"]
     assert project.files()["patches/demo/THREE.patch"] == b"unlisted\n"
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("source", "text", "code", "said"),
     [
-        (b"", "holds no diff"),
-        (b"Just words.\n", "holds no diff"),
-        (b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n", "one.patch:"),
+        ("one.patch", "\n", 4, "holds no diff"),
+        ("one.patch", "Just words.\n", 4, "holds no diff"),
+        ("one.patch", "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n", 4, "one.patch:"),
+        ("series", "README -R\n", 4, "has the option -R"),
+        ("", "", 2, "holds no .patch"),
+        ("nowhere", "", 2, "nowhere"),
     ],
 )
 def test_what_is_no_patch_is_refused(
-    empty: Project, tmp_path: Path, data: bytes, words: str
+    empty: Project, source: str, text: str, code: int, said: str
 ) -> None:
-    (tmp_path / "one.patch").write_bytes(data)
-    empty.run("import", str(tmp_path / "one.patch")).ends(4, words)
-
-
-def test_a_source_that_is_not_there(empty: Project, tmp_path: Path) -> None:
-    assert empty.run("import", str(tmp_path / "nowhere")).code == 2
-    (tmp_path / "hollow").mkdir()
-    empty.run("import", str(tmp_path / "hollow")).ends(2, "holds no .patch")
+    empty.write({"given/README": "no patch\n"})
+    if text:
+        empty.write({f"given/{source}": text})
+    empty.run("import", f"given/{source}").ends(code, said)
 
 
 def test_json_says_what_came_from_where(
     empty: Project, tmp_path: Path, patches: dict[str, bytes]
 ) -> None:
     (tmp_path / "one.patch").write_bytes(patches["one.patch"])
-    document = empty.run("import", str(tmp_path / "one.patch"), "--json").ok().json
+    argv = ("import", str(tmp_path / "one.patch"), "--json")
+    with empty.untouched():
+        assert empty.run(*argv, "--dry-run").ok().json["written"] is False
+    document = empty.run(*argv).ok().json
     assert document["schema"] == "patchkit/import/2"
     assert document["written"] is True
     assert document["patches"] == [

@@ -53,8 +53,7 @@ def stack(project: Project, upstream: Upstream, mails: list[Path]) -> Bumping:
     patch = make_patch(_PIN, {"c.txt": lines({9: "nine\n"})}, subject="Own patch")
     pin = str(upstream.resolve("refs/tags/v1"))
     project.component("demo", upstream, pin, {"own.patch": patch}, track="main")
-    project.prepare("apply").ok()
-    return Bumping(project, project.checkout("demo"))
+    return Bumping.applied(project)
 
 
 def _am(upstream: Upstream, folder: Path, mails: list[Path]) -> Path:

@@ -18,7 +18,7 @@ from patchkit.stack.build import SeriesPatch
 from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Upstream
-from tests.support.stacked import Stacked, lines, small_patches
+from tests.support.stacked import lines, small_patches
 
 # Upstream's side of each conflict, with the patch's sixth line.
 GOOD = """\
@@ -38,19 +38,19 @@ def with_mergers(stack: Bumping, run: str, *files: str, **more: object) -> None:
 @pytest.fixture
 def stack(project: Project, upstream: Upstream) -> Bumping:
     """A stack of which one.patch and three.patch conflict."""
-    made = Stacked.of(project, upstream, small_patches())
+    stack = Bumping.of(project, upstream, small_patches())
     upstream.commit({"b.txt": lines({10: "X\n"})}, "Say ten (#8)")
     upstream.commit({"a.txt": lines({5: "upstream five\n", 30: "thirty\n"})}, "Say five (#7)")
-    return Bumping(made.project, made.checkout)
+    return stack
 
 
 @pytest.fixture
 def short(project: Project, upstream: Upstream) -> Bumping:
     """A stack of one.patch, which conflicts."""
     patches = small_patches()
-    made = Stacked.of(project, upstream, {"one.patch": patches["one.patch"]})
+    stack = Bumping.of(project, upstream, {"one.patch": patches["one.patch"]})
     upstream.commit({"a.txt": lines({5: "upstream five\n", 30: "thirty\n"})}, "Say five (#7)")
-    return Bumping(made.project, made.checkout)
+    return stack
 
 
 def test_a_result_is_flagged_and_remembered(short: Bumping) -> None:

@@ -15,7 +15,7 @@ from tests.support.laws import SHARE
 from tests.support.meanwhile import run_meanwhile
 from tests.support.projects import Project
 from tests.support.repos import Upstream
-from tests.support.stacked import Stacked, lines, small_patches
+from tests.support.stacked import lines, small_patches
 
 pytestmark = pytest.mark.slow
 
@@ -25,9 +25,9 @@ _REF = re.compile(r"refs/patchkit/saved/[\w-]+")
 @pytest.fixture
 def stack(project: Project, upstream: Upstream) -> Bumping:
     """Upstream moved on so that one.patch and three.patch conflict."""
-    made = Stacked.of(project, upstream, small_patches())
+    stack = Bumping.of(project, upstream, small_patches())
     upstream.commit({"a.txt": lines({5: "upstream five\n"}), "b.txt": lines({10: "X\n"})})
-    return Bumping(made.project, made.checkout)
+    return stack
 
 
 def kept(stack: Bumping, ran: Ran, text: str) -> bool:

@@ -18,51 +18,21 @@ def stack(project: Project, upstream: Upstream) -> Stacked:
 # -- nothing to do ---------------------------------------------------------------------------
 
 
-def test_right_after_apply_nothing_is_written(stack: Stacked) -> None:
+def test_without_an_edit_nothing_is_written(stack: Stacked) -> None:
+    """Nor for a file that was touched, an untracked one, or commits put back as they were."""
+    (stack.checkout / "a.txt").write_bytes((stack.checkout / "a.txt").read_bytes())
+    (stack.checkout / "notes.txt").write_text("mine\n")
+    head = stack.git("rev-parse", "HEAD")
+    stack.git("commit", "-q", "--allow-empty", "-m", "Aside")
+    stack.git("reset", "-q", "--hard", head)
     files = [*stack.project.root.rglob("patches/**/*"), *stack.project.root.glob("manifests/*")]
     before = [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in files]
     stack.run("refresh").ok().shows("unchanged")
+    stack.run("refresh", "--new", "nothing").ends(1, "there are no edits")
     assert before == [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in files]
 
 
-def test_touching_a_file_without_an_edit_is_nothing(stack: Stacked) -> None:
-    (stack.checkout / "a.txt").write_bytes((stack.checkout / "a.txt").read_bytes())
-    assert "unchanged" in stack.run("refresh").ok().out
-
-
-def test_an_untracked_file_is_left_alone(stack: Stacked) -> None:
-    (stack.checkout / "notes.txt").write_text("mine\n")
-    before = stack.project.files()
-    stack.run("refresh").ok()
-    assert stack.changed(before) == []
-
-
 # -- uncommitted edits -----------------------------------------------------------------------
-
-
-def test_an_edit_goes_into_the_patch_that_last_touched_the_line(stack: Stacked) -> None:
-    before = stack.project.files()
-    stack.edit("added.txt", "new\n", "newer\n")
-    ran = stack.run("refresh").ok()
-    assert stack.changed(before) == ["three.patch"]
-    old, new = before["patches/demo/three.patch"], stack.patch("three.patch")
-    assert new.split(b"diff --git")[0] == old.split(b"diff --git")[0]
-    assert b"+newer\n" in new
-    assert "added.txt:1  three.patch  changes its lines" in ran.out
-    stack.settled()
-
-
-def test_an_empty_patch_file_stays_and_is_in_nobodys_way(stack: Stacked) -> None:
-    """`git format-patch` makes one of a commit without a change."""
-    folder = stack.project.root / "patches/demo"
-    (folder / "nothing.patch").write_bytes(b"")
-    (folder / "series").write_text("\n".join(["nothing.patch", *NAMES]) + "\n")
-    stack.prepare("apply", "--accept").ok()
-    before = stack.project.files()
-    stack.edit("added.txt", "new\n", "newer\n")
-    stack.run("refresh").ok()
-    assert stack.changed(before) == ["three.patch"]
-    stack.settled()
 
 
 def test_later_patches_on_the_file_are_carried_exactly(stack: Stacked) -> None:
@@ -77,15 +47,26 @@ def test_later_patches_on_the_file_are_carried_exactly(stack: Stacked) -> None:
 
 
 def test_edits_of_several_patches_go_their_ways(stack: Stacked) -> None:
+    """Each into the patch that last touched its line, below the same header."""
+    before = stack.project.files()
     stack.edit("a.txt", "five\n", "5\n")
     stack.edit("a.txt", "twenty\n", "20\n")
-    stack.edit("b.txt", "ten\n", "10\n")
-    tree = (stack.checkout / "a.txt").read_bytes(), (stack.checkout / "b.txt").read_bytes()
-    stack.run("refresh").ok()
-    assert b"+5\n" in stack.patch("one.patch")
-    assert b"+20\n" in stack.patch("two.patch")
-    assert b"+10\n" in stack.patch("three.patch")
-    after = (stack.checkout / "a.txt").read_bytes(), (stack.checkout / "b.txt").read_bytes()
+    stack.edit("added.txt", "new\n", "newer\n")
+    tree = (stack.checkout / "a.txt").read_bytes(), (stack.checkout / "added.txt").read_bytes()
+    foreseen = stack.run("refresh", "--dry-run", "--json").ok().json
+    (component,) = foreseen["components"]
+    assert [each["patch"] for each in component["edits"]] == list(NAMES)
+    assert {each["revision"] for each in component["patches"]} == {"content"}
+    assert component["files"] == sorted(f"patches/demo/{name}" for name in NAMES)
+    stack.run("refresh").ok().shows("added.txt:1  three.patch  changes its lines")
+    for name, line in zip(NAMES, (b"+5\n", b"+20\n", b"+newer\n"), strict=True):
+        assert line in stack.patch(name)
+        (head, *_), (old, *_) = (
+            data.split(b"diff --git")
+            for data in (stack.patch(name), before[f"patches/demo/{name}"])
+        )
+        assert head == old
+    after = (stack.checkout / "a.txt").read_bytes(), (stack.checkout / "added.txt").read_bytes()
     assert tree == after
     stack.settled()
 
@@ -119,13 +100,12 @@ def test_what_lies_with_a_patch_belongs_to_it(stack: Stacked, old: str, new: str
 )
 def test_what_lies_with_no_patch_is_asked_for(stack: Stacked, old: str, new: str) -> None:
     stack.edit("a.txt", old, new)
-    before = stack.everything()
-    stack.run("refresh").ends(
-        1,
-        "patchkit refresh -m demo -c demo --rest my-change",
-        "patchkit refresh -m demo -c demo --patch ",
-    ).shows("touches lines of no patch")
-    assert stack.everything() == before
+    with stack.untouched():
+        stack.run("refresh").ends(
+            1,
+            "patchkit refresh -m demo -c demo --rest my-change",
+            "patchkit refresh -m demo -c demo --patch ",
+        ).shows("touches lines of no patch")
 
 
 @pytest.mark.slow
@@ -139,15 +119,6 @@ def test_an_edit_between_two_patches_names_both(stack: Stacked) -> None:
     stack.run("refresh").ends(1).shows("lines of several patches: one.patch, add-a-neighbour.patch")
     stack.run("refresh", "--patch", "one").ends(2, "add-a-neighbour.patch comes later")
     stack.run("refresh", "--patch", "add-a-neighbour").ok()
-    stack.settled()
-
-
-def test_patch_takes_what_is_ambiguous_and_nothing_else(stack: Stacked) -> None:
-    stack.edit("a.txt", "line 30\n", "thirty\n")
-    stack.edit("a.txt", "five\n", "5\n")
-    stack.run("refresh", "--patch", "three").ok()
-    assert b"+thirty\n" in stack.patch("three.patch")
-    assert b"+5\n" in stack.patch("one.patch")
     stack.settled()
 
 
@@ -190,36 +161,33 @@ def test_a_wrong_wish_is_a_usage_error(stack: Stacked, argv: tuple[str, ...], wo
     stack.run("refresh", *argv).ends(2, words)
 
 
-def test_a_new_file_counts_once_git_knows_it(stack: Stacked) -> None:
+def test_what_is_asked_for_goes_to_the_patch_that_is_named(stack: Stacked) -> None:
+    """A new file counts once git knows it; what belongs to a patch goes there all the same."""
     (stack.checkout / "fresh.txt").write_text("fresh\n")
     stack.git("add", "fresh.txt")
-    stack.run("refresh").ends(1).shows("a new file")
-    stack.run("refresh", "--patch", "two").ok()
-    assert b"new file mode 100644" in stack.patch("two.patch")
-    stack.settled()
-
-
-def test_removing_the_file_that_a_patch_adds_is_its_own_matter(stack: Stacked) -> None:
-    (stack.checkout / "added.txt").unlink()
-    stack.run("refresh").ok()
-    assert b"added.txt" not in stack.patch("three.patch")
-    stack.settled()
-
-
-def test_removing_a_file_of_the_base_is_asked_for(stack: Stacked) -> None:
     (stack.checkout / "c.txt").unlink()
-    stack.run("refresh").ends(1).shows("removes the file")
-    stack.run("refresh", "--patch", "one").ok()
-    assert b"deleted file mode" in stack.patch("one.patch")
+    stack.edit("a.txt", "line 30\n", "thirty\n")
+    stack.edit("a.txt", "five\n", "5\n")
+    asked = stack.run("refresh").ends(1)
+    asked.shows("a new file", "removes the file", "touches lines of no patch")
+    stack.run("refresh", "--patch", "three").ok()
+    for words in (b"new file mode 100644", b"deleted file mode", b"+thirty\n"):
+        assert words in stack.patch("three.patch")
+    assert b"+5\n" in stack.patch("one.patch")
     stack.settled()
 
 
 def test_a_mode_goes_to_the_patch_that_added_the_file(stack: Stacked) -> None:
+    """And that the file goes away."""
     (stack.checkout / "added.txt").chmod(0o755)
     stack.edit("added.txt", "file\n", "files\n")
     stack.run("refresh").ok()
     assert b"new file mode 100755" in stack.patch("three.patch")
     assert b"+files\n" in stack.patch("three.patch")
+    stack.settled()
+    (stack.checkout / "added.txt").unlink()
+    stack.run("refresh").ok()
+    assert b"added.txt" not in stack.patch("three.patch")
     stack.settled()
 
 
@@ -238,12 +206,11 @@ def test_a_patch_that_changes_nothing_any_more_leaves_and_is_kept_under_a_ref(
 
 def test_a_dry_run_says_all_and_writes_nothing(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n")
-    before = stack.everything()
     index = (stack.checkout / ".git" / "index").read_bytes()
-    stack.run("refresh", "--dry-run", "--diff").ok().shows(
-        "would refresh  demo", "a.txt:5  one.patch", "-+five\n++5\n"
-    )
-    assert stack.everything() == before
+    with stack.untouched():
+        stack.run("refresh", "--dry-run", "--diff").ok().shows(
+            "would refresh  demo", "a.txt:5  one.patch", "-+five\n++5\n"
+        )
     assert (stack.checkout / ".git" / "index").read_bytes() == index
 
 
@@ -257,36 +224,6 @@ def _commits(stack: Stacked) -> list[str]:
 def _pick(stack: Stacked, *commits: str) -> None:
     stack.git("reset", "-q", "--hard", "refs/patchkit/base")
     stack.git("cherry-pick", *commits)
-
-
-def test_an_amended_commit_rewrites_its_patch(stack: Stacked) -> None:
-    before = stack.project.files()
-    stack.edit("b.txt", "ten\n", "10\n")
-    stack.git("commit", "-qa", "--amend", "--no-edit")
-    stack.run("refresh").ok()
-    assert stack.changed(before) == ["three.patch"]
-    assert stack.patch("three.patch").startswith(before["patches/demo/three.patch"][:60])
-    stack.settled()
-
-
-def test_commits_that_change_places_change_the_series(stack: Stacked) -> None:
-    one, two, three = _commits(stack)
-    before = stack.project.files()
-    _pick(stack, three, one, two)
-    stack.run("refresh").ok()
-    assert stack.series == ["three.patch", "one.patch", "two.patch"]
-    assert stack.changed(before) == ["series"]
-    stack.settled()
-
-
-def test_a_dropped_commit_takes_its_patch_along(stack: Stacked) -> None:
-    one, _, three = _commits(stack)
-    before = stack.project.files()
-    _pick(stack, one, three)
-    ran = stack.run("refresh").ok()
-    assert stack.changed(before) == ["-two.patch", "series"]
-    ran.says("is kept as refs/patchkit/saved/").shows("its commit is gone")
-    stack.settled()
 
 
 def test_a_new_commit_is_named_for_its_subject(stack: Stacked) -> None:
@@ -310,17 +247,6 @@ def test_a_split_commit_keeps_the_name_for_the_first_part(stack: Stacked) -> Non
     stack.run("refresh").ok()
     assert stack.series == ["one.patch", "two.patch", "patch-two.patch", "three.patch"]
     assert two != stack.git("rev-parse", "HEAD~2")
-    stack.settled()
-
-
-def test_a_message_typed_anew_still_finds_its_patch(stack: Stacked) -> None:
-    before = stack.project.files()
-    stack.git("commit", "-q", "--amend", "-m", "Reworded\n\nWholly.")
-    ran = stack.run("refresh").ok()
-    assert stack.changed(before) == ["three.patch"]
-    assert "message" in ran.out
-    assert b"Subject: Reworded\n\nWholly.\n\ndiff --git" in stack.patch("three.patch")
-    assert b"Date: Wed, 15 Nov 2023 10:00:00 +0000\n" in stack.patch("three.patch")
     stack.settled()
 
 
@@ -368,9 +294,8 @@ def test_another_branch_is_refused(stack: Stacked) -> None:
 
 def test_a_checkout_without_patches_does_not_empty_the_series(stack: Stacked) -> None:
     stack.git("reset", "-q", "--hard", "refs/patchkit/base")
-    before = stack.project.files()
-    stack.run("refresh").ends(1, "no patch is applied")
-    assert stack.changed(before) == []
+    with stack.untouched():
+        stack.run("refresh").ends(1, "no patch is applied")
 
 
 @pytest.mark.slow
@@ -410,26 +335,19 @@ def test_what_stands_above_the_diff_is_kept_to_the_byte(
     stack.settled()
 
 
-def test_comments_of_the_series_stay(stack: Stacked) -> None:
-    series = stack.project.root / "patches/demo/series"
-    text = "# ours\none.patch\n\n# upstream soon\ntwo.patch  # really\nthree.patch\n"
-    series.write_text(text)
-    stack.edit("c.txt", "line 3\n", "three\n")
-    stack.run("refresh", "--new", "fourth").ok()
-    assert series.read_text() == text + "fourth.patch\n"
-
-
-def test_a_patch_with_words_only_stays_in_its_place(project: Project, upstream: Upstream) -> None:
-    patches = small_patches()
+def test_what_is_no_diff_stays_in_its_place(project: Project, upstream: Upstream) -> None:
+    """Comments of a series; a patch of words only; an empty one, as `git format-patch` makes it."""
     words = b"From: A <a@example.com>\nSubject: To be written\n\nSoon.\n"
-    names = ["one.patch", "words.patch", "two.patch", "three.patch"]
-    stack = Stacked.of(
-        project, upstream, {name: (patches | {"words.patch": words})[name] for name in names}
-    )
+    one, *others = small_patches().items()
+    patches = dict([("nothing.patch", b""), one, ("words.patch", words), *others])
+    stack = Stacked.of(project, upstream, patches)
+    text = "# ours\n" + "# upstream soon\n\n".join(f"{name}  # really\n" for name in patches)
+    project.write({"patches/demo/series": text})
+    before = project.files()
     stack.edit("c.txt", "line 3\n", "three\n")
     stack.run("refresh", "--new", "fourth").ok()
-    assert stack.series == [*names, "fourth.patch"]
-    assert stack.patch("words.patch") == words
+    assert stack.patch("series").decode() == text + "fourth.patch\n"
+    assert stack.changed(before) == ["fourth.patch", "series"]
     stack.settled()
 
 
@@ -443,8 +361,7 @@ def test_other_layouts(project: Project, upstream: Upstream, strip: int, folder:
     root = f"{folder}/" if folder else ""
     pin = upstream.commit({f"{root}a.txt": lines(), f"{root}b.txt": lines()})
     project.component("demo", upstream, pin, {"one.patch": patch}, strip=strip, subdirectory=folder)
-    project.prepare("apply").ok()
-    stack = Stacked(project, project.checkout("demo"))
+    stack = Stacked.applied(project)
     stack.edit(f"{root}a.txt", "five\n", "5\n")
     stack.edit(f"{root}b.txt", "line 9\n", "nine\n")
     stack.run("refresh", "--rest", "two").ok()
@@ -465,8 +382,7 @@ def test_a_rename_is_followed_to_the_lines_before_it(project: Project, upstream:
     }
     assert b"rename from old.txt" in patches["moved.patch"]
     project.component("demo", upstream, pin, patches)
-    project.prepare("apply").ok()
-    stack = Stacked(project, project.checkout("demo"))
+    stack = Stacked.applied(project)
     stack.edit("new.txt", "five\n", "5\n")
     stack.edit("new.txt", "thirty\n", "30\n")
     stack.run("refresh").ok()
@@ -479,33 +395,12 @@ def test_a_rename_is_followed_to_the_lines_before_it(project: Project, upstream:
 def test_a_component_without_a_series_gets_one(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit(STATES[0])
     path = project.component("demo", upstream, pin)
-    project.prepare("apply").ok()
-    stack = Stacked(project, project.checkout("demo"))
+    stack = Stacked.applied(project)
     stack.edit("a.txt", "line 5\n", "five\n")
     stack.run("refresh", "--new", "one").ok()
     assert stack.series == ["one.patch"]
     assert "series: patches/demo/series" in path.read_text()
     stack.settled()
-
-
-def test_new_without_an_edit_is_a_finding(stack: Stacked) -> None:
-    stack.run("refresh", "--new", "nothing").ends(1, "there are no edits")
-
-
-def test_json_says_where_everything_went(stack: Stacked) -> None:
-    stack.edit("a.txt", "five\n", "5\n")
-    document = stack.run("refresh", "--json").ok().json
-    (component,) = document["components"]
-    assert document["schema"] == "patchkit/refresh/2"
-    assert component["result"] == "refreshed"
-    assert component["edits"][0]["patch"] == "one.patch"
-    revisions = {each["name"]: each["revision"] for each in component["patches"]}
-    assert revisions == {
-        "one.patch": "content",
-        "two.patch": "shifted",
-        "three.patch": "unchanged",
-    }
-    assert component["files"] == ["patches/demo/one.patch", "patches/demo/two.patch"]
 
 
 def test_a_message_that_a_patch_file_cannot_hold_is_written_so_that_it_comes_back(
@@ -550,10 +445,3 @@ def test_a_raw_patch_that_is_not_concerned_keeps_its_bytes(
     stack.run("refresh").ok().shows("unchanged  2 patches")
     assert stack.patch("two.patch") == patches["two.patch"]
     stack.settled()
-
-
-def test_commits_put_back_as_they_were_are_nothing(stack: Stacked) -> None:
-    head = stack.git("rev-parse", "HEAD")
-    stack.git("commit", "-q", "--allow-empty", "-m", "Aside")
-    stack.git("reset", "-q", "--hard", head)
-    assert "unchanged" in stack.run("refresh").ok().out

@@ -97,12 +97,12 @@ def _without_saved(state: tuple[object, ...]) -> tuple[object, ...]:
 
 @pytest.fixture
 def stack(project: Project, upstream: Upstream) -> Bumping:
-    made = Stacked.of(project, upstream, small_patches())
+    stack = Bumping.of(project, upstream, small_patches())
     upstream.commit({"a.txt": lines({5: "upstream five\n"}), "c.txt": "c\n"}, "Say five (#7)")
     upstream.commit({"b.txt": lines({10: "X\n"})}, "Say ten (#8)")
     text = lines({5: "upstream five\n", 30: "thirty\n"})
     upstream.commit({"a.txt": text}, "Say thirty (#9)")
-    return Bumping(made.project, made.checkout)
+    return stack
 
 
 @pytest.fixture
@@ -365,8 +365,8 @@ def test_a_skipped_patch_leaves_the_series(halted: Bumping) -> None:
 def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> None:
     """Both sides change words of one line: no merge, as most such are wrong, but one to take."""
     one = make_patch({"a.txt": lines()}, {"a.txt": lines({5: "line 5 of mine\n"})}, subject="One")
-    made = Stacked.of(project, upstream, {"one.patch": one})
-    stack = Bumping(made.project, made.checkout)
+    stack = Bumping.of(project, upstream, {"one.patch": one})
+
     upstream.commit({"a.txt": lines({5: "their line 5\n"})})
     ran = stack.bump().ends(3).shows("a merge is proposed: confidence 37%")
     assert "<<<<<<< " in stack.read("a.txt")
@@ -508,8 +508,7 @@ def test_all_that_a_checkout_can_hold_comes_back(
     patched = {"crlf.txt": text.replace("line 5\r", "five\r"), "a.txt": lines(ONE)}
     patch = make_patch(base, {**base, **patched}, subject="Patch one", body="For a test.")
     project.component("demo", upstream, pin, {"one.patch": patch})
-    project.prepare("apply").ok()
-    stack = Bumping(project, project.checkout("demo"))
+    stack = Bumping.applied(project)
     theirs = text.replace("line 5\r", "5\r")
     upstream.commit({"crlf.txt": theirs, "run.sh": "no more\n", "deep/er/file": None})
     upstream.commit({"link": None, "deep/er": "a file now\n", "a.txt": lines({30: "thirty\n"})})

@@ -14,7 +14,7 @@ from tests.ops.test_resume import Bumping
 from tests.support.laws import every
 from tests.support.projects import Project
 from tests.support.repos import Upstream
-from tests.support.stacked import Stacked, lines, small_patches
+from tests.support.stacked import lines, small_patches
 from tests.workspace.killing import killed_at
 
 pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
@@ -26,11 +26,11 @@ STEP = every(20)
 @pytest.fixture
 def stack(project: Project, upstream: Upstream) -> Bumping:
     """three.patch will conflict."""
-    made = Stacked.of(project, upstream, small_patches())
+    stack = Bumping.of(project, upstream, small_patches())
     upstream.commit({"a.txt": "first\n" + lines(), "b.txt": lines({10: "X\n"})}, "Say ten (#8)")
     # what is looked up and fetched is not what is killed here
     project.run("bump", "demo", "--to", "main", "--dry-run")
-    return Bumping(made.project, made.checkout)
+    return stack
 
 
 def _halted(stack: Bumping) -> None:
@@ -93,10 +93,10 @@ def test_undo_takes_back_all_of_a_bump_that_lacks_its_last_move_alone(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
     """Not its last step: the files of the project would stay at the new pin."""
-    made = Stacked.of(project, upstream, small_patches())
+    stack = Bumping.of(project, upstream, small_patches())
     changed = {"a.txt": lines({5: "upstream five\n"}), "b.txt": lines({10: "X\n"})}
     upstream.commit(changed, "Say both")
-    stack = Bumping(made.project, made.checkout)
+
     start = stack.state
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")

@@ -75,8 +75,7 @@ def test_a_conflict_in_one_can_be_resolved_then(
 ) -> None:
     entries = [reference(trainer, "one.patch")]
     project.component("demo", upstream, upstream.commit(STATES[0]), entries)
-    project.prepare("apply").ok()
-    stack = Bumping(project, project.checkout("demo"))
+    stack = Bumping.applied(project)
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})
     ran = stack.bump()
     hint = "patchkit import --vendor one.patch -m demo -c demo"

@@ -192,8 +192,8 @@ def test_killed_anywhere_undo_and_redo_still_lead_there(
     first: tuple[tuple[str, ...], ...],
     command: tuple[str, ...],
 ) -> None:
-    made = Stacked.of(project, upstream, small_patches())
-    stack = Bumping(made.project, made.checkout)
+    stack = Bumping.of(project, upstream, small_patches())
+
     upstream.commit({"up.txt": "up\n", "c.txt": lines({30: "thirty\n"})})
     stack.run("bump", "demo", "--to", "main", "--dry-run")  # what is fetched is not killed here
     if command[0] == "apply":

@@ -16,7 +16,7 @@ from patchkit.model.resolution import Resolution, format_resolution, parse_resol
 from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Content, Upstream, make_patch
-from tests.support.stacked import Stacked, lines, small_patches
+from tests.support.stacked import lines, small_patches
 
 _ENTRIES = st.none() | st.builds(
     TreeEntry,
@@ -47,9 +47,9 @@ def test_another_file_is_no_resolution(data: bytes) -> None:
 @pytest.fixture
 def stack(project: Project, upstream: Upstream) -> Bumping:
     """one.patch conflicted, was resolved, and the bump is through."""
-    made = Stacked.of(project, upstream, small_patches())
+    stack = Bumping.of(project, upstream, small_patches())
     upstream.commit({"a.txt": lines({5: "upstream five\n"})}, "Say five (#7)")
-    return Bumping(made.project, made.checkout)
+    return stack
 
 
 def _bumped(stack: Bumping) -> tuple[object, ...]:

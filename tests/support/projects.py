@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ def write_files(root: Path, files: Mapping[str, str | bytes]) -> None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
+def reference(upstream: Upstream, path: str, data: bytes) -> dict[str, Any]:
+    """The entry of a manifest for a patch that is committed in another repository."""
+    commit = upstream.commit({path: data})
+    return {"git": upstream.url, "commit": commit, "path": path, "sha256": sha256(data).hexdigest()}
+
+
 @dataclass
 class Project:
     """A project at `root`; manifests and patches are written as they are added."""
@@ -42,7 +49,7 @@ class Project:
         name: str,
         upstream: Upstream,
         pin: str,
-        patches: Mapping[str, bytes] | Sequence[Mapping[str, str]] | None = None,
+        patches: Mapping[str, bytes] | Sequence[Mapping[str, object]] | None = None,
         *,
         manifest: str = "demo",
         **extra: object,

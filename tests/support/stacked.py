@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from tests.support.commands import Ran
-from tests.support.projects import Project
+from tests.support.projects import Project, reference
 from tests.support.repos import Content, Upstream, git_in, make_patch
 
 
@@ -43,12 +43,13 @@ def small_patches() -> dict[str, bytes]:
     return patches
 
 
-def published(folder: Path) -> dict[str, str]:
+def published(folder: Path) -> dict[str, object]:
     """The entry of a manifest for one.patch in another repository, which is made in `folder`."""
     trainer = Upstream.create(folder / "trainer.git")
-    data = small_patches()["one.patch"]
-    entry = {"git": trainer.url, "commit": trainer.commit({"one.patch": data})}
-    return entry | {"path": "one.patch", "sha256": sha256(data).hexdigest()}
+    return reference(trainer, "one.patch", small_patches()["one.patch"])
+
+
+Kind = TypeVar("Kind", bound="Stacked")
 
 
 @dataclass
@@ -59,12 +60,19 @@ class Stacked:
     checkout: Path
 
     @classmethod
-    def of(cls, project: Project, upstream: Upstream, patches: Mapping[str, bytes]) -> Stacked:
+    def of(
+        cls: type[Kind], project: Project, upstream: Upstream, patches: Mapping[str, bytes]
+    ) -> Kind:
         """Apply `patches` on the base of the small stack."""
         pin = upstream.commit(STATES[0], "The base")
         project.component("demo", upstream, pin, patches)
+        return cls.applied(project)
+
+    @classmethod
+    def applied(cls: type[Kind], project: Project, name: str = "demo") -> Kind:
+        """Apply what the project has."""
         project.prepare("apply").ok()
-        return cls(project, project.checkout("demo"))
+        return cls(project, project.checkout(name))
 
     def run(self, *argv: str) -> Ran:
         return self.project.run(*argv)
@@ -91,7 +99,8 @@ class Stacked:
 
     @property
     def series(self) -> list[str]:
-        return self.patch("series").decode().split()
+        rows = (row.split("#")[0] for row in self.patch("series").decode().splitlines())
+        return [row.strip() for row in rows if row.strip()]
 
     def settled(self) -> None:
         """Assert that the checkout is at the stack of the files: apply and refresh do nothing."""
