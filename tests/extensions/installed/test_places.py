@@ -7,145 +7,106 @@ import json
 import shutil
 import time
 import zlib
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.extensions.installed.test_install import BASE, PATCHES, WHEEL
-from tests.extensions.installed.wheels import contents, install, require_true
-from tests.support.projects import Project
-from tests.support.repos import Files, Upstream, make_patch
+from tests.extensions.installed.sites import WHEEL, Site
+from tests.extensions.installed.wheels import install, require_true
+from tests.support.projects import write_files
+from tests.support.repos import Upstream
 
-TWO_PARTS: Files = {
-    "src/demo/a.py": "a = 1\n",
-    "tests/__init__.py": "",
-    "kern/inner/k.py": "k = 1\n",
-}
-CHANGED: Files = {
-    "src/demo/a.py": "a = 2\n",
-    "tests/__init__.py": "import a\n",
-    "kern/inner/k.py": "k = 2\n",
-}
+A, TESTS, KERNEL = "src/demo/a.py", "tests/__init__.py", "kern/inner/k.py"
+BEFORE = {A: "a = 1\n", TESTS: "", KERNEL: "k = 1\n"}
+AFTER = {A: "a = 2\n", TESTS: "import a\n", KERNEL: "k = 2\n"}
 
 
-def _parts(project: Project, upstream: Upstream, paths: list[str], **extra: Any) -> None:
-    before, after = ({p: each[p] for p in paths} for each in (TWO_PARTS, CHANGED))
-    patches = {"one.patch": make_patch(before, after)}
-    project.component("demo", upstream, upstream.commit(before), patches, **extra)
+@pytest.fixture
+def demo(bare: Site) -> Site:
+    """A folder with a wheel of one file."""
+    install(bare.folder, {"demo/a.py": "a = 1\n"})
+    return bare
 
 
-def test_several_places_are_a_refusal_that_names_them(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
-    site = tmp_path / "site"
-    install(site, {"demo/a.py": "a = 1\n"})
-    install(site, {"tests/__init__.py": ""}, name="other")
-    _parts(project, upstream, ["src/demo/a.py", "tests/__init__.py"])
-    before = contents(site)
-    ran = project.run("install", str(site)).ends(1)
-    for place in ("demo/a.py demo 1.0", "tests/__init__.py other 1.0", "layout"):
-        assert place in ran.err
-    assert contents(site) == before
-    _parts(project, upstream, [*TWO_PARTS][:2], layout={"src/demo": "demo"})
-    project.run("install", str(site)).ok().shows("tests/__init__.py is not installed, left out")
-    assert contents(site)["demo/a.py"] == b"a = 2\n"
+def _parts(site: Site, upstream: Upstream, *paths: str, **keys: object) -> None:
+    before, after = ({p: each[p] for p in paths} for each in (BEFORE, AFTER))
+    site.component(upstream, before, after, **keys)
 
 
-def test_two_folders_without_wheels_are_a_tie(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
-    for name in ("site/demo/a.py", "site/tests/__init__.py"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text("a = 1\n" * name.endswith("a.py"))
-    _parts(project, upstream, ["src/demo/a.py", "tests/__init__.py"])
-    project.run("install", str(tmp_path / "site")).ends(1, "in several places: ")
+def test_several_places_are_a_refusal_that_names_them(demo: Site, upstream: Upstream) -> None:
+    install(demo.folder, {TESTS: ""}, name="other")
+    _parts(demo, upstream, A, TESTS)
+    before = demo.files()
+    demo.install().ends(1, "demo/a.py demo 1.0", "tests/__init__.py other 1.0", "layout")
+    assert demo.files() == before
+    _parts(demo, upstream, A, TESTS, layout={"src/demo": "demo"})
+    demo.install().ok().shows("tests/__init__.py is not installed, left out")
+    assert demo.files()["demo/a.py"] == b"a = 2\n"
 
 
-def test_an_installed_file_without_a_place_is_a_refusal(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
-    site = tmp_path / "site"
-    install(site, {"demo/a.py": "a = 1\n"})
-    install(site, {"inner/k.py": "k = 1\n"}, name="kernels")
-    _parts(project, upstream, ["src/demo/a.py", "kern/inner/k.py"])
-    project.run("install", str(site)).ends(1, "inner/k.py is kern/inner/k.py")
-    layout = {"src/demo": "demo", "kern/inner": "inner"}
-    _parts(project, upstream, ["src/demo/a.py", "kern/inner/k.py"], layout=layout)
-    assert "demo 1.0, kernels 1.0" in project.run("install", str(site)).ok().out
-    for record in site.glob("*/RECORD"):
+def test_two_folders_without_wheels_are_a_tie(bare: Site, upstream: Upstream) -> None:
+    write_files(bare.folder, {"demo/a.py": "a = 1\n", TESTS: ""})
+    _parts(bare, upstream, A, TESTS)
+    bare.install().ends(1, "in several places: ")
+
+
+def test_an_installed_file_without_a_place_is_a_refusal(demo: Site, upstream: Upstream) -> None:
+    install(demo.folder, {"inner/k.py": "k = 1\n"}, name="kernels")
+    _parts(demo, upstream, A, KERNEL)
+    demo.install().ends(1, "inner/k.py is kern/inner/k.py")
+    _parts(demo, upstream, A, KERNEL, layout={"src/demo": "demo", "kern/inner": "inner"})
+    demo.install().ok().shows("demo 1.0, kernels 1.0")
+    for record in demo.folder.glob("*/RECORD"):
         require_true(record)
 
 
-def test_a_file_of_no_wheel_gets_no_row(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
-    site = tmp_path / "site"
-    install(site, {"demo/a.py": "a = 1\n"})
-    (site / "demo/k.py").write_text("k = 1\n")
+def test_a_file_of_no_wheel_gets_no_row(demo: Site, upstream: Upstream) -> None:
+    write_files(demo.folder, {"demo/k.py": "k = 1\n"})
     before = {"demo/a.py": "a = 1\n", "demo/k.py": "k = 1\n"}
-    patch = make_patch({**before}, {"demo/a.py": "a = 2\n", "demo/k.py": "k = 2\n"})
-    project.component("demo", upstream, upstream.commit({**before}), {"one.patch": patch})
-    project.run("install", str(site)).ok()
-    assert (site / "demo/k.py").read_text() == "k = 2\n"
-    assert "demo/k.py" not in (site / "demo-1.0.dist-info/RECORD").read_text()
+    demo.component(upstream, before, {"demo/a.py": "a = 2\n", "demo/k.py": "k = 2\n"})
+    demo.install().ok()
+    assert (demo / "demo/k.py").read_text() == "k = 2\n"
+    assert "demo/k.py" not in (demo / "demo-1.0.dist-info/RECORD").read_text()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("version", "core"), [("1.0", WHEEL["demo/core.py"]), ("2.0", "x\n"), ("", "")]
+)
 def test_reverse_says_that_the_package_was_installed_again(
-    project: Project, upstream: Upstream, tmp_path: Path
+    site: Site, version: str, core: str
 ) -> None:
-    site = tmp_path / "site"
-    project.component("demo", upstream, upstream.commit(BASE), PATCHES)
-    for version, text in (("1.0", WHEEL["demo/core.py"]), ("2.0", "another\n"), ("", "")):
-        install(site, WHEEL)
-        project.run("install", str(site)).ok()
-        for each in ("demo", "demo-1.0.dist-info"):
-            shutil.rmtree(site / each)
-        if version:
-            install(site, {**WHEEL, "demo/core.py": text}, version=version)
-        before = contents(site)
-        (
-            project.run("install", str(site), "--reverse")
-            .ok()
-            .shows("reinstalled  demo/demo  installed again or removed since")
-        )
-        assert contents(site) == {p: d for p, d in before.items() if ".patchkit" not in p}
-        shutil.rmtree(site, ignore_errors=True)
+    site.install().ok()
+    for each in ("demo", "demo-1.0.dist-info"):
+        shutil.rmtree(site / each)
+    if version:
+        install(site.folder, {**WHEEL, "demo/core.py": core}, version=version)
+    before = site.files()
+    site.reverse().ok().shows("reinstalled  demo/demo  installed again or removed since")
+    assert site.files() == {p: d for p, d in before.items() if ".patchkit" not in p}
 
 
-def test_an_edit_of_the_only_file_is_no_new_installation(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
-    site = tmp_path / "site"
-    install(site, {"demo/a.py": "a = 1\n"})
-    _parts(project, upstream, ["src/demo/a.py"])
-    project.run("install", str(site)).ok()
-    (site / "demo/a.py").write_text("mine\n")
-    project.run("install", str(site), "--reverse").ends(1, "is not as patchkit left it")
-    assert list(site.glob(".patchkit/*"))
+def test_an_edit_of_the_only_file_is_no_new_installation(demo: Site, upstream: Upstream) -> None:
+    _parts(demo, upstream, A)
+    demo.install().ok()
+    (demo / "demo/a.py").write_text("mine\n")
+    demo.reverse().ends(1, "is not as patchkit left it")
+    assert demo.receipt().is_file()
 
 
 @pytest.mark.slow
-def test_a_damaged_receipt_takes_no_time(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
+def test_a_damaged_receipt_takes_no_time(demo: Site, upstream: Upstream) -> None:
     """Twenty mistakes are named; what unpacks to gigabytes is not unpacked."""
-    site = tmp_path / "site"
-    install(site, {"demo/a.py": "a = 1\n"})
-    _parts(project, upstream, ["src/demo/a.py"])
-    project.run("install", str(site)).ok()
-    (receipt,) = site.glob(".patchkit/*")
-    good = json.loads(receipt.read_text())
+    _parts(demo, upstream, A)
+    demo.install().ok()
+    good = json.loads(demo.receipt().read_text())
     bomb = base64.b64encode(zlib.compress(bytes(90 << 20), 9)).decode()
     row = {"data": bomb, "digest": "0" * 64, "after": None}
     for rows, said in (
         ([{**row, "path": f"z{n}"} for n in range(60)], "more than 128 MiB"),
         ([{**row, "data": "", "path": f"../{n}"} for n in range(30_000)], "59980 more mistakes"),
     ):
-        receipt.write_text(json.dumps({**good, "before": rows}))
+        demo.receipt().write_text(json.dumps({**good, "before": rows}))
         begin = time.process_time()
-        ran = project.run("check", "--only", "installed", str(site))
+        ran = demo.told()
         assert time.process_time() - begin < 2
-        ran.ends(4, said)
-        assert ran.err.count("error: ") <= 21
+        assert ran.ends(4, said).err.count("error: ") <= 21
