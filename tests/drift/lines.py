@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from patchkit.manifest.values import Component, LocalSeries, Manifest
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from patchkit.drift.drift_report import PatchDrift
+from patchkit.manifest.values import LocalSeries
+from patchkit.model.finding import Landed
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Silent
 from patchkit.ops.drift import ComponentDrift, look_for_drift
 from patchkit.upstream.store import Store
@@ -11,7 +17,7 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
 
-def numbered(count: int = 12, **changed: str) -> str:
+def numbered(count: int = 30, **changed: str) -> str:
     """Lines l1, l2, ... of which some are others: numbered(5, l3="x")."""
     names = [f"l{number}" for number in range(1, count + 1)]
     return "".join(f"{changed.get(name, name)}\n" for name in names)
@@ -24,23 +30,47 @@ def edit(path: str, before: str, **changed: str) -> bytes:
     return make_patch({path: before}, {path: after}, subject=f"Change {path}")
 
 
-def look(
-    project: Project,
-    upstream: Upstream,
-    pin: str,
-    patches: dict[str, bytes],
-    *,
-    track: str = "main",
-    to: str | None = None,
-    offline: bool = False,
-) -> ComponentDrift:
-    """What drift says about these patches; the cache is the project's own."""
-    project.series("demo", patches)
-    entry = LocalSeries("patches/demo/series", WHERE)
-    component: Component = git_component(upstream.url, pin, track=track, patches=(entry,))
-    manifest: Manifest = manifest_of(component, root=project.root)
-    store = Store(project.root / "cache", offline=offline)
-    chosen = [(manifest, manifest.components)]
-    report = look_for_drift(chosen, store, Silent(), to=to)
-    (found,) = report.components
-    return found
+BASE = numbered()
+OURS = edit("a.py", BASE, l6="ours")
+
+
+def by(landed: Landed | None) -> str | None:
+    """The commit that a report names, if it names one."""
+    return landed.commit if landed else None
+
+
+def states(patch: PatchDrift) -> list[tuple[str, int]]:
+    """What becomes of a patch, and at which commits."""
+    return [(each.status.value, each.first) for each in patch.intervals]
+
+
+@dataclass
+class Branch:
+    """An upstream's main from a pin on, and patches of ours on the pin."""
+
+    project: Project
+    upstream: Upstream
+    pin: str
+    patches: Mapping[str, bytes]
+
+    def becomes(self, subject: str = "Change a.py", /, **changed: str) -> CommitId:
+        """A commit that makes a.py the base but for these lines."""
+        return self.upstream.commit({"a.py": numbered(30, **changed)}, subject)
+
+    def look(
+        self, *, track: str = "main", to: str | None = None, offline: bool = False
+    ) -> ComponentDrift:
+        """What drift says about the patches; the cache is the project's own."""
+        self.project.series("demo", self.patches)
+        entry = LocalSeries("patches/demo/series", WHERE)
+        component = git_component(self.upstream.url, self.pin, track=track, patches=(entry,))
+        manifest = manifest_of(component, root=self.project.root)
+        store = Store(self.project.root / "cache", offline=offline)
+        report = look_for_drift([(manifest, manifest.components)], store, Silent(), to=to)
+        (found,) = report.components
+        return found
+
+    def patch(self) -> PatchDrift:
+        """What it says about the only patch."""
+        (found,) = self.look().patches
+        return found

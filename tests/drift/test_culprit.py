@@ -13,7 +13,7 @@ import pytest
 from patchkit.drift.drift_report import Interval
 from patchkit.model.finding import Landed
 from patchkit.model.outcome import Status
-from tests.drift.lines import edit, look, numbered
+from tests.drift.lines import Branch, edit, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 
@@ -142,14 +142,15 @@ def test_the_commit_named_is_the_first_with_the_state(
     made = MadeHistory(upstream, Random(seed))
     made.grow(30)
 
-    (patch,) = look(project, upstream, made.pin, {"ours.patch": OURS}).patches
+    branch = Branch(project, upstream, made.pin, {"ours.patch": OURS})
+
+    patch = branch.patch()
 
     for status, state, named in _turns(patch.intervals):
         assert state_at(made, named.commit) == state
         first, *others = made.parents[named.commit]
         if state_at(made, first) == state == "broken":  # merged there, and in conflict here
-            there = look(project, upstream, made.pin, {"ours.patch": OURS}, to=first).patches[0]
-            assert there.status is not status
+            assert branch.look(to=first).patches[0].status is not status
             continue
         assert state_at(made, first) != state
         for other in others:  # a branch may have had it all along

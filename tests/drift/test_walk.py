@@ -9,43 +9,37 @@ import pytest
 from patchkit.errors import ExitCode
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.outcome import Reason, Status
-from tests.drift.lines import edit, look, numbered
+from tests.drift.lines import BASE, Branch, by, edit, numbered, states
 from tests.ops.test_another_scope import ALPHA, OLD, PATCHED, a_class, a_file
-from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import make_patch
 
 pytestmark = pytest.mark.slow
 
-BASE = numbered()
-OURS = edit("a.py", BASE, l6="ours")
 
+def test_a_break_that_is_reverted_and_one_that_lasts(branch: Branch) -> None:
+    commit = branch.upstream.commit
+    commit({"b.py": "y\n"}, "Something else")
+    broke = branch.becomes("Rework it (#12)", l5="theirs")
+    mended = branch.becomes('Revert "Rework it (#12)" (#13)')
+    commit({"b.py": "z\n"}, "Something else again")
+    good = commit({"a.py": "new\n" + BASE}, "A line above")
+    last = commit({"a.py": "new\n" + numbered(l6="other")}, "Rework it again (#20)")
+    commit({"b.py": "end\n"}, "The end")
 
-def test_a_break_that_is_reverted_and_one_that_lasts(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE, "other.py": "x\n"}, "Start")
-    upstream.commit({"other.py": "y\n"}, "Something else")
-    broke = upstream.commit({"a.py": numbered(l5="theirs")}, "Rework it (#12)")
-    mended = upstream.commit({"a.py": BASE}, 'Revert "Rework it (#12)" (#13)')
-    upstream.commit({"other.py": "z\n"}, "Something else again")
-    good = upstream.commit({"a.py": "new\n" + BASE}, "A line above")
-    last = upstream.commit({"a.py": "new\n" + numbered(l6="other")}, "Rework it again (#20)")
-    upstream.commit({"other.py": "end\n"}, "The end")
-
-    found = look(project, upstream, pin, {"ours.patch": OURS})
+    found = branch.look()
 
     (patch,) = found.patches
     assert (found.exit_code, found.commits, found.touching) == (ExitCode.FINDING, 7, 4)
     assert (patch.at_pin, patch.status, patch.hunks) == (Status.UNCHANGED, Status.CONFLICTED, 1)
+    assert (by(patch.broken_by), by(patch.last_good)) == (last, good)
     assert patch.broken_by is not None
-    assert patch.last_good is not None
-    assert (patch.broken_by.commit, patch.broken_by.request) == (last, 20)
-    assert patch.last_good.commit == good
+    assert patch.broken_by.request == 20
     first, second = patch.breaks
-    assert first.by is not None
-    assert first.mended is not None
-    assert (first.by.commit, first.mended.commit, first.reverted) == (broke, mended, True)
+    assert (by(first.by), by(first.mended), first.reverted) == (broke, mended, True)
     assert (second.mended, second.reverted) == (None, False)
-    states = [(each.status.value, each.first, each.last) for each in patch.intervals]
-    assert states == [
+    assert [
+        (*state, each.last) for state, each in zip(states(patch), patch.intervals, strict=True)
+    ] == [
         ("unchanged", 0, 1),
         ("merged", 2, 2),
         ("unchanged", 3, 4),
@@ -59,437 +53,349 @@ def test_a_break_that_is_reverted_and_one_that_lasts(project: Project, upstream:
 
 
 @pytest.mark.parametrize("seconds", ["99999999999999", "0", ""])
-def test_a_commit_may_name_any_date(project: Project, upstream: Upstream, seconds: str) -> None:
-    pin = upstream.commit({"a.py": BASE}, "Start")
-    commit = upstream.git("cat-file", "commit", upstream.commit({"a.py": numbered(l6="x")}, "X"))
+def test_a_commit_may_name_any_date(branch: Branch, seconds: str) -> None:
+    upstream = branch.upstream
+    commit = upstream.git("cat-file", "commit", branch.becomes(l6="x"))
     odd = re.sub(rb"(?m)^(committer .*>) .*", rb"\1 " + seconds.encode() + b" +0000", commit)
     write = ("hash-object", "-t", "commit", "-w", "--literally", "--stdin")
     upstream.branch("main", upstream.git(*write, stdin=odd).decode().strip())
 
-    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+    patch = branch.patch()
 
     assert patch.broken_by is not None
     assert patch.broken_by.date[:4] in ("9999", "1970")
     assert patch.days is not None
 
 
-def test_a_later_patch_is_judged_on_what_the_earlier_one_gives(
-    project: Project, upstream: Upstream
-) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    second = edit("a.py", numbered(l6="ours"), ours="ours again")
-    upstream.commit({"a.py": numbered(l12="theirs")}, "Far away")
-    broke = upstream.commit({"a.py": numbered(l4="theirs", l12="theirs")}, "Near")
+def test_what_upstream_makes_as_well_is_absorbed(branch: Branch) -> None:
+    branch.becomes("Something", l1="first")
+    took = branch.becomes("The same (!7)", l1="first", l6="ours")
+    branch.upstream.commit({"a.py": "more\n" * 9 + numbered(l1="first", l6="ours")}, "Lines above")
 
-    found = look(project, upstream, pin, {"one.patch": OURS, "two.patch": second})
+    patch = branch.patch()
 
-    assert [each.status for each in found.patches] == [Status.MERGED, Status.MERGED]
-    assert [each.broken_by and each.broken_by.commit for each in found.patches] == [broke, broke]
-    assert [len(each.intervals) for each in found.patches] == [2, 2]
-
-
-def test_what_upstream_makes_as_well_is_absorbed(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": numbered(l1="first")}, "Something")
-    took = upstream.commit({"a.py": numbered(l1="first", l6="ours")}, "The same (!7)")
-    upstream.commit({"a.py": "more\n" * 9 + numbered(l1="first", l6="ours")}, "Lines above")
-
-    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
-
-    assert patch.status is Status.ABSORBED
+    assert (patch.status, by(patch.absorbed_by)) == (Status.ABSORBED, took)
     assert patch.absorbed_by is not None
-    assert (patch.absorbed_by.commit, patch.absorbed_by.request) == (took, 7)
+    assert patch.absorbed_by.request == 7
     assert patch.breaks == ()
 
 
 @pytest.mark.parametrize(("line", "named"), [("ours", True), ("}", False), ("fi", False)])
 def test_single_hunks_that_upstream_makes_are_named(
-    project: Project, upstream: Upstream, line: str, *, named: bool
+    branch: Branch, line: str, *, named: bool
 ) -> None:
-    base = numbered(40)
-    pin = upstream.commit({"a.py": base})
-    ours = edit("a.py", base, l6=line, l30="also ours")
-    took = upstream.commit({"a.py": numbered(40, l6=line)}, "Half of it")
-    upstream.commit({"a.py": numbered(40, l6=line, l31="x")}, "And against the other half")
+    branch.patches = {"ours.patch": edit("a.py", BASE, l6=line, l20="also ours")}
+    took = branch.becomes("Half of it", l6=line)
+    branch.becomes("And against the other half", l6=line, l21="x")
 
-    (patch,) = look(project, upstream, pin, {"ours.patch": ours}).patches
+    patch = branch.patch()
 
     assert patch.status is Status.CONFLICTED
-    absorbed = [(each.hunk, each.by and each.by.commit) for each in patch.absorbed]
-    assert absorbed == ([(1, took)] if named else [])
-    assert patch.broken_by is not None
-    assert patch.broken_by.commit == took
+    assert [(each.hunk, by(each.by)) for each in patch.absorbed] == [(1, took)] * named
+    assert by(patch.broken_by) == took
 
 
-def test_a_pin_on_another_branch_is_seen_from_where_they_part(
-    project: Project, upstream: Upstream
-) -> None:
-    fork = upstream.commit({"a.py": BASE})
-    pin = upstream.commit({"b.py": "x\n"}, "Only here", branch="release", parents=(fork,))
-    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break", parents=(fork,))
+def test_a_pin_on_another_branch_is_seen_from_where_they_part(branch: Branch) -> None:
+    fork, upstream = branch.pin, branch.upstream
+    branch.pin = upstream.commit({"c.py": "x\n"}, "Only here", branch="release", parents=(fork,))
+    broke = branch.becomes("Break", l6="theirs")
 
-    found = look(project, upstream, pin, {"ours.patch": OURS})
+    found = branch.look()
 
     assert (found.fork, found.on_branch, found.commits) == (fork, False, 1)
-    assert found.patches[0].broken_by is not None
-    assert found.patches[0].broken_by.commit == broke
+    assert by(found.patches[0].broken_by) == broke
 
 
-def test_a_patch_that_fits_only_for_a_while(project: Project, upstream: Upstream) -> None:
+def test_a_patch_that_fits_only_for_a_while(branch: Branch) -> None:
+    upstream = branch.upstream
     fork = upstream.commit({"a.py": "nothing\n"})
-    pin = upstream.commit({"a.py": BASE}, branch="release", parents=(fork,))
-    fits = upstream.commit({"a.py": BASE}, "There now", parents=(fork,))
-    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Gone again")
+    branch.pin = upstream.commit({"a.py": BASE}, branch="release", parents=(fork,))
+    fits = branch.becomes("There now")
+    broke = branch.becomes("Gone again", l6="theirs")
 
-    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+    first, second = branch.patch().breaks
 
-    first, second = patch.breaks
-    assert (first.by, first.mended and first.mended.commit) == (None, fits)
-    assert second.by is not None
-    assert second.by.commit == broke
+    assert (first.by, by(first.mended), by(second.by)) == (None, fits, broke)
 
 
-def test_a_merge_is_opened(project: Project, upstream: Upstream) -> None:
+def test_a_merge_is_opened(branch: Branch) -> None:
     """It counts as one step of the line; told is the commit inside that did it."""
-    pin = upstream.commit({"a.py": BASE, "b.py": "x\n"})
-    side = upstream.commit({"a.py": numbered(l12="far")}, "Far away", branch="side")
-    did = upstream.commit({"a.py": numbered(l6="theirs")}, "Did it", branch="side", parents=(side,))
-    side = upstream.commit({"b.py": "y\n"}, "Elsewhere", branch="side", parents=(did,))
+    upstream, pin = branch.upstream, branch.pin
+    upstream.commit({"a.py": numbered(l12="far")}, "Far away", branch="side", parents=(pin,))
+    did = upstream.commit({"a.py": numbered(l6="theirs")}, "Did it", branch="side")
+    side = upstream.commit({"b.py": "y\n"}, "Elsewhere", branch="side")
     files = {"a.py": numbered(l6="theirs"), "b.py": "y\n"}
     merge = upstream.commit(files, "Merge pull request #5 from x/side", parents=(pin, side))
 
-    found = look(project, upstream, pin, {"ours.patch": OURS})
+    found = branch.look()
 
-    assert found.commits == 1
     (patch,) = found.patches
+    assert (found.commits, patch.broken_by) == (1, patch.since)
     assert patch.since is not None
     assert patch.since.via is not None
     assert (patch.since.commit, patch.since.subject) == (did, "Did it")
     assert (patch.since.via.commit, patch.since.via.request) == (merge, 5)
     assert patch.since.date == patch.since.via.date
-    assert patch.broken_by == patch.since
     assert patch.forecast is not None
     (file,) = patch.forecast.files
     assert f"({did[:10]} Did it)" in file.reasons[0]
 
 
-def test_what_a_merge_itself_did_is_told_of_it(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE, "b.py": "x\n"})
-    side = upstream.commit({"b.py": "y\n"}, "Elsewhere", branch="side")
+def test_what_a_merge_itself_did_is_told_of_it(branch: Branch) -> None:
+    upstream, pin = branch.upstream, branch.pin
+    side = upstream.commit({"b.py": "y\n"}, "Elsewhere", branch="side", parents=(pin,))
     files = {"a.py": numbered(l6="theirs"), "b.py": "y\n"}
     merge = upstream.commit(files, "Merge side, and more", parents=(pin, side))
 
-    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+    since = branch.patch().since
 
-    assert patch.since is not None
-    assert (patch.since.commit, patch.since.via) == (merge, None)
+    assert since is not None
+    assert (since.commit, since.via) == (merge, None)
 
 
-def test_what_is_said_of_a_state_is_of_the_commit_that_began_it(
-    project: Project, upstream: Upstream
-) -> None:
+def test_what_is_said_of_a_state_is_of_the_commit_that_began_it(branch: Branch) -> None:
     """First stopped applying by one commit, and in conflict by another one."""
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break it")
-    upstream.commit({"a.py": BASE}, 'Revert "Break it"')
-    near = upstream.commit({"a.py": numbered(l4="near")}, "Near")
-    same = upstream.commit({"a.py": numbered(l4="near", l6="other")}, "The same line")
-    upstream.commit({"a.py": numbered(l4="near", l6="other", l12="far")}, "Far")
+    branch.becomes("Break it", l6="theirs")
+    branch.becomes('Revert "Break it"')
+    near = branch.becomes("Near", l4="near")
+    same = branch.becomes("The same line", l4="near", l6="other")
+    branch.becomes("Far", l4="near", l6="other", l12="far")
 
-    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+    patch = branch.patch()
 
-    assert (patch.status, patch.since and patch.since.commit) == (Status.CONFLICTED, same)
-    assert (patch.broken_by and patch.broken_by.commit) == near
-    assert patch.stopped_earlier
+    assert (patch.status, by(patch.since)) == (Status.CONFLICTED, same)
+    assert (by(patch.broken_by), patch.stopped_earlier) == (near, True)
     assert patch.explanation is not None
     found = [m.found for h in patch.explanation.files[0].hunks for m in h.mismatches]
     assert (b"other\n",) in found
-    states = [(each.status.value, each.first) for each in patch.intervals]
-    assert states == [
-        ("unchanged", 0),
-        ("conflicted", 1),
-        ("unchanged", 2),
-        ("merged", 3),
-        ("conflicted", 4),
-    ]
+    steps = ["unchanged", "conflicted", "unchanged", "merged", "conflicted"]
+    assert states(patch) == [(state, number) for number, state in enumerate(steps)]
 
 
-def test_a_patch_that_fails_because_another_does_waits_for_it(
-    project: Project, upstream: Upstream
-) -> None:
+def test_a_patch_that_fails_because_another_does_waits_for_it(branch: Branch) -> None:
     """Each is broken by the commit that touches its own lines, and counted by itself."""
-    pin = upstream.commit({"a.py": BASE, "b.py": BASE})
-    base = make_patch(
-        {"a.py": BASE, "b.py": BASE}, {"a.py": numbered(l6="ours"), "b.py": numbered(l6="ours")}
-    )
-    on_it = edit("b.py", numbered(l6="ours"), ours="ours again", l11="mine")
-    new = make_patch({}, {"c.py": "ours\n"})
-    first = upstream.commit({"a.py": numbered(l6="theirs")}, "Break the base patch")
-    upstream.commit({"n": "1\n"}, "Something else")
-    own = upstream.commit({"b.py": numbered(l11="theirs")}, "Break what is on it, too")
-    patches = {"1-base.patch": base, "2-on-it.patch": on_it, "3-new.patch": new}
+    both = {"a.py": numbered(l6="ours"), "b.py": numbered(l6="ours")}
+    branch.patches = {
+        "1-base.patch": make_patch({"a.py": BASE, "b.py": BASE}, both),
+        "2-on-it.patch": edit("b.py", numbered(l6="ours"), ours="ours again", l11="mine"),
+        "3-new.patch": make_patch({}, {"c.py": "ours\n"}),
+    }
+    first = branch.becomes("Break the base patch", l6="theirs")
+    branch.upstream.commit({"n": "1\n"}, "Something else")
+    own = branch.upstream.commit({"b.py": numbered(l11="theirs")}, "Break what is on it, too")
 
-    later = look(project, upstream, pin, patches, to=first)
-    found = look(project, upstream, pin, patches)
-
-    one, two, three = later.patches
-    assert (one.status, one.since and one.since.commit) == (Status.CONFLICTED, first)
-    assert (two.status, two.waits_for) == (Status.WAITING, ("1-base.patch",))
-    assert (two.broken_by, two.days) == (None, None)
+    one, two, three = branch.look(to=first).patches
+    assert (one.status, by(one.since)) == (Status.CONFLICTED, first)
+    assert (two.status, two.waits_for, two.days) == (Status.WAITING, ("1-base.patch",), None)
     assert (two.broken_by, two.breaks, two.explanation) == (None, (), None)
     assert three.status is Status.UNCHANGED
-    one, two, three = found.patches
-    assert (one.status, one.since and one.since.commit) == (Status.CONFLICTED, first)
-    assert [each.status.value for each in two.intervals] == ["unchanged", "waiting", "conflicted"]
-    assert (two.status, two.waits_for) == (Status.CONFLICTED, ())
-    assert (two.since and two.since.commit) == (two.broken_by and two.broken_by.commit) == own
+
+    one, two, three = branch.look().patches
+    assert (one.status, by(one.since)) == (Status.CONFLICTED, first)
+    assert [state for state, _ in states(two)] == ["unchanged", "waiting", "conflicted"]
+    assert (two.waits_for, by(two.since), by(two.broken_by)) == ((), own, own)
     assert two.explanation is not None
     (file,) = two.explanation.files
     assert [m.found for m in file.hunks[0].mismatches] == [(b"theirs\n",)]
     assert [each.path for each in two.intervals[-1].faults] == ["b.py"]
 
 
-def test_a_renamed_file_is_found_again(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    body = numbered(l12="last")
-    broke = upstream.commit({"a.py": None, "lib/moved.py": body, "b.py": "x\n"}, "Move it")
+def test_a_renamed_file_is_found_again(branch: Branch) -> None:
+    files = {"a.py": None, "lib/moved.py": numbered(l12="last"), "b.py": "x\n"}
+    broke = branch.upstream.commit(files, "Move it")
 
-    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+    patch = branch.patch()
 
-    assert patch.broken_by is not None
-    assert patch.broken_by.commit == broke
+    assert by(patch.broken_by) == broke
     assert patch.explanation is not None
     (file,) = patch.explanation.files
     assert (file.reason, [move.path for move in file.moves]) == (Reason.MISSING, ["lib/moved.py"])
 
 
-def test_a_file_of_ours_that_upstream_adds(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    ours = make_patch({}, {"lib/new.py": "ours\n"})
-    same = make_patch({}, {"lib/same.py": "the same\n"})
-    broke = upstream.commit({"lib/new.py": "theirs\n", "lib/same.py": "the same\n"}, "Add them")
+def test_a_file_of_ours_that_upstream_adds(branch: Branch) -> None:
+    files = {"lib/new.py": "ours\n", "lib/same.py": "the same\n"}
+    branch.patches = {path: make_patch({}, {path: text}) for path, text in files.items()}
+    broke = branch.upstream.commit({**files, "lib/new.py": "theirs\n"}, "Add them")
 
-    new, equal = look(project, upstream, pin, {"new.patch": ours, "same.patch": same}).patches
+    new, equal = branch.look().patches
 
-    assert new.broken_by is not None
-    assert (new.status, new.broken_by.commit) == (Status.CONFLICTED, broke)
-    assert (equal.status, equal.absorbed_by and equal.absorbed_by.commit) == (
-        Status.ABSORBED,
-        broke,
-    )
+    assert (new.status, by(new.broken_by)) == (Status.CONFLICTED, broke)
+    assert (equal.status, by(equal.absorbed_by)) == (Status.ABSORBED, broke)
 
 
-def test_nothing_new_upstream(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    found = look(project, upstream, pin, {"ours.patch": OURS})
-    assert (found.exit_code, found.commits) == (ExitCode.OK, 0)
-    assert found.patches[0].status is Status.UNCHANGED
+def test_a_break_that_was_mended_is_seen(branch: Branch) -> None:
+    branch.project.component("demo", branch.upstream, branch.pin, branch.patches)
+    broke = branch.becomes("Break", l6="theirs")
+    branch.becomes("Mend")
+    branch.upstream.commit({"n": "1\n"}, "Go on")
+    branch.project.run("drift", "--to", "main").ok().shows(broke[:10])
 
 
-def test_a_break_that_was_mended_is_seen(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    project.component("demo", upstream, pin, {"ours.patch": OURS})
-    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    upstream.commit({"a.py": BASE}, "Mend")
-    upstream.commit({"n": "1\n"}, "Go on")
-    assert broke[:10] in project.run("drift", "--to", "main").ok().out
-
-
-def test_the_next_report_is_the_same_without_what_was_kept(
-    project: Project, upstream: Upstream
-) -> None:
-    pin = upstream.commit({"a.py": BASE})
+def test_a_walk_is_kept_for_its_tip_and_its_series(branch: Branch) -> None:
+    cache = branch.project.root / "cache"
     for number in range(5):
-        upstream.commit({"a.py": numbered(l12=f"v{number}")}, f"Step {number}")
-    look(project, upstream, pin, {"ours.patch": OURS})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    again = look(project, upstream, pin, {"ours.patch": OURS})
-    shutil.rmtree(project.root / "cache" / "verdicts")
-    shutil.rmtree(project.root / "cache" / "trials")
-    shutil.rmtree(project.root / "cache" / "walks")
-    assert look(project, upstream, pin, {"ours.patch": OURS}) == again
-
-
-@pytest.mark.parametrize("harm", ["cut", "flip", "empty"])
-def test_a_damaged_memory_is_not_believed(project: Project, upstream: Upstream, harm: str) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    right = look(project, upstream, pin, {"ours.patch": OURS})
-    (memory,) = (project.root / "cache" / "verdicts").iterdir()
-    _harm(memory, harm)
-    upstream.commit({"b.py": "x\n"}, "More")
-
-    found = look(project, upstream, pin, {"ours.patch": OURS})
-
-    assert found.commits == 2
-    assert found.patches[0].broken_by == right.patches[0].broken_by
-
-
-@pytest.mark.parametrize("harm", ["cut", "flip", "empty"])
-def test_a_walk_is_kept_and_a_damaged_one_is_made_again(
-    project: Project, upstream: Upstream, harm: str
-) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    first = look(project, upstream, pin, {"ours.patch": OURS})
-    assert first.patches[0].explanation is not None
-    (kept,) = (project.root / "cache" / "walks").iterdir()
-    whole = kept.read_bytes()
-
+        branch.becomes(f"Step {number}", l12=f"v{number}")
+    branch.look()
+    branch.becomes("Break", l6="theirs")
+    found = branch.look()
+    assert found.patches[0].explanation is not None
     # it is believed as long as it is whole: nothing else of the cache's memory is read
     for kind in ("verdicts", "trials"):
-        shutil.rmtree(project.root / "cache" / kind)
-    assert look(project, upstream, pin, {"ours.patch": OURS}) == first
-    assert not (project.root / "cache" / "verdicts").exists()
+        shutil.rmtree(cache / kind)
+    assert branch.look() == found
+    assert not (cache / "verdicts").exists()
+    shutil.rmtree(cache / "walks")
+    assert branch.look() == found
 
-    _harm(kept, harm)
-    assert look(project, upstream, pin, {"ours.patch": OURS}) == first
-    assert kept.read_bytes() == whole
-
-    # another tip, another walk; and another series
-    mended = upstream.commit({"a.py": BASE}, "Mend")
-    found = look(project, upstream, pin, {"ours.patch": OURS})
-    assert (found.tip and found.tip.commit, found.patches[0].is_broken) == (mended, False)
-    other = edit("a.py", BASE, l12="ours")
-    assert look(project, upstream, pin, {"ours.patch": other}).patches != found.patches
-    assert len(list((project.root / "cache" / "walks").iterdir())) == 3
+    mended = branch.becomes("Mend")
+    other = branch.look()
+    assert (other.tip and other.tip.commit, other.patches[0].is_broken) == (mended, False)
+    branch.patches = {"ours.patch": edit("a.py", BASE, l12="ours")}
+    assert branch.look().patches != other.patches
+    assert len(list((cache / "walks").iterdir())) == 3
 
 
-def test_a_walk_that_lacked_a_file_is_not_kept(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    look(project, upstream, pin, {"ours.patch": OURS})
-    shutil.rmtree(project.root / "cache" / "walks")
-    (repository,) = (project.root / "cache" / "histories").iterdir()
-    (repository / "patchkit-absent").write_text("0" * 40 + "\n")
+@pytest.mark.parametrize("harm", ["cut", "flip", "empty"])
+def test_a_damaged_memory_is_not_believed(branch: Branch, harm: str) -> None:
+    cache = branch.project.root / "cache"
+    branch.becomes("Break", l6="theirs")
+    right = branch.look()
+    (walk,) = (cache / "walks").iterdir()
+    whole = walk.read_bytes()
+    _harm(walk, harm)
+    assert (branch.look(), walk.read_bytes()) == (right, whole)
 
-    look(project, upstream, pin, {"ours.patch": OURS})
-
-    assert not (project.root / "cache" / "walks").exists()
+    (verdicts,) = (cache / "verdicts").iterdir()
+    _harm(verdicts, harm)
+    branch.upstream.commit({"b.py": "x\n"}, "More")
+    found = branch.look()
+    assert (found.commits, found.patches[0].broken_by) == (2, right.patches[0].broken_by)
 
 
 def _harm(memory: Path, how: str) -> None:
     data = memory.read_bytes()
-    if how == "cut":
-        memory.write_bytes(data[: len(data) // 2])
-    elif how == "flip":
-        assert b"conflicted" in data
-        memory.write_bytes(data.replace(b"conflicted", b"unchanged "))
-    else:
-        memory.write_bytes(b"")
+    assert b"conflicted" in data
+    harmed = {
+        "cut": data[: len(data) // 2],
+        "flip": data.replace(b"conflicted", b"unchanged "),
+        "empty": b"",
+    }
+    memory.write_bytes(harmed[how])
 
 
-def test_a_branch_that_was_rewritten_is_walked_anew(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    look(project, upstream, pin, {"ours.patch": OURS})
-    upstream.branch("main", pin)
-    upstream.commit({"b.py": "x\n"}, "Another history")
+def test_a_walk_that_lacked_a_file_is_not_kept(branch: Branch) -> None:
+    branch.becomes("Break", l6="theirs")
+    branch.look()
+    cache = branch.project.root / "cache"
+    shutil.rmtree(cache / "walks")
+    (repository,) = (cache / "histories").iterdir()
+    (repository / "patchkit-absent").write_text("0" * 40 + "\n")
 
-    found = look(project, upstream, pin, {"ours.patch": OURS})
+    branch.look()
 
-    assert (found.exit_code, found.commits, len(found.patches[0].breaks)) == (ExitCode.OK, 1, 0)
+    assert not (cache / "walks").exists()
 
 
-def test_offline_sees_the_branch_as_it_was(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    nothing = look(project, upstream, pin, {"ours.patch": OURS}, offline=True)
+def test_a_branch_that_was_rewritten_is_walked_anew(branch: Branch) -> None:
+    def looks() -> tuple[ExitCode, int, Status]:
+        found = branch.look()
+        return found.exit_code, found.commits, found.patches[0].status
+
+    assert looks() == (ExitCode.OK, 0, Status.UNCHANGED)
+    branch.becomes("Break", l6="theirs")
+    assert looks() == (ExitCode.FINDING, 1, Status.CONFLICTED)
+    branch.upstream.branch("main", branch.pin)
+    branch.upstream.commit({"b.py": "x\n"}, "Another history")
+    assert looks() == (ExitCode.OK, 1, Status.UNCHANGED)
+
+
+def test_offline_sees_the_branch_as_it_was(branch: Branch) -> None:
+    branch.becomes("Break", l6="theirs")
+    nothing = branch.look(offline=True)
     assert nothing.exit_code is ExitCode.ENVIRONMENT
     assert "not in the cache" in nothing.problems[0].what
-    online = look(project, upstream, pin, {"ours.patch": OURS})
-    shutil.rmtree(upstream.path)
-    assert look(project, upstream, pin, {"ours.patch": OURS}, offline=True) == online
+    online = branch.look()
+    shutil.rmtree(branch.upstream.path)
+    assert branch.look(offline=True) == online
 
 
-def test_a_history_comes_without_files_and_stays_out_of_the_bases(
-    project: Project, upstream: Upstream
-) -> None:
-    upstream.git("config", "uploadpack.allowFilter", "true")
-    pin = upstream.commit({"a.py": BASE, "big.bin": "x" * 50_000})
-    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
-    look(project, upstream, pin, {"ours.patch": OURS})
-    (repository,) = (project.root / "cache" / "histories").iterdir()
+def test_a_history_comes_without_files_and_stays_out_of_the_bases(branch: Branch) -> None:
+    branch.upstream.git("config", "uploadpack.allowFilter", "true")
+    branch.pin = branch.upstream.commit({"big.bin": "x" * 50_000})
+    branch.becomes("Break", l6="theirs")
+    branch.look()
+    cache = branch.project.root / "cache"
+    (repository,) = (cache / "histories").iterdir()
     arguments = ["cat-file", "--batch-all-objects", "--batch-check"]
     listed = Repository(repository).git(*arguments).out.decode()
     kinds = [row.split()[1:] for row in listed.splitlines()]
     assert max(int(size) for kind, size in kinds if kind == "blob") < 1000
-    assert not (project.root / "cache" / "repos").exists()
+    assert not (cache / "repos").exists()
 
 
-def test_a_component_without_a_branch_says_what_to_do(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    found = look(project, upstream, pin, {"ours.patch": OURS}, track="nowhere")
-    assert found.exit_code is ExitCode.BAD_INPUT
-    assert "has no branch or tag nowhere" in found.problems[0].what
-
-
-def test_a_branch_that_has_nothing_in_common_with_the_pin_is_none(
-    project: Project, upstream: Upstream
-) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.commit({"a.py": BASE}, branch="gh-pages", parents=())
-    found = look(project, upstream, pin, {"ours.patch": OURS}, track="gh-pages")
-    assert found.exit_code is ExitCode.BAD_INPUT
-    (problem,) = found.problems
-    assert problem.what == f"gh-pages has no common ancestor with the pin {pin}"
+def test_a_branch_that_is_none_says_what_to_do(branch: Branch) -> None:
+    branch.upstream.commit({"a.py": BASE}, branch="gh-pages", parents=())
+    for track, what in (
+        ("nowhere", "has no branch or tag nowhere"),
+        ("gh-pages", f"gh-pages has no common ancestor with the pin {branch.pin}"),
+    ):
+        found = branch.look(track=track)
+        (problem,) = found.problems
+        assert found.exit_code is ExitCode.BAD_INPUT
+        assert what in problem.what
     assert problem.hint == "correct `track`"
 
 
-def test_a_pattern_means_the_highest_version(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    upstream.tag("v0.9.1", pin)
-    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+def test_a_pattern_means_the_highest_version(branch: Branch) -> None:
+    upstream = branch.upstream
+    upstream.tag("v0.9.1", branch.pin)
+    broke = branch.becomes("Break", l6="theirs")
     upstream.tag("v0.10.0", broke)
-    upstream.commit({"a.py": BASE}, "Mended, not yet released")
+    branch.becomes("Mended, not yet released")
     upstream.tag("v0.11.0rc1", upstream.commit({"b.py": "x\n"}))
-
-    found = look(project, upstream, pin, {"ours.patch": OURS}, track="v0.*")
-
-    assert found.tip is not None
-    assert found.tip.commit == broke
+    tip = branch.look(track="v0.*").tip
+    assert tip is not None
+    assert tip.commit == broke
 
 
-def test_a_second_walk_has_what_patches_made_in_the_first(
-    project: Project, upstream: Upstream
-) -> None:
+def test_a_second_walk_has_what_patches_made_in_the_first(branch: Branch) -> None:
     """It asks more of a patch that applies to a twin of its class, on the same verdicts."""
     both = {"a.py": OLD, "b.py": BASE}
-    pin = upstream.commit(both)
+    branch.pin = branch.upstream.commit(both)
     ours = {"a.py": PATCHED, "b.py": numbered(l6="ours")}
-    one = make_patch(both, ours, subject="Change both")
-    two = make_patch(ours, {**ours, "b.py": numbered(l6="ours", l10="two")}, subject="Add to it")
+    added = {**ours, "b.py": numbered(l6="ours", l10="two")}
+    branch.patches = {"one.patch": make_patch(both, ours), "two.patch": make_patch(ours, added)}
     twins = a_file(ALPHA, a_class("Zeta"), a_class("Yota"))
-    upstream.commit({"a.py": twins}, "Have two for Beta")
-    upstream.commit({"b.py": numbered(l10="theirs")}, "Break the second")
+    branch.upstream.commit({"a.py": twins}, "Have two for Beta")
+    broke = branch.upstream.commit({"b.py": numbered(l10="theirs")}, "Break the second")
 
-    first, second = look(project, upstream, pin, {"one.patch": one, "two.patch": two}).patches
+    first, second = branch.look().patches
 
     assert (first.status, second.status) == (Status.MERGED, Status.CONFLICTED)
-    assert second.broken_by is not None
-    assert second.broken_by.subject == "Break the second"
+    assert by(second.broken_by) == broke
     assert second.explanation is not None
 
 
-def test_a_walk_whose_clash_is_not_known_is_not_kept(project: Project, upstream: Upstream) -> None:
+def test_a_walk_whose_clash_is_not_known_is_not_kept(branch: Branch) -> None:
     """A folder that the explanation reads, and nothing else, is gone from the cache."""
-    pin = upstream.commit({"a.py": BASE, "other/b.py": "x\n"})
+    root, upstream = branch.project.root, branch.upstream
+    branch.pin = upstream.commit({"other/b.py": "x\n"})
     upstream.commit({"a.py": None}, "Take it away")
-    right = look(project, upstream, pin, {"ours.patch": OURS})
+    right = branch.look()
     assert right.patches[0].explanation is not None
-    shutil.rmtree(project.root / "cache" / "walks")
-    (folder,) = (project.root / "cache" / "histories").iterdir()
-    lost = upstream.git("rev-parse", f"{pin}:other").decode().strip()
+    shutil.rmtree(root / "cache" / "walks")
+    (folder,) = (root / "cache" / "histories").iterdir()
+    lost = upstream.git("rev-parse", f"{branch.pin}:other").decode().strip()
     packs = folder / "objects" / "pack"
-    shutil.copytree(packs, project.root / "packs")
+    shutil.copytree(packs, root / "packs")
     _without(folder, lost)
 
-    found = look(project, upstream, pin, {"ours.patch": OURS})
+    found = branch.patch()
 
-    assert (found.patches[0].is_broken, found.patches[0].explanation) == (True, None)
+    assert (found.is_broken, found.explanation) == (True, None)
     shutil.rmtree(packs)
-    (project.root / "packs").rename(packs)
-    assert look(project, upstream, pin, {"ours.patch": OURS}) == right
+    (root / "packs").rename(packs)
+    assert branch.look() == right
 
 
 def _without(folder: Path, lost: str) -> None:

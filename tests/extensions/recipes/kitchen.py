@@ -10,6 +10,7 @@ import yaml
 
 from patchkit.extensions.recipes.recipe_file import parse_recipe
 from patchkit.extensions.recipes.run import Recipe
+from tests.support.projects import Project
 
 SUBJECT = "Run uncompiled\n\nBecause it has to be.\n\nUpstream-Status: Pending\n"
 
@@ -28,6 +29,15 @@ def recipe_text(*rules: dict[str, Any], text: tuple[dict[str, Any], ...] = ()) -
 def recipe_of(*rules: dict[str, Any], text: tuple[dict[str, Any], ...] = ()) -> Recipe:
     """The same, loaded."""
     return parse_recipe(recipe_text(*rules, text=text).encode(), Path("x.recipe.yml"))
+
+
+def made_patch(project: Project, recipe: str) -> bytes:
+    """What `refresh` makes of a recipe that stands in the place of demo's drop-fuser.patch."""
+    patch = project.root / "patches/demo/drop-fuser.patch"
+    patch.unlink()
+    project.write({"patches/demo/drop-fuser.recipe.yml": recipe})
+    project.run("refresh").ok()
+    return patch.read_bytes()
 
 
 DROP: dict[str, Any] = {
