@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,73 +22,69 @@ from tests.support.repos import Upstream, executable, tree_files
 from tests.support.servers import dead_port
 
 
-@pytest.fixture
-def target(tmp_path: Path) -> Repository:
-    return init_repository(tmp_path / "target.git")
+@dataclass(frozen=True)
+class Target:
+    """A repository that commits are fetched into."""
+
+    repository: Repository
+    fetching: Fetching
+
+    def fetch(self, commit: str, url: str, *mirrors: str, track: str | None = None) -> None:
+        source = GitSource(url, mirrors)
+        fetch_commit(source, CommitId(commit), self.repository, self.fetching, track=track)
+
+    def has(self, commit: str) -> bool:
+        return self.repository.commit(commit) is not None
+
+    def files(self, commit: str) -> dict[str, bytes]:
+        return tree_files(self.repository.git_dir, commit)
 
 
 @pytest.fixture
-def fetching(tmp_path: Path) -> Fetching:
-    return Fetching("demo", tmp_path / "cache", Silent(), Stop())
+def target(tmp_path: Path) -> Target:
+    fetching = Fetching("demo", tmp_path / "cache", Silent(), Stop())
+    return Target(init_repository(tmp_path / "target.git"), fetching)
 
 
-def test_only_the_commit_itself_is_fetched(
-    upstream: Upstream, target: Repository, fetching: Fetching
-) -> None:
+def test_only_the_commit_itself_is_fetched(upstream: Upstream, target: Target) -> None:
     parent = upstream.commit({"a": "1\n", "run": executable("x\n")})
     commit = upstream.commit({"b": "2\n"})
     upstream.commit({"c": "3\n"})
 
-    fetch_commit(GitSource(upstream.url), commit, target, fetching)
+    target.fetch(commit, upstream.url)
 
-    assert tree_files(target.git_dir, commit) == upstream.files(commit)
-    assert target.commit(parent) is None
-    assert shallow_commits(target.git_dir) == {commit}
-    assert list(fetching.scratch.iterdir()) == []
+    assert target.files(commit) == upstream.files(commit)
+    assert not target.has(parent)
+    assert shallow_commits(target.repository.git_dir) == {commit}
+    assert list(target.fetching.scratch.iterdir()) == []
 
 
-def test_a_commit_on_no_branch_is_fetched(
-    upstream: Upstream, target: Repository, fetching: Fetching
-) -> None:
+def test_a_commit_on_no_branch_is_fetched(upstream: Upstream, target: Target) -> None:
     upstream.commit({"a": "1\n"})
     commit = upstream.commit({"a": "2\n"}, branch="gone")
     upstream.git("update-ref", "-d", "refs/heads/gone")
 
-    fetch_commit(GitSource(upstream.url), commit, target, fetching)
+    target.fetch(commit, upstream.url)
 
-    assert target.commit(commit) == commit
+    assert target.has(commit)
 
 
 @pytest.mark.parametrize("track", [None, "main", "other", "v*", "gone"])
 def test_a_server_that_gives_out_branches_only(
-    upstream: Upstream, target: Repository, fetching: Fetching, track: str | None
+    upstream: Upstream, target: Target, track: str | None
 ) -> None:
     commit = upstream.commit({"a": "1\n"})
     upstream.commit({"a": "2\n"})
-    upstream.commit({"z": "1\n"}, branch="other", parents=())
-    with dumb_server(upstream) as url:
-        fetch_commit(GitSource(url), commit, target, fetching, track=track)
-
-    assert tree_files(target.git_dir, commit) == {"a": b"1\n"}
-
-
-def test_the_tracked_branch_is_enough(
-    upstream: Upstream, target: Repository, fetching: Fetching
-) -> None:
-    commit = upstream.commit({"a": "1\n"})
     other = upstream.commit({"z": "1\n"}, branch="other", parents=())
     with dumb_server(upstream) as url:
-        fetch_commit(GitSource(url), commit, target, fetching, track="main")
+        target.fetch(commit, url, track=track)
 
-    assert target.commit(other) is None
+    assert target.files(commit) == {"a": b"1\n"}
+    assert target.has(other) == (track != "main")  # which is enough
 
 
 def test_a_server_with_the_old_protocol(
-    upstream: Upstream,
-    target: Repository,
-    fetching: Fetching,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    upstream: Upstream, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = upstream.commit({"a": "1\n"})
     upstream.commit({"a": "2\n"})
@@ -96,35 +93,27 @@ def test_a_server_with_the_old_protocol(
     ssh.chmod(0o755)
     monkeypatch.setenv("GIT_SSH", str(ssh))
 
-    fetch_commit(GitSource(f"ssh://git.invalid{upstream.path}"), commit, target, fetching)
+    target.fetch(commit, f"ssh://git.invalid{upstream.path}")
 
-    assert tree_files(target.git_dir, commit) == {"a": b"1\n"}
+    assert target.files(commit) == {"a": b"1\n"}
 
 
-def test_mirrors_are_tried_in_order(
-    upstream: Upstream, target: Repository, fetching: Fetching, tmp_path: Path
-) -> None:
+def test_mirrors_are_tried_in_order(upstream: Upstream, target: Target, tmp_path: Path) -> None:
     other = Upstream.create(tmp_path / "other.git")
     other.commit({"z": "1\n"})
     commit = upstream.commit({"a": "1\n"})
-    source = GitSource(f"git://127.0.0.1:{dead_port()}/r.git", (other.url, upstream.url))
 
-    fetch_commit(source, commit, target, fetching)
+    target.fetch(commit, f"git://127.0.0.1:{dead_port()}/r.git", other.url, upstream.url)
 
-    assert target.commit(commit) == commit
+    assert target.has(commit)
 
 
-def test_every_failure_is_told(
-    upstream: Upstream, target: Repository, fetching: Fetching, tmp_path: Path
-) -> None:
+def test_every_failure_is_told(upstream: Upstream, target: Target) -> None:
     upstream.commit({"a": "1\n"})
-    source = GitSource(
-        f"git://user:secret@127.0.0.1:{dead_port()}/r.git",
-        (upstream.url, f"file://{tmp_path}/nothing.git"),
-    )
+    url = f"git://user:secret@127.0.0.1:{dead_port()}/r.git"
 
     with pytest.raises(SurroundingsError) as caught:
-        fetch_commit(source, CommitId("1" * 40), target, fetching)
+        target.fetch("1" * 40, url, upstream.url, "file:///nothing.git")
 
     dead, absent, nothing = caught.value.problems
     assert "cannot be reached" in dead.what
@@ -132,48 +121,43 @@ def test_every_failure_is_told(
     assert absent.what == f"{upstream.url}: does not have commit {'1' * 40}"
     assert "mirror" in absent.hint
     assert "nothing.git" in nothing.what
-    assert list((target.git_dir / "objects" / "pack").glob("*")) == []
+    assert list((target.repository.git_dir / "objects" / "pack").glob("*")) == []
 
 
-def test_a_damaged_upstream_gives_what_it_has(
-    upstream: Upstream, target: Repository, fetching: Fetching
-) -> None:
-    files = {f"{n}.txt": f"{n}\n" for n in range(30)}
-    commit = upstream.commit(files)
+def test_a_damaged_upstream_gives_what_it_has(upstream: Upstream, target: Target) -> None:
+    commit = upstream.commit({f"{n}.txt": f"{n}\n" for n in range(30)})
     lost = [lose_blob(upstream, f"{n}\n") for n in (3, 17)]
 
-    fetch_commit(GitSource(upstream.url), commit, target, fetching)
+    target.fetch(commit, upstream.url)
 
-    assert absent_blobs(target) == set(lost)
-    assert target.git("cat-file", "blob", f"{commit}:4.txt").out == b"4\n"
-    assert target.git("cat-file", "-e", lost[0], accept=(0, 1, 128)).code != 0
+    git = target.repository.git
+    assert absent_blobs(target.repository) == set(lost)
+    assert git("cat-file", "blob", f"{commit}:4.txt").out == b"4\n"
+    assert git("cat-file", "-e", lost[0], accept=(0, 1, 128)).code != 0
 
 
 def test_a_whole_mirror_is_better_than_a_damaged_upstream(
-    upstream: Upstream, target: Repository, fetching: Fetching, tmp_path: Path
+    upstream: Upstream, target: Target, tmp_path: Path
 ) -> None:
     whole = Upstream.create(tmp_path / "whole.git")
-    files = {"a": "1\n", "b": "2\n"}
-    commit = upstream.commit(files)
-    assert whole.commit(files) == commit
+    commit, same = (each.commit({"a": "1\n", "b": "2\n"}) for each in (upstream, whole))
+    assert same == commit
     lose_blob(upstream, "1\n")
 
-    fetch_commit(GitSource(upstream.url, (whole.url,)), commit, target, fetching)
+    target.fetch(commit, upstream.url, whole.url)
 
-    assert absent_blobs(target) == frozenset()
-    assert tree_files(target.git_dir, commit) == {"a": b"1\n", "b": b"2\n"}
+    assert absent_blobs(target.repository) == frozenset()
+    assert target.files(commit) == {"a": b"1\n", "b": b"2\n"}
 
 
-def test_credentials_come_from_the_users_helper(
-    upstream: Upstream, target: Repository, fetching: Fetching
-) -> None:
+def test_credentials_come_from_the_users_helper(upstream: Upstream, target: Target) -> None:
     commit = upstream.commit({"a": "1\n"})
     helper = "!f() { echo username=ann; echo password=pass; }; f"
     with dumb_server(upstream, login="ann:pass") as url:
         with pytest.raises(SurroundingsError, match="authentication needed") as caught:
-            fetch_commit(GitSource(url), commit, target, fetching)
+            target.fetch(commit, url)
         (Path.home() / ".gitconfig").write_text(f'[credential]\n\thelper = "{helper}"\n')
-        fetch_commit(GitSource(url), commit, target, fetching)
+        target.fetch(commit, url)
 
     assert "credential helper" in caught.value.problems[0].hint
-    assert target.commit(commit) == commit
+    assert target.has(commit)

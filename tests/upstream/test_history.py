@@ -4,7 +4,6 @@ upstream's own repository tells.
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -39,11 +38,6 @@ PATHS = ("a.py", "b/c/d.py", "b/e.py")
 def _serve(upstream: Upstream, server: str) -> None:
     for key, value in SERVERS[server].items():
         upstream.git("config", key, value)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "cache")
 
 
 def _open(store: Store, upstream: Upstream, pin: str, name: str = "main") -> History:
@@ -138,8 +132,8 @@ def test_dates_out_of_order(upstream: Upstream, store: Store) -> None:
     *_, pin = (upstream.commit({"c.py": f"{n}\n"}, minute=n) for n in range(3))
     tip = upstream.commit({"a.py": "1\n"}, "Merge side", parents=(pin, side), minute=2001)
     history = _open(store, upstream, pin, tip)
-    told = _told(history.repository, pin, tip, history.fork)
-    assert told == _told(Repository(upstream.path), pin, tip, history.fork)
+    asked = (pin, tip, history.fork)
+    assert _told(history.repository, *asked) == _told(Repository(upstream.path), *asked)
 
 
 def _has(history: History, commit: str, path: str = "a.py") -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from patchkit.upstream.index import (
 )
 from tests.support.archives import digest, make_tar
 from tests.support.repos import tree_files
-from tests.support.servers import HttpServer, Reply, dead_port, http_server
+from tests.support.servers import HttpServer, Reply, dead_port
 
 SDIST = make_tar(
     {
@@ -33,11 +32,7 @@ SDIST = make_tar(
 DIGEST = digest(SDIST)
 
 
-@pytest.fixture
-def server() -> Iterator[HttpServer]:
-    with http_server() as running:
-        running.replies["/files/demo-1.0.tar.gz"] = Reply(SDIST)
-        yield running
+LINK = f"/files/demo-1.0.tar.gz#sha256={DIGEST}"
 
 
 def _list(server: HttpServer, *links: str, project: str = "demo") -> None:
@@ -53,7 +48,8 @@ def _find(*indexes: str, version: str = "1.0", wanted: str = DIGEST) -> tuple[Li
 def test_a_source_distribution_becomes_a_base(
     server: HttpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
+    _list(server, LINK)
+    server.replies["/files/demo-1.0.tar.gz"] = Reply(SDIST)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", server.url + "/simple")
     repository = init_repository(tmp_path / "r.git")
@@ -68,84 +64,50 @@ def test_a_source_distribution_becomes_a_base(
     assert not (Path.home() / "ran").exists()
 
 
-def test_the_hash_decides(server: HttpServer) -> None:
-    _list(
-        server,
-        f"/files/demo-1.0.zip#sha256={'b' * 64}",
-        f"/files/demo-1.0.tar.gz#sha256={DIGEST}",
-        "/files/demo-1.0.tar.xz",
-    )
-
+def test_the_hash_decides_and_files_without_one_are_attempted(server: HttpServer) -> None:
+    _list(server, f"/files/demo-1.0.zip#sha256={'b' * 64}", LINK, "/files/demo-1.0.tar.xz")
     assert [file.name for file in _find(server.url + "/simple")] == ["demo-1.0.tar.gz"]
 
-
-def test_files_without_a_hash_are_attempted(server: HttpServer) -> None:
     _list(server, "/files/demo-1.0.tar.gz", "/files/demo-1.0.zip", "/files/demo-1.1.tar.gz")
-
     found = [file.name for file in _find(server.url + "/simple")]
-
     assert found == ["demo-1.0.tar.gz", "demo-1.0.zip"]
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.0.0", "1", "v1.0", "1.0.0.0"])
-def test_versions_may_be_written_in_several_ways(server: HttpServer, version: str) -> None:
-    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
+def test_versions_may_be_written_in_several_ways_and_all_indexes_are_asked(
+    server: HttpServer,
+) -> None:
+    _list(server, LINK)
+    indexes = [f"http://127.0.0.1:{dead_port()}", server.url + "/none", server.url + "/simple"]
 
-    assert _find(server.url + "/simple", version=version)
-
-
-def test_all_indexes_are_asked(server: HttpServer) -> None:
-    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
-
-    assert _find(f"http://127.0.0.1:{dead_port()}", server.url + "/none", server.url + "/simple")
+    for version in ("1.0", "1.0.0", "1", "v1.0", "1.0.0.0"):
+        assert _find(*indexes, version=version)
 
 
-def test_another_hash_on_the_index(server: HttpServer) -> None:
-    _list(server, f"/files/demo-1.0.tar.gz#sha256={'b' * 64}")
+def test_a_hash_that_is_not_the_sdists(server: HttpServer) -> None:
+    for link, version, said in (
+        (f"/files/demo-1.0.tar.gz#sha256={'b' * 64}", "1.0", f"{'b' * 64}(.|\n)*{DIGEST}"),
+        (f"/f/demo-1.0-none.whl#sha256={DIGEST}", "1.0", r"that of demo-1\.0-none\.whl"),
+        (LINK, "2.0", r"demo 2\.0 is that of demo-1\.0"),
+    ):
+        _list(server, link)
+        with pytest.raises(WrongHashError, match=said):
+            _find(server.url + "/simple", version=version)
 
-    with pytest.raises(WrongHashError) as caught:
-        _find(server.url + "/simple")
-
-    assert "b" * 64 in str(caught.value)
-    assert DIGEST in str(caught.value)
     assert server.asked("/files/demo-1.0.tar.gz") == 0
 
 
-def test_the_hash_of_a_wheel(server: HttpServer) -> None:
-    _list(server, f"/files/demo-1.0-py3-none-any.whl#sha256={DIGEST}")
-
-    with pytest.raises(WrongHashError, match=r"that of demo-1\.0-py3-none-any\.whl"):
+def test_what_is_on_no_index(server: HttpServer) -> None:
+    missing = "no source distribution of demo 1.0 on the package index"
+    with pytest.raises(SurroundingsError, match=missing):
         _find(server.url + "/simple")
-
-
-def test_the_hash_of_another_version(server: HttpServer) -> None:
-    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
-
-    with pytest.raises(WrongHashError, match=r"demo 2\.0 is that of demo-1\.0"):
-        _find(server.url + "/simple", version="2.0")
-
-
-def test_a_version_that_is_not_there(server: HttpServer) -> None:
-    _list(server, *(f"/files/demo-0.{n}.tar.gz#sha256={n:064}" for n in (9, 10, 2, 11, 3, 1)))
-
-    with pytest.raises(SurroundingsError) as caught:
-        _find(server.url + "/simple")
-
-    (problem,) = caught.value.problems
-    assert problem.what == "no source distribution of demo 1.0 on the package index"
-    assert problem.hint == "it has 0.2, 0.3, 0.9, 0.10, 0.11"
-
-
-def test_a_project_that_is_not_there(server: HttpServer) -> None:
-    with pytest.raises(SurroundingsError, match=r"no source distribution of demo 1\.0"):
-        _find(server.url + "/simple")
-
-
-def test_an_index_that_is_dead() -> None:
-    with pytest.raises(SurroundingsError) as caught:
+    with pytest.raises(SurroundingsError, match="cannot be reached"):
         _find(f"http://127.0.0.1:{dead_port()}/simple")
 
-    assert [p.what for p in caught.value.problems if "cannot be reached" in p.what]
+    _list(server, *(f"/files/demo-0.{n}.tar.gz#sha256={n:064}" for n in (9, 10, 2, 11, 3, 1)))
+    with pytest.raises(SurroundingsError) as caught:
+        _find(server.url + "/simple")
+    (problem,) = caught.value.problems
+    assert (problem.what, problem.hint) == (missing, "it has 0.2, 0.3, 0.9, 0.10, 0.11")
 
 
 @pytest.mark.slow

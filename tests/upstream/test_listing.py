@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from patchkit.upstream.http import Http
 from patchkit.upstream.index import ListedFile, place_files, project_files
-from tests.support.servers import HttpServer, Reply, http_server
+from tests.support.projects import write_files
+from tests.support.servers import HttpServer, Reply
 
 DIGEST = "a" * 64
-
-
-@pytest.fixture
-def server() -> Iterator[HttpServer]:
-    with http_server() as running:
-        yield running
 
 
 def test_an_html_page(server: HttpServer) -> None:
@@ -36,26 +30,18 @@ def test_an_html_page(server: HttpServer) -> None:
     )
 
 
-def test_a_base_in_an_html_page(server: HttpServer) -> None:
+def test_links_are_relative_to_the_base_or_to_where_a_redirect_leads(server: HttpServer) -> None:
     page = b'<base href="https://h.invalid/x/"><a href="demo-1.tar.gz">demo</a>'
-    server.replies["/simple/demo/"] = Reply(page, "text/html")
-
-    (file,) = project_files(Http(), server.url + "/simple", "demo")
-
-    assert file.url == "https://h.invalid/x/demo-1.tar.gz"
-
-
-def test_links_are_relative_to_where_a_redirect_leads(server: HttpServer) -> None:
+    server.replies["/based/demo/"] = Reply(page, "text/html")
     server.replies["/simple/demo/"] = Reply(status=302, headers={"Location": "/mirror/demo/"})
     server.replies["/mirror/demo/"] = Reply(b'<a href="demo-1.tar.gz">x</a>', "text/html")
 
-    (file,) = project_files(Http(), server.url + "/simple", "demo")
+    (based,) = project_files(Http(), server.url + "/based", "demo")
+    (led,) = project_files(Http(), server.url + "/simple", "demo")
 
-    assert file.url == server.url + "/mirror/demo/demo-1.tar.gz"
-
-
-def test_an_index_that_does_not_know_the_project(server: HttpServer) -> None:
-    assert project_files(Http(), server.url + "/simple", "demo") == ()
+    assert based.url == "https://h.invalid/x/demo-1.tar.gz"
+    assert led.url == server.url + "/mirror/demo/demo-1.tar.gz"
+    assert project_files(Http(), server.url + "/unknown", "demo") == ()
 
 
 def test_the_index_password_goes_for_its_files_only(server: HttpServer) -> None:
@@ -70,8 +56,7 @@ def test_the_index_password_goes_for_its_files_only(server: HttpServer) -> None:
 
 
 def test_an_index_in_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "simple" / "demo").mkdir(parents=True)
-    (tmp_path / "simple" / "demo" / "index.html").write_text('<a href="../../f/demo-1.zip">x</a>')
+    write_files(tmp_path, {"simple/demo/index.html": '<a href="../../f/demo-1.zip">x</a>'})
 
     (file,) = project_files(Http(), (tmp_path / "simple").as_uri(), "demo")
 
@@ -79,15 +64,13 @@ def test_an_index_in_a_folder(tmp_path: Path) -> None:
     assert project_files(Http(), (tmp_path / "simple").as_uri(), "other") == ()
 
 
-@pytest.mark.parametrize("as_url", [True, False])
-def test_a_folder_of_files(tmp_path: Path, as_url: bool) -> None:
+def test_a_folder_of_files(tmp_path: Path) -> None:
     folder = tmp_path / "wheels"
-    folder.mkdir()
-    (folder / "demo-1.tar.gz").touch()
-    (folder / "demo-1-py3-none-any.whl").touch()
+    write_files(folder, {"demo-1.tar.gz": "", "demo-1-py3-none-any.whl": ""})
 
-    files = place_files(Http(), folder.as_uri() if as_url else str(folder))
+    files = place_files(Http(), str(folder))
 
+    assert files == place_files(Http(), folder.as_uri())
     assert [file.name for file in files] == ["demo-1-py3-none-any.whl", "demo-1.tar.gz"]
     assert files[1].url == (folder / "demo-1.tar.gz").as_uri()
 
@@ -117,11 +100,11 @@ def test_names_of_source_distributions(name: str, project: str, version: str) ->
     assert file.version == version
 
 
-@pytest.mark.parametrize("name", ["demo-1.0-py3-none-any.whl", "demo-1.0.exe", "demo", ""])
-def test_other_files_have_no_version(name: str) -> None:
-    assert ListedFile(name, "").version is None
-    assert not ListedFile(name, "").is_of("demo")
+@pytest.mark.parametrize(
+    "name", ["demo-1.0-py3-none-any.whl", "demo-1.0.exe", "demo", "", "demo-extra-1.0.tar.gz"]
+)
+def test_other_files_are_none_of_the_projects(name: str) -> None:
+    file = ListedFile(name, "")
 
-
-def test_a_longer_name_is_another_project() -> None:
-    assert not ListedFile("demo-extra-1.0.tar.gz", "").is_of("demo")
+    assert not file.is_of("demo")
+    assert (file.version is None) == (not name.endswith(".tar.gz"))

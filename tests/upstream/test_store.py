@@ -10,15 +10,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from patchkit.errors import BadInputError, ExitCode, SurroundingsError
-from patchkit.manifest.values import Component, Manifest, PinnedPatch
-from patchkit.model.objects import Base, CommitId, TreeId
+from patchkit.manifest.values import Component, PinnedPatch
+from patchkit.model.objects import Base, TreeId
 from patchkit.model.progress import Silent
 from patchkit.ops.fetch import FetchedComponent, fetch_components
 from patchkit.upstream.fetching import pin_ref
@@ -32,7 +33,7 @@ from tests.support.components import (
     manifest_of,
 )
 from tests.support.repos import Submodule, Symlink, Upstream
-from tests.support.servers import HttpServer, Reply, dead_port, http_server, silent_server
+from tests.support.servers import HttpServer, Reply, dead_port, silent_server
 
 pytestmark = pytest.mark.slow
 
@@ -51,46 +52,26 @@ class Listener(Silent):
         self.ends[component] = what
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "cache")
-
-
-@pytest.fixture
-def server() -> Iterator[HttpServer]:
-    with http_server() as running:
-        yield running
-
-
-def test_a_base_says_what_stacks_need(upstream: Upstream, store: Store) -> None:
-    commit = upstream.commit({"a": "1\n"})
-
-    base = store.base(git_component(upstream.url, commit), Silent())
-
-    assert base == Base(commit, TreeId(upstream.tree(commit)), "1700000060 +0000")
+def _component(upstream: Upstream) -> Component:
+    """Demo, pinned to a new commit."""
+    return git_component(upstream.url, upstream.commit({"a": "1\n"}))
 
 
 def test_what_is_cached_is_never_asked_for_again(upstream: Upstream, store: Store) -> None:
-    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    commit = upstream.commit({"a": "1\n"})
+    component = git_component(upstream.url, commit)
+    other = git_component(upstream.url.removesuffix(".git") + "/", commit)
     assert store.cached_base(component) is None
     base = store.base(component, Silent())
+    assert base == Base(commit, TreeId(upstream.tree(commit)), "1700000060 +0000")
+    assert store.repository(component) == store.repository(other)
+    assert store.cached_base(other) == base
     shutil.rmtree(upstream.path)
     listener = Listener()
 
     again = Store(store.cache, offline=True).base(component, listener)
 
-    assert again == base
-    assert listener.steps == []
-
-
-def test_all_spellings_share_one_repository(upstream: Upstream, store: Store) -> None:
-    commit = upstream.commit({"a": "1\n"})
-    one = git_component(upstream.url, commit)
-    other = git_component(upstream.url.removesuffix(".git") + "/", commit)
-    store.base(one, Silent())
-
-    assert store.repository(one) == store.repository(other)
-    assert store.cached_base(other) is not None
+    assert (again, listener.steps) == (base, [])
 
 
 def test_offline_names_what_is_missing(store: Store) -> None:
@@ -99,11 +80,9 @@ def test_offline_names_what_is_missing(store: Store) -> None:
     with pytest.raises(SurroundingsError) as caught:
         Store(store.cache, offline=True).base(component, Silent())
 
-    (problem,) = caught.value.problems
-    assert str(problem) == (
-        f"demo: https://git.invalid/org/repo.git at {'1' * 40} is not in the cache"
-    )
-    assert "without --offline" in problem.hint
+    what = f"demo: https://git.invalid/org/repo.git at {'1' * 40} is not in the cache"
+    assert str(caught.value) == what
+    assert "without --offline" in caught.value.problems[0].hint
     assert not store.cache.exists()
 
 
@@ -146,7 +125,7 @@ def test_one_error_stops_no_other_component(
 
 
 def test_cached_components_make_no_progress(upstream: Upstream, store: Store) -> None:
-    manifest = manifest_of(git_component(upstream.url, upstream.commit({"a": "1\n"})))
+    manifest = manifest_of(_component(upstream))
     fetch_components(manifest, manifest.components, store, Silent())
     listener = Listener()
 
@@ -155,31 +134,20 @@ def test_cached_components_make_no_progress(upstream: Upstream, store: Store) ->
     assert (listener.steps, listener.ends) == ([], {})
 
 
-def test_an_archive_is_asked_for_once(store: Store, server: HttpServer) -> None:
-    data = make_tar({"d/a": "1"})
-    server.replies["/a.tar.gz"] = Reply(data)
-    component = archive_component(server.url + "/a.tar.gz", digest(data))
-
-    base = store.base(component, Silent())
-
-    assert store.base(component, Silent()) == base
-    assert server.asked("/a.tar.gz") == 1
-
-
 def test_mirrors_of_an_archive_give_the_same_base(
     store: Store, server: HttpServer, tmp_path: Path
 ) -> None:
     data = make_tar({"d/a": "1"})
     server.replies["/a.tar.gz"] = server.replies["/copy/b.tgz"] = Reply(data)
     one = archive_component(server.url + "/a.tar.gz", digest(data))
-    other = archive_component(
-        server.url + "/gone", digest(data), mirrors=(server.url + "/copy/b.tgz",)
-    )
+    mirrors = (server.url + "/copy/b.tgz",)
+    other = archive_component(server.url + "/gone", digest(data), mirrors=mirrors)
 
-    first = store.base(one, Silent())
-    second = Store(tmp_path / "other").base(other, Silent())
+    base = store.base(one, Silent())
 
-    assert first == second
+    assert store.base(one, Silent()) == base
+    assert server.asked("/a.tar.gz") == 1
+    assert Store(tmp_path / "other").base(other, Silent()) == base
 
 
 def test_a_hostile_archive_leaves_no_base(store: Store, server: HttpServer) -> None:
@@ -194,23 +162,27 @@ def test_a_hostile_archive_leaves_no_base(store: Store, server: HttpServer) -> N
 
 
 def test_a_later_pin_of_the_same_upstream(upstream: Upstream, store: Store) -> None:
-    first = git_component(upstream.url, upstream.commit({"a": "1\n", "b": "1\n"}))
+    first = _component(upstream)
     second = git_component(upstream.url, upstream.commit({"a": "2\n"}))
     base = store.base(first, Silent())
-    shutil.copytree(store.cache, store.cache.with_name("copy"))
 
     store.base(second, Silent())
 
     assert store.cached_base(first) == base
-    assert store.repository(second).git("fsck", "--connectivity-only").code == 0
+    assert _is_whole(store, second)
+
+
+def _pack(store: Store, component: Component) -> Path:
+    (pack,) = (store.repository(component).git_dir / "objects" / "pack").glob("*.pack")
+    pack.chmod(0o644)
+    return pack
 
 
 @pytest.mark.parametrize("damage", ["pack", "objects", "repository", "config", "rot"])
 def test_a_damaged_cache_is_fetched_again(upstream: Upstream, store: Store, damage: str) -> None:
-    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    component = _component(upstream)
     base = store.base(component, Silent())
-    git_dir = store.repository(component).git_dir
-    (pack,) = (git_dir / "objects" / "pack").glob("*.pack")
+    git_dir, pack = store.repository(component).git_dir, _pack(store, component)
     if damage == "pack":
         pack.unlink()
     elif damage == "objects":
@@ -221,7 +193,6 @@ def test_a_damaged_cache_is_fetched_again(upstream: Upstream, store: Store, dama
         (git_dir / "HEAD").write_bytes(b"\0")
         shutil.rmtree(git_dir / "patchkit-pins")
     else:
-        pack.chmod(0o644)
         pack.write_bytes(pack.read_bytes()[:-5])
     listener = Listener()
 
@@ -232,14 +203,13 @@ def test_a_damaged_cache_is_fetched_again(upstream: Upstream, store: Store, dama
 
 
 def test_verifying_finds_a_rotten_byte(upstream: Upstream, store: Store) -> None:
-    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    component = _component(upstream)
     assert store.verify(component, Silent())
     base = store.base(component, Silent())
     assert store.verify(component, Silent())
-    (pack,) = (store.repository(component).git_dir / "objects" / "pack").glob("*.pack")
+    pack = _pack(store, component)
     data = bytearray(pack.read_bytes())
     data[-30] ^= 0xFF
-    pack.chmod(0o644)
     pack.write_bytes(data)
 
     assert not store.verify(component, Silent())
@@ -355,160 +325,112 @@ def test_waiting_for_another_process_is_told(upstream: Upstream, store: Store) -
 # --- files of other repositories
 
 
-def _entry(
-    data: bytes,
-    path: str = "patches/fix.patch",
-    *,
-    component: str | None = None,
-    git: str | None = None,
-    commit: str | None = None,
-) -> PinnedPatch:
-    at = None if commit is None else CommitId(commit)
-    return PinnedPatch(path, digest(data), WHERE, component=component, git=git, commit=at)
+FIX = "patches/fix.patch"
+#: Where a file is: in a component, or at a commit of a repository.
+_forms = pytest.mark.parametrize("form", ["component", "git"])
 
 
-def test_a_file_at_the_pin_of_a_component(upstream: Upstream, store: Store) -> None:
-    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
-    other = git_component(upstream.url, commit, name="other")
-    manifest = manifest_of(other)
-    entry = _entry(b"the fix\n", component="other")
+def _demo(url: str, commit: str, files: dict[str, str], form: str = "git") -> Component:
+    """Demo, pinned to a commit; its patches are files that are said to be in it."""
+    at: dict[str, Any] = {"git": url, "commit": commit} if form == "git" else {"component": "demo"}
+    entries = (PinnedPatch(p, digest(text.encode()), WHERE, **at) for p, text in files.items())
+    return git_component(url, commit, patches=tuple(entries))
 
-    assert store.pinned_file(manifest, other, entry, Silent()) == b"the fix\n"
+
+def _read(store: Store, demo: Component, number: int = 0, *others: Component) -> bytes:
+    """What the store gives for a patch of demo."""
+    entry = demo.patches[number]
+    assert isinstance(entry, PinnedPatch)
+    return store.pinned_file(manifest_of(demo, *others), demo, entry, Silent())
+
+
+def _cached(store: Store, demo: Component, number: int = 0) -> bytes | None:
+    entry = demo.patches[number]
+    assert isinstance(entry, PinnedPatch)
+    return store.cached_file(manifest_of(demo), entry)
+
+
+@_forms
+def test_files_of_a_commit_come_together(upstream: Upstream, store: Store, form: str) -> None:
+    files = {FIX: "the fix\n", "patches/a[b]*ü": "b\r\n"}
+    demo = _demo(upstream.url, upstream.commit({**files}), files, form)
     offline = Store(store.cache, offline=True)
-    assert offline.pinned_file(manifest, other, entry, Silent()) == b"the fix\n"
 
-
-def test_files_at_a_commit(upstream: Upstream, store: Store) -> None:
-    commit = upstream.commit({"patches/fix.patch": "the fix\n", "patches/a[b]*ü": "b\r\n"})
-    entries = (
-        _entry(b"the fix\n", git=upstream.url, commit=commit),
-        _entry(b"b\r\n", "patches/a[b]*ü", git=upstream.url, commit=commit),
-    )
-    component = git_component(upstream.url, commit, patches=entries)
-
-    got = store.pinned_file(manifest_of(component), component, entries[0], Silent())
-
-    assert got == b"the fix\n"
-    offline = Store(store.cache, offline=True)  # the other one came with it
-    other = offline.pinned_file(manifest_of(component), component, entries[1], Silent())
-    assert other == b"b\r\n"
+    assert _read(store, demo) == _read(offline, demo) == b"the fix\n"
+    assert _read(offline, demo, 1) == b"b\r\n"
     assert list((store.cache / "scratch").iterdir()) == []
 
 
 def test_a_file_comes_from_a_components_mirror(upstream: Upstream, store: Store) -> None:
-    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
+    commit = upstream.commit({FIX: "the fix\n"})
     dead = f"git://127.0.0.1:{dead_port()}/r.git"
-    entry = _entry(b"the fix\n", git=dead, commit=commit)
+    demo = _demo(dead, commit, {FIX: "the fix\n"})
     other = git_component(dead + "/", commit, name="other", mirrors=(upstream.url,))
-    component = git_component(upstream.url, commit, patches=(entry,))
-    manifest = manifest_of(component, other)
 
-    assert store.pinned_file(manifest, component, entry, Silent()) == b"the fix\n"
+    assert _read(store, demo, 0, other) == b"the fix\n"
 
 
 def test_a_file_of_a_pin_that_is_cached_anyway(upstream: Upstream, store: Store) -> None:
-    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
-    entry = _entry(b"the fix\n", git=upstream.url, commit=commit)
-    component = git_component(upstream.url, commit, patches=(entry,))
-    store.base(component, Silent())
-    offline = Store(store.cache, offline=True)
+    demo = _demo(upstream.url, upstream.commit({FIX: "the fix\n"}), {FIX: "the fix\n"})
+    store.base(demo, Silent())
 
-    assert offline.pinned_file(manifest_of(component), component, entry, Silent()) == b"the fix\n"
-
-
-@pytest.mark.parametrize("form", ["component", "git"])
-def test_a_file_with_another_hash(upstream: Upstream, store: Store, form: str) -> None:
-    commit = upstream.commit({"patches/fix.patch": "another fix\n"})
-    place = {"component": "demo"} if form == "component" else {"git": upstream.url}
-    if form == "git":
-        place["commit"] = commit
-    entry = _entry(b"the fix\n", **place)
-    component = git_component(upstream.url, commit, patches=(entry,))
-
-    with pytest.raises(BadInputError) as caught:
-        store.pinned_file(manifest_of(component), component, entry, Silent())
-
-    found, wanted = digest(b"another fix\n"), digest(b"the fix\n")
-    assert str(caught.value) == (
-        f"manifests/demo.yaml:7: patches/fix.patch has sha256 {found}, the manifest says {wanted}"
-    )
-    assert store.cached_file(manifest_of(component), entry) is None
+    assert _read(Store(store.cache, offline=True), demo) == b"the fix\n"
 
 
 @pytest.mark.parametrize("path", ["patches/none.patch", "patches", "link", "sub"])
-@pytest.mark.parametrize("form", ["component", "git"])
+@_forms
 def test_a_file_that_is_not_there(upstream: Upstream, store: Store, form: str, path: str) -> None:
-    commit = upstream.commit(
-        {"patches/fix.patch": "x\n", "link": Symlink("patches"), "sub": Submodule("1" * 40)}
-    )
-    place = {"component": "demo"} if form == "component" else {"git": upstream.url}
-    if form == "git":
-        place["commit"] = commit
-    entry = _entry(b"", path, **place)
-    component = git_component(upstream.url, commit, patches=(entry,))
+    commit = upstream.commit({FIX: "x\n", "link": Symlink("patches"), "sub": Submodule("1" * 40)})
 
     with pytest.raises(BadInputError, match=rf"demo\.yaml:7: {path} is not in"):
-        store.pinned_file(manifest_of(component), component, entry, Silent())
+        _read(store, _demo(upstream.url, commit, {path: ""}, form))
 
 
 def test_a_wrong_file_spoils_no_other(upstream: Upstream, store: Store) -> None:
     commit = upstream.commit({"a.patch": "a\n", "b.patch": "b\n"})
-    right = _entry(b"a\n", "a.patch", git=upstream.url, commit=commit)
-    wrong = _entry(b"x\n", "b.patch", git=upstream.url, commit=commit)
-    component = git_component(upstream.url, commit, patches=(right, wrong))
+    demo = _demo(upstream.url, commit, {"a.patch": "a\n", "b.patch": "x\n"})
 
-    assert store.pinned_file(manifest_of(component), component, right, Silent()) == b"a\n"
-    assert store.cached_file(manifest_of(component), wrong) is None
+    assert _read(store, demo) == b"a\n"
+    assert _cached(store, demo, 1) is None
 
 
-@pytest.mark.parametrize("form", ["component", "git"])
+@_forms
 def test_a_cached_file_answers_for_no_other_commit(
     upstream: Upstream, store: Store, form: str
 ) -> None:
-    old = upstream.commit({"patches/fix.patch": "the fix\n"})
-    new = upstream.commit({"patches/fix.patch": "reworked\n"})
+    old, new = (
+        _demo(upstream.url, upstream.commit({FIX: text}), {FIX: "the fix\n"}, form)
+        for text in ("the fix\n", "reworked\n")
+    )
 
-    def manifest_at(commit: str) -> tuple[Manifest, Component, PinnedPatch]:
-        place = {"git": upstream.url, "commit": commit}
-        entry = _entry(b"the fix\n", **({"component": "demo"} if form == "component" else place))
-        component = git_component(upstream.url, commit, patches=(entry,))
-        return manifest_of(component), component, entry
-
-    assert store.pinned_file(*manifest_at(old), Silent()) == b"the fix\n"
-    with pytest.raises(BadInputError, match="the manifest says"):
-        store.pinned_file(*manifest_at(new), Silent())
-    assert store.pinned_file(*manifest_at(old), Silent()) == b"the fix\n"
+    assert _read(store, old) == b"the fix\n"
+    with pytest.raises(BadInputError) as caught:
+        _read(store, new)
+    found, wanted = digest(b"reworked\n"), digest(b"the fix\n")
+    assert str(caught.value) == (
+        f"manifests/demo.yaml:7: {FIX} has sha256 {found}, the manifest says {wanted}"
+    )
+    assert _cached(store, new) is None
+    assert _read(store, old) == b"the fix\n"
 
 
 def test_a_rotten_cached_file_is_fetched_again(upstream: Upstream, store: Store) -> None:
-    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
-    entry = _entry(b"the fix\n", git=upstream.url, commit=commit)
-    component = git_component(upstream.url, commit, patches=(entry,))
-    manifest = manifest_of(component)
-    store.pinned_file(manifest, component, entry, Silent())
+    demo = _demo(upstream.url, upstream.commit({FIX: "the fix\n"}), {FIX: "the fix\n"})
+    _read(store, demo)
     (file,) = (store.cache / "files").iterdir()
     file.write_bytes(b"rot")
 
-    assert store.pinned_file(manifest, component, entry, Silent()) == b"the fix\n"
+    assert _read(store, demo) == b"the fix\n"
 
 
 def test_a_commit_that_is_not_there(upstream: Upstream, store: Store) -> None:
     upstream.commit({"a": "1\n"})
-    entry = _entry(b"x", git=upstream.url, commit="1" * 40)
-    component = git_component(upstream.url, "1" * 40, patches=(entry,))
+    demo = _demo(upstream.url, "1" * 40, {FIX: "x"})
 
     with pytest.raises(SurroundingsError, match="does not have commit 1111"):
-        store.pinned_file(manifest_of(component), component, entry, Silent())
-
-
-def test_offline_names_the_missing_file(upstream: Upstream, store: Store) -> None:
-    entry = _entry(b"x", git=upstream.url, commit="1" * 40)
-    component = git_component(upstream.url, "1" * 40, patches=(entry,))
-
+        _read(store, demo)
     with pytest.raises(SurroundingsError, match=r" at 1+ is not in the cache"):
-        Store(store.cache, offline=True).pinned_file(
-            manifest_of(component), component, entry, Silent()
-        )
+        _read(Store(store.cache, offline=True), demo)
 
 
 # --- the real ones
@@ -532,8 +454,8 @@ def _said(result: FetchedComponent) -> str:
 
 
 def _is_whole(store: Store, component: Component) -> bool:
-    done = store.repository(component).git("fsck", "--connectivity-only", accept=range(256))
-    return done.code == 0
+    fsck = ("fsck", "--connectivity-only")
+    return store.repository(component).git(*fsck, accept=range(256)).code == 0
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
@@ -545,7 +467,7 @@ def _wait_for(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("left", ["half a repository", "lock of the ref"])
 def test_what_a_kill_left_is_in_nobodys_way(upstream: Upstream, store: Store, left: str) -> None:
-    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    component = _component(upstream)
     folder = store.repository(component).git_dir
     if left == "half a repository":
         names = ["HEAD", "config.lock", "refs/heads/x.lock"]

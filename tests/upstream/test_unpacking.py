@@ -42,83 +42,79 @@ def _unpack(tmp_path: Path, data: bytes, limits: Limits | None = None) -> tuple[
 
 @pytest.mark.parametrize("compression", ["gz", "bz2", "xz", ""])
 def test_a_tar_is_unpacked(tmp_path: Path, compression: str) -> None:
+    """Order and times do not matter."""
     files = {name: content for name, content in TREE.items() if not name.endswith("/")}
+    turned = make_tar(dict(reversed(files.items())), mtime=1234567890)
 
     assert _unpack(tmp_path, make_tar(files, compression=compression)) == MEMBERS
+    assert _unpack(tmp_path, turned) == MEMBERS
 
 
 def test_a_zip_is_unpacked(tmp_path: Path) -> None:
     assert _unpack(tmp_path, make_zip(TREE)) == MEMBERS
 
 
-def test_order_times_and_owners_do_not_matter(tmp_path: Path) -> None:
-    files = {name: content for name, content in TREE.items() if not name.endswith("/")}
-    turned = dict(reversed(files.items()))
-
-    assert _unpack(tmp_path, make_tar(turned, mtime=1234567890)) == MEMBERS
-
-
-def test_only_a_folder_around_everything_is_taken_off(tmp_path: Path) -> None:
-    members = _unpack(tmp_path, make_tar({"src/a": "1", "src/b": "2", "README": "3"}))
-
-    assert [member.path for member in members] == ["README", "src/a", "src/b"]
-
-
-def test_dots_in_names_are_nothing(tmp_path: Path) -> None:
-    members = _unpack(tmp_path, make_tar({"./d/./a": "1", "d//b": "2"}))
-
-    assert [member.path for member in members] == ["a", "b"]
+@pytest.mark.parametrize(
+    ("files", "paths"),
+    [
+        ({"src/a": "1", "src/b": "2", "README": "3"}, ["README", "src/a", "src/b"]),
+        ({"./d/./a": "1", "d//b": "2"}, ["a", "b"]),
+    ],
+)
+def test_only_dots_and_a_folder_around_everything_are_taken_off(
+    tmp_path: Path, files: dict[str, Content], paths: list[str]
+) -> None:
+    assert [member.path for member in _unpack(tmp_path, make_tar(files))] == paths
 
 
-def test_a_hard_link_becomes_a_copy(tmp_path: Path) -> None:
-    data = tar_of(
-        [
-            tar_member("d/a", b"1", mode=0o755),
-            tar_member("d/b", type=tarfile.LNKTYPE, linkname="d/a"),
-        ]
+def test_a_hard_link_becomes_a_copy_and_a_file_twice_is_one(tmp_path: Path) -> None:
+    run = tar_member("d/a", b"1", mode=0o755)
+    link = tar_member("d/b", type=tarfile.LNKTYPE, linkname="d/a")
+
+    assert _unpack(tmp_path, tar_of([run, run, link])) == (
+        Member("a", EXECUTABLE_MODE, b"1"),
+        Member("b", EXECUTABLE_MODE, b"1"),
     )
 
-    assert _unpack(tmp_path, data)[1] == Member("b", EXECUTABLE_MODE, b"1")
+
+BAD_PATHS = {
+    "../a": "../a: path that leaves the tree",
+    "d/../../a": "d/../../a: path that leaves the tree",
+    "/etc/passwd": "/etc/passwd: absolute path",
+    "d/.git/config": "d/.git/config: path inside a .git folder",
+    "d/.GIT/hooks/x": ".git folder",
+    "d/git~1/x": ".git folder",
+}
 
 
-def test_the_same_file_twice_is_one(tmp_path: Path) -> None:
-    data = tar_of([tar_member("d/a", b"1"), tar_member("d/a", b"1")])
+def _link(target: str) -> tuple[tarfile.TarInfo, bytes]:
+    return tar_member("d/l", type=tarfile.SYMTYPE, linkname=target)
 
-    assert _unpack(tmp_path, data) == (Member("a", FILE_MODE, b"1"),)
+
+def _hard_link(target: str) -> tuple[tarfile.TarInfo, bytes]:
+    return tar_member("d/h", type=tarfile.LNKTYPE, linkname=target)
+
+
+def test_every_offender_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError) as caught:
+        _unpack(tmp_path, tar_of([tar_member(each) for each in (*BAD_PATHS, "d/c")]))
+
+    assert len(caught.value.problems) == len(BAD_PATHS)
 
 
 @pytest.mark.parametrize(
     ("members", "complaint"),
     [
-        ([tar_member("../a", b"1")], "../a: path that leaves the tree"),
-        ([tar_member("d/../../a", b"1")], "d/../../a: path that leaves the tree"),
-        ([tar_member("/etc/passwd", b"1")], "/etc/passwd: absolute path"),
-        ([tar_member("d/.git/config", b"1")], "d/.git/config: path inside a .git folder"),
-        ([tar_member("d/.GIT/hooks/x", b"1")], ".git folder"),
-        ([tar_member("d/git~1/x", b"1")], ".git folder"),
+        *(([tar_member(path)], said) for path, said in BAD_PATHS.items()),
+        *(([_link(target)], "out of the archive") for target in ("/etc/passwd", "../../x", "")),
         ([tar_member("d/dev", type=tarfile.CHRTYPE)], "d/dev: device or pipe"),
         ([tar_member("d/pipe", type=tarfile.FIFOTYPE)], "d/pipe: device or pipe"),
-        ([tar_member("d/l", type=tarfile.SYMTYPE, linkname="/etc/passwd")], "out of the archive"),
-        ([tar_member("d/l", type=tarfile.SYMTYPE, linkname="../../x")], "out of the archive"),
-        ([tar_member("d/l", type=tarfile.SYMTYPE, linkname="")], "out of the archive"),
-        ([tar_member("d/h", type=tarfile.LNKTYPE, linkname="/etc/passwd")], "no file before it"),
-        ([tar_member("d/h", type=tarfile.LNKTYPE, linkname="d/h")], "no file before it"),
+        ([_hard_link("/etc/passwd")], "no file before it"),
+        ([_hard_link("d/h")], "no file before it"),
         ([tar_member("d/a", b"1"), tar_member("d/a", b"2")], "a: twice in the archive"),
         ([tar_member("d/a", b"1"), tar_member("d/a/b", b"2")], "a: both a file and a folder"),
-        (
-            [
-                tar_member("d/lib", type=tarfile.SYMTYPE, linkname="bin"),
-                tar_member("d/lib/x", b"1"),
-            ],
-            "lib: both a file and a folder",
-        ),
-        (
-            [
-                tar_member("d/lib", type=tarfile.SYMTYPE, linkname="bin"),
-                tar_member("d/LIB/x", b"1"),
-            ],
-            "LIB/x: differs only in case from the link lib",
-        ),
+        ([_link("bin"), tar_member("d/l/x")], "l: both a file and a folder"),
+        ([_link("bin"), tar_member("d/L/x")], "L/x: differs only in case from the link l"),
     ],
 )
 def test_what_is_refused(
@@ -129,15 +125,6 @@ def test_what_is_refused(
 
     assert complaint in str(caught.value)
     assert "d/ok" not in str(caught.value)
-
-
-def test_every_offender_is_named(tmp_path: Path) -> None:
-    data = tar_of([tar_member("../a", b"1"), tar_member("/b", b"1"), tar_member("d/c", b"1")])
-
-    with pytest.raises(BadInputError) as caught:
-        _unpack(tmp_path, data)
-
-    assert len(caught.value.problems) == 2
 
 
 @pytest.mark.parametrize("name", ["../a", "/a", "d/.git/x", "d\\..\\.git\\x"])
@@ -169,27 +156,29 @@ def test_what_is_no_archive(tmp_path: Path, kind: str, cut: int) -> None:
         _unpack(tmp_path, data[:cut])
 
 
-def test_a_tar_that_ends_early(tmp_path: Path) -> None:
-    whole = make_tar({"d/a": "x" * 5000}, compression="")
-
-    with pytest.raises(BadInputError, match="not a readable archive"):
-        _unpack(tmp_path, whole[:3000])
-
-
-def test_a_zip_with_a_password(tmp_path: Path) -> None:
-    data = bytearray(make_zip({"d/a": "1"}))
+def _locked(archive: bytes) -> bytes:
+    """A zip that says that its only member is encrypted."""
+    data = bytearray(archive)
     for place in (data.index(b"PK\x03\x04") + 6, data.index(b"PK\x01\x02") + 8):
-        data[place] |= 1  # the flag for an encrypted member
-
-    with pytest.raises(BadInputError, match="not a readable archive"):
-        _unpack(tmp_path, bytes(data))
+        data[place] |= 1
+    return bytes(data)
 
 
-def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
+def _stored() -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("d/a", "some text that is stored")
-    data = out.getvalue().replace(b"some text", b"same text")
+    return out.getvalue()
 
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(make_tar({"d/a": "x" * 5000}, compression="")[:3000], id="ends early"),
+        pytest.param(_locked(make_zip({"d/a": "1"})), id="has a password"),
+        pytest.param(_stored().replace(b"some text", b"same text"), id="is damaged"),
+    ],
+)
+def test_an_archive_that_cannot_be_read(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(BadInputError, match="not a readable archive"):
         _unpack(tmp_path, data)
