@@ -20,7 +20,6 @@ LINES: dict[str, tuple[int, list[dict[str, str]]]] = {
     "gone on beside it": (0, [{"l6": "ours"}, {"l6": "ours", "l9": "x"}]),
     "taken back and again": (2, [{"l6": "ours"}, {}, {"l6": "ours"}, {"l6": "ours", "l20": "x"}]),
     "conflict before": (1, [{"l6": "theirs"}, {"l6": "ours"}]),
-    "reworked": (0, [{"l6": "ours"}, {"l6": "ours", "l7": "x"}, {"l6": "reworked", "l7": "x"}]),
 }
 
 
@@ -62,11 +61,19 @@ def _among_trivial_lines(branch: Branch) -> str:
     """The lines that a hunk adds come one by one, and most of them again and again."""
     again = 'if [ -n "$1" ]; then\nfi\n'
     ours = numbered(l6='if [ -n "$1" ]; then\n  measure "$1"\nfi')
-    branch.patches = {"ours.patch": make_patch({"a.py": BASE}, {"a.py": ours})}
-    _, took, _ = (
-        branch.upstream.commit({"a.py": text})
-        for text in (BASE + again, ours + again, ours + again + again)
+    branch.patches = {"ours.patch": make_patch({"a.sh": BASE}, {"a.sh": ours})}
+    branch.pin, _, took, _ = (
+        branch.upstream.commit({"a.sh": text}, f"Have {len(text)} bytes")
+        for text in (BASE, BASE + again, ours + again, ours + again + again)
     )
+    return took
+
+
+def _reworked(branch: Branch) -> str:
+    """Upstream's commit has the patch's own subject."""
+    took = branch.becomes("Change a.py", l6="ours")
+    branch.becomes("Near", l6="ours", l7="x")
+    branch.becomes("Rework it", l6="reworked", l7="x")
     return took
 
 
@@ -77,12 +84,12 @@ def _ids(text: str) -> set[str]:
 @pytest.mark.parametrize("name", LINES)
 def test_one_commit_took_it(branch: Branch, name: str) -> None:
     at, versions = LINES[name]
-    commits = [branch.becomes("Change a.py", **changed) for changed in versions]
+    commits = [branch.becomes(f"Step {n}", **changed) for n, changed in enumerate(versions)]
     _all_name(branch, commits[at])
 
 
 @pytest.mark.parametrize(
-    "case", [_by_two_commits, _merged, _moved, _repeated_lines, _among_trivial_lines]
+    "case", [_by_two_commits, _merged, _moved, _repeated_lines, _among_trivial_lines, _reworked]
 )
 def test_one_commit_took_what_is_more(branch: Branch, case: Callable[[Branch], str]) -> None:
     _all_name(branch, case(branch))
