@@ -30,7 +30,10 @@ GROUPS = (
         (
             *(
                 f"tests/model/test_{name}.py"
-                for name in ("hunks", "apply_changes", "like_git", "tree")
+                for name in (
+                    *("hunks", "apply_changes", "like_git"),
+                    *("tree", "tree_faults", "fewfiles", "attribution"),
+                )
             ),
             "tests/stack/test_build.py",
             "tests/hostile/test_numbers.py",
@@ -54,18 +57,30 @@ GROUPS = (
     Group(
         "model",
         ("patchkit/model/*.py",),
-        ("tests/model", "tests/stack/test_build.py"),
+        (
+            *("tests/model", "tests/stack/test_build.py", "tests/report/test_forms.py"),
+            *(
+                f"tests/extensions/python_guards/test_{name}.py"
+                for name in ("fingerprint", "signatures")
+            ),
+        ),
         (*_model(*_PLACING, *_READING, "revision"), "patchkit/model/merging/*.py"),
     ),
     Group(
         "merging",
         ("patchkit/model/merging/*.py",),
-        ("tests/model/merging", "tests/carry"),
+        (
+            *("tests/model/merging", "tests/model/test_texts.py", "tests/carry"),
+            "tests/drift/test_silent_changes.py",
+        ),
     ),
     Group(
         "carry",
         ("patchkit/carry/*.py", "patchkit/model/revision.py"),
-        ("tests/carry", "tests/ops/test_carry.py", "tests/model/test_reverse.py"),
+        (
+            *("tests/carry", "tests/ops/test_carry.py", "tests/ops/test_mergers.py"),
+            *("tests/model/test_reverse.py", "tests/model/test_revision.py"),
+        ),
     ),
     Group(
         "stack",
@@ -75,16 +90,21 @@ GROUPS = (
     Group(
         "workspace",
         ("patchkit/workspace/*.py",),
-        ("tests/workspace",),
+        ("tests/workspace", "tests/ops/test_undo.py", "tests/ops/test_resume.py"),
         ("patchkit/workspace/waiting.py",),
     ),
-    Group("halting", ("patchkit/workspace/waiting.py",), ("tests/ops/test_resume.py",)),
+    Group(
+        "halting",
+        ("patchkit/workspace/waiting.py",),
+        ("tests/ops/test_resume.py", "tests/workspace/test_waiting.py"),
+    ),
     Group(
         "transaction",
         ("patchkit/disk/transaction.py", "patchkit/disk/files.py", "patchkit/stack/lockfile.py"),
         (
             "tests/disk/test_transaction.py",
             "tests/disk/test_files.py",
+            "tests/disk/test_locks.py",
             "tests/stack/test_lockfile.py",
         ),
     ),

@@ -17,8 +17,6 @@ from patchkit.carry.carried import (
     CarriedFile,
     FileSides,
     MergeRequest,
-    PatchSide,
-    UpstreamSide,
     judged,
     placed_well,
 )
@@ -42,11 +40,10 @@ _FORBIDDEN = {
 def merged_externally(it: FileSides, conflict: CarriedFile) -> CarriedFile:
     """The file as the context's merger has it, flagged; else the conflict, with a word why not.
 
-    Only contents are asked for that both sides changed, of a file in conflict.
+    Only contents are asked for that both sides changed: a conflict of these has markers.
     """
     context = it.context
-    changed = it.does is PatchSide.CHANGES and it.has is UpstreamSide.OTHER
-    if context.merger is None or not changed or conflict.marked is None:
+    if context.merger is None or conflict.marked is None:
         return conflict
     request = MergeRequest(
         it.place,

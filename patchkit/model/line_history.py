@@ -183,7 +183,7 @@ class Attribution(Struct):
     def _file(self, path: str) -> _File | None:
         if path not in self._files:
             data = self.read(path)
-            self._files[path] = None if data is None else _file_of(data, BASE)
+            self._files[path] = None if data is None else _file_of(len(split_lines(data)), BASE)
         return self._files[path]
 
     def _change(
@@ -192,9 +192,8 @@ class Attribution(Struct):
         file = self._file(change.old_path or change.path)
         if change.kind is Kind.ADD or file is None:
             path = change.path
-            self._files[path] = _file_of(
-                b"".join(line for hunk in change.hunks for line in hunk.postimage), number
-            )
+            count = sum(len(hunk.postimage) for hunk in change.hunks)
+            self._files[path] = _file_of(count, number)
             remover = self._removed_by.get(path, BASE)
             return [PatchDependency(number, remover, path, 0)] if remover else []
         old_path = change.old_path or change.path
@@ -215,8 +214,7 @@ class Attribution(Struct):
             self._files[change.new_path] = file
 
 
-def _file_of(data: bytes, number: int) -> _File:
-    count = len(split_lines(data))
+def _file_of(count: int, number: int) -> _File:
     return _File([number] * count, [frozenset()] * (count + 1), number, number)
 
 

@@ -354,6 +354,6 @@ def parse_operation(data: bytes, contents: Callable[[str], bytes | None]) -> Ope
         if not all(can_be_a_file(path) for path in (*names, *text["locks"])):
             raise ValueError
         files = {path: (contents(f"before/{path}"), contents(f"after/{path}")) for path in names}
-        return replace(from_builtins({**text, "files": {}}, Operation), files=files)
+        return replace(from_builtins(text, Operation), files=files)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError from error

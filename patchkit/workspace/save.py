@@ -43,6 +43,7 @@ from patchkit.workspace.changes import (
 from patchkit.workspace.checkout import BRANCH, SAVED_REFS, Checkout
 from patchkit.workspace.contents import (
     LINK,
+    Contents,
     blob_at,
     blob_id,
     contents_at,
@@ -304,19 +305,20 @@ def _not_on_disk(checkout: Checkout, rows: Rows, replaced: frozenset[str]) -> li
     actual = {path: contents_at(checkout.path, path) for path in staying}
     regular = [path for path, now in actual.items() if now is not None and now.is_regular]
     recorded = recorded_blobs(checkout.repository, regular)
-    found = []
-    for path, each in rows.items():
-        now = actual.get(path)
-        for mode, oid, _ in (row.split(" ") for row in each):
-            if int(mode, 8) == SUBMODULE_MODE:
-                continue
-            if now is not None:
-                there = oid in (now.oid, recorded.get(path)) and fits(now, int(mode, 8))
-                if there or oid == _NOTHING:  # which is what `git add --intent-to-add` notes
-                    continue
-            found.append(path)
-            break
-    return found
+    return [
+        path
+        for path, each in rows.items()
+        if not all(_stays(row, actual.get(path), recorded.get(path)) for row in each)
+    ]
+
+
+def _stays(row: str, now: Contents | None, recorded: str | None) -> bool:
+    """Whether what a row of an index names is on disk there, or no file at all."""
+    mode, oid, _ = row.split(" ")
+    if now is None or int(mode, 8) == SUBMODULE_MODE:
+        return int(mode, 8) == SUBMODULE_MODE
+    # nothing is what `git add --intent-to-add` notes
+    return oid == _NOTHING or (oid in (now.oid, recorded) and fits(now, int(mode, 8)))
 
 
 def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str]) -> TreeId:

@@ -210,11 +210,10 @@ def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[s
         for path, sides in halt.place.index.items():
             if path in marked:
                 entry, now = offered.entry(path), _text_at(checkout, path)
-                if now is None or entry is None:
-                    continue
-                lines = leftover_markers(reader.blob(entry.oid), _texts(reader, sides), now)
-                if lines:
-                    found[path] = list(lines)
+                if now is not None and entry is not None:
+                    lines = leftover_markers(reader.blob(entry.oid), _texts(reader, sides), now)
+                    if lines:
+                        found[path] = list(lines)
             elif any(not row.endswith(" 0") for row in rows.get(path, ())):
                 found[path] = []
     return found

@@ -103,6 +103,13 @@ def test_a_renamed_file_is_followed(upstream: Upstream) -> None:
     assert report.carried["0.patch"] == {"lib/g.py": PATCHED + b"# more\n"}
 
 
+def test_what_was_odd_on_the_old_base_stays_so(upstream: Upstream) -> None:
+    odd = PATCH.replace(b"@@ def function_4", b"@@ def other").replace(b"index 8", b"index 9")
+    old = upstream.commit({"f.py": TEXT})
+    file = only_file(carry(upstream, old, upstream.commit({"f.py": None, "g.py": TEXT}), odd))
+    assert (file.review, file.confidence, file.same_bytes) == (True, 0.5, 0.5)
+
+
 def test_a_chain_of_renames_that_git_cannot_see_at_once(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     half = TEXT.replace("return 1", "result = 1").replace("def function", "def first_function")

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.carry.cascade import waits
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
@@ -94,6 +95,31 @@ def test_a_conflict_leaves_the_others_alone(upstream: Upstream) -> None:
     report = carry(upstream, old, {"f": TEXT.replace("line 15", "other")}, one, two)
     assert statuses(report) == [Status.CONFLICTED, Status.UNCHANGED]
     assert not report.clean
+
+
+def test_a_second_conflict_does_not_hide_what_waits_for_the_first(upstream: Upstream) -> None:
+    old: Files = {"f": TEXT, "g": TEXT}
+    patched = TEXT.replace("line 15", "x")
+    patches = [make_patch({name: TEXT}, {name: patched}) for name in old]
+    patches.append(make_patch({"f": patched}, {"f": patched.replace("x\n", "x\ny\n")}))
+    other = TEXT.replace("line 15", "other")
+    report = carry(upstream, old, {"f": other, "g": other}, *patches)
+    assert statuses(report) == [Status.CONFLICTED, Status.CONFLICTED, Status.WAITING]
+    assert report.outcomes[2].files[0].waits_for == ("0.patch",)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "answer"),
+    [
+        (Status.CONFLICTED, Status.MERGED, True),
+        (Status.CONFLICTED, Status.CONFLICTED, False),
+        (Status.MERGED, Status.SHIFTED, True),
+        (Status.MERGED, Status.MERGED, False),
+        (Status.SHIFTED, Status.UNCHANGED, False),
+    ],
+)
+def test_what_waits(here: Status, there: Status, answer: bool) -> None:
+    assert waits(here, there) is answer
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ import pytest
 
 from patchkit.disk.files import (
     UNFINISHED,
+    read_given,
     read_plain,
     replace_file,
     sync_folder,
     write_beside,
     write_folder,
 )
-from patchkit.errors import SurroundingsError
+from patchkit.errors import BadInputError, SurroundingsError
 from tests.workspace.killing import killed_at
 
 
@@ -269,3 +270,18 @@ def test_a_file_that_no_descriptor_is_left_for_is_not_called_wrong(tmp_path: Pat
     assert read_plain(path) == b"data"
     with pytest.raises(FileNotFoundError):
         read_plain(tmp_path / "none")
+
+
+def test_a_file_whose_size_is_not_known_is_read_to_its_end() -> None:
+    path = Path("/proc/version")
+    if not path.exists():
+        pytest.skip("no such file here")
+    assert read_plain(path) == path.read_bytes()
+
+
+@pytest.mark.parametrize("where", ["", "demo.yaml:3"])
+def test_a_file_that_is_not_there_is_named_by_who_gave_it(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "none.patch"
+    with pytest.raises(BadInputError) as error:
+        read_given(path, where) if where else read_given(path)
+    assert error.value.problems[0].where == (where or str(path))

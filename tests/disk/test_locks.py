@@ -5,16 +5,19 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from patchkit.disk.files import FileLock
+from patchkit.disk.files import FileLock, locked
+from patchkit.model.progress import Stop
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     one, other = FileLock(path), FileLock(path)
+    one.release()  # has nothing yet
     assert one.acquire(0)
     assert not other.acquire(0.06)
     one.release()
@@ -62,3 +65,15 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic links"):
         FileLock(path).acquire(0)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_who_has_to_wait_says_so_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, waits = tmp_path / "new" / "a.lock", []
+    with locked(path, Stop(), lambda: waits.append("free")):
+        holder = FileLock(path)
+        assert not holder.acquire(0)
+    assert holder.acquire(0)
+    assert waits == []
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("slept before it said a word"))
+    with locked(path, Stop(), holder.release):
+        assert not holder.acquire(0)

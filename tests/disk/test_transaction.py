@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.disk.files import DRAFT, JOURNAL
-from patchkit.disk.transaction import recover, write_set
+from patchkit.disk.transaction import recover, runs, write_set
 from patchkit.errors import BadInputError, SurroundingsError
 from tests.workspace.killing import failing_at, just_before, killed_at
 
@@ -189,6 +189,7 @@ def test_modes_and_links_stay(root: Path) -> None:
     real, link = root / "patches/a/series", root / "linked"
     real.chmod(0o640)
     link.symlink_to(real)
+    assert not runs(real)
     write_set(root, {link: b"through\n"}, {link: b"s\n"})
     assert link.is_symlink()
     assert (real.read_bytes(), real.stat().st_mode & 0o777) == (b"through\n", 0o640)

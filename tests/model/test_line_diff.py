@@ -76,3 +76,6 @@ def test_the_nearest_places_come_first() -> None:
     (edit,) = diff_lines(old, new)
     assert edit == Edit(3, 3, 3, 6)
     assert [each.start for each in sliding_places(edit, old, new)] == [2, 1]
+    old = [b"a\n", b"x\n", b"x\n", b"x\n", b"x\n", b"b\n"]
+    edit, new = Edit(3, 3, 3, 4), [*old[:3], b"x\n", *old[3:]]
+    assert [each.start for each in sliding_places(edit, old, new)] == [2, 4, 1, 5]

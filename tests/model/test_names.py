@@ -5,11 +5,13 @@ from random import Random
 
 import pytest
 
+from patchkit.errors import UsageError
 from patchkit.model.names import (
     broken_name_rule,
     is_listed_name,
     is_patch_name,
     new_name,
+    pick_patch,
     slug,
 )
 from tests.support.repos import Upstream, git_in
@@ -53,6 +55,32 @@ def test_a_new_name_is_one() -> None:
     assert slug("a" * 51 + " word") == "a" * 51
     assert new_name("Fix it", {"fix-it.patch", "fix-it-2.patch"}) == "fix-it-3.patch"
     assert is_patch_name(new_name("???", set()))
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        *(("two.patch", "two.patch"), ("two", "two.patch"), ("3", "two-more.patch")),
+        *(("on", "one.patch"), ("patches/demo/one.patch", "one.patch"), ("./two.p", "two.patch")),
+    ],
+)
+def test_a_patch_is_meant_by_name_number_or_start(word: str, name: str) -> None:
+    assert pick_patch(word, ["one.patch", "two.patch", "two-more.patch"]) == name
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("tw", "two.patch, two-more.patch"),
+        ("tow", "did you mean two.patch?"),
+        *((word, "the series has 1 one.patch, 2 two.patch, 3 two-more.patch") for word in "04"),
+        ("patches/", "the series has 1 one.patch, 2 two.patch, 3 two-more.patch"),
+    ],
+)
+def test_what_means_no_patch_is_answered_with_what_may(word: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=f"^{word}: ") as error:
+        pick_patch(word, ["one.patch", "two.patch", "two-more.patch"])
+    assert error.value.problems[0].hint == hint
 
 
 @pytest.mark.parametrize("word", ["con", "NUL", "com1"])

@@ -26,6 +26,7 @@ KEY = conflict_key(CHANGE, "f", OLD, NEW)
 def test_it_reads_back(result: TreeEntry | None) -> None:
     data = format_resolution(Resolution(KEY, OLD, result, (), ""), "one.patch", "f", DIFF)
     assert data.startswith(b"Subject: Resolve one.patch in f\n\nConflict: ")
+    assert b"Merged-By" not in data
     read = parse_resolution(data, "r.resolution")
     assert (read.key, read.upstream, read.result) == (KEY, OLD, result)
     assert (read.where, [change.hunks for change in read.changes]) == (

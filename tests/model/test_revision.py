@@ -69,7 +69,9 @@ def test_numbers_and_ids_are_no_part_of_an_interdiff() -> None:
     moved = PATCH.replace(b"-10,3 +10,4", b"-1,3 +1,4").replace(b"2222", b"3333")
     assert interdiff(_parse(PATCH), _parse(moved), "x.patch") == b""
     edited = PATCH.replace(b"+new\n", b"+n\xffew\n")
-    assert b"\n-+new\n++n\xffew\n" in interdiff(_parse(PATCH), _parse(edited), "x.patch")
+    diff = interdiff(_parse(PATCH), _parse(edited), "x.patch")
+    assert diff.startswith(b"--- old/x.patch\n+++ new/x.patch\n")
+    assert b"\n-+new\n++n\xffew\n" in diff
 
 
 def test_an_added_patch_is_all_new() -> None:

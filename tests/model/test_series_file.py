@@ -112,7 +112,7 @@ def test_every_line_is_told_in_order() -> None:
 
 def test_append_goes_below_everything() -> None:
     assert parse(TEXT).append("new.patch").data == TEXT + b"new.patch\n"
-    assert parse(b"a.patch").append("b.patch").data == b"a.patch\nb.patch\n"
+    assert parse(b"a.patch\nb.patch").append("c.patch").data == b"a.patch\nb.patch\nc.patch\n"
     assert parse(b"a.patch\r\n").append("b.patch").data == b"a.patch\r\nb.patch\r\n"
     assert Series().append("a.patch").data == b"a.patch\n"
 

@@ -6,7 +6,7 @@ import pytest
 
 from patchkit.model.merging.scopes import Enclosure, enclosing, find_enclosure
 from patchkit.model.names import Reference, filled, split_references
-from patchkit.model.text import clean, counted, shown
+from patchkit.model.text import clean, counted, shown, with_article
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,7 @@ def test_a_line_is_shown_without_its_end() -> None:
 def test_nouns_follow_their_number() -> None:
     assert [counted(n, "patch", "patches") for n in (0, 1)] == ["0 patches", "1 patch"]
     assert [counted(n, "file") for n in (1, 2)] == ["1 file", "2 files"]
+    assert [with_article(word) for word in ("import", "bump")] == ["an import", "a bump"]
 
 
 def test_values_go_where_they_are_named() -> None:

@@ -122,8 +122,10 @@ def test_a_branch_that_is_no_stack_is_refused(upstream: Upstream) -> None:
     repository = Repository(upstream.path)
     with pytest.raises(BadInputError, match=f"commit {merge} is a merge"):
         read_stack(repository, base, merge)
-    with pytest.raises(BadInputError, match=f"{base} is not built on the base {other}"):
-        read_stack(repository, other, base)
+    alone = upstream.commit({"f": "a\n"}, "alone", branch="alone", parents=())
+    for tip in (base, alone):
+        with pytest.raises(BadInputError, match=f"{tip} is not built on the base {other}"):
+            read_stack(repository, other, tip)
 
 
 def test_an_offset_is_told(upstream: Upstream) -> None:

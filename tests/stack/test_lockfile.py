@@ -9,10 +9,10 @@ import pytest
 
 from patchkit.errors import BadInputError
 from patchkit.manifest.values import LocalSeries
-from patchkit.model.objects import Base, CommitId, TreeId
+from patchkit.model.objects import FILE_MODE, Base, CommitId, TreeEntry, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
-from patchkit.stack.build import Stack
+from patchkit.stack.build import Stack, StackFile
 from patchkit.stack.lock_differences import compare
 from patchkit.stack.lockfile import (
     Lock,
@@ -70,7 +70,8 @@ def test_the_lock_of_a_stack_names_the_tree_after_each_patch() -> None:
         for patch, tree in zip(series, trees, strict=True)
     )
     base = Base(CommitId("a" * 40), TreeId("b" * 40), "0 +0000")
-    stack = Stack(base, outcomes, CommitId("c" * 40), TreeId("3" * 40), (), ())
+    made = StackFile("new.py", ("b",), (None, TreeEntry(FILE_MODE, "4" * 40)))
+    stack = Stack(base, outcomes, CommitId("c" * 40), TreeId("3" * 40), (), (made,))
     locked = lock_component(stack, LoadedSeries(tuple(series)))
     assert (locked.commit, locked.tree, locked.result) == ("a" * 40, "b" * 40, "3" * 40)
     assert [(p.name, p.tree) for p in locked.patches] == [
@@ -78,6 +79,8 @@ def test_the_lock_of_a_stack_names_the_tree_after_each_patch() -> None:
         ("b", "1" * 40),
         ("c", "3" * 40),
     ]
+    assert locked.files == {"new.py": {"": None, "b": f"100644 {'4' * 40}"}}
+    assert locked.stack_files == (made,)
     with pytest.raises(ValueError, match="zip"):
         lock_component(stack, LoadedSeries(tuple(series[:2])))
 
@@ -190,7 +193,7 @@ def test_a_torn_file_is_refused_with_its_line(tmp_path: Path) -> None:
         load_lock(path)
 
 
-@pytest.mark.parametrize("text", ['{"version": ' + "9" * 5000 + "}", "[" * 100_000, "\udcff"])
+@pytest.mark.parametrize("text", ['{"version": ' + "9" * 5000 + "}", "[" * 100_000, "\udcff", "[]"])
 def test_what_json_cannot_read_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "demo.lock.json"
     path.write_text(text, errors="surrogateescape")

@@ -27,6 +27,7 @@ from patchkit.stack.patch_files import (
     canonical_diffs,
     export_patches,
     layout_of,
+    with_text,
 )
 from tests.support.nasty import hostile_attributes, nasty_stack
 from tests.support.projects import Project
@@ -431,6 +432,13 @@ def test_paths_are_written_as_the_component_reads_them(
 def test_the_folders_of_a_layout_come_from_the_patch_itself() -> None:
     data = make_patch({"python/sglang/a.py": "1\n"}, {"python/sglang/a.py": "2\n"})
     assert layout_of(parse_patch(data, name="x"), 2, "").folders == "python/"
+
+
+def test_text_between_the_files_of_a_diff_stays_where_it_is() -> None:
+    one, two = (b"--- a/%c\n+++ b/%c\n" % (name, name) + _HUNK for name in b"ab")
+    old = parse_patch(b"Subject: Ours\n\nWhy.\n---\n" + one + b"a word\n\n" + two, name="x")
+    assert with_text(one + two, old) == one + b"a word\n\n" + two
+    assert with_text(one, old) == one + b"a word\n\n"
 
 
 def _base(upstream: Upstream, commit: str) -> Base:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader, reading
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.objects import CommitId, GitObject, encode_path
+from patchkit.model.tree import TreeChange
 from patchkit.workspace import (
     APPLIED_REF,
     BASE_REF,
@@ -27,8 +29,8 @@ STAMP = "20260102T030405Z"
 BASE: Files = {"a.py": "one\n", "b.py": "two\n", "sub/c.py": "three\n", ".gitignore": "*.log\n"}
 CHANGE: Files = {"a.py": "ONE\n", "new.py": "new\n", "sub/c.py": None}
 
-#: The objects between two commits, and what `git repack` made of a repository's files.
-_objects: dict[tuple[str, str], tuple[GitObject, ...]] = {}
+#: The objects between two commits and their changes; what `git repack` made of a folder.
+_stacks: dict[tuple[str, str], tuple[tuple[GitObject, ...], tuple[TreeChange, ...]]] = {}
 _packed: dict[tuple[str, ...], dict[Path, bytes]] = {}
 
 
@@ -57,12 +59,15 @@ class Bench:
         """The stack of two commits of the upstream."""
         self._repack()
         source = Repository(self.upstream.path)
-        if (base, tip) not in _objects:
+        if (base, tip) not in _stacks:
             between = ("--objects", "--no-object-names", f"{base}..{tip}")
             listing = self.upstream.git("rev-list", *between).decode().split()
             with reading(source) as reader:
-                _objects[base, tip] = tuple(_object(reader, oid) for oid in listing)
-        return Stacked(CommitId(base), CommitId(tip), _objects[base, tip], source)
+                objects = tuple(_object(reader, oid) for oid in listing)
+            changes = tuple(tree_changes(source, CommitId(base), CommitId(tip)))
+            _stacks[base, tip] = objects, changes
+        objects, changes = _stacks[base, tip]
+        return Stacked(CommitId(base), CommitId(tip), objects, source, changes)
 
     def _repack(self) -> None:
         """All objects in one pack; git makes it once of the same objects."""

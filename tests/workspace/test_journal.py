@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from patchkit.errors import SurroundingsError
 from patchkit.model.objects import CommitId
 from patchkit.workspace.contents import Contents
 from patchkit.workspace.journal import Journal, MoveStep, journal_path, read_journal, write_journal
+from patchkit.workspace.recover import put_folders_back
+from tests.workspace.bench import Bench
 
 JOURNAL = Journal(
     head=CommitId("1" * 40),
@@ -51,3 +54,11 @@ def test_another_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(SurroundingsError, match=said) as error:
         read_journal(tmp_path)
     assert error.value.problems[0].hint
+
+
+def test_a_file_in_the_place_of_a_submodule_stays_on_the_way_back(bench: Bench) -> None:
+    bench.write("mine", "a file\n")
+    journal = replace(JOURNAL, dropped=("mine", "mine/too", "vendor/module"))
+    put_folders_back(bench.checkout, journal)
+    assert (bench.path / "mine").read_text() == "a file\n"
+    assert (bench.path / "vendor/module").is_dir()

@@ -65,6 +65,8 @@ def test_lines_that_both_sides_have_at_the_edges_of_a_conflict_are_no_part_of_it
     text = conflict_text(compare_three(base, upstream, patch)).decode()
     markers = "<<<<<<< upstream\none\n||||||| base\na\nb\n=======\ntwo\n>>>>>>> patch\n"
     assert text == f"x\n{markers}y\nz"
+    text = conflict_text(compare_three([b"a"], [b"x\n", b"b"], [b"c"])).decode()
+    assert text == "<<<<<<< upstream\nx\nb\n||||||| base\na\n=======\nc\n>>>>>>> patch\n"
 
 
 def test_law_markers_stand_where_git_s_zdiff3_puts_them(upstream: Upstream) -> None:

@@ -1,0 +1,45 @@
+"""What was done to a conflict, as git records it."""
+
+from __future__ import annotations
+
+import pytest
+
+from patchkit.model.objects import CommitId, TreeId
+from patchkit.workspace.save import read_worktree
+from patchkit.workspace.state import Place
+from patchkit.workspace.waiting import Halt, go_to, work_of
+from tests.workspace.bench import WHEN, Bench
+
+
+@pytest.mark.parametrize(("ends", "lossy"), [("true", True), ("input", True), ("false", False)])
+def test_what_git_makes_of_line_ends_goes_into_the_patch(
+    bench: Bench, ends: str, lossy: bool
+) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    bench.git("config", "core.autocrlf", ends)
+    bench.write("a.py", "ONE\r\nmore\n")
+    files = TreeId(bench.git("rev-parse", f"{stack.tip}^{{tree}}"))
+    place = Place(stack.base, stack.tip, files)
+    work = work_of(bench.checkout, bench.look(), Halt(place, place, {}), WHEN, save=False)
+    recorded = b"ONE\nmore\n" if ends != "false" else b"ONE\r\nmore\n"
+    assert bench.git("rev-parse", f"{work.place.files}:a.py") == bench.git(
+        "hash-object", "--no-filters", "--stdin", stdin=recorded
+    )
+    assert bool(work.saved) == lossy
+    unread = read_worktree(bench.checkout, files)
+    assert unread.recorded == ("" if lossy else unread.tree)
+
+
+def test_where_no_file_moves_what_the_worktree_holds_is_an_edit(bench: Bench) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    bench.write("b.py", "mine\n")
+    bench.git("commit", "-aqm", "mine")
+    tip, base = CommitId(bench.git("rev-parse", "HEAD")), stack.base
+    bench.write("b.py", "more\n")
+    place = Place(base, tip, TreeId(bench.git("rev-parse", f"{base}^{{tree}}")))
+    assert go_to(bench.checkout, bench.look(), place, held=None, when=WHEN).changed == 0
+    there = bench.look()
+    assert (there.head, there.applied, there.edited) == (tip, tip, ("b.py",))
+    assert (bench.path / "b.py").read_text() == "more\n"
