@@ -81,7 +81,7 @@ class Scene:
         """A bump stopped at the first patch."""
         self.applied()
         self.broken_upstream()
-        assert self.project.prepare(*_BUMP).code == 3
+        self.project.prepare("bump", "demo", *_MAIN).ends(3)
 
     def resolved(self) -> None:
         """The same, and its conflict is resolved."""
@@ -129,7 +129,7 @@ class Scene:
         """A bump is through."""
         self.applied()
         self.bumped()
-        self.project.prepare(*_BUMP).ok()
+        self.project.prepare("bump", "demo", *_MAIN).ok()
 
     def moved_after_apply(self) -> None:
         """The same, after the old stack was applied."""
@@ -287,353 +287,225 @@ def _untouched(_scene: Scene) -> None:
 
 
 _State = Callable[[Scene], None]
-_VERBS = {
-    "edit": ("edit", "spell-ten", "--message", "Write ten as a word"),
-    "edit --name": ("edit", "spell-ten", "--name", "ten-as-a-word"),
-    "drop": ("drop", "2"),
-    "move": ("move", "spell-ten", "--to", "greet-warmly"),
-    "fold": ("fold", "spell-ten", "--to", "greet-warmly"),
-    "split": ("split", "both", "--new", "ten", "--file", "other.txt"),
-    "import --vendor": ("import", "--vendor"),
+_MAIN = ("--to", "main")
+_OF_A_VERB: dict[int, _State] = {
+    0: Scene.applied,
+    1: Scene.committed,
+    4: Scene.misspelt,
+    5: Scene.gone,
 }
-_INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--ref", "1" * 40)
+_OF_AN_EXPORT: dict[int, _State] = {0: _untouched, 4: Scene.conflicted, 5: Scene.gone}
 
 
-def _carry(patch: str) -> tuple[str, ...]:
-    """Of the first commit's patches, one onto the tip."""
-    bases = ("--base", "main~1", "--to", "main")
-    if patch == "spell-ten":
-        bases = ("--base", "main", "--to", "main")
-    return ("carry", "--git", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
+def _carry(base: str, patch: str) -> tuple[str, ...]:
+    """A patch of an earlier commit, onto the tip."""
+    bases = ("--base", base, *_MAIN)
+    return ("--git", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
 
 
-_BUMP = ("bump", "demo", "--to", "main")
-_ANSWER = "patches/demo/answer.recipe.yml"
-_NEW_RECIPE = ("recipe", "--new", "answer", "--fix", "return 42", "--pattern")
+#: Command -> exit code -> what happens before the command ends with it.
+_ENDS: dict[str, dict[int, _State]] = {
+    "init": dict.fromkeys((0, 2, 5), _untouched),
+    "import": {
+        0: lambda s: s.outside(fits=True),
+        1: lambda s: s.outside(fits=False),
+        3: lambda s: s.outside(fits=False),
+        4: Scene.garbage_outside,
+        5: Scene.gone,
+    },
+    "check --only manifest": {0: _untouched, 1: _untouched, 4: Scene.misspelt},
+    "status --resolved": {0: _untouched, 4: Scene.misspelt},
+    "fetch": {0: _untouched, 4: Scene.pinned_badly, 5: Scene.gone},
+    "apply": {0: _untouched, 1: Scene.edited, 4: Scene.corrupt, 5: Scene.gone},
+    "install": {0: Scene.installed, 1: _untouched, 4: Scene.installed_with_damage, 5: Scene.gone},
+    "check --only installed": {
+        0: Scene.installed,
+        1: _untouched,
+        4: Scene.installed_with_damage,
+        5: _untouched,
+    },
+    "bisect": {0: _untouched, 1: _untouched, 4: Scene.conflicted, 5: Scene.gone},
+    "check --only tests": {
+        0: Scene.testing,
+        1: lambda s: s.testing("<failure/>"),
+        4: lambda s: s.testing(record="{"),
+        5: lambda s: s.testing("<"),
+    },
+    "check": {0: _untouched, 1: Scene.conflicted, 4: Scene.corrupt, 5: Scene.gone},
+    "drift": {0: _untouched, 1: Scene.broken_upstream, 4: _untouched, 5: Scene.gone},
+    "plan": {0: Scene.broken_upstream, 4: _untouched, 5: Scene.gone},
+    "ci": {0: _untouched, 1: Scene.conflicted, 4: Scene.corrupt, 5: Scene.gone},
+    "ci --matrix": {0: _untouched, 4: Scene.misspelt},
+    "ci --merge": {
+        0: Scene.result,
+        1: lambda s: s.result(Scene.conflicted),
+        4: _untouched,
+        5: Scene.result,
+    },
+    "ci --issues": {
+        0: lambda s: s.result(Scene.conflicted),
+        4: _untouched,
+        5: Scene.file_in_the_way,
+    },
+    "export --format sbom": {1: _untouched, 4: Scene.misspelt, 5: Scene.pinned_nowhere},
+    "status": {0: Scene.edited, 1: Scene.edited, 4: Scene.misspelt},
+    "refresh": {
+        0: Scene.edited,
+        1: Scene.edited_elsewhere,
+        3: Scene.moved_after_apply,
+        4: Scene.misspelt,
+        5: Scene.gone,
+    },
+    "bump": {
+        0: Scene.bumped,
+        1: Scene.edited_before_bump,
+        3: Scene.broken_upstream,
+        4: Scene.misspelt,
+        5: Scene.gone,
+    },
+    "continue": {
+        0: Scene.resolved,
+        1: Scene.halted,
+        3: Scene.resolved_before_another,
+        4: Scene.misspelt,
+        5: Scene.resolved,
+    },
+    "skip": {
+        0: Scene.halted,
+        1: Scene.applied,
+        3: Scene.halted_before_another,
+        4: Scene.misspelt,
+        5: Scene.halted,
+    },
+    "abort": {0: Scene.halted, 1: Scene.applied, 4: Scene.misspelt, 5: Scene.halted_and_locked},
+    "undo": {0: Scene.bump_done, 1: Scene.applied, 4: Scene.misspelt, 5: Scene.halted_and_locked},
+    "show": {0: Scene.applied, 4: Scene.misspelt, 5: Scene.halted},
+    "undo --show": {0: Scene.set_aside, 4: Scene.misspelt},
+    "undo --restore": {
+        0: Scene.set_aside,
+        1: Scene.set_aside_and_edited,
+        4: Scene.misspelt,
+        5: Scene.set_aside_and_locked,
+    },
+    "undo --drop": {0: Scene.set_aside, 4: Scene.misspelt, 5: Scene.set_aside_and_locked},
+    **dict.fromkeys(("edit", "edit --name", "drop", "move", "fold", "import --vendor"), _OF_A_VERB),
+    "split": _OF_A_VERB | {0: Scene.folded},
+    "refresh --new": {
+        0: Scene.edited_elsewhere,
+        1: Scene.applied,
+        4: Scene.misspelt,
+        5: Scene.gone,
+    },
+    **dict.fromkeys(("export", "export --format yocto", "export --format rpm"), _OF_AN_EXPORT),
+    "carry": {0: Scene.bumped, 3: Scene.conflicted, 4: Scene.corrupt},
+    "export --format machine": {0: _untouched, 1: _untouched, 4: Scene.misspelt},
+    "check --only recipes": {
+        0: Scene.recipe,
+        1: lambda s: s.recipe(fix="return 4"),
+        4: lambda s: s.recipe(colour="red"),
+    },
+    "recipe": {
+        0: Scene.recipe,
+        1: lambda s: s.recipe(expect=2),
+        4: Scene.recipe_on_corrupt,
+        5: Scene.recipe_unreachable,
+    },
+    "recipe --new": {0: _untouched, 1: _untouched, 4: _untouched, 5: Scene.gone},
+    "check --only machine": {0: _untouched, 1: Scene.needing, 4: Scene.misspelt},
+    "diff": {0: Scene.edited},
+    "log": {0: Scene.applied, 4: Scene.corrupt, 5: Scene.gone},
+    "log --graph": {0: Scene.applied, 4: Scene.corrupt, 5: Scene.gone},
+    "check --only sites": {
+        0: Scene.searching,
+        1: Scene.searching,
+        4: Scene.misspelt,
+        5: Scene.gone,
+    },
+    "check --only calls": {
+        0: Scene.contracting,
+        1: Scene.contracting_wrongly,
+        4: Scene.misspelt,
+        5: Scene.contracting_unreachable,
+    },
+    "check --only overrides": {
+        0: Scene.overriding,
+        1: Scene.overriding,
+        4: Scene.misspelt,
+        5: Scene.overriding_unreachable,
+    },
+}
 
-_ISSUES = ("ci", "--issues", "--output", "issues")
+_DEMO = ("--git", "https://example.com/a/demo.git", "--ref", "1" * 40)
+_OUT = ("--output", "out")
+_COLD = ("--cache", "none", "--offline")
+_ANSWER = ("answer", "--fix", "return 42", "--pattern")
+
+#: The words behind a command, to reach one exit code or all others.
+_WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
+    "init": ("new", *_DEMO),
+    ("init", 2): ("demo", *_DEMO),
+    ("init", 5): ("new", "--git", "file:///nowhere.git", "--ref", "main"),
+    "import": ("outside",),
+    ("import", 3): ("outside", "--3way"),
+    ("import", 5): ("patches/demo/greet-warmly.patch",),
+    ("check --only manifest", 1): ("--strict",),
+    "install": ("site",),
+    ("install", 1): ("patches",),
+    ("install", 5): ("patches",),
+    "check --only installed": ("-m", "demo", "site"),
+    ("check --only installed", 1): ("patches",),
+    ("check --only installed", 4): ("site",),
+    ("check --only installed", 5): ("/bin/false",),
+    "bisect": ("--run", "true"),
+    ("bisect", 1): ("--run", "! grep -q dear hello.py"),
+    ("check --only tests", 0): ("--accept",),
+    "drift": _MAIN,
+    ("drift", 4): (),
+    "plan": _MAIN,
+    ("plan", 4): (),
+    "ci --merge": ("one.json",),
+    ("ci --merge", 4): ("manifests/demo.yaml",),
+    ("ci --merge", 5): ("one.json", "jobs.json"),
+    "ci --issues": ("--output", "issues", "one.json"),
+    ("ci --issues", 4): ("--output", "issues", "manifests/demo.yaml"),
+    ("status", 1): ("--strict",),
+    "bump": ("demo", *_MAIN),
+    ("continue", 5): _COLD,
+    ("skip", 5): _COLD,
+    "show": ("1",),
+    ("show", 5): ("main", *_COLD),
+    "undo --show": ("2",),
+    "undo --restore": ("2",),
+    "undo --drop": ("2",),
+    "edit": ("spell-ten", "--message", "Write ten as a word"),
+    "edit --name": ("ten-as-a-word", "spell-ten"),
+    "drop": ("2",),
+    "move": ("spell-ten", "--to", "greet-warmly"),
+    "fold": ("spell-ten", "--to", "greet-warmly"),
+    "split": ("both", "--new", "ten", "--file", "other.txt"),
+    "refresh --new": ("count-words",),
+    "export": ("--format", "quilt", *_OUT),
+    "export --format yocto": _OUT,
+    "export --format rpm": _OUT,
+    "carry": _carry("main~1", "greet-warmly"),
+    ("carry", 4): _carry("main", "spell-ten"),
+    ("export --format machine", 1): ("--dry-run",),
+    "recipe": ("patches/demo/answer.recipe.yml",),
+    "recipe --new": (*_ANSWER, "return $X"),
+    ("recipe --new", 1): (*_ANSWER, "return nothing"),
+    ("recipe --new", 4): (*_ANSWER, "return ("),
+    ("check --only machine", 0): ("metadata",),
+    ("check --only machine", 1): ("variables",),
+    ("check --only sites", 0): ("--accept", "--reason", "as it should be"),
+    ("check --only overrides", 0): ("--accept",),
+}
 
 #: (command, exit code, what happened before, command line)
 CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
-    ("init", 0, _untouched, _INIT),
-    ("init", 2, _untouched, ("init", "demo", *_INIT[2:])),
-    ("init", 5, _untouched, ("init", "new", "--git", "file:///nowhere.git", "--ref", "main")),
-    ("import", 0, lambda s: s.outside(fits=True), ("import", "outside")),
-    ("import", 1, lambda s: s.outside(fits=False), ("import", "outside")),
-    ("import", 3, lambda s: s.outside(fits=False), ("import", "outside", "--3way")),
-    ("import", 4, Scene.garbage_outside, ("import", "outside")),
-    ("import", 5, Scene.gone, ("import", "patches/demo/greet-warmly.patch")),
-    ("check --only manifest", 0, _untouched, ("check", "--only", "manifest")),
-    ("check --only manifest", 1, _untouched, ("check", "--only", "manifest", "--strict")),
-    ("check --only manifest", 4, Scene.misspelt, ("check", "--only", "manifest")),
-    ("status --resolved", 0, _untouched, ("status", "--resolved")),
-    ("status --resolved", 4, Scene.misspelt, ("status", "--resolved")),
-    ("fetch", 0, _untouched, ("fetch",)),
-    ("fetch", 4, Scene.pinned_badly, ("fetch",)),
-    ("fetch", 5, Scene.gone, ("fetch",)),
-    ("apply", 0, _untouched, ("apply",)),
-    ("apply", 1, Scene.edited, ("apply",)),
-    ("apply", 4, Scene.corrupt, ("apply",)),
-    ("apply", 5, Scene.gone, ("apply",)),
-    ("install", 0, Scene.installed, ("install", "site")),
-    ("install", 1, _untouched, ("install", "patches")),
-    ("install", 4, Scene.installed_with_damage, ("install", "site")),
-    ("install", 5, Scene.gone, ("install", "patches")),
-    (
-        "check --only installed",
-        0,
-        Scene.installed,
-        ("check", "--only", "installed", "-m", "demo", "site"),
-    ),
-    ("check --only installed", 1, _untouched, ("check", "--only", "installed", "patches")),
-    (
-        "check --only installed",
-        4,
-        Scene.installed_with_damage,
-        ("check", "--only", "installed", "site"),
-    ),
-    ("check --only installed", 5, _untouched, ("check", "--only", "installed", "/bin/false")),
-    ("bisect", 0, _untouched, ("bisect", "--run", "true")),
-    ("bisect", 1, _untouched, ("bisect", "--run", "! grep -q dear hello.py")),
-    ("bisect", 4, Scene.conflicted, ("bisect", "--run", "true")),
-    ("bisect", 5, Scene.gone, ("bisect", "--run", "true")),
-    ("check --only tests", 0, lambda s: s.testing(), ("check", "--only", "tests", "--accept")),
-    (
-        "check --only tests",
-        1,
-        lambda s: s.testing("<failure/>"),
-        (
-            "check",
-            "--only",
-            "tests",
-        ),
-    ),
-    (
-        "check --only tests",
-        4,
-        lambda s: s.testing(record="{"),
-        (
-            "check",
-            "--only",
-            "tests",
-        ),
-    ),
-    (
-        "check --only tests",
-        5,
-        lambda s: s.testing("<"),
-        (
-            "check",
-            "--only",
-            "tests",
-        ),
-    ),
-    ("check", 0, _untouched, ("check",)),
-    ("check", 1, Scene.conflicted, ("check",)),
-    ("check", 4, Scene.corrupt, ("check",)),
-    ("check", 5, Scene.gone, ("check",)),
-    ("drift", 0, _untouched, ("drift", "--to", "main")),
-    ("drift", 1, Scene.broken_upstream, ("drift", "--to", "main")),
-    ("drift", 4, _untouched, ("drift",)),
-    ("drift", 5, Scene.gone, ("drift", "--to", "main")),
-    ("plan", 0, Scene.broken_upstream, ("plan", "--to", "main")),
-    ("plan", 4, _untouched, ("plan",)),
-    ("plan", 5, Scene.gone, ("plan", "--to", "main")),
-    ("ci", 0, _untouched, ("ci",)),
-    ("ci", 1, Scene.conflicted, ("ci",)),
-    ("ci", 4, Scene.corrupt, ("ci",)),
-    ("ci", 5, Scene.gone, ("ci",)),
-    ("ci --matrix", 0, _untouched, ("ci", "--matrix")),
-    ("ci --matrix", 4, Scene.misspelt, ("ci", "--matrix")),
-    ("ci --merge", 0, lambda s: s.result(), ("ci", "--merge", "one.json")),
-    ("ci --merge", 1, lambda s: s.result(Scene.conflicted), ("ci", "--merge", "one.json")),
-    ("ci --issues", 0, lambda s: s.result(Scene.conflicted), (*_ISSUES, "one.json")),
-    ("ci --issues", 4, _untouched, (*_ISSUES, "manifests/demo.yaml")),
-    ("ci --issues", 5, Scene.file_in_the_way, (*_ISSUES, "one.json")),
-    (
-        "export --format sbom",
-        1,
-        _untouched,
-        (
-            "export",
-            "--format",
-            "sbom",
-        ),
-    ),
-    (
-        "export --format sbom",
-        4,
-        Scene.misspelt,
-        (
-            "export",
-            "--format",
-            "sbom",
-        ),
-    ),
-    (
-        "export --format sbom",
-        5,
-        Scene.pinned_nowhere,
-        (
-            "export",
-            "--format",
-            "sbom",
-        ),
-    ),
-    ("ci --merge", 4, _untouched, ("ci", "--merge", "manifests/demo.yaml")),
-    (
-        "ci --merge",
-        5,
-        lambda s: s.result(),
-        ("ci", "--merge", "one.json", "jobs.json"),
-    ),
-    ("status", 0, Scene.edited, ("status",)),
-    ("status", 1, Scene.edited, ("status", "--strict")),
-    ("status", 4, Scene.misspelt, ("status",)),
-    ("refresh", 0, Scene.edited, ("refresh",)),
-    ("refresh", 1, Scene.edited_elsewhere, ("refresh",)),
-    ("refresh", 3, Scene.moved_after_apply, ("refresh",)),
-    ("refresh", 4, Scene.misspelt, ("refresh",)),
-    ("refresh", 5, Scene.gone, ("refresh",)),
-    ("bump", 0, Scene.bumped, _BUMP),
-    ("bump", 1, Scene.edited_before_bump, _BUMP),
-    ("bump", 3, Scene.broken_upstream, _BUMP),
-    ("bump", 4, Scene.misspelt, _BUMP),
-    ("bump", 5, Scene.gone, _BUMP),
-    ("continue", 0, Scene.resolved, ("continue",)),
-    ("continue", 1, Scene.halted, ("continue",)),
-    ("continue", 3, Scene.resolved_before_another, ("continue",)),
-    ("continue", 4, Scene.misspelt, ("continue",)),
-    ("continue", 5, Scene.resolved, ("continue", "--cache", "none", "--offline")),
-    ("skip", 0, Scene.halted, ("skip",)),
-    ("skip", 1, Scene.applied, ("skip",)),
-    ("skip", 3, Scene.halted_before_another, ("skip",)),
-    ("skip", 4, Scene.misspelt, ("skip",)),
-    ("skip", 5, Scene.halted, ("skip", "--cache", "none", "--offline")),
-    ("abort", 0, Scene.halted, ("abort",)),
-    ("abort", 1, Scene.applied, ("abort",)),
-    ("abort", 4, Scene.misspelt, ("abort",)),
-    ("abort", 5, Scene.halted_and_locked, ("abort",)),
-    ("undo", 0, Scene.bump_done, ("undo",)),
-    ("undo", 1, Scene.applied, ("undo",)),
-    ("undo", 4, Scene.misspelt, ("undo",)),
-    ("undo", 5, Scene.halted_and_locked, ("undo",)),
-    ("show", 0, Scene.applied, ("show", "1")),
-    ("show", 4, Scene.misspelt, ("show", "1")),
-    ("show", 5, Scene.halted, ("show", "main", "--cache", "none", "--offline")),
-    ("undo --show", 0, Scene.set_aside, ("undo", "--show", "2")),
-    ("undo --show", 4, Scene.misspelt, ("undo", "--show", "2")),
-    ("undo --restore", 0, Scene.set_aside, ("undo", "--restore", "2")),
-    ("undo --restore", 1, Scene.set_aside_and_edited, ("undo", "--restore", "2")),
-    ("undo --restore", 4, Scene.misspelt, ("undo", "--restore", "2")),
-    ("undo --restore", 5, Scene.set_aside_and_locked, ("undo", "--restore", "2")),
-    ("undo --drop", 0, Scene.set_aside, ("undo", "--drop", "2")),
-    ("undo --drop", 4, Scene.misspelt, ("undo", "--drop", "2")),
-    ("undo --drop", 5, Scene.set_aside_and_locked, ("undo", "--drop", "2")),
-    *(
-        (verb, code, state, _VERBS[verb])
-        for verb in _VERBS
-        for code, state in (
-            (0, Scene.folded if verb == "split" else Scene.applied),
-            (1, Scene.committed),
-            (4, Scene.misspelt),
-            (5, Scene.gone),
-        )
-    ),
-    ("refresh --new", 0, Scene.edited_elsewhere, ("refresh", "--new", "count-words")),
-    ("refresh --new", 1, Scene.applied, ("refresh", "--new", "count-words")),
-    ("refresh --new", 4, Scene.misspelt, ("refresh", "--new", "count-words")),
-    ("refresh --new", 5, Scene.gone, ("refresh", "--new", "count-words")),
-    ("export", 0, _untouched, ("export", "--format", "quilt", "--output", "out")),
-    ("export", 4, Scene.conflicted, ("export", "--format", "quilt", "--output", "out")),
-    ("export", 5, Scene.gone, ("export", "--format", "quilt", "--output", "out")),
-    *(
-        (f"export --format {form}", code, state, ("export", "--format", form, "--output", "out"))
-        for form in ("yocto", "rpm")
-        for code, state in ((0, _untouched), (4, Scene.conflicted), (5, Scene.gone))
-    ),
-    ("carry", 0, Scene.bumped, _carry("greet-warmly")),
-    ("carry", 3, Scene.conflicted, _carry("greet-warmly")),
-    ("carry", 4, Scene.corrupt, _carry("spell-ten")),
-    (
-        "export --format machine",
-        0,
-        _untouched,
-        (
-            "export",
-            "--format",
-            "machine",
-        ),
-    ),
-    ("export --format machine", 1, _untouched, ("export", "--format", "machine", "--dry-run")),
-    (
-        "export --format machine",
-        4,
-        Scene.misspelt,
-        (
-            "export",
-            "--format",
-            "machine",
-        ),
-    ),
-    ("check --only recipes", 0, Scene.recipe, ("check", "--only", "recipes")),
-    ("check --only recipes", 1, lambda s: s.recipe(fix="return 4"), ("check", "--only", "recipes")),
-    ("check --only recipes", 4, lambda s: s.recipe(colour="red"), ("check", "--only", "recipes")),
-    ("recipe", 0, Scene.recipe, ("recipe", _ANSWER)),
-    ("recipe", 1, lambda s: s.recipe(expect=2), ("recipe", _ANSWER)),
-    ("recipe", 4, Scene.recipe_on_corrupt, ("recipe", _ANSWER)),
-    ("recipe", 5, Scene.recipe_unreachable, ("recipe", _ANSWER)),
-    ("recipe --new", 0, _untouched, (*_NEW_RECIPE, "return $X")),
-    ("recipe --new", 1, _untouched, (*_NEW_RECIPE, "return nothing")),
-    ("recipe --new", 4, _untouched, (*_NEW_RECIPE, "return (")),
-    ("recipe --new", 5, Scene.gone, (*_NEW_RECIPE, "return $X")),
-    ("check --only machine", 0, _untouched, ("check", "--only", "machine", "metadata")),
-    ("check --only machine", 1, Scene.needing, ("check", "--only", "machine", "variables")),
-    (
-        "check --only machine",
-        4,
-        Scene.misspelt,
-        (
-            "check",
-            "--only",
-            "machine",
-        ),
-    ),
-    ("diff", 0, Scene.edited, ("diff",)),
-    ("log", 0, Scene.applied, ("log",)),
-    ("log", 4, Scene.corrupt, ("log",)),
-    ("log", 5, Scene.gone, ("log",)),
-    (
-        "log --graph",
-        0,
-        Scene.applied,
-        (
-            "log",
-            "--graph",
-        ),
-    ),
-    (
-        "log --graph",
-        4,
-        Scene.corrupt,
-        (
-            "log",
-            "--graph",
-        ),
-    ),
-    (
-        "log --graph",
-        5,
-        Scene.gone,
-        (
-            "log",
-            "--graph",
-        ),
-    ),
-    (
-        "check --only sites",
-        0,
-        Scene.searching,
-        ("check", "--only", "sites", "--accept", "--reason", "as it should be"),
-    ),
-    (
-        "check --only sites",
-        1,
-        Scene.searching,
-        (
-            "check",
-            "--only",
-            "sites",
-        ),
-    ),
-    (
-        "check --only sites",
-        4,
-        Scene.misspelt,
-        (
-            "check",
-            "--only",
-            "sites",
-        ),
-    ),
-    (
-        "check --only sites",
-        5,
-        Scene.gone,
-        (
-            "check",
-            "--only",
-            "sites",
-        ),
-    ),
-    ("check --only calls", 0, Scene.contracting, ("check", "--only", "calls")),
-    ("check --only calls", 1, Scene.contracting_wrongly, ("check", "--only", "calls")),
-    ("check --only calls", 4, Scene.misspelt, ("check", "--only", "calls")),
-    ("check --only calls", 5, Scene.contracting_unreachable, ("check", "--only", "calls")),
-    ("check --only overrides", 0, Scene.overriding, ("check", "--only", "overrides", "--accept")),
-    ("check --only overrides", 1, Scene.overriding, ("check", "--only", "overrides")),
-    ("check --only overrides", 4, Scene.misspelt, ("check", "--only", "overrides")),
-    ("check --only overrides", 5, Scene.overriding_unreachable, ("check", "--only", "overrides")),
+    (command, code, before, (*command.split(), *words))
+    for command, ends in _ENDS.items()
+    for code, before in ends.items()
+    for words in [_WORDS.get((command, code), _WORDS.get(command, ()))]
 ]
 
 #: Left out: long, not the same everywhere, or only after a lock was waited for.
@@ -704,7 +576,11 @@ def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]
 
 
 _CHANGING = {
-    *(verb.partition(" --")[0] for verb in _VERBS),
+    "edit",
+    "drop",
+    "move",
+    "fold",
+    "split",
     "continue",
     "skip",
     "abort",

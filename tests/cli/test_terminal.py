@@ -12,8 +12,10 @@ import select
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from msgspec import Struct
@@ -74,61 +76,74 @@ def test_colour_off_a_terminal(environment: dict[str, str], expected: bool) -> N
     ],
 )
 def test_every_state_has_a_look(kind: type[Enum]) -> None:
-    assert all(word(each).text.endswith(each.value) for each in kind)
+    assert all(word(each).text.split(" ", 1)[1] == each.value for each in kind)
 
 
 def test_colour_on_a_terminal() -> None:
+    with _screen() as screen:
+        assert colour_wanted(screen.stream, {"TERM": "xterm"})
+        assert not colour_wanted(screen.stream, {"TERM": "dumb"})
+        assert not colour_wanted(screen.stream, {"NO_COLOR": "1"})
+
+
+class _Screen(Struct):
+    """What is shown on a terminal, and the stream of who writes to it."""
+
+    file: int
+    stream: TextIO
+
+    def until(self, word: str) -> str:
+        """What is shown up to a word; fails where it does not come."""
+        shown = b""
+        while word.encode() not in shown:
+            assert select.select([self.file], [], [], 20)[0], shown
+            shown += os.read(self.file, 65536)
+        return shown.decode()
+
+
+@contextlib.contextmanager
+def _screen() -> Iterator[_Screen]:
+    """A terminal that output and errors of this process go to."""
     main, other = pty.openpty()
-    with os.fdopen(main), os.fdopen(other, "w") as stream:
-        assert colour_wanted(stream, {"TERM": "xterm"})
-        assert not colour_wanted(stream, {"TERM": "dumb"})
-        assert not colour_wanted(stream, {"NO_COLOR": "1"})
-
-
-def _read_until(screen: int, word: bytes) -> bytes:
-    """What is shown up to a word; fails where it does not come."""
-    shown = b""
-    while word not in shown:
-        assert select.select([screen], [], [], 20)[0], shown
-        shown += os.read(screen, 65536)
-    return shown
+    with (
+        os.fdopen(main, "rb"),
+        os.fdopen(other, "w") as stream,
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),
+    ):
+        yield _Screen(main, stream)
 
 
 def test_a_last_column_without_room_goes_below_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("NO_COLOR", "1")
-    main, other = pty.openpty()
-    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
-        with contextlib.redirect_stdout(stream):
-            Terminal().table([("a" * 40, "ok"), ("b", "the middle of a bump, 1 file edited")])
-            Terminal().row(("bad", "c" * 20 + ":", "d" * 40), ("bad", "c" * 21, ""))
-        stream.flush()
-        lines = _read_until(screen.fileno(), b"d" * 40).decode().splitlines()
-    assert lines == [
-        "a" * 40 + "  ok",
-        "b",
-        "    the middle of a bump, 1 file edited",
-        "bad  " + "c" * 20 + ":",
-        "    " + "d" * 40,
-    ]
+    with _screen() as screen:
+        Terminal().table([("a" * 40, "ok"), ("b", "the middle of a bump, 1 file edited")])
+        Terminal().row(("bad", "c" * 20 + ":", "d" * 40), ("bad", "c" * 21, ""))
+        screen.stream.flush()
+        assert screen.until("d" * 40).splitlines() == [
+            "a" * 40 + "  ok",
+            "b",
+            "    the middle of a bump, 1 file edited",
+            "bad  " + "c" * 20 + ":",
+            "    " + "d" * 40,
+        ]
 
 
 def test_lines_are_folded_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A path and its colon are one word."""
     monkeypatch.setenv("COLUMNS", "50")
     monkeypatch.setenv("NO_COLOR", "1")
-    main, other = pty.openpty()
     message = f"{'word ' * 10}done"
-    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
-        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
-            Terminal().problem(Problem("is gone", "p" * 60))
-            Terminal().product(f"  {message}", hang=2)
-            Terminal().product("end")
-        stream.flush()
-        shown = _read_until(screen.fileno(), b"end").decode()
-    assert shown.split() == ["error:", "p" * 60 + ":", "is", "gone", *message.split(), "end"]
-    lines = [line.rstrip() for line in shown.splitlines()]
-    assert lines[3:] == [f"  {'word ' * 9}".rstrip(), "  word done", "end"]
+    with _screen() as screen:
+        Terminal().problem(Problem("is gone", "p" * 60))
+        Terminal().product(f"  {message}", hang=2)
+        Terminal().product("end")
+        screen.stream.flush()
+        shown = screen.until("end")
+        assert shown.split() == ["error:", "p" * 60 + ":", "is", "gone", *message.split(), "end"]
+        lines = [line.rstrip() for line in shown.splitlines()]
+        assert lines[3:] == [f"  {'word ' * 9}".rstrip(), "  word done", "end"]
 
 
 def test_reports(capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,10 +201,6 @@ def test_what_is_said_does_not_overtake_the_product() -> None:
         check=True,
     )
     assert done.stdout == b"a\nb\nc\n"
-
-
-def test_every_status_has_a_word() -> None:
-    assert [word(status).text.split()[1] for status in Status] == [s.value for s in Status]
 
 
 def test_progress_off_a_terminal_is_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,19 +266,17 @@ def test_answers_come_in_one_order_in_a_pipe(capsys: pytest.CaptureFixture[str])
 
 
 def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
-    main, other = pty.openpty()
-    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
-        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
-            terminal = Terminal()
-            answers = Answers[str](terminal, ["a", "b"], Terminal.product, shown=True)
-            with showing_progress(terminal) as progress:
-                progress.step("a", "looking")
-                progress.step("b", "looking")
-                shown = _read_until(screen.fileno(), b"looking")  # the bars are there
-                answers("b", "the second")
-                answers("a", "the first")
-        shown += _read_until(screen.fileno(), b"the first")
-    assert shown.index(b"the second") < shown.index(b"the first")
+    with _screen() as screen:
+        terminal = Terminal()
+        answers = Answers[str](terminal, ["a", "b"], Terminal.product, shown=True)
+        with showing_progress(terminal) as progress:
+            progress.step("a", "looking")
+            progress.step("b", "looking")
+            shown = screen.until("looking")  # the bars are there
+            answers("b", "the second")
+            answers("a", "the first")
+        shown += screen.until("the first")
+        assert shown.index("the second") < shown.index("the first")
 
 
 def _on_screen(written: str) -> list[str]:
@@ -288,28 +297,26 @@ def _on_screen(written: str) -> list[str]:
 
 def test_bars_leave_what_was_printed_above_them() -> None:
     """They went over it when they came back: five bars wiped the last four lines."""
-    main, other = pty.openpty()
-    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
-        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
-            terminal = Terminal()
-            answers = Answers[str](terminal, ["a", "b", "c"], Terminal.product, shown=True)
-            with showing_progress(terminal) as progress:
-                terminal.product("before")
-                for name in "abc":
-                    progress.step(name, "looking")
-                shown = _read_until(screen.fileno(), b"c")
-                for name in "abc":
-                    answers(name, f"the answer for {name}")
-                    shown += _read_until(screen.fileno(), b"looking")  # the bars are back
-                progress.finish("b", "done")
-                progress.step("c", "waiting")
-                shown += _read_until(screen.fileno(), b"waiting")
-                assert not [line for line in _on_screen(shown.decode()) if " b " in line]
-        stream.write("end")
-        stream.flush()
-        shown += _read_until(screen.fileno(), b"end")
-    answered = [f"the answer for {name}" for name in "abc"]
-    assert _on_screen(shown.decode()) == ["before", *answered, "end"]
+    with _screen() as screen:
+        terminal = Terminal()
+        answers = Answers[str](terminal, ["a", "b", "c"], Terminal.product, shown=True)
+        with showing_progress(terminal) as progress:
+            terminal.product("before")
+            for name in "abc":
+                progress.step(name, "looking")
+            shown = screen.until("c")
+            for name in "abc":
+                answers(name, f"the answer for {name}")
+                shown += screen.until("looking")  # the bars are back
+            progress.finish("b", "done")
+            progress.step("c", "waiting")
+            shown += screen.until("waiting")
+            assert not [line for line in _on_screen(shown) if " b " in line]
+        terminal.product("end")
+        screen.stream.flush()
+        shown += screen.until("end")
+        answered = [f"the answer for {name}" for name in "abc"]
+        assert _on_screen(shown) == ["before", *answered, "end"]
 
 
 def test_ci_tells_what_drifted_while_others_are_looked_at(
@@ -320,35 +327,35 @@ def test_ci_tells_what_drifted_while_others_are_looked_at(
     for name, each in (("one", upstream), ("two", other)):
         project.component(name, each, each.commit({"a": "a\n"}), {"b.patch": patch}, track="main")
     project.run("fetch").ok()
-    main, terminal = pty.openpty()
-    with socket.create_server(("127.0.0.1", 0)) as server, os.fdopen(main, "rb") as screen:
-        server.settimeout(20)
-        url = f"git://127.0.0.1:{server.getsockname()[1]}/r.git"
-        (Path.home() / ".gitconfig").write_text(f'[url "{url}"]\n\tinsteadOf = {other.url}\n')
-        with os.fdopen(terminal, "w") as stream:
+    with _screen() as screen:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(20)
+            url = f"git://127.0.0.1:{server.getsockname()[1]}/r.git"
+            (Path.home() / ".gitconfig").write_text(f'[url "{url}"]\n\tinsteadOf = {other.url}\n')
             program = [sys.executable, "-m", "patchkit", "ci"]
-            process = subprocess.Popen(program, cwd=project.root, stdout=stream, stderr=stream)
-        with server.accept()[0]:  # nobody answers for the second
-            shown = _read_until(screen.fileno(), b" main to ").decode()
-            process.terminate()
-            process.wait(20)
-    parts = ("one  1 patch applies", "2 components, 2 patches", "demo: one  main to ")
-    assert sorted(map(shown.index, parts)) == [shown.index(each) for each in parts], shown
+            out = screen.stream
+            process = subprocess.Popen(program, cwd=project.root, stdout=out, stderr=out)
+            with server.accept()[0]:  # nobody answers for the second
+                shown = screen.until(" main to ")
+                process.terminate()
+                process.wait(20)
+        parts = ("one  1 patch applies", "2 components, 2 patches", "demo: one  main to ")
+        assert sorted(map(shown.index, parts)) == [shown.index(each) for each in parts], shown
 
 
 def test_rows_come_one_by_one_where_somebody_watches(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a": "a\n"})
     patch = make_patch({"a": "a\n"}, {"a": "b\n"}, subject="Say b", body="It is b.")
     project.component("demo", upstream, pin, {"b.patch": patch})
-    for command, row in (
-        ("fetch", "✓ fetched  demo  "),
-        ("apply", "✓ created     demo  1 patch, "),
-        ("check", "✓ ok          demo: demo  1 patch applies"),
-    ):
-        main, other = pty.openpty()
-        with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
+    with _screen() as screen:
+        for command, row in (
+            ("fetch", "✓ fetched  demo  "),
+            ("apply", "✓ created     demo  1 patch, "),
+            ("check", "✓ ok          demo: demo  1 patch applies"),
+        ):
             program = [sys.executable, "-m", "patchkit", command]
-            done = subprocess.run(program, cwd=project.root, stdout=stream, check=False)
-            shown = _read_until(screen.fileno(), row.encode()).decode()
-        assert (done.returncode, shown.count(row)) == (0, 1), shown
-        assert shown.count("demo") <= 2, "no table besides"
+            done = subprocess.run(program, cwd=project.root, stdout=screen.stream, check=False)
+            print("end", flush=True)
+            shown = screen.until("end")
+            assert (done.returncode, shown.count(row)) == (0, 1), shown
+            assert shown.count("demo") <= 2, "no table besides"

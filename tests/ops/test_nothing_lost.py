@@ -30,6 +30,13 @@ def stack(project: Project, upstream: Upstream) -> Bumping:
     return stack
 
 
+@pytest.fixture
+def halted(stack: Bumping) -> Bumping:
+    """The bump waits at the conflict of one.patch."""
+    stack.bump().ends(3)
+    return stack
+
+
 def kept(stack: Bumping, ran: Ran, text: str) -> bool:
     """Whether a ref that the output names has a blob with this text, or the patches do."""
     (stack.checkout.parent / "text").write_text(text)
@@ -51,29 +58,24 @@ def stage_only(stack: Bumping, name: str, text: str) -> None:
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 def test_a_bump_that_stops_leaves_a_hidden_edit(stack: Bumping, flag: str) -> None:
-    before = stack.state
     for name in ("a.txt", "c.txt"):  # which upstream changes, and which nobody does
         stack.git("update-index", flag, name)
         stack.write(name, f"my {name}\n")
-    stack.bump().ends(
-        5,
-        "a.txt is edited, and git is set to ignore",
-        "update-index --no-assume-unchanged --no-skip-worktree a.txt",
-    )
-    assert [stack.read(name) for name in ("a.txt", "c.txt")] == ["my a.txt\n", "my c.txt\n"]
-    assert stack.state[:3] == before[:3]
+    with stack.untouched():
+        stack.bump().ends(
+            5,
+            "a.txt is edited, and git is set to ignore",
+            "update-index --no-assume-unchanged --no-skip-worktree a.txt",
+        )
     stack.git("update-index", f"--no-{flag[2:]}", "a.txt")
     stack.git("checkout", "-q", "a.txt")
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     assert stack.read("c.txt") == "my c.txt\n"
-    flags = stack.git("ls-files", "-v", "c.txt")
-    assert flags[0] in "hS"
-    stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    assert stack.run("continue").code == 3
+    assert stack.git("ls-files", "-v", "c.txt")[0] in "hS"
+    stack.resolve_one()
     stack.resolve("b.txt", "both tens\n")
     stack.run("continue").ok()
-    patches = (stack.project.root / "patches/demo").glob("*.patch")
-    assert not any(b"my c.txt" in path.read_bytes() for path in patches)
+    assert not any(b"my c.txt" in data for data in stack.project.files().values())
     assert stack.read("c.txt") == "my c.txt\n"
 
 
@@ -90,21 +92,16 @@ def test_what_is_only_staged_is_kept_when_patches_are_refreshed(
     assert kept(stack, ran, "staged only\n")
 
 
-@pytest.mark.parametrize("command", [("skip",), ("abort",), ("undo",), ("apply", "--force")])
+@pytest.mark.parametrize(
+    "command", [("skip",), ("abort",), ("undo",), ("apply", "--force"), ("continue",)]
+)
 def test_what_is_only_staged_is_kept_on_the_way_from_a_conflict(
-    stack: Bumping, command: tuple[str, ...]
+    halted: Bumping, command: tuple[str, ...]
 ) -> None:
-    assert stack.bump().code == 3
-    stage_only(stack, "c.txt", "staged only\n")
-    assert kept(stack, stack.run(*command), "staged only\n")
-
-
-def test_what_is_only_staged_is_kept_by_continue(stack: Bumping) -> None:
-    assert stack.bump().code == 3
-    stage_only(stack, "c.txt", "staged only\n")
-    stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    ran = stack.run("continue").ends(3)
-    assert kept(stack, ran, "staged only\n")
+    stage_only(halted, "c.txt", "staged only\n")
+    if command == ("continue",):
+        halted.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert kept(halted, halted.run(*command), "staged only\n")
 
 
 # -- resolved by hand -----------------------------------------------------------------------------
@@ -112,40 +109,32 @@ def test_what_is_only_staged_is_kept_by_continue(stack: Bumping) -> None:
 
 def test_undo_keeps_what_was_resolved_by_hand(stack: Bumping) -> None:
     start = stack.state
-    assert stack.bump().code == 3
-    stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    assert stack.run("continue").code == 3
+    stack.bump().ends(3)
+    stack.resolve_one()
     stack.resolve("b.txt", "both tens\n")
     stack.run("continue").ok()
     recorded = sorted((stack.project.root / "patches/demo/resolutions").iterdir())
-    ran = stack.run("undo").ok()
+    ran = stack.run("undo").ok().says(*(path.name for path in recorded))
     (ref,) = _REF.findall(ran.err)
-    assert "upstream FIVE\nsix\n" in stack.git("show", f"{ref}:a.txt")
-    assert "both tens\n" in stack.git("show", f"{ref}:b.txt")
-    assert all(path.name in ran.err for path in recorded)
     assert stack.state_but_kept == start
     stack.git("reflog", "expire", "--expire=now", "--all")
     stack.git("gc", "-q", "--prune=now")
+    assert "upstream FIVE\nsix\n" in stack.git("show", f"{ref}:a.txt")
     assert "both tens\n" in stack.git("show", f"{ref}:b.txt")
 
 
 @pytest.mark.parametrize("command", [("abort",), ("apply", "--force")])
-def test_what_was_resolved_before_is_kept(stack: Bumping, command: tuple[str, ...]) -> None:
-    assert stack.bump().code == 3
-    stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    resolved = stack.read("a.txt")
-    assert stack.run("continue").code == 3
-    assert kept(stack, stack.run(*command).ok(), resolved)
-
-
-def test_abort_keeps_what_was_resolved_as_the_patch(stack: Bumping) -> None:
-    assert stack.bump().code == 3
-    stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    assert stack.run("continue").code == 3
-    (ref,) = _REF.findall(stack.run("abort").ok().err)
-    shown = stack.git("log", "-p", "--format=%B", ref)
-    commit = shown.partition("Patchkit-Patch: one.patch")[2].partition("Patchkit-Patch:")[0]
-    assert "+upstream FIVE" in commit
+def test_what_was_resolved_before_is_kept(halted: Bumping, command: tuple[str, ...]) -> None:
+    """As a file, and by abort as the patch."""
+    halted.resolve("a.txt", "upstream FIVE\nsix\n")
+    resolved = halted.read("a.txt")
+    halted.run("continue").ends(3)
+    ran = halted.run(*command).ok()
+    assert kept(halted, ran, resolved)
+    if command == ("abort",):
+        shown = halted.git("log", "-p", "--format=%B", *_REF.findall(ran.err))
+        commit = shown.partition("Patchkit-Patch: one.patch")[2].partition("Patchkit-Patch:")[0]
+        assert "+upstream FIVE" in commit
 
 
 # -- bytes ----------------------------------------------------------------------------------------
@@ -210,40 +199,36 @@ def test_what_an_editor_saves_meanwhile_is_not_overwritten(
         assert "refs/patchkit/halt" in stack.git("show-ref") or command == "bump"
 
 
-def test_the_last_continue_writes_nothing_if_a_file_was_saved_meanwhile(stack: Bumping) -> None:
-    assert stack.bump().code == 3
-    stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    assert stack.run("continue").code == 3
-    stack.resolve("b.txt", "both tens\n")
-    before = stack.product
-    save = _saves(stack.checkout / "b.txt")
+def test_the_last_continue_writes_nothing_if_a_file_was_saved_meanwhile(halted: Bumping) -> None:
+    halted.resolve_one()
+    halted.resolve("b.txt", "both tens\n")
+    before = halted.product
+    save = _saves(halted.checkout / "b.txt")
     # once the files were read, and long before anything is written
-    run_meanwhile("continue", cwd=stack.project.root, git="diff-tree", change=save).ends(
+    run_meanwhile("continue", cwd=halted.project.root, git="diff-tree", change=save).ends(
         5, "b.txt was changed while patchkit worked on it"
     )
-    assert stack.read("b.txt") == "saved by an editor\n"
-    assert stack.product == before
+    assert halted.read("b.txt") == "saved by an editor\n"
+    assert halted.product == before
 
 
-def test_a_conflict_that_no_checkout_holds_is_not_said_to_be_there(stack: Bumping) -> None:
-    assert stack.bump().code == 3
-    save = _saves(stack.checkout / "a.txt")
-    ran = run_meanwhile("skip", cwd=stack.project.root, git="read-tree", change=save)
+def test_a_conflict_that_no_checkout_holds_is_not_said_to_be_there(halted: Bumping) -> None:
+    save = _saves(halted.checkout / "a.txt")
+    ran = run_meanwhile("skip", cwd=halted.project.root, git="read-tree", change=save)
     assert "its conflict is in" not in ran.ends(5, "hint: run the command again").err
-    ran = stack.run("skip")
-    assert (ran.code, kept(stack, ran, "saved by an editor\n")) == (3, True)
+    ran = halted.run("skip")
+    assert (ran.code, kept(halted, ran, "saved by an editor\n")) == (3, True)
 
 
-def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(stack: Bumping) -> None:
-    assert stack.bump().code == 3
-    assert stack.run("skip").code == 3
-    save = _saves(stack.checkout / "b.txt")
-    run_meanwhile("skip", cwd=stack.project.root, git="read-tree", change=save).ends(
+def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(halted: Bumping) -> None:
+    assert halted.run("skip").code == 3
+    save = _saves(halted.checkout / "b.txt")
+    run_meanwhile("skip", cwd=halted.project.root, git="read-tree", change=save).ends(
         5, "hint: patchkit continue"
     )
-    ran = stack.run("continue").ok()
-    assert kept(stack, ran, "saved by an editor\n")
-    stack.settled()
+    ran = halted.run("continue").ok()
+    assert kept(halted, ran, "saved by an editor\n")
+    halted.settled()
 
 
 def test_quiet_names_where_work_is_kept(stack: Bumping) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,9 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
 from tests.workspace.killing import killed_at
 
+#: What was set aside, as JSON.
+Work = dict[str, Any]
+
 
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
@@ -24,10 +26,8 @@ def demo(project: Project, upstream: Upstream) -> Project:
     return project
 
 
-def saved(project: Project) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(project.run("undo", "--show", "--json").ok().out)[
-        "saved"
-    ]
+def saved(project: Project) -> list[Work]:
+    found: list[Work] = project.run("undo", "--show", "--json").ok().json["saved"]
     return found
 
 
@@ -41,19 +41,26 @@ def shape(project: Project) -> tuple[bytes, ...]:
     )
 
 
-def edit(project: Project) -> Path:
-    """Edits of every sort: a changed file, a staged one, a new one, an untracked one."""
-    folder = project.checkout("demo")
+@pytest.fixture
+def folder(demo: Project) -> Path:
+    return demo.checkout("demo")
+
+
+@pytest.fixture
+def work(demo: Project, folder: Path) -> Work:
+    """Edits of every sort that were set aside: a changed file, a removed one, a new one that git
+    knows, an untracked one.
+    """
     text = (folder / "a.py").read_text()
     (folder / "a.py").write_text(text.replace("line 30\n", "line thirty\n"))
     (folder / "b.py").unlink()
     (folder / "new.py").write_text("new\n")
     (folder / "notes.txt").write_bytes(b"notes\r\n\x00")
     git_in(folder, "add", "new.py")
-    return folder
+    return force_away(demo)
 
 
-def force_away(project: Project) -> dict[str, Any]:
+def force_away(project: Project) -> Work:
     """What `apply --force` set aside."""
     path = project.root / "patches/demo/series"
     path.write_text("one.patch\n")
@@ -64,9 +71,7 @@ def force_away(project: Project) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_edits_come_back_and_go_again(demo: Project) -> None:
-    folder = edit(demo)
-    work = force_away(demo)
+def test_edits_come_back_and_go_again(demo: Project, folder: Path, work: Work) -> None:
     assert (work["kind"], work["component"]) == ("edits", "demo")
     assert work["what"] == ["a.py", "b.py", "new.py", "notes.txt"]
     assert work["why"] == "edits in the checkout"
@@ -93,9 +98,7 @@ def test_edits_come_back_and_go_again(demo: Project) -> None:
 
 
 @pytest.mark.slow
-def test_they_are_merged_into_other_edits(demo: Project) -> None:
-    folder = edit(demo)
-    work = force_away(demo)
+def test_they_are_merged_into_other_edits(demo: Project, folder: Path, work: Work) -> None:
     (folder / "notes.txt").unlink()
     text = (folder / "a.py").read_text()
     (folder / "a.py").write_text("mine\n" + text)
@@ -112,9 +115,9 @@ def test_they_are_merged_into_other_edits(demo: Project) -> None:
 
 
 @pytest.mark.parametrize("how", ["lines", "untracked", "removed"])
-def test_nothing_is_replaced_that_differs(demo: Project, how: str) -> None:
-    folder = edit(demo)
-    work = force_away(demo)
+def test_nothing_is_replaced_that_differs(
+    demo: Project, folder: Path, work: Work, how: str
+) -> None:
     if how == "lines":
         text = (folder / "a.py").read_text()
         (folder / "a.py").write_text(text.replace("line 30\n", "line XXX\n"))
@@ -125,23 +128,17 @@ def test_nothing_is_replaced_that_differs(demo: Project, how: str) -> None:
     else:
         (folder / "b.py").write_text("kept\n")
         said = "was changed, added or removed since"
-    files = {path.name: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
-    before = shape(demo)
-    demo.run("undo", "--restore", work["id"]).ends(1, said)
-    assert shape(demo) == before
-    assert {p.name: p.read_bytes() for p in folder.glob("*.*") if p.is_file()} == files
+    with demo.untouched():
+        demo.run("undo", "--restore", work["id"]).ends(1, said)
 
 
 @pytest.mark.slow
-def test_undo_refuses_once_the_files_changed(demo: Project) -> None:
-    folder = edit(demo)
-    work = force_away(demo)
+def test_undo_refuses_once_the_files_changed(demo: Project, folder: Path, work: Work) -> None:
     demo.run("undo", "--restore", work["id"]).ok()
     text = (folder / "a.py").read_text()
     (folder / "a.py").write_text("later\n")
-    before = shape(demo)
-    demo.run("undo").ends(1, "a.py changed since")
-    assert shape(demo) == before
+    with demo.untouched():
+        demo.run("undo").ends(1, "a.py changed since")
     (folder / "a.py").write_text(text)
     (folder / "other.txt").write_text("later\n")
     git_in(folder, "add", "other.txt")
@@ -172,9 +169,8 @@ def test_a_stack_is_shown_and_not_merged(demo: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("work")
 def test_dropped_work_is_brought_back(demo: Project) -> None:
-    edit(demo)
-    force_away(demo)
     demo.run("drop", "two").ok()
     both = saved(demo)
     assert len(both) == 2
@@ -191,9 +187,8 @@ def test_dropped_work_is_brought_back(demo: Project) -> None:
 
 
 @pytest.mark.parametrize("packed", ["none", "one", "all"])
+@pytest.mark.usefixtures("work")
 def test_refs_are_dropped_packed_or_not(demo: Project, packed: str) -> None:
-    edit(demo)
-    force_away(demo)
     git = demo.checkout("demo") / ".git"
     if packed != "none":
         git_in(demo.checkout("demo"), "pack-refs", "--all")
@@ -209,13 +204,12 @@ def test_refs_are_dropped_packed_or_not(demo: Project, packed: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("work")
 def test_the_lock_of_a_git_that_packs_refs_is_left_to_it(demo: Project) -> None:
-    edit(demo)
-    force_away(demo)
     both, lock = saved(demo), demo.checkout("demo") / ".git/packed-refs.lock"
     lock.touch()
-    ran = demo.run("undo", "--drop", both[0]["id"])
-    assert (ran.code, lock.exists(), saved(demo)) == (5, True, both)
+    demo.run("undo", "--drop", both[0]["id"]).ends(5)
+    assert (lock.exists(), saved(demo)) == (True, both)
     lock.unlink()
     demo.run("undo", "--drop", both[0]["id"]).ok()
 
@@ -259,14 +253,14 @@ def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_written_while_files_are_replaced_is_named(demo: Project) -> None:
-    folder = edit(demo)
-    work = force_away(demo)
+def test_what_is_written_while_files_are_replaced_is_named(
+    demo: Project, folder: Path, work: Work
+) -> None:
     text = (folder / "a.py").read_text()
     with (folder / "a.py").open("a") as editor:
         ran = demo.run("undo", "--restore", work["id"], "--json").ok()
         editor.write("mine\n")
-    (place,) = json.loads(ran.out)["also_saved"]
+    (place,) = ran.json["also_saved"]
     assert Path(place).read_text() == text + "mine\n"
     demo.run("undo").ok()
     assert (folder / "a.py").read_text() == text
@@ -276,10 +270,10 @@ def test_what_is_written_while_files_are_replaced_is_named(demo: Project) -> Non
 
 
 @pytest.mark.slow
-def test_a_kill_leaves_edits_that_were_merged_to_undo(demo: Project) -> None:
+def test_a_kill_leaves_edits_that_were_merged_to_undo(
+    demo: Project, folder: Path, work: Work
+) -> None:
     """Wherever it strikes: the edited file is as it was, or `undo` makes it so."""
-    folder = edit(demo)
-    work = force_away(demo)
     text = "mine\n" + (folder / "a.py").read_text()
     (folder / "a.py").write_text(text)
     merged = text.replace("line 30\n", "line thirty\n")
@@ -302,9 +296,10 @@ def test_a_kill_leaves_edits_that_were_merged_to_undo(demo: Project) -> None:
     assert found == {text, merged}
 
 
-def test_what_is_staged_while_undo_runs_stays_staged(demo: Project) -> None:
-    path = edit(demo) / "a.py"
-    work = force_away(demo)
+def test_what_is_staged_while_undo_runs_stays_staged(
+    demo: Project, folder: Path, work: Work
+) -> None:
+    path = folder / "a.py"
     demo.run("undo", "--restore", work["id"]).ok()
 
     def stage() -> None:
@@ -317,10 +312,7 @@ def test_what_is_staged_while_undo_runs_stays_staged(demo: Project) -> None:
     assert git_in(path.parent, "show", ":a.py") == b"mine\n"
 
 
-def test_saved_work_whose_ref_is_damaged_is_not_left_out(demo: Project) -> None:
-    edit(demo)
-    force_away(demo)
-    (work,) = saved(demo)
+def test_saved_work_whose_ref_is_damaged_is_not_left_out(demo: Project, work: Work) -> None:
     path = demo.checkout("demo") / ".git" / work["ref"]
     path.write_bytes(b"")
     for words in (("--show",), ("--show", work["id"])):
