@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions
+from patchkit.drift.drift_report import PatchForecast
 from patchkit.drift.walk import Walker, WatchedSeries
 from patchkit.extensions.planning.combination import walk_stack
 from patchkit.extensions.planning.plan_report import CommitRange, Effort
@@ -84,33 +86,29 @@ def outcomes_at(
         return carry_stack(reader, *bases, series, CarryOptions(past=past)).outcomes
 
 
+def _seen(
+    patch: PatchResult | PatchForecast, conflicts: Collection[str], review: Collection[str]
+) -> tuple[object, ...]:
+    """What both say of a patch: how it fits is told only where it is work."""
+    fits = patch.status in (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
+    left_out = patch.status in (Status.ABSORBED, Status.CONFLICTED, Status.WAITING)
+    status = left_out and patch.status
+    return patch.name, fits, status, patch.waits_for, set(conflicts), set(review)
+
+
 def told(outcomes: tuple[PatchResult, ...]) -> list[tuple[object, ...]]:
     return [
-        (
-            each.name,
-            each.status in (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY),
-            each.status in (Status.ABSORBED, Status.CONFLICTED, Status.WAITING) and each.status,
-            each.waits_for,
-            {f.path for f in each.files if f.status is Status.CONFLICTED},
-            # of a patch that is left out nobody looks at the rest
-            {f.path for f in each.files if f.review},
+        _seen(
+            each,
+            [f.path for f in each.files if f.status is Status.CONFLICTED],
+            [f.path for f in each.files if f.review],
         )
         for each in outcomes
     ]
 
 
 def forecast(stretch: CommitRange) -> list[tuple[object, ...]]:
-    return [
-        (
-            each.name,
-            each.status in (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY),
-            each.status in (Status.ABSORBED, Status.CONFLICTED, Status.WAITING) and each.status,
-            each.waits_for,
-            set(each.conflicts),
-            set(each.review),
-        )
-        for each in stretch.patches
-    ]
+    return [_seen(each, each.conflicts, each.review) for each in stretch.patches]
 
 
 def assert_agrees(history: History, series: list[SeriesPatch]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 from hypothesis import given, settings
@@ -86,23 +86,17 @@ def by_trying(
     ranks = list(Grade)
     best = None
     for choice in product(*options.values()):
-        chosen = dict(zip(options, choice, strict=True))
-        names = list(chosen)
         efforts = [each.effort for each in choice]
         fits = not any(
-            list(clashes(a, chosen[a].declaration, b, chosen[b].declaration))
-            for n, a in enumerate(names)
-            for b in names[:n]
+            list(clashes("one", one.declaration, "other", other.declaration))
+            for one, other in combinations(choice, 2)
         )
         allowed = all(ranks.index(e.grade) <= ranks.index(grade) for e in efforts)
         if fits and allowed and sum(e.conflicts for e in efforts) <= conflicts:
             work = Effort(
-                *(
-                    sum(column)
-                    for column in zip(
-                        *((e.conflicts, e.review, e.changed) for e in efforts), strict=True
-                    )
-                )
+                sum(e.conflicts for e in efforts),
+                sum(e.review for e in efforts),
+                sum(e.changed for e in efforts),
             )
             found = (sum(each.age for each in choice), work)
             best = found if best is None else min(best, found)

@@ -42,20 +42,14 @@ def test_each_commit_has_the_version_that_its_build_would_give_it(upstream: Upst
 
 
 def test_a_version_that_metadata_says_is_not_asked_for(upstream: Upstream) -> None:
-    commit = upstream.commit({"a": "a\n"})
+    commit, repository = upstream.commit({"a": "a\n"}), Repository(upstream.path)
 
     def refuse() -> dict[str, str]:
         raise AssertionError
 
-    versions = TaggedVersions(Repository(upstream.path), refuse)
     declared = Declaration("engine", "1.0", ())
-    assert versions.at(commit, declared) == declared
-
-
-def test_no_tags_no_version(upstream: Upstream) -> None:
-    commit = upstream.commit({"a": "a\n"})
-    versions = TaggedVersions(Repository(upstream.path), dict)
-    assert versions.at(commit, BY_TAGS).version == ""
+    assert TaggedVersions(repository, refuse).at(commit, declared) == declared
+    assert TaggedVersions(repository, dict).at(commit, BY_TAGS).version == ""
 
 
 def test_a_damaged_tag_is_not_left_out(upstream: Upstream) -> None:
