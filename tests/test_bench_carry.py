@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,10 +28,52 @@ from bench.carry.strategies import careful, patchkit, strategies
 from patchkit.gitcmd.repository import init_repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import make_object
+from tests.support.archives import Content, make_tar
+from tests.support.projects import write_files
 from tests.support.repos import Upstream, make_patch
 
 BASE = b"one\ntwo\nthree\nfour\n"
 UPSTREAM = b"one\nTWO\nthree\nup\nfour\n"
+#: What each becomes where the third line is changed, and in another file.
+OURS, TRUTH = (text.replace(b"three", b"THREE") for text in (BASE, UPSTREAM))
+PICKED, PICKED_TRUTH = (text.replace(b"three", b"3") for text in (BASE, UPSTREAM))
+
+
+@pytest.fixture
+def mirrors(upstream: Upstream, tmp_path: Path) -> Path:
+    """A folder of mirrors, with upstream as that of some/where."""
+    folder = tmp_path / "mirrors"
+    (folder / "some+where").mkdir(parents=True)
+    (folder / "some+where" / "repo").symlink_to(upstream.path)
+    return folder
+
+
+@pytest.fixture
+def mine(mirrors: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """Mines cases from upstream's history, with these options."""
+
+    def mined(*options: str) -> dict[str, Any]:
+        mine_cases(["some/where", "--mirrors", str(mirrors), *options])
+        return dict(json.loads(capsys.readouterr().out))
+
+    return mined
+
+
+def _cases(folder: Path, listed: object, mirrors: Path, subset: str) -> Iterator[Case]:
+    """The cases of a list, of which none is missing."""
+    file = folder / "cases.json"
+    file.write_text(json.dumps(listed))
+    for number, case in enumerate(read_cases(file, [mirrors], folder / "work", subset)):
+        assert isinstance(case, Case), number
+        yield case
+
+
+def _tally(cases: Iterable[Case]) -> Tally:
+    """What the engine makes of them."""
+    tally = Tally()
+    for case in cases:
+        tally.add(case, patchkit(case), 1.0)
+    return tally
 
 
 @pytest.mark.parametrize(
@@ -69,30 +111,24 @@ def test_languages_are_told_by_endings() -> None:
 
 
 def test_a_case_is_carried_and_graded(
-    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    upstream: Upstream, mirrors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mirror = tmp_path / "mirrors" / "some+where"
-    mirror.mkdir(parents=True)
     base = upstream.commit({"f": BASE})
-    change = upstream.commit({"f": BASE.replace(b"three", b"THREE")})
+    change = upstream.commit({"f": OURS})
     moved = upstream.commit({"f": UPSTREAM}, parents=(base,))
     upstream.branch("keep", change)
-    (mirror / "repo").symlink_to(upstream.path)
-    truth = UPSTREAM.replace(b"three", b"THREE")
-    upstream.commit({"f": truth}, parents=(moved,))
-    file = {"path": "f", "cls": "pure", "hard": True, "truth": make_object("blob", truth).oid}
+    upstream.commit({"f": TRUTH}, parents=(moved,))
+    file = {"path": "f", "cls": "pure", "hard": True, "truth": make_object("blob", TRUTH).oid}
     facts = {"id": "x", "kind": "rebase", "repo": "x", "A": change, "A_base": base}
     listed = {**facts, "B_base": moved, "files": [file]}
     gone = {**listed, "id": "y", "repo": "y"}
     cases = tmp_path / "cases.json"
-    mirrors = {"x": "some+where", "y": "no+where"}
-    cases.write_text(json.dumps({"mirrors": mirrors, "cases": [listed, gone]}))
-    case, missing = read_cases(cases, [tmp_path / "mirrors"], tmp_path / "work", "hard")
+    known = {"x": "some+where", "y": "no+where"}
+    cases.write_text(json.dumps({"mirrors": known, "cases": [listed, gone]}))
+    case, missing = read_cases(cases, [mirrors], tmp_path / "work", "hard")
     assert isinstance(case, Case)
     assert missing == "y: no clone of no+where"
-    tally = Tally()
-    tally.add(case, patchkit(case), 1.0)
-    (row,) = tally.files
+    (row,) = _tally([case]).files
     assert (row.grade, row.language) == (Grade.RIGHT, "others")
     assert row.outcome is not None
     assert row.outcome.review
@@ -102,10 +138,9 @@ def test_a_case_is_carried_and_graded(
         assert isinstance(strategy, str) or strategy(case).files == {}
     case.reader.close()
     # all ways in one run, with what became of each file; the first folder has no such clone
-    folders = [str(tmp_path), str(tmp_path / "mirrors")]
     files = tmp_path / "files.json"
-    words = [str(cases), "--mirrors", *folders, "--subset", "each", "--files", str(files)]
-    main([*words, "--strategy", "patchkit", "--strategy", "git apply"])
+    words = ["--mirrors", str(tmp_path), str(mirrors), "--subset", "each", "--files", str(files)]
+    main([str(cases), *words, "--strategy", "patchkit", "--strategy", "git apply"])
     skipped, head, _, table = capsys.readouterr().out.splitlines()
     assert skipped == f"skipped: {missing}"
     assert head.startswith("|  | files | patchkit | order |")
@@ -116,26 +151,26 @@ def test_a_case_is_carried_and_graded(
 
 
 def test_cases_are_mined_from_a_history(
-    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    upstream: Upstream,
+    mirrors: Path,
+    mine: Callable[..., dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A merge that was settled by hand, a change that was picked, landed, and reverted later."""
-    (tmp_path / "some+where").mkdir()
-    (tmp_path / "some+where" / "repo").symlink_to(upstream.path)
     base = upstream.commit({"f": BASE, "g": BASE, "h": b"x\n"})
-    side = upstream.commit({"f": BASE.replace(b"three", b"THREE")}, parents=(base,))
-    change = upstream.commit({"g": BASE.replace(b"three", b"3")}, parents=(base,))
-    merged = UPSTREAM.replace(b"three", b"THREE")
+    side = upstream.commit({"f": OURS}, parents=(base,))
+    change = upstream.commit({"g": PICKED}, parents=(base,))
     moved = upstream.commit({"f": UPSTREAM, "g": BASE, "h": b"y\n"}, parents=(base,))
-    upstream.branch("merged", upstream.commit({"f": merged}, parents=(moved, side)))
+    upstream.branch("merged", upstream.commit({"f": TRUTH}, parents=(moved, side)))
     other = upstream.commit({"f": BASE, "g": UPSTREAM, "h": b"x\n"}, parents=(base,))
     picked = f"Pick\u2028a line\n\n(cherry picked from commit {change})"
-    pick = upstream.commit({"g": UPSTREAM.replace(b"three", b"3")}, picked, parents=(other,))
+    pick = upstream.commit({"g": PICKED_TRUTH}, picked, parents=(other,))
     upstream.branch("picked", pick)
-    last = upstream.commit({"g": BASE.replace(b"three", b"3") + b"end\n"}, parents=(change,))
+    last = upstream.commit({"g": PICKED + b"end\n"}, parents=(change,))
     undone = upstream.commit({"g": BASE + b"end\n"}, f"Undo\n\nThis reverts commit {change}.")
     upstream.branch("main", undone)
-    mine_cases(["some/where", "--mirrors", str(tmp_path), "--clean", "1"])
-    mined = json.loads(capsys.readouterr().out)
+    mined = mine("--clean", "1")
     assert mined["mirrors"] == {"where": "some+where"}
     rows = {
         (case["kind"], case["A"], case["B_base"], file["path"], file["cls"], file["hard"])
@@ -148,22 +183,18 @@ def test_cases_are_mined_from_a_history(
         ("reverts", base, last, "g", "pure", False),
         ("landed", pick, change, "g", "landed", True),
     }
-    cases = tmp_path / "cases.json"
-    cases.write_text(json.dumps(mined))
-    tally = Tally()
-    for case in read_cases(cases, [tmp_path], tmp_path / "work", "any"):
-        assert isinstance(case, Case)
-        tally.add(case, patchkit(case), 1.0)
+    tally = _tally(_cases(tmp_path, mined, mirrors, "any"))
     assert [each.grade for each in tally.files] == [Grade.RIGHT] * 4
     assert len(tally.patches) == 4
     again = tmp_path / "again.json"
     again.write_text(json.dumps(mined))
-    calibrate([str(cases), "--test", str(again), "--mirrors", str(tmp_path)])
+    where = ["--test", str(again), "--mirrors", str(mirrors)]
+    calibrate([str(tmp_path / "cases.json"), *where])
     printed = capsys.readouterr().out
     assert "lines: 3 files of 1 histories" in printed
     assert "lines, other histories: 3 files" in printed
     assert "lines, each history by a table of the others: 3 files" in printed
-    calibrate(["--test", str(again), "--mirrors", str(tmp_path)])
+    calibrate(where)
     printed = capsys.readouterr().out
     assert "lines, other histories: 3 files\n" in printed
     assert " 86%    100%  " in printed.partition("bytes")[0]  # by the table of the engine
@@ -171,40 +202,32 @@ def test_cases_are_mined_from_a_history(
 
 @pytest.mark.slow
 def test_a_merge_into_the_branch_is_told_from_one_into_upstream(
-    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    upstream: Upstream, mirrors: Path, mine: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     """Both sides insert at one point: the first parent's lines come first, as between markers."""
-    (tmp_path / "some+where").mkdir()
-    (tmp_path / "some+where" / "repo").symlink_to(upstream.path)
-    base = upstream.commit({"f": BASE, "h": b"x\n"})
-    side = upstream.commit({"f": BASE.replace(b"three", b"branch\nthree")}, parents=(base,))
-    moved = upstream.commit(
-        {"f": BASE.replace(b"three", b"up\nthree"), "h": b"y\n"}, parents=(base,)
+    branch, up, into_branch, into_upstream = (
+        BASE.replace(b"three", added + b"three")
+        for added in (b"branch\n", b"up\n", b"branch\nup\n", b"up\nbranch\n")
     )
-    into_branch = BASE.replace(b"three", b"branch\nup\nthree")
-    into_upstream = BASE.replace(b"three", b"up\nbranch\nthree")
+    base = upstream.commit({"f": BASE, "h": b"x\n"})
+    side = upstream.commit({"f": branch}, parents=(base,))
+    moved = upstream.commit({"f": up, "h": b"y\n"}, parents=(base,))
     upstream.branch("a", upstream.commit({"f": into_branch, "h": b"y\n"}, parents=(side, moved)))
     upstream.branch("b", upstream.commit({"f": into_upstream, "h": b"y\n"}, parents=(moved, side)))
-    cases = tmp_path / "cases.json"
-    found = []
+    found = set()
     for seed in range(9):  # each file is taken once: which merge comes first differs
-        mine_cases(["some/where", "--mirrors", str(tmp_path), "--kind", "merges", f"--seed={seed}"])
-        cases.write_text(capsys.readouterr().out)
-        tally = Tally()
-        for case in read_cases(cases, [tmp_path], tmp_path / f"work{seed}", "hard"):
-            assert isinstance(case, Case)
-            found.append(case.merges)
-            tally.add(case, patchkit(case), 1.0)
-        assert [each.grade for each in tally.files] == [Grade.RIGHT] * len(tally.files)
-    assert set(found) == {True, False}
+        folder = tmp_path / f"of {seed}"
+        folder.mkdir()
+        mined = mine("--kind", "merges", f"--seed={seed}")
+        for case in _cases(folder, mined, mirrors, "hard"):
+            found.add(case.merges)
+            assert [each.grade for each in _tally([case]).files] == [Grade.RIGHT]
+    assert found == {True, False}
 
 
 def test_a_change_that_the_new_base_has_by_the_same_commit_was_not_rebased(
-    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    upstream: Upstream, mine: Callable[..., dict[str, Any]]
 ) -> None:
-    (tmp_path / "some+where").mkdir()
-    (tmp_path / "some+where" / "repo").symlink_to(upstream.path)
-
     def written(when: int, data: bytes, parent: str) -> str:
         """A commit of one author and date, committed some time later."""
         who = "Ann <ann@example.com>"
@@ -212,24 +235,13 @@ def test_a_change_that_the_new_base_has_by_the_same_commit_was_not_rebased(
         return upstream.fast_import({"f": data}, "Change it", f"at-{when}", (parent,), head)
 
     base = upstream.commit({"f": BASE})
-    changed = BASE.replace(b"three", b"3")
-    change = written(1700000001, changed, base)
+    change = written(1700000001, OURS, base)
     moved = upstream.commit({"f": UPSTREAM}, parents=(base,))
-    rebased = written(1700000002, UPSTREAM.replace(b"three", b"3"), moved)
-    later = UPSTREAM.replace(b"three", b"3") + b"end\n"
-    after = upstream.commit({"f": later}, parents=(rebased,))
-    written(1700000003, later.replace(b"3", b"3 again"), after)
-    mine_cases(["some/where", "--mirrors", str(tmp_path), "--kind", "rebases", "--clean", "1"])
-    mined = json.loads(capsys.readouterr().out)
+    rebased = written(1700000002, TRUTH, moved)
+    after = upstream.commit({"f": TRUTH + b"end\n"}, parents=(rebased,))
+    written(1700000003, TRUTH.replace(b"THREE", b"3 again") + b"end\n", after)
+    mined = mine("--kind", "rebases", "--clean", "1")
     assert [(case["A"], case["B"]) for case in mined["cases"]] == [(change, rebased)]
-
-
-def _archive(path: Path, files: dict[str, bytes]) -> None:
-    with tarfile.open(path, "w:gz") as tar:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
 
 
 def _diff(old: bytes, new: bytes) -> bytes:
@@ -249,34 +261,28 @@ def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
         "old": (BASE, ["01_three.patch", "odd.patch", "02-taken.patch"]),
         "new": (UPSTREAM, ["07_three.patch"]),
     }
-    changed = {side: text.replace(b"three", b"THREE") for side, (text, _) in series.items()}
     patches = {
-        "01_three.patch": _diff(BASE, changed["old"]),
-        "02-taken.patch": _diff(changed["old"], taken.replace(b"three", b"THREE")),
-        "07_three.patch": _diff(UPSTREAM, changed["new"]),
-        "odd.patch": _diff(UPSTREAM, changed["new"]),
+        "01_three.patch": _diff(BASE, OURS),
+        "02-taken.patch": _diff(OURS, taken.replace(b"three", b"THREE")),
+        "07_three.patch": _diff(UPSTREAM, TRUTH),
+        "odd.patch": _diff(UPSTREAM, TRUTH),
     }
     repository = init_repository(tmp_path / "debian+x" / "repo")
     releases = []
     for side, (text, names) in series.items():
-        folder = tmp_path / side
-        folder.mkdir()
-        _archive(folder / "x_1.orig.tar.gz", {"x-1/f": text})
-        listed = {"debian/patches/series": b"# ours\n" + "\n".join(names).encode()}
-        listed |= {f"debian/patches/{name}": patches[name] for name in names}
-        _archive(folder / "x_1-1.debian.tar.gz", listed)
-        releases.append(read_release(folder, repository))
+        listed: dict[str, Content] = {f"debian/patches/{name}": patches[name] for name in names}
+        listed["debian/patches/series"] = "# ours\n" + "\n".join(names)
+        archives = {"orig": make_tar({"x-1/f": text}), "debian": make_tar(listed)}
+        write_files(tmp_path / side, {f"x_1.{n}.tar.gz": data for n, data in archives.items()})
+        releases.append(read_release(tmp_path / side, repository))
     old, new = releases
     assert (old.left_out, new.left_out) == (("odd.patch",), ())
     cases = list(cases_of("x", repository, old, new.named_as(old)))
     found = [(each["id"], each["group"], each["files"][0]["cls"]) for each in cases]
     assert found == [("x-01_three.patch", "kept", "pure"), ("x-02-taken.patch", "gone", "dropped")]
-    listed_cases = tmp_path / "cases.json"
-    listed_cases.write_text(json.dumps({"mirrors": {"x": "debian+x"}, "cases": cases}))
     tally, others = Tally(), Tally()
     gnu = strategies()["patch, fuzz 2"]
-    for case in read_cases(listed_cases, [tmp_path], tmp_path / "work", "whole"):
-        assert isinstance(case, Case)
+    for case in _cases(tmp_path, {"mirrors": {"x": "debian+x"}, "cases": cases}, tmp_path, "whole"):
         tally.add(case, patchkit(case), 1.0)
         if not isinstance(gnu, str):
             others.add(case, gnu(case), 1.0)
@@ -286,7 +292,7 @@ def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
 
 
 def test_a_source_package_without_patches_of_its_own_is_said_to_be_none(tmp_path: Path) -> None:
-    _archive(tmp_path / "x_1.tar.gz", {"x-1/f": BASE})
+    write_files(tmp_path, {"x_1.tar.gz": make_tar({"x-1/f": BASE})})
     with pytest.raises(UnavailableError, match="no package of one archive and a folder debian/"):
         read_release(tmp_path, init_repository(tmp_path / "repo"))
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from patchkit.cli.catalog import all_commands, split_command
 from patchkit.cli.command import load_command
 from patchkit.errors import ExitCode
 from tests.drift.lines import edit, numbered
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, git_in
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,9 @@ def test_what_workflows_give_actions_is_taken() -> None:
                     assert step["with"].keys() <= action["inputs"].keys()
 
 
-def _script(step: Mapping[str, Any]) -> str:
+def _script(name: str) -> str:
+    """What an action runs."""
+    (step,) = [each for each in _load(name)["runs"]["steps"] if "run" in each]
     return str(step["run"])
 
 
@@ -112,7 +115,6 @@ def _run(
 
 
 def test_the_action_passes_its_inputs(tmp_path: Path) -> None:
-    (step,) = [each for each in _load("action.yml")["runs"]["steps"] if "run" in each]
     patchkit = 'echo "$@"; case $1 in ci) : > out.json; exit 3;; esac'
     fake = _fakes(tmp_path / "bin", {"python": "exit 0", "patchkit": patchkit})
     environment = {
@@ -125,7 +127,7 @@ def test_the_action_passes_its_inputs(tmp_path: Path) -> None:
         "RESULT": "out.json",
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
     }
-    done = _run(_script(step), tmp_path, environment)
+    done = _run(_script("action.yml"), tmp_path, environment)
     chosen = "--component x --manifest one --manifest two; --manifest touch --manifest evil"
     assert (done.returncode, done.stdout.splitlines()) == (
         3,
@@ -154,113 +156,114 @@ def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
     return project
 
 
-def _around(tmp_path: Path, patchkit: str, programs: Mapping[str, str]) -> dict[str, str]:
+@dataclass
+class Around:
     """An environment with the real patchkit and git, and fakes of what reaches out."""
-    fake = _fakes(tmp_path / "bin", {**programs, "patchkit": patchkit})
-    path = f"{fake}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "LOG": str(tmp_path / "log")}
+
+    folder: Path
+    patchkit: str
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def fake(self, **programs: str) -> None:
+        """Put programs on its path."""
+        fake = _fakes(self.folder / "bin", {**programs, "patchkit": self.patchkit})
+        path = f"{fake}:{os.environ['PATH']}"
+        self.variables |= {**os.environ, "PATH": path, "LOG": str(self.folder / "log")}
+
+    def bumps(self, *, after: str = "") -> None:
+        """Give it what the action for bumps asks for, and a program that opens pull requests."""
+        gh = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
+        self.fake(python="exit 0", gh=gh)
+        files = {"BODY": "body.md", "GITHUB_STEP_SUMMARY": "summary", "GITHUB_OUTPUT": "output"}
+        self.variables |= {name: str(self.folder / file) for name, file in files.items()}
+        self.variables |= {"ACTION": ".", "MANIFEST": "demo", "COMPONENT": "demo", "AFTER": after}
+        self.variables |= {"GITHUB_REF_NAME": "main"}
+
+    def run(self, script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        return _run(script, cwd, self.variables)
+
+    def log(self) -> list[str]:
+        """What the fakes were asked for."""
+        log = self.folder / "log"
+        return log.read_text().splitlines() if log.exists() else []
+
+    def origin(self, *argv: str) -> str:
+        """What git says of the repository that is pushed to."""
+        return git_in(self.folder / "origin.git", *argv).decode()
 
 
-def test_a_bump_becomes_a_pull_request(
-    pinned: Project, tmp_path: Path, served_patchkit: str
-) -> None:
-    (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
-    gh = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
-    environment = _around(tmp_path, served_patchkit, {"python": "exit 0", "gh": gh}) | {
-        "ACTION": ".",
-        "MANIFEST": "demo",
-        "COMPONENT": "demo",
-        "AFTER": 'echo "$MANIFEST" > after.txt',
-        "BODY": str(tmp_path / "body.md"),
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-        "GITHUB_OUTPUT": str(tmp_path / "output"),
-        "GITHUB_REF_NAME": "main",
-    }
-    done = _run(_script(step), pinned.root, environment)
+@pytest.fixture
+def around(tmp_path: Path, served_patchkit: str) -> Around:
+    """The surroundings of a job."""
+    return Around(tmp_path, served_patchkit)
+
+
+BUMP = "ci/bump/action.yml"
+BRANCH = "patchkit/bump-demo-demo"
+
+
+def test_a_bump_becomes_a_pull_request(pinned: Project, tmp_path: Path, around: Around) -> None:
+    around.bumps(after='echo "$MANIFEST" > after.txt')
+    done = around.run(_script(BUMP), pinned.root)
     assert done.returncode == 0, done.stderr
-    branch = "patchkit/bump-demo-demo"
-    listed, created, ready = (tmp_path / "log").read_text().splitlines()
+    listed, created, ready = around.log()
     assert ready == "pr ready https://example.com/pull/1"
-    assert listed.startswith(f"pr list --head {branch} --state open")
+    assert listed.startswith(f"pr list --head {BRANCH} --state open")
     assert created == (
-        f"pr create --head {branch} --base main --title Bump demo of demo --body-file"
+        f"pr create --head {BRANCH} --base main --title Bump demo of demo --body-file"
         f" {tmp_path / 'body.md'}"
     )
     assert "ours" in (tmp_path / "summary").read_text()
     assert (tmp_path / "output").read_text() == "pull-request=https://example.com/pull/1\n"
-    pushed = git_in(tmp_path / "origin.git", "show", "--stat=200", "--format=%s", branch).decode()
+    pushed = around.origin("show", "--stat=200", "--format=%s", BRANCH)
     assert pushed.startswith("Bump demo of demo\n")
     assert "manifests/demo.yaml" in pushed
     assert "after.txt" in pushed
-    again = _run(_script(step), pinned.root, environment)  # there is nothing more to move
+    again = around.run(_script(BUMP), pinned.root)  # there is nothing more to move
     assert again.returncode == 0, again.stderr
-    assert len((tmp_path / "log").read_text().splitlines()) == 3
+    assert len(around.log()) == 3
 
 
 def test_a_branch_with_commits_of_somebody_else_is_left_alone(
-    pinned: Project, tmp_path: Path, served_patchkit: str
+    pinned: Project, around: Around
 ) -> None:
-    (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
-    branch = "patchkit/bump-demo-demo"
-    git_in(pinned.root, "switch", "-q", "-c", branch)
+    git_in(pinned.root, "switch", "-q", "-c", BRANCH)
     git_in(pinned.root, "commit", "-q", "--allow-empty", "-m", "A reviewer's own")
-    git_in(pinned.root, "push", "-q", "origin", branch)
+    git_in(pinned.root, "push", "-q", "origin", BRANCH)
     git_in(pinned.root, "switch", "-q", "main")
-    before = git_in(tmp_path / "origin.git", "rev-parse", branch)
-    environment = _around(
-        tmp_path, served_patchkit, {"python": "exit 0", "gh": 'echo "$*" >> "$LOG"'}
-    ) | {
-        "ACTION": ".",
-        "MANIFEST": "demo",
-        "COMPONENT": "demo",
-        "AFTER": "",
-        "BODY": str(tmp_path / "body.md"),
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-        "GITHUB_OUTPUT": str(tmp_path / "output"),
-        "GITHUB_REF_NAME": "main",
-    }
-    done = _run(_script(step), pinned.root, environment)
+    before = around.origin("rev-parse", BRANCH)
+    around.bumps()
+    done = around.run(_script(BUMP), pinned.root)
     assert done.returncode == 0, done.stderr
     assert "commits of somebody else" in done.stdout
-    assert git_in(tmp_path / "origin.git", "rev-parse", branch) == before
-    assert not (tmp_path / "log").exists()
+    assert around.origin("rev-parse", BRANCH) == before
+    assert around.log() == []
 
 
 def test_a_bump_that_does_not_fit_is_red_and_a_draft(
-    pinned: Project, upstream: Upstream, tmp_path: Path, served_patchkit: str
+    pinned: Project, upstream: Upstream, tmp_path: Path, around: Around
 ) -> None:
     upstream.commit({"a.py": numbered(l6="theirs")}, "The same line")
-    (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
-    gh = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
-    environment = _around(tmp_path, served_patchkit, {"python": "exit 0", "gh": gh}) | {
-        "ACTION": ".",
-        "MANIFEST": "demo",
-        "COMPONENT": "demo",
-        "AFTER": "",
-        "BODY": str(tmp_path / "body.md"),
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-        "GITHUB_OUTPUT": str(tmp_path / "output"),
-        "GITHUB_REF_NAME": "main",
-    }
-    assert _run(_script(step), pinned.root, environment).returncode == 3
+    around.bumps()
+    assert around.run(_script(BUMP), pinned.root).returncode == 3
     assert "ours" in (tmp_path / "summary").read_text()
     assert "### Left to do" in (tmp_path / "body.md").read_text()
-    _, created, ready = (tmp_path / "log").read_text().splitlines()
+    _, created, ready = around.log()
     assert created.endswith(" --draft")
     assert ready.endswith("--undo")
-    git_in(tmp_path / "origin.git", "rev-parse", "--verify", "patchkit/bump-demo-demo")
+    around.origin("rev-parse", "--verify", BRANCH)
 
 
-def test_a_bump_becomes_a_merge_request(
-    pinned: Project, tmp_path: Path, served_patchkit: str
-) -> None:
+def test_a_bump_becomes_a_merge_request(pinned: Project, around: Around) -> None:
     script = "\n".join(_load("ci/gitlab.yml")[".patchkit-bump"]["script"])
     script = script.replace(
         '"https://patchkit:$PATCHKIT_TOKEN@$CI_SERVER_HOST/$CI_PROJECT_PATH.git"', "origin"
     )
-    curl = 'printf "%s\\n" "$*" >> "$LOG"; case "$*" in *--get*) echo "$KNOWN";; esac'
-    environment = _around(tmp_path, served_patchkit, {"curl": curl}) | {
-        "PATCHKIT_CACHE": f"{pinned.root}.patchkit-cache",
+    around.fake(curl='printf "%s\\n" "$*" >> "$LOG"; case "$*" in *--get*) echo "$KNOWN";; esac')
+    cache = Path(f"{pinned.root}.patchkit-cache")
+    cache.mkdir()
+    around.variables |= {
+        "PATCHKIT_CACHE": str(cache),
         "CI_API_V4_URL": "https://example.com/api",
         "CI_PROJECT_ID": "7",
         "CI_DEFAULT_BRANCH": "main",
@@ -269,55 +272,44 @@ def test_a_bump_becomes_a_merge_request(
         "PATCHKIT_TOKEN": "secret",
         "KNOWN": "[]",
     }
-    Path(environment["PATCHKIT_CACHE"]).mkdir()
-    done = _run(script, pinned.root, environment)
+    done = around.run(script, pinned.root)
     assert done.returncode == 0, done.stderr
-    _, made = (tmp_path / "log").read_text().splitlines()
+    _, made = around.log()
     assert "--request POST https://example.com/api/projects/7/merge_requests" in made
     assert "title=Bump demo of demo" in made
-    assert "secret" not in (tmp_path / "log").read_text() + done.stdout + done.stderr
-    git_in(tmp_path / "origin.git", "rev-parse", "--verify", "patchkit/bump-demo-demo")
+    assert "secret" not in "".join([*around.log(), done.stdout, done.stderr])
+    around.origin("rev-parse", "--verify", BRANCH)
     git_in(pinned.root, "checkout", "-q", "main")
-    environment["KNOWN"] = '[{"iid": 12}]'
-    assert _run(script, pinned.root, environment).returncode == 0
-    changed = (tmp_path / "log").read_text().splitlines()[-1]
+    around.variables["KNOWN"] = '[{"iid": 12}]'
+    assert around.run(script, pinned.root).returncode == 0
+    changed = around.log()[-1]
     assert "--request PUT https://example.com/api/projects/7/merge_requests/12" in changed
 
 
 def test_the_gitlab_template_takes_its_cache_from_no_commit(
-    pinned: Project, tmp_path: Path, served_patchkit: str
+    pinned: Project, tmp_path: Path, around: Around
 ) -> None:
     """What GitLab restored is used; a folder, link or submodule of the merge request is not."""
     base = _load("ci/gitlab.yml")[".patchkit-base"]
-    cache = Path(f"{pinned.root}.patchkit-cache")
-    environment = _around(tmp_path, served_patchkit, {"python": "exit 0"}) | {
-        "CI": "true",
-        "PATCHKIT_CACHE": base["variables"]["PATCHKIT_CACHE"].replace(
-            "$CI_PROJECT_DIR", str(pinned.root)
-        ),
-    }
+    cache, restored = Path(f"{pinned.root}.patchkit-cache"), pinned.root / ".patchkit-cache"
+    around.fake(python="exit 0")
+    place = base["variables"]["PATCHKIT_CACHE"].replace("$CI_PROJECT_DIR", str(pinned.root))
+    around.variables |= {"CI": "true", "PATCHKIT_CACHE": place}
     script = "\n".join([*base["before_script"], "patchkit fetch -q", *base["after_script"]])
-    assert _run(script, pinned.root, environment).returncode == 0
-    restored = pinned.root / ".patchkit-cache"
-    assert restored.is_dir()
-    assert not cache.exists()
+    assert around.run(script, pinned.root).returncode == 0
+    assert (restored.is_dir(), cache.exists()) == (True, False)
     (restored / "mark").touch()
     before = "\n".join([*base["before_script"], "patchkit fetch -q --offline"])
-    assert _run(before, pinned.root, environment).returncode == 0
+    assert around.run(before, pinned.root).returncode == 0
     assert (cache / "mark").exists()
-    for tracked in ("a file", "a link"):
-        forged = pinned.root / ".patchkit-cache"
-        if tracked == "a file":
-            forged.mkdir()
-            (forged / "x").touch()
-            git_in(pinned.root, "add", "--force", ".patchkit-cache/x")
-        else:
-            git_in(pinned.root, "rm", "-rqf", ".patchkit-cache")
-            forged.symlink_to(tmp_path)
-            git_in(pinned.root, "add", "--force", ".patchkit-cache")
-        done = _run(before, pinned.root, environment)
+    write_files(restored, {"x": ""})
+    for tracked in (".patchkit-cache/x", ".patchkit-cache"):
+        git_in(pinned.root, "add", "--force", tracked)
+        done = around.run(before, pinned.root)
         assert done.returncode == 1, tracked
         assert "is tracked by git" in done.stdout
+        git_in(pinned.root, "rm", "-rqf", ".patchkit-cache")
+        restored.symlink_to(tmp_path)
 
 
 def test_no_cache_of_a_workflow_lies_in_the_checkout() -> None:
@@ -332,15 +324,13 @@ def test_in_ci_a_tracked_cache_is_refused(
     pinned: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setenv("CI", "true")
-    place, below = pinned.root / "kept", "kept"
+    below = "kept/cache" if "above" in kind else "kept"
     if kind == "a file of it":
-        place.mkdir()
-        (place / "x").touch()
+        pinned.write({"kept/x": ""})
     else:
         (tmp_path / "elsewhere").mkdir()
-        place.symlink_to(tmp_path / "elsewhere")
-        below = "kept/cache" if "above" in kind else "kept"
-    assert pinned.run("check", "--cache", below).code == 0
+        (pinned.root / "kept").symlink_to(tmp_path / "elsewhere")
+    pinned.run("check", "--cache", below).ok()
     git_in(pinned.root, "add", "kept")
     pinned.run("check", "--cache", below).ends(
         ExitCode.USAGE, "is part of the checkout: git tracks kept"
@@ -390,16 +380,14 @@ def test_the_matcher_finds_errors_at_their_lines() -> None:
 
 def test_the_matcher_finds_findings_and_conflicts() -> None:
     found = _matched(_golden("check-strict"))
-    assert ("error", "patches/demo/raw.patch", "1") in [
-        (each["severity"], each["file"], each["line"]) for each in found
-    ]
+    places = {(each["severity"], each["file"], each["line"]) for each in found}
+    assert ("error", "patches/demo/raw.patch", "1") in places
     assert all(each["message"] for each in found)
-    conflicts = [
-        each for each in _matched(_golden("check-conflicted")) if "apply" in each["message"]
-    ]
-    assert conflicts
-    assert all(each["file"].endswith(".patch") for each in conflicts)
-    assert {each["severity"] for each in conflicts} == {"error"}
+    found = _matched(_golden("check-conflicted"))
+    conflicts = [each for each in found if "apply" in each["message"]]
+    assert {(each["severity"], Path(each["file"]).suffix) for each in conflicts} == {
+        ("error", ".patch")
+    }
 
 
 def test_the_matcher_is_quiet_where_all_is_well() -> None:
@@ -460,8 +448,7 @@ def test_a_generated_pipeline_is_what_its_schema_asks_for(pinned: Project) -> No
 def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
     shellcheck = _linter("shellcheck")
     for name in ACTIONS:
-        (step,) = [each for each in _load(name)["runs"]["steps"] if "run" in each]
         script = tmp_path / f"{name.replace('/', '-')}.sh"
-        script.write_text(f"#!/usr/bin/env bash\nset -eo pipefail\n{_script(step)}")
+        script.write_text(f"#!/usr/bin/env bash\nset -eo pipefail\n{_script(name)}")
         # variables come from the environment
         _lint(shellcheck, "--exclude=SC2153,SC2154", str(script))

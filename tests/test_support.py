@@ -18,34 +18,8 @@ from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden
 from tests.support.kept import _look, _rows, run_or_recall, without_stat
 from tests.support.laws import share
-from tests.support.projects import Project, write_files
-from tests.support.repos import (
-    Files,
-    Submodule,
-    Symlink,
-    Upstream,
-    executable,
-    git_in,
-    make_patch,
-)
-
-
-def test_commits_build_on_each_other(upstream: Upstream) -> None:
-    first = upstream.commit({"a": "1\n", "d/b": b"\0\xff", 'we"ird\nname': "x"})
-    second = upstream.commit({"a": "2\n", "d/b": None}, "Change a")
-    assert upstream.files(first) == {"a": b"1\n", "d/b": b"\0\xff", 'we"ird\nname': b"x"}
-    assert upstream.files() == {"a": b"2\n", 'we"ird\nname': b"x"}
-    assert upstream.git("log", "--format=%H %s").decode() == (
-        f"{second} Change a\n{first} Change files\n"
-    )
-
-
-def test_modes_links_and_submodules(upstream: Upstream) -> None:
-    upstream.commit({"run": executable("x"), "l": Symlink("run"), "s": Submodule("1" * 40)})
-    listing = upstream.git("ls-tree", "main").decode().split("\n")
-    assert [line[:6] for line in listing if line] == ["120000", "100755", "160000"]
-    upstream.git("fsck", "--strict")
-
+from tests.support.projects import write_files
+from tests.support.repos import Files, Symlink, Upstream, executable, git_in
 
 _NAMES = st.sampled_from(["a", "b", "a/b", "a/b/c", "a.b", "a-b", "b/a", "b/c", "z/\xe9", "a/b/d"])
 _CONTENTS = st.sampled_from([None, "1\n", b"\xff", executable("x"), Symlink("a"), ""])
@@ -65,44 +39,12 @@ def test_law_commits_are_those_of_fast_import(changes: list[Files]) -> None:
         ours.git("fsck", "--strict")
 
 
-def test_a_branch_can_leave_main(upstream: Upstream) -> None:
-    first = upstream.commit({"a": "1\n"})
-    side = upstream.commit({"b": "1\n"}, branch="side", parents=(first,))
-    lone = upstream.commit({"c": "1\n"}, branch="lone", parents=())
-    assert upstream.resolve("main") == first
-    assert upstream.files(side) == {"a": b"1\n", "b": b"1\n"}
-    assert upstream.files(lone) == {"c": b"1\n"}
-
-
-def test_a_made_patch_applies(tmp_path: Path) -> None:
-    patch = make_patch({"a": "1\n2\n"}, {"a": "1\nx\n"}, subject="Change a", body="Because.")
-    assert patch.startswith(b"From: Ann Author <ann@example.com>\nDate: ")
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "a").write_text("1\n2\n")
-    git_in(tmp_path / "tree", "apply", "-", stdin=patch)
-    assert (tmp_path / "tree" / "a").read_text() == "1\nx\n"
-
-
 def test_the_environment_is_sealed(tmp_path: Path) -> None:
     assert Path.cwd() == tmp_path
     assert Path.home() == tmp_path / "home"
     done = subprocess.run(["git", "var", "GIT_EDITOR"], capture_output=True, text=True, check=True)
     assert done.stdout == "false\n"
     assert [name for name in os.environ if name.startswith(("PIP_", "HTTP", "http"))] == []
-
-
-def test_a_project_has_what_a_user_has(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a": "1\n"})
-    path = project.component("demo", upstream, pin, {"one.patch": b"x\n"}, strip=2)
-    assert path.read_text() == (
-        "version: 1\ncomponents:\n  demo:\n    source:\n"
-        f"      git: {upstream.url}\n    pin: {pin}\n"
-        "    patches:\n    - series: patches/demo/series\n    strip: 2\n"
-    )
-    assert project.files() == {
-        "patches/demo/one.patch": b"x\n",
-        "patches/demo/series": b"one.patch\n",
-    }
 
 
 def test_in_process_and_as_a_process_are_the_same() -> None:
