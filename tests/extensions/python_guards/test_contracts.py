@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.commands import Ran
 from tests.support.golden import Golden
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Files, Upstream, make_patch
 
 KERNELS = {
     "python/kernels/__init__.py": "",
@@ -35,42 +38,46 @@ CALL = {"call": "self.head", "files": ["engine/*.py"], "to": "kernels.norm.rms_n
 ABSENT = {"name": "kernels.loading", "reason": "nothing loads here"}
 
 
-@pytest.fixture
-def kernels(tmp_path: Path) -> Upstream:
-    return Upstream.create(tmp_path / "kernels.git")
-
-
-@pytest.fixture
-def pair(project: Project, upstream: Upstream, kernels: Upstream) -> Project:
+@dataclass
+class Pair:
     """A component `engine` that calls functions of a component `kernels`."""
+
+    project: Project
+    kernels: Upstream
+    engine: Upstream
+
+    def calls(self, *argv: str) -> Ran:
+        """What `check --only calls` says."""
+        return self.project.run("check", "--only", "calls", *argv)
+
+    def declare(self, *, patched: bool = False, files: Files = ENGINE, **contracts: Any) -> None:
+        """Pin the engine to a commit with these files, and say this of its calls."""
+        patch = make_patch(ENGINE, {"engine/model.py": FIXED}, body=MESSAGE)
+        declared = {"packages": ["engine"], **contracts}
+        pin, patches = self.engine.commit(files), {"order.patch": patch} if patched else None
+        self.project.component("engine", self.engine, pin, patches, contracts=declared)
+
+    def codes(self, *argv: str) -> list[tuple[str, str]]:
+        """What `check` says of the engine."""
+        (checked,) = self.project.run("check", "-c", "engine", "--json", *argv).json["components"]
+        return [(each["code"], each["severity"]) for each in checked["findings"]]
+
+
+@pytest.fixture
+def pair(project: Project, upstream: Upstream, tmp_path: Path) -> Pair:
+    """The engine says which packages are its own, and no more."""
+    made = Pair(project, Upstream.create(tmp_path / "kernels.git"), upstream)
     given = {"root": "python", "packages": ["kernels"]}
-    project.component("kernels", kernels, kernels.commit(KERNELS, "one"), contracts=given)
-    declare(project, upstream)
-    return project
+    project.component("kernels", made.kernels, made.kernels.commit(KERNELS), contracts=given)
+    made.declare()
+    return made
 
 
-def declare(
-    project: Project, engine: Upstream, *, patched: bool = False, **contracts: object
-) -> None:
-    pin = engine.commit(ENGINE, "engine")
-    patch = make_patch(ENGINE, {"engine/model.py": FIXED}, body=MESSAGE)
-    patches = {"order.patch": patch} if patched else None
-    project.component(
-        "engine", engine, pin, patches, contracts={"packages": ["engine"], **contracts}
-    )
-
-
-def codes(project: Project, *argv: str) -> list[tuple[str, str]]:
-    checked = project.run("check", "-c", "engine", "--json", *argv).json["components"][0]
-    return [(each["code"], each["severity"]) for each in checked["findings"]]
-
-
-def test_what_does_not_fit_is_told(pair: Project, golden: Golden) -> None:
-    ran = pair.run("check", "--only", "calls")
-    golden("contracts-broken", ran)
-    assert ran.code == 1
-    golden("check-contracts", pair.run("check", "-c", "engine", "--jobs", "1"))
-    assert codes(pair) == [("contract-crossed", "error"), ("contract-name", "error")]
+def test_what_does_not_fit_is_told(pair: Pair, golden: Golden) -> None:
+    golden("contracts-broken", pair.calls())
+    golden("check-contracts", pair.project.run("check", "-c", "engine", "--jobs", "1"))
+    assert pair.codes() == [("contract-crossed", "error"), ("contract-name", "error")]
+    assert pair.calls("--json").out == pair.calls("--json").out  # the second look reads no file
 
 
 @pytest.mark.parametrize(
@@ -83,95 +90,76 @@ def test_what_does_not_fit_is_told(pair: Project, golden: Golden) -> None:
     ],
 )
 def test_what_the_machine_does_not_run_is_not_looked_at(
-    pair: Project, upstream: Upstream, condition: str, declared: dict[str, list[str]], findings: int
+    pair: Pair, condition: str, declared: dict[str, Any], findings: int
 ) -> None:
     text = (
         "from engine.device import is_npu, is_cuda\nfrom kernels.norm import rms_norm\n"
         f"if {condition}:\n    rms_norm(1)\n"
     )
     device = "def is_npu(): ...\ndef is_cuda(): ...\n"
-    pin = upstream.commit({"engine/device.py": device, "engine/model.py": text}, "engine")
-    pair.component("engine", upstream, pin, contracts={"packages": ["engine"], **declared})
-    assert len(codes(pair)) == findings
+    pair.declare(files={"engine/device.py": device, "engine/model.py": text}, **declared)
+    assert len(pair.codes()) == findings
 
 
-def test_calls_are_looked_at_as_patches_leave_them(pair: Project, upstream: Upstream) -> None:
-    declare(pair, upstream, patched=True)
-    assert codes(pair, "--strict") == [("contract-name", "error")]
+def test_what_is_patched_or_explained_may_stay(pair: Pair, golden: Golden) -> None:
+    pair.declare(patched=True)
+    assert pair.codes("--strict") == [("contract-name", "error")]
+    pair.declare(patched=True, absent=[{**ABSENT, "name": "kernels.load*"}])
+    assert pair.codes("--strict") == []
+    golden("contracts-all", pair.calls("--all"))
 
 
-def test_what_is_explained_may_stay(pair: Project, upstream: Upstream, golden: Golden) -> None:
-    declare(pair, upstream, patched=True, absent=[{**ABSENT, "name": "kernels.load*"}])
-    assert codes(pair, "--strict") == []
-    golden("contracts-all", pair.run("check", "--only", "calls", "--all"))
+def test_an_entry_for_nothing_is_told(pair: Pair) -> None:
+    absent = [{"name": name, "reason": "x"} for name in ("kernels.*", "torch")]
+    pair.declare(absent=absent, calls=[{**CALL, "call": "self.tail"}])
+    assert pair.codes() == [("contract-unmatched", "error"), ("contract-unused", "warning")]
+    said = "self.tail is there that could lead to kernels.norm.rms_norm"
+    pair.calls().ends(1).shows(said)
 
 
-def test_an_entry_for_nothing_is_told(pair: Project, upstream: Upstream) -> None:
-    call = {**CALL, "call": "self.tail"}
-    absent = [{"name": "kernels.*", "reason": "x"}, {"name": "torch", "reason": "x"}]
-    declare(pair, upstream, absent=absent, calls=[call])
-    assert codes(pair) == [("contract-unmatched", "error"), ("contract-unused", "warning")]
-    pair.run("check", "--only", "calls").ends(1).shows(
-        "self.tail is there that could lead to kernels.norm.rms_norm"
-    )
-
-
-def test_packages_and_entries_that_no_module_is_in_are_errors(
-    pair: Project, upstream: Upstream
-) -> None:
+def test_packages_and_entries_that_no_module_is_in_are_errors(pair: Pair) -> None:
     """Upstream renames a package, and nothing would be looked at any more."""
-    gone = {"packages": ["engine", "motor"], "entries": ["engine.model", "engine.start*"]}
-    declare(pair, upstream, patched=True, absent=[ABSENT], outside=["torch"], **gone)
-    assert codes(pair) == [("contract-idle", "error"), ("contract-idle", "error")]
-    pair.run("check", "--only", "calls").ends(1).shows("✗ names nothing  motor", "engine.start*")
+    gone: dict[str, Any] = {
+        "packages": ["engine", "motor"],
+        "entries": ["engine.model", "engine.start*"],
+    }
+    pair.declare(patched=True, absent=[ABSENT], outside=["torch"], **gone)
+    assert pair.codes() == [("contract-idle", "error"), ("contract-idle", "error")]
+    pair.calls().ends(1).shows("✗ names nothing  motor", "engine.start*")
     told = [{"name": name, "reason": "from 2.0 on"} for name in ("motor", "engine.start*")]
-    declare(pair, upstream, patched=True, absent=[ABSENT, *told], outside=["torch"], **gone)
-    assert codes(pair) == []
-    pair.run("check", "--only", "calls").ok()
+    pair.declare(patched=True, absent=[ABSENT, *told], outside=["torch"], **gone)
+    assert pair.codes() == []
+    pair.calls().ok()
 
 
-def test_a_declared_call_is_held_to_its_target(pair: Project, upstream: Upstream) -> None:
-    declare(pair, upstream, patched=True, absent=[ABSENT], calls=[CALL])
-    (place,) = pair.run("check", "--only", "calls", "--json").json["components"][1]["broken"]
+def test_a_declared_call_is_held_to_its_target(pair: Pair) -> None:
+    pair.declare(patched=True, absent=[ABSENT], calls=[CALL])
+    (place,) = pair.calls("--json").json["components"][1]["broken"]
     assert place["what"].startswith("takes no argument mask")
 
 
-def test_packages_that_nothing_brings_are_told_on_the_way_from_the_entries(
-    pair: Project, upstream: Upstream
-) -> None:
-    more = {
-        "patched": True,
-        "absent": [ABSENT],
-        "entries": ["engine.model"],
-    }
-    declare(pair, upstream, **more)  # type: ignore[arg-type]
-    assert codes(pair) == [("contract-package", "error")]
-    pair.component("other", upstream, upstream.commit({"requirements.txt": "torch"}, "x"))
-    declare(pair, upstream, **more, outside=["torch"])  # type: ignore[arg-type]
-    assert codes(pair) == []
+def test_packages_that_nothing_brings_are_told_on_the_way_from_the_entries(pair: Pair) -> None:
+    more: dict[str, Any] = {"patched": True, "absent": [ABSENT], "entries": ["engine.model"]}
+    pair.declare(**more)
+    assert pair.codes() == [("contract-package", "error")]
+    other = pair.engine.commit({"requirements.txt": "torch"})
+    pair.project.component("other", pair.engine, other)
+    pair.declare(**more, outside=["torch"])
+    assert pair.codes() == []
 
 
-def test_the_second_look_reads_no_file(pair: Project) -> None:
-    first = pair.run("check", "--only", "calls", "--json")
-    assert pair.run("check", "--only", "calls", "--json").out == first.out
-
-
-def test_a_broken_stack_elsewhere_is_an_error_not_a_green_light(
-    pair: Project, kernels: Upstream
-) -> None:
-    pin = kernels.commit(KERNELS, "two")
-    wrong = make_patch({"gone.py": "a\n"}, {"gone.py": "b\n"}, body=MESSAGE)
-    pair.component(
-        "kernels", kernels, pin, {"wrong.patch": wrong}, contracts={"packages": ["kernels"]}
-    )
-    pair.run("check", "--only", "calls").ends(4, "wrong.patch does not apply")
-    assert pair.run("check").code != 0
+def test_a_broken_stack_elsewhere_is_an_error_not_a_green_light(pair: Pair) -> None:
+    pin = pair.kernels.commit(KERNELS)
+    wrong = {"wrong.patch": make_patch({"gone.py": "a\n"}, {"gone.py": "b\n"}, body=MESSAGE)}
+    given = {"packages": ["kernels"]}
+    pair.project.component("kernels", pair.kernels, pin, wrong, contracts=given)
+    pair.calls().ends(4, "wrong.patch does not apply")
+    assert pair.project.run("check").code != 0
 
 
 def test_a_manifest_without_contracts_has_nothing_to_look_at(
     project: Project, upstream: Upstream
 ) -> None:
-    project.component("engine", upstream, upstream.commit(ENGINE, "engine"))
-    ran = project.run("check", "--only", "calls")
-    assert (ran.code, ran.out) == (0, "")
-    assert "no component has contracts" in ran.err
+    project.component("engine", upstream, upstream.commit(ENGINE))
+    ran = project.run("check", "--only", "calls").ok().says("no component has contracts")
+    assert ran.out == ""
