@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from patchkit.model.objects import (
@@ -13,11 +13,13 @@ from patchkit.model.tree import FewFiles, ObstructedError, Tree
 from tests.model.oracle import Objects
 
 _PATHS = ("a", "a/b", "a/b/c", "ab", "d/e", "d")
-_entries = st.sampled_from([TreeEntry(FILE_MODE, "1" * 40), TreeEntry(SYMLINK_MODE, "2" * 40)])
+_ENTRY = TreeEntry(FILE_MODE, "1" * 40)
+_entries = st.sampled_from([_ENTRY, TreeEntry(SYMLINK_MODE, "2" * 40)])
 _edits = st.lists(st.tuples(st.sampled_from(_PATHS), _entries | st.none()), max_size=8)
 
 
 @given(_edits)
+@example([("a/b", _ENTRY), ("a", _ENTRY)])
 def test_law_few_files_answer_as_a_tree_does(edits: list[tuple[str, TreeEntry | None]]) -> None:
     objects = Objects()
     few, tree = FewFiles(objects, {}), Tree(objects, EMPTY_TREE)

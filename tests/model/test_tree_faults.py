@@ -46,6 +46,14 @@ def test_a_name_that_stands_twice() -> None:
     assert tree_fault(objects, root.hex()) == ("", "two entries of one name")
 
 
+def test_a_link_in_the_place_of_git_s_modules() -> None:
+    objects = Objects()
+    fine, bad = (made(objects, (mode, ".gitmodules", BLOB)) for mode in (0o100644, 0o120000))
+    assert tree_fault(objects, fine.hex()) is None
+    fault = (".gitmodules", "symlink in the place of .gitmodules")
+    assert tree_fault(objects, bad.hex()) == fault
+
+
 def nested(objects: Objects, depth: int) -> bytes:
     oid = made(objects, (0o100644, "x", BLOB))
     for _ in range(depth):
@@ -61,16 +69,17 @@ def test_folders_in_each_other(depth: int) -> None:
     assert (unsafe_path("d/" * depth + "x") is None) == (depth <= DEEPEST)
 
 
-def test_a_long_way_through_trees_that_have_a_short_one_too() -> None:
+@pytest.mark.parametrize("depth", [DEEPEST, DEEPEST + 1])
+def test_a_long_way_through_trees_that_have_a_short_one_too(depth: int) -> None:
     """Each tree is referred to by the next and by the root: the longest way counts."""
     objects = Objects()
     oid = made(objects, (0o100644, "x", BLOB))
     all_ = [oid]
-    for _ in range(DEEPEST + 1):
+    for _ in range(depth - 1):
         oid = made(objects, (0o40000, "d", oid))
         all_.append(oid)
     root = made(objects, *sorted((0o40000, f"r{n:04}", each) for n, each in enumerate(all_)))
-    assert tree_fault(objects, root.hex()) is not None
+    assert (tree_fault(objects, root.hex()) is None) == (depth <= DEEPEST)
 
 
 def test_a_few_trees_that_stand_for_any_number_of_files() -> None:

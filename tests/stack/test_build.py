@@ -262,6 +262,7 @@ def test_why_a_patch_is_refused(
     (outcome,) = stack_on(upstream, commit, patch("x.patch", diff)).outcomes
     (clash,) = outcome.clashes
     assert clash.reason is reason
+    assert [each.status for each in outcome.files] == [Status.CONFLICTED]
     tree = upstream.git("rev-parse", f"{commit}^{{tree}}").decode().strip()
     upstream.git("read-tree", tree)
     done = subprocess.run(
@@ -273,6 +274,16 @@ def test_why_a_patch_is_refused(
         check=False,
     )
     assert done.returncode, "git takes what we refuse"
+
+
+def test_a_hunk_that_names_another_function_is_for_review(upstream: Upstream) -> None:
+    old = "".join(f"def f{n}():\n    a\n    b\n    c{n}\n    d\n    e\n" for n in range(3))
+    data = make_patch({"f.py": old}, {"f.py": old.replace("c2", "c3")})
+    commit = upstream.commit({"f.py": old + "# more\n"})
+    for section, told in ((b"f1", (False, 1.0, 1.0)), (b"f0", (True, 0.5, 0.5))):
+        odd = patch("odd.patch", data.replace(b"@@ def f1", b"@@ def " + section))
+        ((file,),) = (each.files for each in stack_on(upstream, commit, odd).outcomes)
+        assert (file.review, file.confidence, file.same_bytes) == told
 
 
 def test_a_file_may_make_way_for_a_folder(upstream: Upstream) -> None:
