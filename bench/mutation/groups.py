@@ -90,7 +90,10 @@ GROUPS = (
     Group(
         "workspace",
         ("patchkit/workspace/*.py",),
-        ("tests/workspace", "tests/ops/test_undo.py", "tests/ops/test_resume.py"),
+        (
+            *("tests/workspace", "tests/ops/test_undo.py", "tests/ops/test_resume.py"),
+            "tests/hostile/test_hosts.py",
+        ),
         ("patchkit/workspace/waiting.py",),
     ),
     Group(

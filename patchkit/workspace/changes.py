@@ -217,7 +217,7 @@ def unlike(
         if now is None:
             continue
         kind = kind_of(entry.mode)
-        if now.kind != kind and (modes or LINK in (now.kind, kind) or not now.is_regular):
+        if now.kind != kind and (modes or kind == LINK or not now.is_regular):
             found.append(path)
         elif now.oid != entry.oid:
             doubtful |= {path: now} if now.is_regular else {}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from patchkit.model.finding import Landed
 from patchkit.model.merging.scopes import Enclosure, enclosing, find_enclosure
 from patchkit.model.names import Reference, filled, split_references
+from patchkit.model.objects import CommitId
 from patchkit.model.text import clean, counted, shown, with_article
 
 
@@ -31,6 +34,16 @@ def test_nouns_follow_their_number() -> None:
     assert [counted(n, "patch", "patches") for n in (0, 1)] == ["0 patches", "1 patch"]
     assert [counted(n, "file") for n in (1, 2)] == ["1 file", "2 files"]
     assert [with_article(word) for word in ("import", "bump")] == ["an import", "a bump"]
+
+
+def test_a_commit_is_told_with_the_request_that_its_subject_lacks() -> None:
+    commit = Landed(CommitId("1" * 40), "2026-01-02T03:04:05Z", "Ann", "Fix it (#7)")
+    told = "1111111111 of 2026-01-02 by Ann: Fix it (#7)"
+    assert [str(replace(commit, request=each)) for each in (None, 7, 8)] == [
+        *(told, told, f"{told} (#8)")
+    ]
+    merged = replace(commit, via=replace(commit, commit=CommitId("2" * 40)))
+    assert str(merged) == f"{told}, by way of merge 2222222222"
 
 
 def test_values_go_where_they_are_named() -> None:

@@ -17,7 +17,7 @@ from patchkit.workspace.move import settle
 from patchkit.workspace.put_files import put_back, put_in_place, release
 from patchkit.workspace.state import Place
 from tests.support.powers import without_calls
-from tests.support.repos import Files
+from tests.support.repos import Files, Symlink
 from tests.workspace.bench import BASE, STAMP, WHEN, Bench
 from tests.workspace.killing import hooks, just_before
 
@@ -73,6 +73,19 @@ def test_a_mode_that_git_was_told_not_to_see(bench: Bench) -> None:
     assert refused.refusal.paths == ("b.py",)
     bench.enter(stack, force=True)
     assert bench.git("ls-tree", SAVED, "b.py").startswith("100755")
+
+
+def test_where_modes_do_not_count_a_file_for_a_link_is_an_edit_all_the_same(bench: Bench) -> None:
+    bench.enter(bench.stack({**BASE, "link": Symlink("a.py")}))
+    bench.git("config", "core.fileMode", "false")
+    (bench.path / "b.py").chmod(0o755)
+    assert bench.enter(moved(bench, {"b.py": "2\n"})).action is Action.MOVED
+    bench.git("update-index", "--assume-unchanged", "link")
+    (bench.path / "link").unlink()
+    bench.write("link", "a.py")
+    refused = bench.enter(moved(bench, {"link": Symlink("b.py")}))
+    assert refused.refusal is not None
+    assert refused.refusal.paths == ("link",)
 
 
 def test_a_file_that_stays_keeps_its_flag_and_its_edit(bench: Bench) -> None:

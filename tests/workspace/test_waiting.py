@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.workspace.save import read_worktree
 from patchkit.workspace.state import Place
-from patchkit.workspace.waiting import Halt, go_to, work_of
+from patchkit.workspace.waiting import Halt, go_to, halt_objects, work_of
 from tests.workspace.bench import WHEN, Bench
 
 
@@ -43,3 +45,19 @@ def test_where_no_file_moves_what_the_worktree_holds_is_an_edit(bench: Bench) ->
     there = bench.look()
     assert (there.head, there.applied, there.edited) == (tip, tip, ("b.py",))
     assert (bench.path / "b.py").read_text() == "more\n"
+
+
+@pytest.mark.parametrize(("data", "what"), [({"imported": "x"}, "an import"), ({}, "a bump")])
+def test_the_commit_of_a_halt_has_all_that_is_needed_to_go_back(
+    data: dict[str, str], what: str
+) -> None:
+    base, tip, before, blob, last = (digit * 40 for digit in "12345")
+    rows = (f"100644 {blob} 1", f"160000 {last} 2")
+    place = Place(CommitId(base), CommitId(tip), TreeId(base), {"f": rows})
+    earlier = Place(CommitId(base), CommitId(before), TreeId(base))
+    *_, tree, commit = halt_objects(Halt(place, earlier, data, CommitId(last)))
+    words = commit.payload.decode()
+    assert words.endswith(f"\n\npatchkit: {what} that waits\n")
+    assert re.findall("^parent (.*)$", words, re.MULTILINE) == [tip, before, last]
+    names = re.findall(rb"(?:40000|100644) (.+?)\0", tree.payload)
+    assert names == [b"side-%s" % blob.encode(), b"state.json", b"worktree-0"]
