@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from patchkit.errors import BadInputError
 from patchkit.manifest.cached import read_manifest
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import Manifest
+from tests.support.projects import write_files
 
 _PART = """\
 version: 1
@@ -33,85 +34,70 @@ components:
 """ % ("a" * 64)
 
 
-@pytest.fixture
-def whole(tmp_path: Path) -> Path:
-    """A manifest that extends another file of its project."""
-    folder = tmp_path / "project" / "manifests"
-    folder.mkdir(parents=True)
-    (folder / "part.yaml").write_text(_PART)
-    (folder / "whole.yaml").write_text(_WHOLE)
-    (tmp_path / "project" / "patches" / "one").mkdir(parents=True)
-    return folder / "whole.yaml"
+@dataclass(frozen=True)
+class Kept:
+    """A manifest that extends another file of its project, and the cache."""
+
+    path: Path
+    cache: Path
+
+    def read(self) -> Manifest:
+        return read_manifest(self.path, self.cache)
+
+    def entry(self) -> Path:
+        """What is in the cache."""
+        (found,) = (self.cache / "manifests").iterdir()
+        return found
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Callable[[Path], Manifest]:
-    """Read a manifest by the cache."""
-    return lambda path: read_manifest(path, tmp_path / "cache")
+def whole(tmp_path: Path) -> Kept:
+    """One that was read before."""
+    project = tmp_path / "project"
+    write_files(project / "manifests", {"part.yaml": _PART, "whole.yaml": _WHOLE})
+    (project / "patches" / "one").mkdir(parents=True)
+    kept = Kept(project / "manifests" / "whole.yaml", tmp_path / "cache")
+    assert kept.read() == load_manifest(kept.path)
+    return kept
 
 
-def kept(tmp_path: Path) -> list[Path]:
-    return sorted((tmp_path / "cache" / "manifests").iterdir())
-
-
-def test_what_is_kept_is_what_was_read(
-    whole: Path, read: Callable[[Path], Manifest], tmp_path: Path
-) -> None:
-    first = read(whole)
-    assert first == load_manifest(whole)
-    (entry,) = kept(tmp_path)
-    stamp = entry.stat().st_mtime_ns
-    assert read(whole) == first
-    assert kept(tmp_path) == [entry]
-    assert entry.stat().st_mtime_ns == stamp  # not written again: it was believed
+def test_what_is_kept_is_what_was_read(whole: Kept) -> None:
+    before = whole.entry(), whole.entry().stat().st_mtime_ns
+    assert whole.read() == load_manifest(whole.path)
+    # not written again: it was believed
+    assert (whole.entry(), whole.entry().stat().st_mtime_ns) == before
 
 
 @pytest.mark.parametrize("name", ["whole.yaml", "part.yaml"])
-def test_a_file_that_changed_is_read_again(
-    whole: Path, read: Callable[[Path], Manifest], name: str
-) -> None:
-    read(whole)
-    file = whole.with_name(name)
+def test_a_file_that_changed_is_read_again(whole: Kept, name: str) -> None:
+    file = whole.path.with_name(name)
     file.write_text(file.read_text().replace("components:", "description: New\ncomponents:"))
-    assert read(whole) == load_manifest(whole)
+    assert whole.read() == load_manifest(whole.path)
 
 
-def test_a_mistake_is_told_although_an_older_text_was_right(
-    whole: Path, read: Callable[[Path], Manifest]
-) -> None:
-    read(whole)
-    whole.write_text(_WHOLE.replace("pin:", "pni:"))
+def test_a_mistake_is_told_although_an_older_text_was_right(whole: Kept) -> None:
+    whole.path.write_text(_WHOLE.replace("pin:", "pni:"))
     with pytest.raises(BadInputError, match="pni"):
-        read(whole)
-
-
-def test_a_part_that_is_gone_is_missed(whole: Path, read: Callable[[Path], Manifest]) -> None:
-    read(whole)
-    whole.with_name("part.yaml").unlink()
+        whole.read()
+    whole.path.write_text(_WHOLE)
+    whole.path.with_name("part.yaml").unlink()
     with pytest.raises(BadInputError, match=r"part\.yaml"):
-        read(whole)
+        whole.read()
 
 
 @pytest.mark.parametrize("below", ["patches/one", "manifests/part.yaml"])
-def test_a_link_that_leads_out_since_is_refused(
-    whole: Path, read: Callable[[Path], Manifest], tmp_path: Path, below: str
-) -> None:
-    read(whole)
-    inside = whole.parent.parent / below
+def test_a_link_that_leads_out_since_is_refused(whole: Kept, tmp_path: Path, below: str) -> None:
+    inside = tmp_path / "project" / below
     inside.rename(tmp_path / "outside")
     inside.symlink_to(tmp_path / "outside")
     with pytest.raises(BadInputError, match=r"outside of the project|out of the project"):
-        read(whole)
+        whole.read()
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", b"x" * 64 + b"\n{}"])
-def test_damage_in_the_cache_is_as_good_as_nothing(
-    whole: Path, read: Callable[[Path], Manifest], tmp_path: Path, damage: bytes
-) -> None:
-    first = read(whole)
-    (entry,) = kept(tmp_path)
-    entry.write_bytes(damage)
-    assert read(whole) == first
+def test_damage_in_the_cache_is_as_good_as_nothing(whole: Kept, damage: bytes) -> None:
+    whole.entry().write_bytes(damage)
+    assert whole.read() == load_manifest(whole.path)
 
 
 def test_the_shipped_manifests_come_back_whole(tmp_path: Path) -> None:

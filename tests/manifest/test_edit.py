@@ -121,24 +121,40 @@ components:
     assert edited == data.replace(HASH.encode(), OTHER_HASH.encode())
 
 
-@pytest.mark.parametrize("pin", [IndexPin("1.0", HASH), ArchivePin(HASH)])
-def test_a_pin_of_another_kind_is_refused(pin: Pin) -> None:
-    data = (DATA / "minimal.yaml").read_bytes()
-    with pytest.raises(BadInputError, match="of another kind"):
-        set_pin(data, "a", pin, file=FILE)
+MINIMAL = (DATA / "minimal.yaml").read_bytes()
+PART = b"version: 1\nextends: [stack.yaml]\ncomponents: {second: {strip: 0}}\n"
+BLOCK = (
+    f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: %s\n      {OLD}\n".encode()
+)
 
 
-@pytest.mark.parametrize("component", ["second", "none"])
-def test_a_pin_that_does_not_stand_in_the_file_is_refused(component: str) -> None:
-    data = b"version: 1\nextends: [stack.yaml]\ncomponents: {second: {strip: 0}}\n"
+@pytest.mark.parametrize(
+    ("data", "component", "pin", "said"),
+    [
+        (MINIMAL, "a", IndexPin("1.0", HASH), "of another kind"),
+        (MINIMAL, "a", ArchivePin(HASH), "of another kind"),
+        (MINIMAL, "a", GitPin(CommitId("x}\nversion: 2")), "cannot be written there as it is"),
+        (PART, "second", GitPin(CommitId(NEW)), "is not in this file"),
+        (PART, "none", GitPin(CommitId(NEW)), "is not in this file"),
+        (BLOCK % b"|", "a", GitPin(CommitId(NEW)), "in a block of text"),
+        (BLOCK % b">-", "a", GitPin(CommitId(NEW)), "in a block of text"),
+    ],
+)
+def test_a_pin_that_cannot_be_set_is_refused(
+    data: bytes, component: str, pin: Pin, said: str
+) -> None:
+    with pytest.raises(BadInputError, match=said):
+        set_pin(data, component, pin, file=FILE)
+
+
+def test_what_does_not_stand_in_the_file_so_is_refused() -> None:
     with pytest.raises(BadInputError, match="is not in this file"):
-        set_pin(data, component, GitPin(CommitId(NEW)), file=FILE)
-
-
-def test_what_is_no_pin_is_never_written() -> None:
-    data = (DATA / "minimal.yaml").read_bytes()
-    with pytest.raises(BadInputError, match="cannot be written there as it is"):
-        set_pin(data, "a", GitPin(CommitId("x}\nversion: 2")), file=FILE)
+        set_series(MINIMAL, "a", "patches/a/series", file=FILE)
+    with pytest.raises(BadInputError, match="is not in this file"):
+        fold_patches(_REFERENCES, "c", [0], None, file=FILE)
+    braces = (DATA / "braces.yaml").read_bytes()
+    with pytest.raises(BadInputError, match="written in braces"):
+        add_patch(braces, "a", {"series": "patches/a/series"}, file=FILE)
 
 
 def test_edits_are_made_from_the_end_backwards() -> None:
@@ -161,21 +177,6 @@ def test_another_series_file(quote: str) -> None:
     edited = set_series(text.encode(), "a", "patches/a/npu/series", file=FILE)
     assert edited.decode() == text.replace("patches/a/series", "patches/a/npu/series")
     assert _paths(load(edited), "a") == ["x/1.patch", "patches/a/npu/series"]
-
-
-def test_a_series_that_is_not_there_cannot_be_another() -> None:
-    data = (DATA / "minimal.yaml").read_bytes()
-    with pytest.raises(BadInputError, match="is not in this file"):
-        set_series(data, "a", "patches/a/series", file=FILE)
-
-
-@pytest.mark.parametrize("block", ["|", ">-"])
-def test_a_pin_in_a_block_of_text_is_refused(block: str) -> None:
-    data = (
-        f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {block}\n      {OLD}\n"
-    )
-    with pytest.raises(BadInputError, match="in a block of text"):
-        set_pin(data.encode(), "a", GitPin(CommitId(NEW)), file=FILE)
 
 
 HEAD = f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {OLD}  # keep\n"
@@ -221,12 +222,6 @@ def _paths(manifest: Manifest, name: str) -> list[str]:
 def _is_subsequence(small: bytes, large: bytes) -> bool:
     rest = iter(large)
     return all(byte in rest for byte in small)
-
-
-def test_a_component_in_braces_gets_no_lines() -> None:
-    data = (DATA / "braces.yaml").read_bytes()
-    with pytest.raises(BadInputError, match="written in braces"):
-        add_patch(data, "a", {"series": "patches/a/series"}, file=FILE)
 
 
 @given(st.sampled_from(sorted(DATA.glob("*.yaml"))), commits)
@@ -280,8 +275,3 @@ def test_entries_of_patches_are_folded(
         assert data.count(before) >= 1
         wanted = data.replace(before, after, 1)
         assert fold_patches(data, component, gone, series, file=FILE) == wanted
-
-
-def test_patches_of_another_file_are_not_folded() -> None:
-    with pytest.raises(BadInputError, match="is not in this file"):
-        fold_patches(_REFERENCES, "c", [0], None, file=FILE)

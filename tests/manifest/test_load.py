@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ from patchkit.manifest.write import yaml_text
 from patchkit.manifest.yaml_nodes import MAXIMUM_BYTES, Items, Node, Scalar, decode, parse
 from patchkit.model.objects import CommitId
 from tests.support.laws import share
+from tests.support.projects import write_files
 
 DATA = Path(__file__).parent.parent / "data" / "manifests"
 INVALID = sorted((DATA / "invalid").glob("*.yaml"))
@@ -88,9 +91,8 @@ def test_what_is_shown_loads_to_the_same_values(
 
 def test_every_problem_of_every_file_is_in_the_exception() -> None:
     path = DATA / "invalid" / "everything_at_once.yaml"
-    with pytest.raises(BadInputError) as caught:
-        load_manifest(path)
-    lines = [problem.where.rpartition(":")[2] for problem in caught.value.problems]
+    problems = refused(lambda: load_manifest(path)).problems
+    lines = [problem.where.rpartition(":")[2] for problem in problems]
     assert len(lines) == len(expected(path, "error")) >= 5
     assert lines == sorted(lines, key=int)
 
@@ -111,239 +113,134 @@ def _outline(node: Node) -> object:
     return (node.where, [(key, _outline(value)) for key, value in node.entries])
 
 
-def test_defaults() -> None:
-    (component,) = load_text(minimal()).components
-    assert component.checkout == "a"
-    assert component.strip == 1
-    assert component.subdirectory == ""
-    assert component.track is None
-    assert (component.patches, component.install) == ((), ())
+def refused(load: Callable[[], object]) -> BadInputError:
+    with pytest.raises(BadInputError) as caught:
+        load()
+    return caught.value
 
 
-def test_places_point_at_what_they_name() -> None:
-    text = minimal("    patches:\n      - series: patches/a/series\n")
-    (component,) = load_text(text, "places.yaml").components
+def test_defaults_and_places() -> None:
+    (component,) = load_text(minimal(), "places.yaml").components
+    assert (component.checkout, component.subdirectory, component.track) == ("a", "", None)
+    assert (component.strip, component.patches, component.install) == (1, (), ())
     assert (component.where.line, component.where.column) == (3, 3)
     assert (component.pin_where.line, component.pin_where.column) == (5, 10)
-    assert str(component.patches[0].where) == "places.yaml:7"
-
-
-def test_order_of_components_is_kept() -> None:
-    names = ["zeta", "alpha", "mid"]
-    blocks = [minimal().partition("components:\n")[2].replace("  a:", f"  {n}:") for n in names]
-    manifest = load_text("version: 1\ncomponents:\n" + "".join(blocks))
-    assert [each.name for each in manifest.components] == names
-
-
-def test_the_root_is_the_parent_of_a_folder_named_manifests(tmp_path: Path) -> None:
-    Path("manifests").mkdir()
-    inner = load_text(minimal(), "manifests/m.yaml")
-    outer = load_text(minimal(), "m.yaml")
-    assert inner.root == outer.root == tmp_path
-    assert inner.path == tmp_path / "manifests" / "m.yaml"
-    assert inner.lock_path == tmp_path / "manifests" / "m.lock.json"
-
-
-def test_a_path_that_goes_up_has_a_plain_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for folder in ("manifests", "workspace"):
-        Path(folder).mkdir()
-    Path("manifests/m.yaml").write_text(minimal())
-    monkeypatch.chdir("workspace")
-    manifest = load_manifest(Path("../manifests/m.yaml"))
-    assert manifest.root == tmp_path.resolve()
-    assert manifest.path == tmp_path.resolve() / "manifests" / "m.yaml"
-    assert str(manifest.components[0].where) == "../manifests/m.yaml:3"
-
-
-def test_relative_urls_start_from_the_project(tmp_path: Path) -> None:
-    Path("manifests").mkdir()
-    manifest = load_text(
-        minimal(source="{git: ../up stream/a}".replace(" s", "-s")), "manifests/m.yaml"
-    )
-    assert manifest.components[0].source == GitSource(f"file://{tmp_path.parent}/up-stream/a")
-
-
-def test_a_blank_in_a_relative_url_is_escaped(tmp_path: Path) -> None:
-    folder = tmp_path / "my project"
-    folder.mkdir()
-    (folder / "m.yaml").write_text(minimal(source="{git: ./a}"))
-    source = load_manifest(folder / "m.yaml").components[0].source
-    assert source == GitSource(f"file://{tmp_path}/my%20project/a")
 
 
 def test_paths_are_written_one_way() -> None:
     text = minimal("    patches: [{series: ./patches//a/series}]\n", subdirectory="./src//x/")
     (component,) = load_text(text).components
-    assert component.subdirectory == "src/x"
-    entry = component.patches[0]
+    (entry,) = component.patches
     assert isinstance(entry, LocalSeries)
-    assert entry.path == "patches/a/series"
+    assert (component.subdirectory, entry.path) == ("src/x", "patches/a/series")
+    assert str(entry.where) == "m.yaml:7"
+
+
+def test_the_root_is_the_parent_of_a_folder_named_manifests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("manifests", "workspace"):
+        Path(folder).mkdir()
+    inner = load_text(minimal(), "manifests/m.yaml")
+    outer = load_text(minimal(), "m.yaml")
+    assert inner.root == outer.root == tmp_path
+    assert inner.path == tmp_path / "manifests" / "m.yaml"
+    assert inner.lock_path == tmp_path / "manifests" / "m.lock.json"
+    monkeypatch.chdir("workspace")  # from where the path goes up
+    manifest = load_manifest(Path("../manifests/m.yaml"))
+    assert (manifest.root, manifest.path) == (tmp_path.resolve(), inner.path.resolve())
+    assert str(manifest.components[0].where) == "../manifests/m.yaml:3"
+
+
+@pytest.mark.parametrize(
+    ("file", "url", "path"),
+    [("manifests/m.yaml", "../up-stream/a", "up-stream/a"), ("m.yaml", "./a", "my%20project/a")],
+)
+def test_relative_urls_start_from_the_project(
+    tmp_path: Path, file: str, url: str, path: str
+) -> None:
+    """Blanks are escaped."""
+    write_files(tmp_path / "my project", {file: minimal(source=f"{{git: {url}}}")})
+    (component,) = load_manifest(tmp_path / "my project" / file).components
+    assert component.source == GitSource(f"file://{tmp_path}/{path}")
 
 
 # --- extends
 
 
-def load_parts(files: dict[str, str]) -> Manifest:
-    for name, text in files.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text)
-    return load_manifest(Path("manifests/m.yaml"))
+def load_parts(main: str, **parts: str) -> Manifest:
+    write_files(Path("manifests"), {f"{name}.yaml": text for name, text in parts.items()})
+    return load_text(main, "manifests/m.yaml")
 
 
-def test_what_a_manifest_says_wins_over_its_parts() -> None:
-    manifest = load_parts(
-        {
-            "manifests/parts/p.yaml": "version: 1\nenvironment:\n"
-            '  versions: {python: ">=3.10", torch: "==2.8.0"}\n  variables: {A: "1"}\n',
-            "manifests/m.yaml": minimal(
-                'extends: [parts/p.yaml]\nenvironment:\n  versions: {torch: "==2.9.0"}\n'
-            ),
-        }
-    )
-    assert manifest.environment.versions == {"python": ">=3.10", "torch": "==2.9.0"}
-    assert manifest.environment.variables == {"A": "1"}
-
-
-def test_of_several_parts_the_later_wins() -> None:
+def test_what_a_manifest_says_wins_over_its_parts_and_a_later_part_over_others() -> None:
+    own = 'environment:\n  versions: {torch: "==2.9.0"}\n'
     part = 'version: 1\nenvironment:\n  variables: {A: "%s"}\n'
     manifest = load_parts(
-        {
-            "manifests/one.yaml": part % "one",
-            "manifests/two.yaml": part % "two",
-            "manifests/m.yaml": minimal("extends: [one.yaml, two.yaml]\n"),
-        }
+        minimal(f"extends: [one.yaml, two.yaml]\n{own}").replace("  a:", "  b:"),
+        one=part % "one"
+        + '  versions: {python: ">=3.10", torch: "==2.8.0"}\n'
+        + minimal("description: of the part\n").removeprefix("version: 1\n"),
+        two=part % "two",
     )
+    assert manifest.environment.versions == {"python": ">=3.10", "torch": "==2.9.0"}
     assert manifest.environment.variables == {"A": "two"}
-
-
-def test_a_component_is_merged_key_by_key_and_its_pin_taken_whole() -> None:
-    other = "f" * 40
-    manifest = load_parts(
-        {
-            "manifests/stack.yaml": minimal("    patches: [{series: patches/a/series}]\n"),
-            "manifests/m.yaml": "version: 1\nextends: [stack.yaml]\n"
-            f"components:\n  a:\n    pin: {other}\n    strip: 2\n",
-        }
-    )
-    (component,) = manifest.components
-    assert component.pin == GitPin(CommitId(other))
-    assert component.source == GitSource("https://example.com/a.git")
-    assert component.strip == 2
-    assert len(component.patches) == 1
-    assert component.pin_where.file == Path("manifests/m.yaml")
-    assert component.patches[0].where.file == Path("manifests/stack.yaml")
-
-
-def test_a_source_of_another_kind_replaces_the_whole_source() -> None:
-    pin = '{version: "1.0", sha256: ' + "ab" * 32 + "}"
-    manifest = load_parts(
-        {
-            "manifests/stack.yaml": minimal(),
-            "manifests/m.yaml": "version: 1\nextends: [stack.yaml]\ncomponents:\n"
-            f"  a:\n    source: {{index: demo}}\n    pin: {pin}\n",
-        }
-    )
-    assert manifest.components[0].source == IndexSource("demo")
-
-
-def test_lists_are_replaced() -> None:
-    manifest = load_parts(
-        {
-            "manifests/stack.yaml": minimal("    patches: [{series: patches/a/series}]\n"),
-            "manifests/m.yaml": "version: 1\nextends: [stack.yaml]\n"
-            "components:\n  a:\n    patches: []\n",
-        }
-    )
-    assert manifest.components[0].patches == ()
-
-
-def test_components_of_parts_come_first_in_their_order() -> None:
-    manifest = load_parts(
-        {
-            "manifests/stack.yaml": minimal(),
-            "manifests/m.yaml": minimal("extends: [stack.yaml]\n").replace("  a:", "  b:", 1),
-        }
-    )
     assert [each.name for each in manifest.components] == ["a", "b"]
+    assert manifest.description == ""  # of another file
 
 
-def test_a_description_is_not_inherited() -> None:
-    manifest = load_parts(
-        {
-            "manifests/stack.yaml": minimal("description: of the part\n"),
-            "manifests/m.yaml": "version: 1\nextends: [stack.yaml]\n",
-        }
-    )
-    assert manifest.description == ""
+def test_a_component_is_merged_key_by_key() -> None:
+    """Its pin is taken whole; lists are replaced, and a source of another kind."""
+    stack = minimal("    patches: [{series: patches/a/series}]\n")
+    main = "version: 1\nextends: [stack.yaml]\ncomponents:\n  a:\n"
+    other = "f" * 40
+    (component,) = load_parts(f"{main}    pin: {other}\n    strip: 2\n", stack=stack).components
+    assert (component.pin, component.strip) == (GitPin(CommitId(other)), 2)
+    assert component.source == GitSource("https://example.com/a.git")
+    assert component.pin_where.file == Path("manifests/m.yaml")
+    (entry,) = component.patches
+    assert entry.where.file == Path("manifests/stack.yaml")
+
+    pin = '{version: "1.0", sha256: ' + "ab" * 32 + "}"
+    main += f"    patches: []\n    source: {{index: demo}}\n    pin: {pin}\n"
+    (component,) = load_parts(main, stack=stack).components
+    assert (component.source, component.patches) == (IndexSource("demo"), ())
 
 
 def test_a_problem_in_a_part_that_is_covered_is_told_all_the_same() -> None:
-    with pytest.raises(BadInputError) as caught:
-        load_parts(
-            {
-                "manifests/stack.yaml": minimal().replace(COMMIT, "main"),
-                "manifests/m.yaml": minimal("extends: [stack.yaml]\n"),
-            }
-        )
-    (problem,) = caught.value.problems
+    main, stack = minimal("extends: [stack.yaml]\n"), minimal().replace(COMMIT, "main")
+    (problem,) = refused(lambda: load_parts(main, stack=stack)).problems
     assert problem.where == "manifests/stack.yaml:5"
 
 
 def test_what_two_files_say_together_is_told_with_both_places() -> None:
     versions = 'environment:\n  versions: {%s: "==2.8.0"}\n'
-    with pytest.raises(BadInputError) as caught:
-        load_parts(
-            {
-                "manifests/p.yaml": "version: 1\n" + versions % "torch_npu",
-                "manifests/m.yaml": minimal("extends: [p.yaml]\n" + versions % "torch-npu"),
-            }
-        )
-    assert str(caught.value) == (
+    main = minimal("extends: [p.yaml]\n" + versions % "torch-npu")
+    assert str(refused(lambda: load_parts(main, p="version: 1\n" + versions % "torch_npu"))) == (
         "manifests/m.yaml:8: torch-npu is the same package as torch_npu in manifests/p.yaml:3"
     )
 
 
-def test_a_chain_of_parts_ends() -> None:
-    files = {
-        f"manifests/p{n}.yaml": f"version: 1\nextends: [p{n + 1}.yaml]\n"
-        for n in range(1, MAXIMUM_EXTENDS - 1)
-    }
-    files[f"manifests/p{MAXIMUM_EXTENDS - 1}.yaml"] = "version: 1\n"
-    files["manifests/m.yaml"] = minimal("extends: [p1.yaml]\n")
-    assert load_parts(files).name == "m"
-
-
 def test_parts_that_share_parts_are_read_in_good_time() -> None:
     """Eight levels of two parts each would be 256 readings of the last."""
-    files = {"manifests/m.yaml": minimal("extends: [l1.yaml, r1.yaml]\n")}
-    for n in range(1, MAXIMUM_EXTENDS - 1):
-        both = f"version: 1\nextends: [l{n + 1}.yaml, r{n + 1}.yaml]\n"
-        files |= {f"manifests/l{n}.yaml": both, f"manifests/r{n}.yaml": both}
     last = MAXIMUM_EXTENDS - 1
-    files |= {f"manifests/{side}{last}.yaml": "version: 1\n" for side in "lr"}
+    parts = {f"{side}{last}": "version: 1\n" for side in "lr"}
+    for n in range(1, last):
+        both = f"version: 1\nextends: [l{n + 1}.yaml, r{n + 1}.yaml]\n"
+        parts |= {f"l{n}": both, f"r{n}": both}
     start = time.process_time()
-    load_parts(files)
+    assert load_parts(minimal("extends: [l1.yaml, r1.yaml]\n"), **parts).name == "m"
     assert time.process_time() - start < 1.0
 
 
 # --- the file itself
 
 
-def test_a_file_that_is_too_large_is_not_read() -> None:
+def test_what_is_no_file_or_too_large_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="larger than 1024 KiB"):
         load_text(minimal() + "#" * MAXIMUM_BYTES)
-
-
-@pytest.mark.parametrize("make", ["nothing", "folder"])
-def test_what_is_no_file(make: str, tmp_path: Path) -> None:
-    path = tmp_path / "m.yaml"
-    if make == "folder":
-        path.mkdir()
-    with pytest.raises(BadInputError) as caught:
-        load_manifest(path)
-    assert str(path) in str(caught.value)
+    for path in (tmp_path, tmp_path / "gone.yaml"):
+        assert str(path) in str(refused(partial(load_manifest, path)))
 
 
 def test_a_large_manifest_loads_fast() -> None:
@@ -352,57 +249,36 @@ def test_a_large_manifest_loads_fast() -> None:
     blocks = [component.replace("  a:", f"  {n}:").replace("NAME", n) for n in names]
     start = time.process_time()
     manifest = load_text("version: 1\ncomponents:\n" + "".join(blocks))
-    assert len(manifest.components) == 200
+    assert [each.name for each in manifest.components] == names  # in their order
     assert time.process_time() - start < 1.0
 
 
-@pytest.mark.parametrize("entry", ["series: patches/a/series", "patch: patches/a/x.patch"])
-def test_a_symbolic_link_out_of_the_project_is_refused(entry: str, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+def test_what_is_behind_a_symbolic_link_out_of_the_project_is_refused(tmp_path: Path) -> None:
+    write_files(tmp_path, {"elsewhere/part.yaml": "version: 1\n", "project/real/series": ""})
     root = tmp_path / "project"
-    (root / "patches").mkdir(parents=True)
-    (root / "patches" / "a").symlink_to(elsewhere)
-    (root / "m.yaml").write_text(minimal(f"    patches: [{{{entry}}}]\n"))
-    with pytest.raises(BadInputError, match="leads out of the project"):
-        load_manifest(root / "m.yaml")
+    (root / "patches").symlink_to(tmp_path / "elsewhere")
+    for extra, said in (
+        ("    patches: [{series: patches/series}]\n", "leads out of the project"),
+        ("    patches: [{patch: patches/x.patch}]\n", "leads out of the project"),
+        ("extends: [patches/part.yaml]\n", "outside of the project"),
+    ):
+        write_files(root, {"m.yaml": minimal(extra)})
+        with pytest.raises(BadInputError, match=said):
+            load_manifest(root / "m.yaml")
+    (root / "patches").unlink()
+    (root / "patches").symlink_to("real")  # inside it may lead anywhere
+    write_files(root, {"m.yaml": minimal("    patches: [{series: patches/series}]\n")})
+    assert len(load_manifest(root / "m.yaml").components[0].patches) == 1
 
 
-def test_a_symbolic_link_inside_the_project_is_fine(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "patches").symlink_to("real")
-    manifest = load_text(minimal("    patches: [{series: patches/series}]\n"))
-    assert len(manifest.components[0].patches) == 1
-
-
-def test_a_part_behind_a_symbolic_link_out_of_the_project_is_refused(tmp_path: Path) -> None:
-    outside = tmp_path / "outside.yaml"
-    outside.write_text("version: 1\n")
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "part.yaml").symlink_to(outside)
-    (root / "m.yaml").write_text(minimal("extends: [part.yaml]\n"))
-    with pytest.raises(BadInputError, match="outside of the project"):
-        load_manifest(root / "m.yaml")
-
-
-def test_a_secret_is_never_in_a_message() -> None:
-    text = minimal(
-        source='{git: "https://user:hunter2@example.com/a b", mirror: "https://t0ken@h/x"}'
-    )
-    with pytest.raises(BadInputError) as caught:
-        load_text(text)
-    told = str(caught.value) + "".join(problem.hint for problem in caught.value.problems)
-    assert "hunter2" not in told
-    assert "t0ken" not in told
-
-
-def test_a_wild_value_is_shown_on_one_short_line() -> None:
-    with pytest.raises(BadInputError) as caught:
-        load_text(minimal(pin='"' + "x\\e[31m" * 40 + '"'))
-    (problem,) = caught.value.problems
-    assert "\x1b" not in str(problem)
-    assert len(str(problem)) < 150
+def test_a_message_has_no_secret_and_is_a_short_line() -> None:
+    source = '{git: "https://user:hunter2@example.com/a b", mirror: "https://t0ken@h/x"}'
+    error = refused(lambda: load_text(minimal(source=source)))
+    told = str(error) + "".join(problem.hint for problem in error.problems)
+    assert ("hunter2" in told, "t0ken" in told) == (False, False)
+    wild = minimal(pin='"' + "x\\e[31m" * 40 + '"')
+    said = str(refused(lambda: load_text(wild)))
+    assert ("\x1b" in said, len(said) < 150) == (False, True)
 
 
 _FULL_OF_MISTAKES = {
@@ -428,10 +304,8 @@ def test_a_file_full_of_mistakes_is_told_in_good_time(kind: str) -> None:
     """The first twenty, and how many more there are: no work grows faster than the file."""
     text = "version: 1\n" + _FULL_OF_MISTAKES[kind]
     start = time.process_time()
-    with pytest.raises(BadInputError) as caught:
-        load_text(text)
+    *first, last = refused(lambda: load_text(text)).problems
     assert time.process_time() - start < 1.5  # 0.5 s on an idle machine
-    *first, last = caught.value.problems
     assert (len(first), str(last).endswith(" more problems")) == (20, True)
 
 
