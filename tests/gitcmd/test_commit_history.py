@@ -47,22 +47,15 @@ def test_deleted_or_never_there_is_no_rename(upstream: Upstream, repository: Rep
 def test_the_commit_is_the_newest_with_all_blobs(
     upstream: Upstream, repository: Repository
 ) -> None:
-    upstream.commit({"a": "1\n", "b": "1\n"})
+    first = upstream.commit({"a": "1\n", "b": "1\n"})
     one = upstream.commit({"a": "2\n"}, "Both as wanted")
     upstream.commit({"b": "2\n"})
     tip = upstream.commit({"a": "3\n", "c": "1\n"})
     wanted = {"a": blob(upstream, one, "a")[:8], "b": blob(upstream, one, "b")}
     assert commit_with(repository, [tip], wanted) == one
     assert commit_with(repository, [tip], wanted | {"a": "f" * 40}) is None
-
-
-def test_blob_that_the_base_never_changed_counts(
-    upstream: Upstream, repository: Repository
-) -> None:
-    first = upstream.commit({"a": "1\n", "b": "1\n"})
-    tip = upstream.commit({"a": "2\n"})
-    wanted = {"a": blob(upstream, first, "a"), "b": blob(upstream, first, "b")}
-    assert commit_with(repository, [tip], wanted) == first
+    of_the_base = {"a": blob(upstream, first, "a"), "b": blob(upstream, first, "b")}
+    assert commit_with(repository, [tip], of_the_base) == first
 
 
 def test_shallow_history_answers_none(

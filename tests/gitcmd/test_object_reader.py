@@ -28,15 +28,18 @@ def _children() -> set[int]:
     return {int(each) for task in tasks for each in task.read_text().split()}
 
 
-def test_an_object_that_is_not_there_is_missing(tmp_path: Path) -> None:
-    repository = init_repository(tmp_path / "r.git")
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return init_repository(tmp_path / "r.git")
+
+
+def test_an_object_that_is_not_there_is_missing(repository: Repository) -> None:
     blob = make_object("blob", b"not written")
     with ObjectReader(repository) as reader, pytest.raises(MissingObjectError, match=blob.oid):
         reader.blob(blob.oid)
 
 
-def test_a_git_that_runs_reads_what_is_brought_later(tmp_path: Path) -> None:
-    repository = init_repository(tmp_path / "r.git")
+def test_a_git_that_runs_reads_what_is_brought_later(repository: Repository) -> None:
     first, *later = (make_object("blob", b"%d" % number) for number in range(4))
     write_objects(repository, [first])
     with ObjectReader(repository) as reader:
@@ -50,9 +53,8 @@ def test_a_git_that_runs_reads_what_is_brought_later(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
-def test_an_object_that_git_cannot_open_is_not_said_to_be_missing(tmp_path: Path) -> None:
+def test_an_object_that_git_cannot_open_is_not_said_to_be_missing(repository: Repository) -> None:
     """git says "missing" where it has no descriptor left for the pack, too."""
-    repository = init_repository(tmp_path / "r.git")
     first, second = make_object("blob", b"first"), make_object("blob", b"second")
     write_objects(repository, [first])
     before = _children()
@@ -67,8 +69,7 @@ def test_an_object_that_git_cannot_open_is_not_said_to_be_missing(tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children of a process")
-def test_a_git_that_ended_says_nothing_of_an_object(tmp_path: Path) -> None:
-    repository = init_repository(tmp_path / "r.git")
+def test_a_git_that_ended_says_nothing_of_an_object(repository: Repository) -> None:
     blob = make_object("blob", b"first")
     write_objects(repository, [blob])
     before = _children()
@@ -80,9 +81,8 @@ def test_a_git_that_ended_says_nothing_of_an_object(tmp_path: Path) -> None:
             reader.blob(blob.oid)
 
 
-def test_a_blob_of_which_git_gives_the_size_alone_is_no_empty_file(tmp_path: Path) -> None:
+def test_a_blob_of_which_git_gives_the_size_alone_is_no_empty_file(repository: Repository) -> None:
     """git says how large it is, and ends when it reads on."""
-    repository = init_repository(tmp_path / "r.git")
     text = bytes(range(256)) * 40
     blob = make_object("blob", text)
     file = repository.git_dir / "objects" / blob.oid[:2] / blob.oid[2:]

@@ -49,95 +49,26 @@ def repository(tmp_path: Path) -> Repository:
     return init_repository(tmp_path / "r.git")
 
 
-def _pinned(repository: Repository) -> Base:
+@pytest.fixture
+def base(repository: Repository) -> Base:
+    """A pin in the repository."""
     objects = _objects()
     write_objects(repository, objects)
-    base = read_base(repository, CommitId(objects[-1].oid))
-    write_pin(repository, PIN, base)
-    return base
+    pinned = read_base(repository, CommitId(objects[-1].oid))
+    write_pin(repository, PIN, pinned)
+    return pinned
 
 
-def test_a_pin_is_read_back(repository: Repository) -> None:
-    base = _pinned(repository)
+@pytest.fixture
+def pack(repository: Repository, base: Base) -> Path:
+    """The only pack, of which the pin's objects are."""
+    (found,) = (repository.git_dir / "objects" / "pack").glob("*.pack")
+    found.chmod(0o644)
+    return found
 
+
+def test_a_pin_is_read_back_without_git(repository: Repository, base: Base) -> None:
     assert base == Base(CommitId(_objects()[2].oid), TreeId(_objects()[1].oid), "1700000000 +0130")
-    assert read_pin(repository, PIN) == base
-
-
-def test_objects_without_a_ref_are_no_pin(repository: Repository) -> None:
-    write_objects(repository, _objects())
-
-    assert read_pin(repository, PIN) is None
-
-
-def test_a_repository_that_is_not_there_has_no_pin(tmp_path: Path) -> None:
-    nowhere = Repository(tmp_path / "nowhere.git")
-
-    assert read_pin(nowhere, PIN) is None
-    assert not is_damaged(nowhere, PIN)
-
-
-def test_later_packs_do_not_matter(repository: Repository) -> None:
-    base = _pinned(repository)
-    write_objects(repository, _objects("2\n"))
-
-    assert read_pin(repository, PIN) == base
-    assert not is_damaged(repository, PIN)
-
-
-def test_the_user_may_repack(repository: Repository) -> None:
-    base = _pinned(repository)
-    write_objects(repository, _objects("2\n"))
-    repository.git("repack", "-a", "-d", "-q")
-
-    assert not is_damaged(repository, PIN + "-another")
-    assert read_pin(repository, PIN) == base
-    assert is_sound(repository, PIN)
-
-
-def test_a_lost_receipt_is_written_again(repository: Repository) -> None:
-    base = _pinned(repository)
-    (receipt,) = (repository.git_dir / "patchkit-pins").iterdir()
-    for content in (None, "", "[]", '{"commit": 1}'):
-        receipt.unlink()
-        if content is not None:
-            receipt.write_text(content)
-        assert read_pin(repository, PIN) == base
-
-
-@pytest.mark.parametrize("ending", ["pack", "idx"])
-def test_a_lost_pack_is_noticed(repository: Repository, ending: str) -> None:
-    _pinned(repository)
-    (pack,) = (repository.git_dir / "objects" / "pack").glob(f"*.{ending}")
-    pack.unlink()
-
-    assert read_pin(repository, PIN) is None
-    assert is_damaged(repository, PIN)
-    assert is_damaged(repository, PIN + "-another")
-
-
-def test_a_pack_cut_short_is_noticed(repository: Repository) -> None:
-    _pinned(repository)
-    (pack,) = (repository.git_dir / "objects" / "pack").glob("*.pack")
-    pack.chmod(0o644)
-    pack.write_bytes(pack.read_bytes()[:-30])
-
-    assert read_pin(repository, PIN) is None
-
-
-def test_a_rotten_byte_is_noticed_by_reading_everything(repository: Repository) -> None:
-    _pinned(repository)
-    (pack,) = (repository.git_dir / "objects" / "pack").glob("*.pack")
-    data = bytearray(pack.read_bytes())
-    data[20] ^= 0xFF
-    pack.chmod(0o644)
-    pack.write_bytes(data)
-
-    assert not is_sound(repository, PIN)
-
-
-def test_no_git_process_reads_a_pin(repository: Repository) -> None:
-    base = _pinned(repository)
     program = (
         "import pathlib, sys; from patchkit.gitcmd.pins import *;"
         "print(read_pin(Repository(pathlib.Path(sys.argv[1])), sys.argv[2]))"
@@ -149,15 +80,67 @@ def test_no_git_process_reads_a_pin(repository: Repository) -> None:
         text=True,
     )
 
+    assert read_pin(repository, PIN) == base
     assert out.strip() == str(base)
 
 
-def test_a_receipt_that_cannot_be_written_is_done_without(repository: Repository) -> None:
-    base = _pinned(repository)
-    shutil.rmtree(repository.git_dir / "patchkit-pins")
-    (repository.git_dir / "patchkit-pins").touch()  # no folder can be made there
+def test_without_a_ref_or_a_repository_there_is_no_pin(
+    repository: Repository, tmp_path: Path
+) -> None:
+    write_objects(repository, _objects())
+    nowhere = Repository(tmp_path / "nowhere.git")
 
+    assert read_pin(repository, PIN) is None
+    assert read_pin(nowhere, PIN) is None
+    assert not is_damaged(nowhere, PIN)
+
+
+def test_later_packs_do_not_matter_and_the_user_may_repack(
+    repository: Repository, base: Base
+) -> None:
+    write_objects(repository, _objects("2\n"))
     assert read_pin(repository, PIN) == base
+    assert not is_damaged(repository, PIN)
+
+    repository.git("repack", "-a", "-d", "-q")
+    assert not is_damaged(repository, PIN + "-another")
+    assert read_pin(repository, PIN) == base
+    assert is_sound(repository, PIN)
+
+
+def test_a_lost_receipt_is_written_again_or_done_without(
+    repository: Repository, base: Base
+) -> None:
+    (receipt,) = (repository.git_dir / "patchkit-pins").iterdir()
+    for content in (None, "", "[]", '{"commit": 1}'):
+        receipt.unlink()
+        if content is not None:
+            receipt.write_text(content)
+        assert read_pin(repository, PIN) == base
+    shutil.rmtree(receipt.parent)
+    receipt.parent.touch()  # no folder can be made there
+    assert read_pin(repository, PIN) == base
+
+
+@pytest.mark.parametrize("ending", [".pack", ".idx"])
+def test_a_lost_pack_is_noticed(repository: Repository, pack: Path, ending: str) -> None:
+    pack.with_suffix(ending).unlink()
+
+    assert read_pin(repository, PIN) is None
+    assert is_damaged(repository, PIN)
+    assert is_damaged(repository, PIN + "-another")
+
+
+def test_a_pack_cut_short_is_noticed_and_a_rotten_byte_by_reading_everything(
+    repository: Repository, pack: Path
+) -> None:
+    data = bytearray(pack.read_bytes())
+    data[20] ^= 0xFF
+    pack.write_bytes(data)
+    assert not is_sound(repository, PIN)
+
+    pack.write_bytes(data[:-30])
+    assert read_pin(repository, PIN) is None
 
 
 def test_a_partial_repository_has_the_last_url_as_it_was(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.progress import Stop, StoppedError
 from tests.support.commands import run_process
 from tests.support.dumb import dumb_server
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream
 from tests.support.servers import dead_port, silent_server
 
@@ -26,68 +26,54 @@ def target(tmp_path: Path) -> Repository:
     return init_repository(tmp_path / "target.git")
 
 
-def test_brings_the_commit_and_tells_how_far_it_is(upstream: Upstream, target: Repository) -> None:
+def _bring(target: Repository, url: str, commit: str) -> None:
+    fetch(target, url, [f"{commit}:refs/fetched/pin"])
+    assert target.commit("refs/fetched/pin") == commit
+
+
+def test_brings_the_commit_alone_and_tells_how_far_it_is(
+    upstream: Upstream, target: Repository
+) -> None:
     commit = upstream.commit({f"{n}.txt": f"{n}\n" * 50 for n in range(60)})
+    upstream.tag("v1", commit)
     steps: list[tuple[int, int | None]] = []
 
-    fetch(
-        target,
-        upstream.url,
-        [f"{commit}:refs/fetched/pin"],
-        listener=lambda done, total: steps.append((done, total)),
-    )
+    def listen(done: int, total: int | None) -> None:
+        steps.append((done, total))
 
-    assert target.commit("refs/fetched/pin") == commit
+    fetch(target, upstream.url, [f"{commit}:refs/fetched/pin"], listener=listen)
+
     assert (62, 62) in steps
-
-
-def test_takes_no_tags_and_writes_no_fetch_head(upstream: Upstream, target: Repository) -> None:
-    commit = upstream.commit({"a": "1\n"})
-    upstream.tag("v1", commit)
-
-    fetch(target, upstream.url, [f"{commit}:refs/fetched/pin"])
-
-    assert set(target.refs("refs/")) == {"refs/fetched/pin"}
+    assert target.refs("refs/") == {"refs/fetched/pin": commit}
     assert not (target.git_dir / "FETCH_HEAD").exists()
 
 
 def test_the_environment_leads_git_nowhere_else(
     upstream: Upstream, target: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = upstream.commit({"a": "1\n"})
     for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_SHALLOW_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     monkeypatch.setenv("GIT_NAMESPACE", "other")
 
-    fetch(target, upstream.url, [f"{commit}:refs/fetched/pin"])
+    _bring(target, upstream.url, upstream.commit({"a": "1\n"}))
 
-    assert target.commit("refs/fetched/pin") == commit
     assert not (tmp_path / "trace").exists()
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_the_users_insteadof_is_honoured(upstream: Upstream, target: Repository) -> None:
-    commit = upstream.commit({"a": "1\n"})
-    folder = upstream.path.parent
+def test_the_users_insteadof_is_honoured_and_no_hook_runs(
+    upstream: Upstream, target: Repository, tmp_path: Path
+) -> None:
+    hook = tmp_path / "hooks" / "reference-transaction"
+    write_files(tmp_path, {"hooks/reference-transaction": f"#!/bin/sh\ntouch {tmp_path}/ran\n"})
+    hook.chmod(0o755)
     (Path.home() / ".gitconfig").write_text(
-        f'[url "file://{folder}/"]\n\tinsteadOf = https://git.invalid/\n'
+        f'[url "file://{upstream.path.parent}/"]\n\tinsteadOf = https://git.invalid/\n'
+        f"[core]\n\thooksPath = {hook.parent}\n"
     )
 
-    fetch(target, "https://git.invalid/upstream.git", [f"{commit}:refs/fetched/pin"])
-
-    assert target.commit("refs/fetched/pin") == commit
-
-
-def test_no_hook_of_the_user_runs(upstream: Upstream, target: Repository, tmp_path: Path) -> None:
-    commit = upstream.commit({"a": "1\n"})
-    hook = tmp_path / "hooks" / "reference-transaction"
-    hook.parent.mkdir()
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    hook.chmod(0o755)
-    (Path.home() / ".gitconfig").write_text(f"[core]\n\thooksPath = {hook.parent}\n")
-
-    fetch(target, upstream.url, [f"{commit}:refs/fetched/pin"])
+    _bring(target, "https://git.invalid/upstream.git", upstream.commit({"a": "1\n"}))
 
     assert not (tmp_path / "ran").exists()
 
@@ -111,27 +97,18 @@ def test_a_users_own_stricter_protocols_win(
         fetch(target, upstream.url, [commit])
 
 
-def test_a_commit_that_is_not_there(upstream: Upstream, target: Repository) -> None:
+def test_what_is_not_there_is_told_apart(
+    upstream: Upstream, target: Repository, tmp_path: Path
+) -> None:
     upstream.commit({"a": "1\n"})
-
-    with pytest.raises(RemoteError) as caught:
-        fetch(target, upstream.url, ["1" * 40])
-
-    assert caught.value.trouble is Trouble.ABSENT
-
-
-def test_a_repository_that_is_not_there(target: Repository, tmp_path: Path) -> None:
-    with pytest.raises(RemoteError) as caught:
-        fetch(target, f"file://{tmp_path}/nothing.git", ["main"])
-
-    assert caught.value.trouble is Trouble.NO_REPOSITORY
-
-
-def test_a_host_that_is_dead(target: Repository) -> None:
-    with pytest.raises(RemoteError) as caught:
-        fetch(target, f"git://127.0.0.1:{dead_port()}/r.git", ["main"])
-
-    assert caught.value.trouble is Trouble.UNREACHABLE
+    for url, what, trouble in (
+        (upstream.url, "1" * 40, Trouble.ABSENT),
+        (f"file://{tmp_path}/nothing.git", "main", Trouble.NO_REPOSITORY),
+        (f"git://127.0.0.1:{dead_port()}/r.git", "main", Trouble.UNREACHABLE),
+    ):
+        with pytest.raises(RemoteError) as caught:
+            fetch(target, url, [what])
+        assert caught.value.trouble is trouble
     assert "cannot be reached" in str(caught.value)
 
 
