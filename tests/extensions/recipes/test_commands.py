@@ -31,12 +31,8 @@ def demo(project: Project, upstream: Upstream) -> Project:
 
 def test_try_tells_every_site(demo: Project) -> None:
     before = demo.files("")
-    ran = demo.run("recipe", RECIPE, "--sites").ok()
-    assert [line for line in ran.out.splitlines() if "src/" in line] == [
-        "  src/a.py:8 in f",
-        "  src/a.py:13 in g",
-        "  src/b.py:1 in h",
-    ]
+    sites = ("3 sites", "  src/a.py:8 in f\n", "  src/a.py:13 in g\n", "  src/b.py:1 in h\n")
+    demo.run("recipe", RECIPE, "--sites").ok().shows(*sites)
     assert demo.files("") == before
 
 
