@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from tests.extensions.machine.machines import MANIFEST, VALUES, Machine, make_project
 from tests.support.commands import Ran, run
 from tests.support.golden import Golden
+from tests.support.projects import write_files
 
 FILES = [
     "Dockerfile",
@@ -20,6 +21,9 @@ FILES = [
     "launch-status.sh",
     "versions.md",
 ]
+
+
+FOLDER = Path("rendered/demo")
 
 
 @pytest.fixture
@@ -39,35 +43,32 @@ def conditions(ran: Ran) -> dict[str, str]:
     }
 
 
-def test_everything_is_written_once(root: Path) -> None:
+def contents(folder: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in folder.iterdir()}
+
+
+def without_status(root: Path) -> Path:
+    """Take a launch out of the manifest; its script."""
+    manifest = root / "manifests" / "demo.yaml"
+    manifest.write_text(manifest.read_text().replace("  status: {command: ray status}\n", ""))
+    return root / FOLDER / "launch-status.sh"
+
+
+def test_everything_is_written_once_and_the_same_from_everywhere(
+    root: Path, tmp_path: Path
+) -> None:
     first = render(root, *VALUES, "--json").ok()
-    folder = root / "rendered" / "demo"
+    folder = root / FOLDER
     assert conditions(first) == dict.fromkeys(FILES, "missing+")
     assert sorted(each.name for each in folder.iterdir()) == FILES
-    assert [each for each in FILES if os.access(folder / each, os.X_OK)] == [
-        "install.sh",
-        "launch-grpo-8b.sh",
-        "launch-status.sh",
-    ]
-    before = {each: each.stat().st_mtime_ns for each in folder.iterdir()}
+    scripts = ["install.sh", "launch-grpo-8b.sh", "launch-status.sh"]
+    assert [each for each in FILES if os.access(folder / each, os.X_OK)] == scripts
+    written = {each: each.stat().st_mtime_ns for each in folder.iterdir()}
     assert conditions(render(root, *VALUES, "--json").ok()) == dict.fromkeys(FILES, "fresh")
-    assert {each: each.stat().st_mtime_ns for each in folder.iterdir()} == before
-
-
-def test_the_same_from_everywhere(root: Path, tmp_path: Path) -> None:
-    render(root, *VALUES).ok()
-    before = {each.name: each.read_bytes() for each in (root / "rendered/demo").iterdir()}
-    run(
-        "export",
-        "--format",
-        "machine",
-        "-m",
-        str(root / "manifests/demo.yaml"),
-        *VALUES,
-        "--force",
-        cwd=tmp_path,
-    ).ok()
-    assert {each.name: each.read_bytes() for each in (root / "rendered/demo").iterdir()} == before
+    assert {each: each.stat().st_mtime_ns for each in folder.iterdir()} == written
+    before = contents(folder)
+    render(tmp_path, "-m", str(root / "manifests/demo.yaml"), *VALUES, "--force").ok()
+    assert contents(folder) == before
 
 
 def test_missing_values_are_told_at_once(root: Path, golden: Golden) -> None:
@@ -75,15 +76,13 @@ def test_missing_values_are_told_at_once(root: Path, golden: Golden) -> None:
     assert not (root / "rendered").exists()
 
 
-def test_only_what_is_rendered_needs_its_values(root: Path) -> None:
+def test_only_what_is_rendered_needs_its_values_and_what_it_needs_comes_with_it(
+    root: Path,
+) -> None:
     assert "npu" in render(root, "dockerfile", "--set", "model_path=/m").err
     assert "npu" not in render(root, "install").err
     assert conditions(render(root, "versions", "--json").ok()) == {"versions.md": "missing+"}
-
-
-def test_what_a_file_needs_comes_with_it(root: Path) -> None:
-    given = ("--set", "model_path=/m")
-    made = conditions(render(root, "launch", *given, "--json").ok())
+    made = conditions(render(root, "launch", "--set", "model_path=/m", "--json").ok())
     assert sorted(made) == ["env.sh", "launch-grpo-8b.sh", "launch-status.sh"]
 
 
@@ -112,34 +111,31 @@ def test_values_files_that_cannot_be_used(root: Path, text: str, message: str) -
 def test_set_wins_over_the_file_and_numbers_are_as_written(root: Path) -> None:
     (root / "site.yaml").write_text("# ours\nmodel_path: /m\nnpu: a3\ndevices: 16\n")
     render(root, "--set", "@site.yaml", "--set", "npu=910b").ok()
-    folder = root / "rendered" / "demo"
-    assert "8.5.0-910b-" in (folder / "Dockerfile").read_text()
-    assert "devices=16\n" in (folder / "launch-grpo-8b.sh").read_text()
+    assert "8.5.0-910b-" in (root / FOLDER / "Dockerfile").read_text()
+    assert "devices=16\n" in (root / FOLDER / "launch-grpo-8b.sh").read_text()
 
 
 def test_values_beside_the_files_are_found(root: Path) -> None:
-    folder = root / "rendered" / "demo"
-    folder.mkdir(parents=True)
-    (folder / "values.yaml").write_text("model_path: /m\nnpu: a3\n")
+    write_files(root / FOLDER, {"values.yaml": "model_path: /m\nnpu: a3\n"})
     render(root).ok()
     render(root, "--dry-run").ok()
-    assert render(root, "--dry-run", "--set", "npu=910b").code == 1
+    render(root, "--dry-run", "--set", "npu=910b").ends(1)
 
 
 def test_stale_and_edited_are_told_apart(root: Path, golden: Golden) -> None:
     render(root, *VALUES).ok()
-    folder = root / "rendered" / "demo"
+    folder = root / FOLDER
     manifest = root / "manifests" / "demo.yaml"
     manifest.write_text(manifest.read_text().replace("--fast", "--faster"))
-    (folder / "env.sh").write_text((folder / "env.sh").read_text() + "export MINE=1\n")
+    with (folder / "env.sh").open("a") as script:
+        script.write("export MINE=1\n")
     (folder / "Dockerfile").write_text("FROM scratch\n")
     (folder / "versions.md").unlink()
     (folder / "install.sh").chmod(0o644)
-    before = {each: each.read_bytes() for each in folder.iterdir()}
+    before = contents(folder)
     golden("render-check", render(root, *VALUES, "--dry-run"))
-    assert {each: each.read_bytes() for each in folder.iterdir()} == before
-    ran = render(root, *VALUES, "--json").ends(1)
-    assert conditions(ran) == {
+    assert contents(folder) == before
+    assert conditions(render(root, *VALUES, "--json").ends(1)) == {
         "Dockerfile": "foreign",
         "env.sh": "edited",
         "install.sh": "stale+",
@@ -152,47 +148,30 @@ def test_stale_and_edited_are_told_apart(root: Path, golden: Golden) -> None:
     render(root, *VALUES, "--dry-run").ok()
 
 
-def test_the_script_of_a_launch_that_is_gone(root: Path) -> None:
+def test_the_script_of_a_launch_that_is_gone_goes_unless_it_was_edited(root: Path) -> None:
     render(root, *VALUES).ok()
-    manifest = root / "manifests" / "demo.yaml"
-    manifest.write_text(manifest.read_text().replace("  status: {command: ray status}\n", ""))
-    folder = root / "rendered" / "demo"
-    own = folder / "launch-own.sh"
+    script = without_status(root)
+    own = script.with_name("launch-own.sh")
     own.write_text("echo mine\n")
-    assert (
-        conditions(render(root, *VALUES, "--dry-run", "--json"))["launch-status.sh"] == "leftover"
-    )
-    assert (folder / "launch-status.sh").exists()
-    assert conditions(render(root, *VALUES, "--json").ok())["launch-status.sh"] == "leftover+"
-    assert not (folder / "launch-status.sh").exists()
-    assert own.exists()
-
-
-def test_an_edited_script_of_a_launch_that_is_gone_stays(root: Path) -> None:
-    render(root, *VALUES).ok()
-    manifest = root / "manifests" / "demo.yaml"
-    manifest.write_text(manifest.read_text().replace("  status: {command: ray status}\n", ""))
-    script = root / "rendered" / "demo" / "launch-status.sh"
-    script.write_text(script.read_text() + "echo mine\n")
-    assert conditions(render(root, *VALUES, "--json"))["launch-status.sh"] == "edited"
+    text = script.read_text()
+    script.write_text(text + "echo mine\n")
+    assert conditions(render(root, *VALUES, "--json"))[script.name] == "edited"
+    script.write_text(text)
+    assert conditions(render(root, *VALUES, "--dry-run", "--json"))[script.name] == "leftover"
     assert script.exists()
+    assert conditions(render(root, *VALUES, "--json").ok())[script.name] == "leftover+"
+    assert (script.exists(), own.exists()) == (False, True)
 
 
 def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    folder = root / "rendered" / "demo"
-    folder.mkdir(parents=True)
-    (folder / "env.sh").symlink_to(outside)
-    ran = render(root, *VALUES, "--json").ends(1)
-    assert conditions(ran)["env.sh"] == "foreign"
-    assert not outside.exists()
+    outside, script = tmp_path / "outside", root / FOLDER / "env.sh"
+    script.parent.mkdir(parents=True)
+    script.symlink_to(outside / "env.sh")
+    assert conditions(render(root, *VALUES, "--json").ends(1))["env.sh"] == "foreign"
     render(root, *VALUES, "--force").ok()
+    assert not script.is_symlink()
     assert not outside.exists()
-    assert not (folder / "env.sh").is_symlink()
-
-
-def test_a_folder_that_leads_out_of_the_project(root: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
+    shutil.rmtree(root / "rendered")
     outside.mkdir()
     (root / "rendered").symlink_to(outside)
     render(root, *VALUES).ends(4, "rendered/demo leads out of the project")
@@ -209,29 +188,38 @@ The rest.
 """
 
 
+def table(root: Path, *words: str) -> Ran:
+    return render(root, "--output", "README.md", *words)
+
+
 def test_the_table_goes_between_its_marks(root: Path) -> None:
     page = root / "README.md"
     page.write_text(PAGE)
-    assert render(root, "--output", "README.md", "--dry-run").code == 1
+    table(root, "--dry-run").ends(1)
     assert page.read_text() == PAGE
-    render(root, "--output", "README.md").ok()
+    table(root).ok()
     text = page.read_text()
     assert text.startswith("# Mine\n\n<!-- patchkit versions: manifests/demo.yaml; generated,")
     assert text.endswith("\n<!-- patchkit versions: end -->\n\nThe rest.\n")
     assert "| core | `0123456789abcdef0123456789abcdef01234567` |" in text
-    render(root, "--output", "README.md", "--dry-run").ok()
+    table(root, "--dry-run").ok()
     assert not (root / "rendered").exists()
 
     page.write_text(text.replace("The rest.", "Another rest."))
-    render(root, "--output", "README.md", "--dry-run").ok()
-    page.write_text(text.replace("| core |", "| heart |"))
-    assert conditions(render(root, "--output", "README.md", "--json")) == {"README.md": "edited"}
-    assert "heart" in page.read_text()
+    table(root, "--dry-run").ok()
+    # what a person wrote between them stays
+    mine = PAGE.replace(" -->\n<!--", " -->\nmy table\n<!--")
+    for edited, found in (
+        (text.replace("| core |", "| heart |"), "edited"),
+        (mine, "foreign"),
+    ):
+        page.write_text(edited)
+        assert conditions(table(root, "--json")) == {"README.md": found}
+        assert page.read_text() == edited
 
     page.write_text(text)
     (root / "patches/core/series").write_text("one.patch\ntwo.patch\n")
-    ran = render(root, "--output", "README.md", "--json").ok()
-    assert conditions(ran) == {"README.md": "stale+"}
+    assert conditions(table(root, "--json").ok()) == {"README.md": "stale+"}
 
 
 @pytest.mark.parametrize(
@@ -244,28 +232,15 @@ def test_the_table_goes_between_its_marks(root: Path) -> None:
 )
 def test_pages_without_the_marks(root: Path, page: str, message: str) -> None:
     (root / "README.md").write_text(page)
-    render(root, "--output", "README.md").ends(
-        4, message, "<!-- patchkit versions: manifests/demo.yaml -->"
-    )
-    assert (root / "README.md").read_text() == page
-
-
-def test_what_a_person_wrote_between_the_marks_stays(root: Path) -> None:
-    page = PAGE.replace(" -->\n<!--", " -->\nmy table\n<!--")
-    (root / "README.md").write_text(page)
-    ran = render(root, "--output", "README.md", "--json")
-    assert conditions(ran) == {"README.md": "foreign"}
+    table(root).ends(4, message, "<!-- patchkit versions: manifests/demo.yaml -->")
     assert (root / "README.md").read_text() == page
 
 
 def test_a_template_of_the_project(root: Path) -> None:
-    (root / "templates").mkdir()
+    template = '{% extends "shipped/install.sh.j2" %}\n{% block sources %}\n\n'
+    template += "echo {{ manifest.description | quote }}\n{{ super() }}{% endblock %}"
     own = root / "templates" / "install.sh.j2"
-    own.write_text(
-        '{% extends "shipped/install.sh.j2" %}\n'
-        "{% block sources %}\n\n"
-        "echo {{ manifest.description | quote }}\n{{ super() }}{% endblock %}"
-    )
+    write_files(root, {"templates/install.sh.j2": template})
     render(root, *VALUES).ok()
     text = (root / "rendered/demo/install.sh").read_text()
     assert "\necho 'A trainer on two upstreams'\n" in text
@@ -292,9 +267,7 @@ def test_a_template_of_the_project(root: Path) -> None:
     ],
 )
 def test_templates_that_cannot_be_used(root: Path, template: str, message: str) -> None:
-    (root / "secret").write_text("secret")
-    (root / "templates").mkdir()
-    (root / "templates" / "env.sh.j2").write_text(template)
+    write_files(root, {"secret": "secret", "templates/env.sh.j2": template})
     render(root, *VALUES).ends(4, message)
     assert not (root / "rendered").exists()
 
@@ -381,6 +354,6 @@ def test_an_image_needs_its_files_in_the_project(root: Path, tmp_path: Path) -> 
 
 
 def test_json_says_what_the_command_is(root: Path) -> None:
-    ran = render(root, *VALUES, "--json").ok()
-    assert json.loads(ran.stdout)["schema"] == "patchkit/export-format-machine/2"
-    assert ran.json["manifest"] == "manifests/demo.yaml"
+    found = render(root, *VALUES, "--json").ok().json
+    assert found["schema"] == "patchkit/export-format-machine/2"
+    assert found["manifest"] == "manifests/demo.yaml"

@@ -16,7 +16,7 @@ import yaml
 from patchkit import __version__
 from tests.extensions.machine.machines import MANIFEST, VALUES, Machine, make_project
 from tests.support.commands import run
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch
 
 pytestmark = pytest.mark.slow
@@ -41,34 +41,27 @@ def called(machine: Machine) -> list[str]:
     return [line for line in machine.log if not line.startswith("  in ")]
 
 
-def test_the_install_script_does_all_in_order(root: Path, machine: Machine) -> None:
-    done = machine.run(rendered(root) / "install.sh")
+def test_the_install_script_does_all_in_order_and_again(root: Path, machine: Machine) -> None:
+    script = rendered(root) / "install.sh"
+    done = machine.run(script)
     assert done.returncode == 0, done.stderr
     environment = "[-m] [pip] [install] [torch==2.8.0] [numpy>=1.26,<2]"
     checks = "[check] [--only] [machine] [--manifest] [manifests/demo.yaml]"
-    workspace = f"[--workspace] [{root}/workspace]"
-    assert called(machine) == [
-        f"patchkit {checks} [system]",
-        f"python3 {environment}",
-        f"patchkit [apply] [--manifest] [manifests/demo.yaml] {workspace}",
-        "python3 [-m] [pip] [install] [-e] [.]",
-        "tool [one]",
-        "tool [two]",
-        "python3 [-m] [pip] [install] [-e] [.]",
-        f"python3 {environment}",
-        f"patchkit {checks} [system] [packages]",
+    workspace = f"{root}/workspace"
+    steps = [
+        (root, f"patchkit {checks} [system]"),
+        (root, f"python3 {environment}"),
+        (root, f"patchkit [apply] [--manifest] [manifests/demo.yaml] [--workspace] [{workspace}]"),
+        (f"{workspace}/Core", "python3 [-m] [pip] [install] [-e] [.]"),
+        (f"{workspace}/trainer/examples", "tool [one]"),
+        (f"{workspace}/trainer/examples", "tool [two]"),
+        (f"{workspace}/trainer", "python3 [-m] [pip] [install] [-e] [.]"),
+        (root, f"python3 {environment}"),
+        (root, f"patchkit {checks} [system] [packages]"),
     ]
     places = [line.split(" with ")[0].removeprefix("  in ") for line in machine.log[1::2]]
-    assert places == [
-        str(root),
-        str(root),
-        str(root),
-        f"{root}/workspace/Core",
-        f"{root}/workspace/trainer/examples",
-        f"{root}/workspace/trainer/examples",
-        f"{root}/workspace/trainer",
-        str(root),
-        str(root),
+    assert list(zip(places, called(machine), strict=True)) == [
+        (str(at), does) for at, does in steps
     ]
     assert [line for line in done.stdout.splitlines() if line.startswith("==")] == [
         "== Is this the right machine?",
@@ -80,11 +73,6 @@ def test_the_install_script_does_all_in_order(root: Path, machine: Machine) -> N
         "== The environment again: the steps may have moved it",
         "== Is everything in place?",
     ]
-
-
-def test_installing_twice_is_installing_once(root: Path, machine: Machine) -> None:
-    script = rendered(root) / "install.sh"
-    machine.run(script)
     first = machine.log
     assert machine.run(script).returncode == 0
     assert machine.log == [*first, *first]
@@ -98,16 +86,12 @@ def test_a_step_that_fails_ends_the_installation(root: Path, machine: Machine) -
 
 
 def test_without_patchkit_the_installation_says_so(root: Path, machine: Machine) -> None:
-    script = rendered(root) / "install.sh"
-    (machine.folder / "bin" / "patchkit").unlink()
     bare = machine.folder / "bin"
+    (bare / "patchkit").unlink()
     for name in ("bash", "dirname"):
-        found = shutil.which(name)
-        assert found is not None
-        (bare / name).symlink_to(found)
-    done = subprocess.run(
-        [str(script)], env={"PATH": str(bare)}, capture_output=True, text=True, check=False
-    )
+        (bare / name).symlink_to(str(shutil.which(name)))
+    script, environment = rendered(root) / "install.sh", {"PATH": str(bare)}
+    done = subprocess.run([script], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "patchkit is needed: python3 -m pip install patchkit-cli\n"
 
@@ -206,18 +190,7 @@ def test_another_workspace_and_another_output(root: Path, machine: Machine, tmp_
     shutil.move(root / "workspace", elsewhere)
     output = tmp_path / "out"
     what = ("env", "install", "launch")
-    run(
-        "export",
-        "--format",
-        "machine",
-        *VALUES,
-        "--set",
-        f"workspace={elsewhere}",
-        "--output",
-        str(output),
-        *what,
-        cwd=root,
-    ).ok()
+    rendered(root, "--set", f"workspace={elsewhere}", "--output", str(output), *what)
     assert machine.run(output / "install.sh").returncode == 0
     assert f"[--workspace] [{elsewhere}]" in called(machine)[2]
     assert machine.run(output / "launch-status.sh").returncode == 0
@@ -310,31 +283,11 @@ def test_the_dockerfile_has_no_instruction_but_its_own(tmp_path: Path, machine: 
     root = make_project(tmp_path / "p", machine, text)
     lines = (rendered(root) / "Dockerfile").read_text().splitlines()
     instructions = [each.split()[0] for each in lines if re.match(r"[A-Z]+ ", each)]
-    assert instructions == [
-        *(
-            "FROM",
-            "SHELL",
-            "RUN",
-            "ARG",
-            "ARG",
-            "COPY",
-            "RUN",
-            "WORKDIR",
-            "COPY",
-            "COPY",
-            "COPY",
-            "RUN",
-        ),
-        *("ENTRYPOINT", "CMD"),
-    ]
+    expected = "FROM SHELL RUN ARG ARG COPY RUN WORKDIR COPY COPY COPY RUN ENTRYPOINT CMD"
+    assert " ".join(instructions) == expected
     assert "FROM ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11" in lines
     start = json.loads(next(line for line in lines if line.startswith("ENTRYPOINT"))[11:])
-    assert start == [
-        "/bin/bash",
-        "-c",
-        '. /opt/demo/rendered/demo/env.sh && exec "$@"',
-        "bash",
-    ]
+    assert start == ["/bin/bash", "-c", '. /opt/demo/rendered/demo/env.sh && exec "$@"', "bash"]
 
 
 def test_shellcheck_has_nothing_to_say(root: Path) -> None:
@@ -409,27 +362,6 @@ def _build(root: Path, machine: Machine, image: Path, *, in_root: bool = False) 
     return called(machine)
 
 
-@pytest.mark.parametrize("wheel", [True, False])
-def test_the_steps_run_in_a_root_of_their_own(
-    root: Path, machine: Machine, image: Path, wheel: bool
-) -> None:
-    (image / "tmp").mkdir()
-    tried = machine.run(_rooted("test -d /opt/demo/workspace", machine, image))
-    if tried.returncode != 0:
-        pytest.skip(f"no chroot in a mount namespace here: {tried.stderr.strip()}")
-    if wheel:
-        (root / "dist").mkdir()
-        (root / "dist/patchkit_cli-9.9-py3-none-any.whl").write_bytes(b"wheel")
-    ran = _build(root, machine, image, in_root=True)
-    package = f"patchkit-cli=={__version__}"
-    package = "/tmp/patchkit/patchkit_cli-9.9-py3-none-any.whl" if wheel else package
-    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{package}]" in ran
-    assert "patchkit [apply] [--manifest] [manifests/demo.yaml]" in " ".join(ran)
-    assert [line for line in machine.log if line.startswith("  in /opt/demo/workspace/Core ")]
-    assert ran[-1].startswith("patchkit [check]")
-    assert not (image / "tmp/patchkit").exists()
-
-
 @pytest.fixture
 def image(tmp_path: Path, machine: Machine) -> Path:
     stub = (machine.folder / "bin" / "python3").read_text()
@@ -441,22 +373,30 @@ def image(tmp_path: Path, machine: Machine) -> Path:
     return tmp_path / "image"
 
 
-def test_the_image_takes_patchkit_from_the_index(root: Path, machine: Machine, image: Path) -> None:
-    ran = _build(root, machine, image)
-    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [patchkit-cli=={__version__}]" in ran
+@pytest.mark.parametrize("in_root", [True, False])
+@pytest.mark.parametrize("wheel", [True, False])
+def test_the_image_takes_patchkit_from_the_index_or_the_wheel_that_is_there(
+    root: Path, machine: Machine, image: Path, *, wheel: bool, in_root: bool
+) -> None:
+    (image / "tmp").mkdir()
+    tried = machine.run(_rooted("test -d /opt/demo/workspace", machine, image))
+    if in_root and tried.returncode != 0:
+        pytest.skip(f"no chroot in a mount namespace here: {tried.stderr.strip()}")
+    package = f"patchkit-cli=={__version__}"
+    if wheel:
+        write_files(root, {"dist/patchkit_cli-9.9-py3-none-any.whl": "wheel"})
+        place = "" if in_root else image
+        package = f"{place}/tmp/patchkit/patchkit_cli-9.9-py3-none-any.whl"
+    ran = _build(root, machine, image, in_root=in_root)
+    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{package}]" in ran
+    assert [each for each in ran if "patchkit-cli==" in each] == [] or not wheel
+    assert "patchkit [apply] [--manifest] [manifests/demo.yaml]" in " ".join(ran)
+    opt = "/opt" if in_root else f"{image}/opt"
+    assert [each for each in machine.log if each.startswith(f"  in {opt}/demo/workspace/Core ")]
     assert ran[-1].startswith("patchkit [check]")
     assert not (image / "tmp/patchkit").exists()
     assert (image / "opt/demo/manifests/demo.yaml").is_file()
     assert (image / "opt/demo/patches/core/series").is_file()
-
-
-def test_the_image_takes_the_wheel_that_is_there(root: Path, machine: Machine, image: Path) -> None:
-    (root / "dist").mkdir()
-    (root / "dist/patchkit_cli-9.9-py3-none-any.whl").write_bytes(b"wheel")
-    ran = _build(root, machine, image)
-    wheel = f"{image}/tmp/patchkit/patchkit_cli-9.9-py3-none-any.whl"
-    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{wheel}]" in ran
-    assert not [line for line in ran if "patchkit-cli==" in line]
 
 
 def test_the_image_takes_the_index_of_the_site(root: Path) -> None:
