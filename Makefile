@@ -21,7 +21,7 @@ STEPS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test quick check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
-.PHONY: dist site site-deploy audit clean simulate simulate-quick simulate-mutations
+.PHONY: dist site stacks site-deploy audit clean simulate simulate-quick simulate-mutations
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -96,6 +96,12 @@ dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are bu
 site: $(VENV)/.develops $(VENV)/.documents  ## the documentation as a site, in build/site; links and, in a browser, contrast are tested
 	$(BIN)/python -m mkdocs build --quiet --strict
 	$(BIN)/python -m pytest -q tests/test_site.py
+
+stacks: $(VENV)/.runs  ## all shipped stacks and their upstreams, state by state, in build/stacks: a page, and the issues
+	@mkdir -p build/stacks
+	$(BIN)/patchkit drift --format json --output build/stacks/drift.json; test $$? -le 1
+	$(BIN)/patchkit ci --merge build/stacks/drift.json --quiet --format html --output build/stacks/index.html; test $$? -le 1
+	$(BIN)/patchkit ci --issues build/stacks/drift.json --output build/stacks/issues
 
 site-deploy: $(VENV)/.documents  ## VERSION=n: the site as that version and `latest`, on branch gh-pages
 	$(BIN)/mike deploy --push --update-aliases $(VERSION) latest

@@ -58,7 +58,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
         (".github/workflows/release.yml", {"init", "check --only manifest", "status"}),
         (
             ".github/workflows/drift.yml",
-            {"ci --matrix", "drift", "ci --merge", "export --format machine"},
+            {"ci --matrix", "drift", "ci --merge", "ci --issues", "export --format machine"},
         ),
     ],
 )
@@ -196,6 +196,23 @@ class Around:
 def around(tmp_path: Path, served_patchkit: str) -> Around:
     """The surroundings of a job."""
     return Around(tmp_path, served_patchkit)
+
+
+def test_a_night_leaves_a_page_and_a_text_for_each_cause(
+    pinned: Project, upstream: Upstream, tmp_path: Path, around: Around
+) -> None:
+    broken = upstream.commit({"a.py": BASE.replace("l6", "theirs")}, "Say it otherwise")
+    steps = _load(".github/workflows/drift.yml")["jobs"]["drift"]["steps"]
+    (script,) = [step["run"] for step in steps if "patchkit drift" in step.get("run", "")]
+    around.fake()
+    summary = tmp_path / "summary"
+    kept = {"PATCHKIT_CACHE": str(tmp_path / "kept"), "GITHUB_STEP_SUMMARY": str(summary)}
+    around.variables |= kept
+    done = around.run(script, pinned.root)
+    assert done.returncode == 1, done.stderr
+    (text,) = (pinned.root / "issues").glob("*.md")
+    for told in (summary, pinned.root / "drift.html", text):
+        assert broken[:10] in told.read_text("utf-8"), told
 
 
 BUMP = "ci/bump/action.yml"
