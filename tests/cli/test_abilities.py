@@ -42,10 +42,9 @@ def test_a_word_that_went_names_what_is_typed_now() -> None:
     today = set(abilities())
     for word in (row for row in BEFORE if "--" not in row and ":" not in row):
         if word not in today:
-            ran = run(*word.split())
-            assert ran.code == ExitCode.USAGE
+            ran = run(*word.split()).ends(ExitCode.USAGE)
             meant = f"did you mean {MOVED[word]}?" if word in MOVED else "`git "
-            assert meant in ran.err
+            ran.says(meant)
 
 
 def test_what_is_named_for_a_word_that_went_is_there() -> None:

@@ -557,7 +557,7 @@ def test_the_schema_is_printed() -> None:
 
 
 def test_the_version_needs_git(tmp_path: Path) -> None:
-    assert run_process("--version").code == 0
+    run_process("--version").ok()
     ran = run_process("--version", environment=dict(os.environ) | {"PATH": str(tmp_path)}).ends(
         ExitCode.ENVIRONMENT
     )

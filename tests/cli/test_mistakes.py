@@ -83,9 +83,8 @@ def test_a_mistake_gets_a_hint(words: str, error: str, hint: str, two: Project) 
 
 
 def test_a_manifest_where_there_is_none_is_no_message(tmp_path: Path) -> None:
-    assert (
+    run("refresh", "-m", "demo", cwd=tmp_path).says(
         "`patchkit init NAME --git URL --ref TAG` writes one"
-        in run("refresh", "-m", "demo", cwd=tmp_path).err
     )
 
 
@@ -110,9 +109,9 @@ def _names(report: Any) -> list[str]:
 
 @pytest.mark.slow
 def test_a_patch_says_which_component_is_meant(two: Project, upstream: Upstream) -> None:
-    assert "is off the series" in run("drop", "fix-two", "--dry-run", cwd=two.root).ok().out
-    assert "Because." in run("show", "fix-two.patch", cwd=two.root).ok().out
+    run("drop", "fix-two", "--dry-run", cwd=two.root).ok().shows("is off the series")
+    run("show", "fix-two.patch", cwd=two.root).ok().shows("Because.")
     two.series("tools", {"fix-two.patch": b"", "own.patch": b""})
     ran = run("fold", "own", "--to", "fix-two", "--dry-run", cwd=two.root)
     assert "failed  tools" in ran.out  # the one that has both
-    assert "several components" in run("show", "fix-two", cwd=two.root).err
+    run("show", "fix-two", cwd=two.root).says("several components")

@@ -71,7 +71,7 @@ def test_a_folder_that_may_not_be_written_to(moving: Stacked, place: str) -> Non
         for command in commands:
             ran = run_bound(*command.split(), cwd=root)
             assert ran.code in (1, 2, 4, 5), (command, ran.out, ran.err)
-            assert "error:" in ran.err, command
+            ran.says("error:")
             assert "bug" not in ran.err, (command, ran.err)
         for command in LOOKING:
             ran = run_bound(command, cwd=root)
@@ -104,7 +104,7 @@ def test_a_checkout_where_git_found_that_case_does_not_count(
 ) -> None:
     stack = Stacked.of(project, upstream, small_patches())
     stack.git("config", "core.ignorecase", "true")
-    assert "unchanged" in stack.run("apply").ok().out
+    stack.run("apply").ok().shows("unchanged")
     both = upstream.commit({**STATES[0], "A.txt": "other\n"})
     project.component("demo", upstream, both, small_patches())
     before = stack.git("show-ref"), stack.git("ls-files", "--stage")

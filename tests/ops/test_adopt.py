@@ -43,7 +43,7 @@ def _applies(project: Project) -> None:
     checkout = project.checkout("demo")
     assert "twenty\nand more" in (checkout / "a.txt").read_text()
     assert (checkout / "added.txt").read_text() == "new\nfile\n"
-    assert "unchanged" in project.run("refresh").ok().out
+    project.run("refresh").ok().shows("unchanged")
 
 
 def test_leading_folders_are_taken_off(empty: Project, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_where_a_patch_does_not_apply_the_same_line_merges_it(
         assert not (empty.root / "patches").exists()
         empty.run(*words, "--3way").ends(3, "stopped at ")
         empty.run("abort").ok()
-        assert empty.run(*words, "--force").code == 1
+        empty.run(*words, "--force").ends(1)
         assert _series(empty)[0].endswith("three.patch")
         empty.run("undo").ok()
 

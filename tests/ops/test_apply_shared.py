@@ -38,10 +38,10 @@ def test_the_same_upstream_is_moved_and_it_is_said_who_had_it(two: Project) -> N
 def test_the_stack_of_both_is_only_noted(two: Project) -> None:
     text = (two.root / "manifests/left.yaml").read_text()
     two.write({"manifests/twin.yaml": text})
-    assert "unchanged" in two.run("apply", "-m", "twin").ok().out
+    two.run("apply", "-m", "twin").ok().shows("unchanged")
     two.run("apply", "-m", "right").ok()
     two.run("apply", "-m", "twin").ok()
-    assert "of manifest twin" in two.run("apply", "-m", "right").ok().out
+    two.run("apply", "-m", "right").ok().shows("of manifest twin")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_another_upstream_is_refused_with_the_ways_out(strangers: Project) -> No
             .shows("refused  demo  something else is in the way; checkout unchanged")
         )
         beside = strangers.root / "workspace-2"
-        assert f"patchkit apply -m other -c demo --workspace {beside}" in ran.err
+        ran.says(f"patchkit apply -m other -c demo --workspace {beside}")
     assert git_in(checkout, "rev-parse", "HEAD") == head
     strangers.run("status", "-m", "other").ok().shows("other branch", "manifest left made it")
     strangers.run("refresh", "-m", "other").ends(1, "manifest left made it")
@@ -91,7 +91,7 @@ def test_a_manifest_may_change_the_upstream_of_its_own_component(
 
 def test_a_checkout_that_says_nothing_is_anybodys(strangers: Project) -> None:
     (strangers.checkout("demo") / ".git/patchkit/made-for.json").write_text("{")
-    assert "moved" in strangers.run("apply", "-m", "other").ok().out
+    strangers.run("apply", "-m", "other").ok().shows("moved")
 
 
 # -- dry runs --------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_a_dry_run_foresees_what_no_force_can_save(coming: Project) -> None:
     git_in(folder, "init", "-q")
     code, said = _dry(coming, "--force")
     assert (code, "no commit can hold it: new.py/" in said) == (1, True)
-    assert coming.run("apply", "--accept", "--force").code == 1
+    coming.run("apply", "--accept", "--force").ends(1)
 
 
 def test_a_dry_run_foresees_edits_that_git_was_told_not_to_see(coming: Project) -> None:
@@ -149,7 +149,7 @@ def test_the_manifest_whose_bump_waits_is_meant(two: Project, upstream: Upstream
         two.run(undo).ok()
         assert two.run("abort").code == 2  # nothing says which
     two.run("apply", "-m", "right").ok()
-    assert two.run("bump", "-m", "right", "demo", "--to", "main").code == 3
+    two.run("bump", "-m", "right", "demo", "--to", "main").ends(3)
     two.write({"manifests/broken.yaml": "version: 1\n"})
-    assert two.run("skip", "-c", "nobody").code == 2
+    two.run("skip", "-c", "nobody").ends(2)
     assert two.run("continue", "-c", "demo", "--accept", "--json").json["manifest"] == "right"

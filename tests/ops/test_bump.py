@@ -128,11 +128,11 @@ def test_edits_that_conflict_with_the_new_patches_wait_and_go_back(behind: Stack
     behind.project.write({"patches/demo/three.patch": _other_three(behind)})
     behind.run("refresh").ends(1, "b.txt: has other changes at the same lines: ")
     assert "<<<<<<< the patches" in file.read_text()
-    assert f"git -C {behind.checkout} add --update" in behind.run("status").err
-    assert behind.run("apply").code == 1
+    behind.run("status").says(f"git -C {behind.checkout} add --update")
+    behind.run("apply").ends(1)
     behind.run("undo").ok()
     assert (file.read_text(), behind.git("show-ref")) == (mine, before)
-    assert behind.run("refresh").code == 1
+    behind.run("refresh").ends(1)
     file.write_text(mine)
     behind.git("add", "--update")
     behind.run("refresh", "--patch", "three.patch").ok()
@@ -163,11 +163,14 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(stack: Stacked, upstream: U
     with stack.untouched():
         forecast = bump(stack, "latest", "--dry-run").ok()
     assert "rendered" not in forecast.err
-    done = bump(stack).ok()
-    done.says(
-        "stays as it is: # v1.0, of last year",
-        "warning: rendered/demo: was rendered for the old pin",
-        "patchkit export --format machine -m demo",
+    done = (
+        bump(stack)
+        .ok()
+        .says(
+            "stays as it is: # v1.0, of last year",
+            "warning: rendered/demo: was rendered for the old pin",
+            "patchkit export --format machine -m demo",
+        )
     )
     assert forecast.out.replace("would bump", "bumped") == done.out
     with stack.untouched():
@@ -252,7 +255,7 @@ def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: 
         "what main is upstream now",
         "hint: run it without --offline; or name a commit that was fetched before",
     )
-    assert bump(stack, new, "--offline").code == 5
+    bump(stack, new, "--offline").ends(5)
     bump(stack, new, "--dry-run").ok()
     upstream.path.rename(upstream.path.with_name("elsewhere"))
     bump(stack, new, "--offline").ok()
@@ -293,7 +296,7 @@ def test_upstreams_history_is_followed(project: Project, upstream: Upstream) -> 
         folder.rename(folder.with_name("gone"))
     ran = project.run("bump", "demo", "--to", tip, "--dry-run", "--offline")
     assert "a.txt to end.txt" not in ran.out
-    assert "warning: demo: upstream's history is not known, so no renames" in ran.err
+    ran.says("warning: demo: upstream's history is not known, so no renames")
 
 
 def test_a_short_id_will_do_once_it_is_known(stack: Stacked, upstream: Upstream) -> None:
@@ -345,7 +348,7 @@ def test_a_version_of_the_index(project: Project, index: HttpServer) -> None:
     old = before.partition("sha256: ")[2][:64]
     assert path.read_text() == after.replace(old, digest(reply.body))
     project.run("check").ok()
-    assert project.run("bump", "thing", "--to", "2.0rc1", "--dry-run").code == 3
+    project.run("bump", "thing", "--to", "2.0rc1", "--dry-run").ends(3)
 
 
 @pytest.mark.slow
@@ -359,7 +362,7 @@ def test_a_version_that_the_index_does_not_have(
     asked = len(index.requests)
     with project.untouched():
         project.run("bump", "thing", "--to", wanted).ends(code, said)
-    assert project.run("bump", "thing", "--to", "1.1", "--offline").code == 5
+    project.run("bump", "thing", "--to", "1.1", "--offline").ends(5)
     assert len(index.requests) <= asked + 2
 
 
@@ -438,7 +441,7 @@ def test_an_archive_moves_to_a_url(packed: tuple[Project, dict[str, str]]) -> No
     assert "archive: ./other/renamed.tgz  # the release" in text
     assert "./mirror/thing-1.0.tar.gz" in text
     project.run("apply").ok()
-    assert "is at" in project.run(*argv).ok().out
+    project.run(*argv).ok().shows("is at")
 
 
 @pytest.mark.slow
@@ -453,7 +456,7 @@ def test_a_conflict_of_an_archive_is_resolved(packed: tuple[Project, dict[str, s
     text = (project.root / MANIFEST).read_text()
     assert ("./files/v1.2/thing-1.2.tar.gz" in text, digests["1.2"] in text) == (True, True)
     project.run("check").ok()
-    assert "unchanged" in project.run("apply").ok().out
+    project.run("apply").ok().shows("unchanged")
     project.run("undo").ok()
     assert project.product == {**files, **resolutions(project)}
 
@@ -664,7 +667,7 @@ def test_an_older_version_is_said_to_be_one(
     )
     assert "deleted" not in ran.out + ran.err
     for verb in ("drift", "plan"):
-        assert "an ancestor of the pin" in project.run(verb, "--to", old).out
+        project.run(verb, "--to", old).shows("an ancestor of the pin")
         assert "an ancestor of the pin" not in project.run(verb, "--to", new).out
 
 

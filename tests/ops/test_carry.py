@@ -162,7 +162,7 @@ def test_a_series_is_carried_into_a_folder(
     upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
 ) -> None:
     words = ("--patch", str(series), "--output")
-    assert carry(upstream, bases, *words, "out").code == ExitCode.HALTED
+    carry(upstream, bases, *words, "out").ends(ExitCode.HALTED)
     assert [path.name for path in (tmp_path / "out").glob("*.patch")] == ["one.patch"]
     assert (tmp_path / "out" / "deleted.txt").read_text() == "gone\n"
 
@@ -192,7 +192,7 @@ def test_folders_are_taken_off_the_paths(upstream: Upstream, tmp_path: Path) -> 
     before, after = {"src/f": text()}, {"src/f": text(l3="three")}
     (tmp_path / "deep.patch").write_bytes(make_patch(before, after, subject="Deep"))
     base = upstream.commit({"f": text()})
-    assert carry(upstream, (base, base), "--patch", "deep.patch").code == ExitCode.HALTED
+    carry(upstream, (base, base), "--patch", "deep.patch").ends(ExitCode.HALTED)
     carry(upstream, (base, base), "--patch", "deep.patch", "--strip", "2").ok()
 
 
@@ -203,7 +203,7 @@ def test_the_difference_to_the_patch_before_is_printed(
     bases = old, upstream.commit({"f": text(l1="first"), "gone": "x\n"})
     words = ("--patch", str(series.parent / "one.patch"))
     assert "- line 1\n+ first\n" not in carry(upstream, bases, *words).ok().out
-    assert "- line 1\n+ first\n" in carry(upstream, bases, *words, "--diff").ok().out
+    carry(upstream, bases, *words, "--diff").ok().shows("- line 1\n+ first\n")
 
 
 @pytest.mark.parametrize(("side", "order"), [("upstream", "12"), ("patch", "21")])

@@ -100,8 +100,8 @@ def test_made_for_another_base(project: Project, upstream: Upstream, golden: Gol
     project.component("whole", upstream, pin, {"first.patch": first, "second.patch": second})
     project.component("without", upstream, pin, {"second.patch": second})
     golden("check-another-base", project.run("check", "--jobs", "1"))
-    assert project.run("check", "-c", "without", "--strict").code == 1
-    assert project.run("check", "-c", "whole", "--strict").code == 0
+    project.run("check", "-c", "without", "--strict").ends(1)
+    project.run("check", "-c", "whole", "--strict").ok()
 
 
 def test_lint_findings_and_strict(project: Project, upstream: Upstream, golden: Golden) -> None:
@@ -114,7 +114,7 @@ def test_lint_findings_and_strict(project: Project, upstream: Upstream, golden: 
         "demo", upstream, pin, {"raw.patch": raw, "short.patch": short + b"-- \n2.3\n"}
     )
     project.write({"patches/demo/forgotten.patch": raw})
-    assert project.run("check").code == 0
+    project.run("check").ok()
     golden("check-strict", project.run("check", "--strict", "--jobs", "1"))
 
 
@@ -181,7 +181,7 @@ def test_so_many_components_at_once(demo: Project, upstream: Upstream) -> None:
     (demo.root / "manifests/demo.lock.json").unlink(missing_ok=True)
     begun = [line.partition(":")[0] for line in demo.run("ci", "--jobs", "1").ok().err.splitlines()]
     assert begun == sorted(begun, key=["demo", "second", "third"].index)
-    assert demo.run("ci", "--jobs", "0").code == 2
+    demo.run("ci", "--jobs", "0").ends(2)
 
 
 def test_broken_lock(demo: Project) -> None:
@@ -272,7 +272,7 @@ def test_why_a_patch_does_not_apply_is_said_whatever_is_cached(
         project.run("drift")
     warm = project.run("check", "--json")
     fresh = project.run("check", "--json", "--cache", str(project.root / "fresh"))
-    assert warm.code == 1
+    warm.ends(1)
     assert warm.json == fresh.json
 
 

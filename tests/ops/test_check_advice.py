@@ -102,7 +102,7 @@ def test_merging_by_hand(project: Project, upstream: Upstream, *, checkout: bool
         project.run("apply").ok()
     project.component("demo", upstream, pin, patches)
     first, reject, go_on, check = commands(project.run("check", "--json"))
-    assert project.run(*first.split()[1:]).code == 3
+    project.run(*first.split()[1:]).ends(3)
     typed(project, reject)
     core = project.checkout("demo") / "pkg/core.py"
     rejected = core.with_name("core.py.rej")
@@ -128,7 +128,7 @@ def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
     project.component("demo", upstream, upstream.commit({"pkg/core.py": moved}), patches)
     ran = project.run("check").shows("hint: carry the patches to the new pin:")
     assert "by hand" not in ran.out
-    assert "hint: why, and what to do: patchkit check -m demo -c demo" in project.run("apply").err
+    project.run("apply").says("hint: why, and what to do: patchkit check -m demo -c demo")
     refresh, *_, check = commands(project.run("check", "--json"))
     typed(project, refresh)
     typed(project, check)
@@ -156,10 +156,13 @@ def test_a_patch_made_for_the_base_alone_is_told_so(project: Project, upstream: 
     pin = upstream.commit(base)
     project.component("demo", upstream, pin, {"first.patch": first, "second.patch": second})
     for _ in range(2):
-        ran = project.run("check", "-c", "demo").ends(1)
-        ran.shows(
-            "made for this base without the patches before it, which change a.py",
-            "it was made for demo's pin without the patches before it",
+        ran = (
+            project.run("check", "-c", "demo")
+            .ends(1)
+            .shows(
+                "made for this base without the patches before it, which change a.py",
+                "it was made for demo's pin without the patches before it",
+            )
         )
         assert (pin in ran.out, "another base" in ran.out) == (False, False)
         project.component("other", upstream, upstream.commit({"b.py": "c\n"}))
@@ -207,7 +210,7 @@ def test_every_patch_that_does_not_fit_is_told(project: Project, upstream: Upstr
         "2 patches do not apply, 1 waiting", "more.patch  waits for one.patch"
     )
     assert re.search(r"waiting +more.patch", project.run("log").out)
-    assert project.run("apply").code == 1
+    project.run("apply").ends(1)
 
 
 def test_a_damaged_patch_does_not_hide_the_others(project: Project, upstream: Upstream) -> None:

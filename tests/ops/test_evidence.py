@@ -20,7 +20,7 @@ def test_a_checkout_that_waits_has_commits_of_upstream_and_none_that_upstream_la
     stopped = stack.bump().ends(3)
     named = str(upstream.resolve("main~2"))[:10]
     stopped.shows(f"{named} ", "Say five (#7)")
-    assert "Say five (#7)" in stack.run("show", named).ok().out
+    stack.run("show", named).ok().shows("Say five (#7)")
     refs = stack.git("for-each-ref", "--format=%(refname)").split()
     assert [each for each in refs if not each.startswith(("refs/patchkit/", "refs/heads/"))] == []
     old, new = (str(upstream.resolve(each)) for each in ("main~3", "main"))
@@ -35,7 +35,7 @@ def test_show_knows_patches_and_commits(stack: Bumping, upstream: Upstream) -> N
     one = (stack.project.root / "patches/demo/one.patch").read_bytes()
     assert stack.run("show", "1").ok().out.encode() == one
     assert stack.run("show", "one").ok().out.encode() == one
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     full = str(upstream.resolve("main~2"))
     shown = stack.run("show", full[:10]).ok().out
     assert shown.startswith(f"commit {full}\n")
@@ -46,9 +46,9 @@ def test_show_knows_patches_and_commits(stack: Bumping, upstream: Upstream) -> N
 
 @pytest.mark.slow
 def test_show_prints_what_a_waiting_bump_has_carried(stack: Bumping) -> None:
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    assert stack.run("continue").code == 3
+    stack.run("continue").ends(3)
     shown = stack.run("show", "one").ok().out
     assert "+upstream FIVE" in shown
     three = (stack.project.root / "patches/demo/three.patch").read_bytes()
@@ -66,4 +66,4 @@ def test_a_commit_before_the_pin_is_shown(project: Project, upstream: Upstream) 
     _, old, _, pin, _ = (upstream.commit({"a.txt": f"{number}\n"}) for number in range(5))
     project.component("demo", upstream, pin, {}, track="main")
     project.run("drift").ok()
-    assert "-0\n+1\n" in project.run("show", old).ok().out
+    project.run("show", old).ok().shows("-0\n+1\n")

@@ -144,7 +144,7 @@ def test_a_form_and_a_place_are_named(
     project: Project, upstream: Upstream, argv: tuple[str, ...]
 ) -> None:
     project.component("demo", upstream, upstream.commit(STATES[0]), {})
-    assert project.run("export", *argv).code == 2
+    project.run("export", *argv).ends(2)
 
 
 def test_a_stack_that_does_not_apply_is_not_exported(

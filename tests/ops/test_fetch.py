@@ -58,7 +58,7 @@ def test_a_mirror_is_asked_where_an_upstream_does_not_answer(
     pin = upstream.commit({"a": "1\n"})
     gone = Upstream(tmp_path / "gone.git")
     project.component("demo", gone, pin)
-    assert project.run("fetch").code == 5
+    project.run("fetch").ends(5)
     source = {"git": gone.url, "mirrors": [upstream.url]}
     project.component("demo", gone, pin, source=source)
     project.run("fetch").ok()
@@ -74,7 +74,7 @@ def test_a_patch_of_another_component_gets_a_name(
     project.component("demo", upstream, pin, [{**entry, "name": "trainer-fix.patch"}])
     project.run("apply").ok()
     assert (project.checkout("demo") / "a").read_text() == "2\n"
-    assert "trainer-fix.patch" in project.run("log", "-c", "demo").ok().out
+    project.run("log", "-c", "demo").ok().shows("trainer-fix.patch")
 
 
 def test_what_fails_is_told_and_the_rest_is_there(
@@ -95,9 +95,9 @@ def test_a_wrong_hash_weighs_more_than_a_dead_host(project: Project, upstream: U
     project.component("dead", Upstream(Path("/nothing.git")), commit)
     _published(project, upstream, commit)
 
-    assert project.run("fetch", "-c", "dead").code == 5
-    assert project.run("fetch", "-c", "published").code == 4
-    assert project.run("fetch").code == 4
+    project.run("fetch", "-c", "dead").ends(5)
+    project.run("fetch", "-c", "published").ends(4)
+    project.run("fetch").ends(4)
 
 
 def test_offline_asks_nobody(project: Project, upstream: Upstream, golden: Golden) -> None:

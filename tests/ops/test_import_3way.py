@@ -89,7 +89,7 @@ def test_the_outcome_is_that_of_git_am(
     ours = stack.git("log", "-2", f"--format={_FACTS}")
     assert re.sub(r"Patchkit-Patch: .*\n", "", ours + "\n").split() == wanted.split()
     stack.settled()
-    assert "ok" in stack.run("check").ok().out
+    stack.run("check").ok().shows("ok")
     stack.run("undo").ok()
     assert stack.series == ["own.patch"]
     assert not (stack.checkout / "new.txt").exists()
@@ -108,7 +108,7 @@ def test_what_does_not_conflict_needs_no_stop(stack: Bumping, mails: list[Path])
 def test_abort_and_undo_give_back_everything(stack: Bumping, mails: list[Path]) -> None:
     before = stack.state
     for way in ("abort", "undo"):
-        assert stack.run("import", str(mails[0].parent), "--3way").code == 3
+        stack.run("import", str(mails[0].parent), "--3way").ends(3)
         for verb in ("status", "apply", "refresh"):
             ran = stack.run(verb)
             assert "in the middle of an import" in ran.out + ran.err
@@ -118,7 +118,7 @@ def test_abort_and_undo_give_back_everything(stack: Bumping, mails: list[Path]) 
 
 
 def test_a_skipped_patch_does_not_come_in(stack: Bumping, mails: list[Path]) -> None:
-    assert stack.run("import", str(mails[0].parent), "--3way").code == 3
+    stack.run("import", str(mails[0].parent), "--3way").ends(3)
     stack.run("skip").ok()
     assert stack.series == ["own.patch", "Mend-number-2.patch"]
     assert sorted(p.name for p in (stack.project.root / "patches/demo").iterdir()) == [
@@ -131,7 +131,7 @@ def test_a_skipped_patch_does_not_come_in(stack: Bumping, mails: list[Path]) -> 
 
 def test_all_skipped_leaves_the_series(stack: Bumping, mails: list[Path]) -> None:
     before = stack.product
-    assert stack.run("import", str(mails[0]), "--3way").code == 3
+    stack.run("import", str(mails[0]), "--3way").ends(3)
     stack.run("skip").ok()
     assert stack.product == before
     stack.settled()
@@ -144,7 +144,7 @@ def test_a_patch_of_the_series_is_merged_where_it_stands(stack: Bumping, mails: 
     (folder / "series").write_text("fix.patch\nown.patch\n")
     ran = stack.run("check").ends(1)
     command = next(row for row in ran.out.splitlines() if "--3way" in row).split()
-    assert stack.run(*command[command.index("patchkit") + 1 :]).code == 3
+    stack.run(*command[command.index("patchkit") + 1 :]).ends(3)
     stack.write("a.txt", _RESOLVED)
     stack.run("continue").ok()
     assert stack.series == ["fix.patch", "own.patch"]
@@ -160,13 +160,13 @@ def test_without_a_base_in_sight_it_is_resolved_by_hand(
     odd = tmp_path / "odd.patch"
     odd.write_bytes(re.sub(rb"index [0-9a-f]+\.\.(.*\n)", index, mails[0].read_bytes()))
     stack.run("import", str(odd), "--3way").ends(3, "--base COMMIT")
-    assert "nothing of" in stack.run("continue").err
+    stack.run("continue").says("nothing of")
     stack.write("a.txt", _RESOLVED)
     stack.run("continue").ok()
     assert stack.git("log", "-1", "--format=%an %ae") == "Zoë zoe@example.org"
     stack.settled()
     stack.run("undo").ok()
-    assert stack.run("import", str(odd), "--3way", "--base", "v2").code == 3
+    stack.run("import", str(odd), "--3way", "--base", "v2").ends(3)
     assert "||||||| base" in stack.read("a.txt")
 
 
@@ -180,9 +180,9 @@ def test_without_a_checkout_one_is_made_for_the_conflict(
     project: Project, upstream: Upstream, mails: list[Path]
 ) -> None:
     project.component("demo", upstream, str(upstream.resolve("refs/tags/v1")), {}, track="main")
-    assert project.run("import", str(mails[0]), "--3way", "--dry-run").code == 3
+    project.run("import", str(mails[0]), "--3way", "--dry-run").ends(3)
     assert not project.checkout("demo").exists()
-    assert project.run("import", str(mails[0]), "--3way").code == 3
+    project.run("import", str(mails[0]), "--3way").ends(3)
     (project.checkout("demo") / "a.txt").write_text(_RESOLVED)
     project.run("continue").ok()
     Stacked(project, project.checkout("demo")).settled()

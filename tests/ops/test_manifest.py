@@ -109,9 +109,9 @@ def test_lint_as_json(good: Project) -> None:
 
 def test_lint_of_named_manifests(good: Project) -> None:
     good.write({"manifests/bad.yaml": "version: 9\n", "elsewhere.yaml": GOOD})
-    assert good.run("check", "--only", "manifest", "good").code == 0
-    assert good.run("check", "--only", "manifest", "good", "bad").code == 4
-    assert good.run("check", "--only", "manifest", "goood").code == 2
+    good.run("check", "--only", "manifest", "good").ok()
+    good.run("check", "--only", "manifest", "good", "bad").ends(4)
+    good.run("check", "--only", "manifest", "goood").ends(2)
 
 
 def test_lint_changes_nothing(good: Project) -> None:

@@ -47,7 +47,7 @@ def test_refresh_and_new_do_not_overwrite(
     files = before[0] | before[1]
     files[file] += b"# saved by an editor\n"
     assert stack.project.files() | stack.project.files("manifests") == files
-    assert "edited" in stack.run("status").ok().out
+    stack.run("status").ok().shows("edited")
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def test_a_spelling_means_one_commit_to_every_command(named: Named, command: str
 def test_a_branch_and_a_tag_of_one_name_are_not_guessed(named: Named, command: str) -> None:
     ran = named.asked(command, "v1")
     branch, tag = named.commits["branch"], named.commits["tag"]
-    assert ran.code == 2
+    ran.ends(2)
     said = ran.err + ran.out
     assert "v1 is both a branch and a tag of " in said
     assert f"refs/heads/v1 ({branch[:10]}) and refs/tags/v1 ({tag[:10]})" in said

@@ -143,7 +143,7 @@ def test_what_was_resolved_before_is_kept(halted: Bumping, command: tuple[str, .
 def test_a_resolution_that_git_would_change_is_kept_as_it_was(stack: Bumping) -> None:
     (stack.checkout / ".git/info").mkdir(exist_ok=True)
     (stack.checkout / ".git/info/attributes").write_text("a.txt text\n")
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
     text = stack.read("a.txt").replace("line 9\n", "line 9\r\n")
     (stack.checkout / "a.txt").write_bytes(text.encode())
@@ -186,14 +186,14 @@ def test_what_an_editor_saves_meanwhile_is_not_overwritten(
     if command == "bump":
         argv += ["demo", "--to", "main"]
     else:
-        assert stack.bump().code == 3
+        stack.bump().ends(3)
         stack.resolve("a.txt", "upstream FIVE\nsix\n")
     before = stack.product
     save = _saves(stack.checkout / name)
     ran = run_meanwhile(*argv, cwd=stack.project.root, git=git, change=save)
     assert stack.read(name) == "saved by an editor\n" or kept(stack, ran, "saved by an editor\n")
     if ran.code == 5:
-        assert f"{name} was changed while patchkit worked on it" in ran.err
+        ran.says(f"{name} was changed while patchkit worked on it")
         written = "the patch files are written" in ran.err
         assert written == (stack.product != before)
         assert "refs/patchkit/halt" in stack.git("show-ref") or command == "bump"
@@ -221,7 +221,7 @@ def test_a_conflict_that_no_checkout_holds_is_not_said_to_be_there(halted: Bumpi
 
 
 def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(halted: Bumping) -> None:
-    assert halted.run("skip").code == 3
+    halted.run("skip").ends(3)
     save = _saves(halted.checkout / "b.txt")
     run_meanwhile("skip", cwd=halted.project.root, git="read-tree", change=save).ends(
         5, "hint: patchkit continue"

@@ -245,6 +245,6 @@ def test_the_commit_that_absorbed_a_patch_is_named_by_all_three(
     assert component["patches"][0]["absorbed_by"]["commit"] == took
     named = f"{took[:10]} Take it"
     assert drift["ours.patch"][1][0][5] == named
-    assert f"by {took[:10]} of " in project.run("drift").out
-    assert named in project.run("plan").out
-    assert named in project.run("bump", "demo", "--to", "main", "--dry-run").out
+    project.run("drift").shows(f"by {took[:10]} of ")
+    project.run("plan").shows(named)
+    project.run("bump", "demo", "--to", "main", "--dry-run").shows(named)

@@ -168,8 +168,9 @@ def test_what_is_asked_for_goes_to_the_patch_that_is_named(stack: Stacked) -> No
     (stack.checkout / "c.txt").unlink()
     stack.edit("a.txt", "line 30\n", "thirty\n")
     stack.edit("a.txt", "five\n", "5\n")
-    asked = stack.run("refresh").ends(1)
-    asked.shows("a new file", "removes the file", "touches lines of no patch")
+    stack.run("refresh").ends(1).shows(
+        "a new file", "removes the file", "touches lines of no patch"
+    )
     stack.run("refresh", "--patch", "three").ok()
     for words in (b"new file mode 100644", b"deleted file mode", b"+thirty\n"):
         assert words in stack.patch("three.patch")
@@ -198,7 +199,7 @@ def test_a_patch_that_changes_nothing_any_more_leaves_and_is_kept_under_a_ref(
     ran = stack.run("refresh").ok()
     assert stack.series == ["one.patch", "three.patch"]
     assert not (stack.project.root / "patches/demo/two.patch").exists()
-    assert "is empty now" in ran.out
+    ran.shows("is empty now")
     ref = ran.err.split("is kept as ")[1].split()[0]
     assert "Patch two" in stack.git("log", "--format=%s", ref)
     stack.settled()
@@ -425,13 +426,13 @@ def test_canonical_writes_every_diff_anew_and_once(project: Project, upstream: U
     )
     patches["one.patch"] = b"Five and six.\n\n--- a/a.txt" + raw
     stack = Stacked.of(project, upstream, patches)
-    assert "unchanged" in stack.run("refresh").ok().out
+    stack.run("refresh").ok().shows("unchanged")
     stack.run("refresh", "--canonical").ok().shows("shifted    one.patch")
     assert stack.patch("one.patch").startswith(
         b"Five and six.\n\ndiff --git a/a.txt b/a.txt\nindex "
     )
     assert b"@@ -2,8 +2,8 @@" in stack.patch("one.patch")
-    assert "unchanged" in stack.run("refresh", "--canonical").ok().out
+    stack.run("refresh", "--canonical").ok().shows("unchanged")
     stack.settled()
 
 

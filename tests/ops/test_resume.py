@@ -121,14 +121,17 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
     with stack.untouched():
         foreseen = stack.bump("--dry-run").ends(3, "the checkout gets the conflict")
     foreseen.shows("conflicted  one.patch")
-    ran = stack.bump().ends(
-        3,
-        "stopped at one.patch: its conflict is in",
-        *(f"patchkit {each} -m demo -c demo" for each in ("continue", "skip", "abort")),
-    )
-    ran.shows(
-        "one.patch: Patch one\n  For a test.\n  in conflict: a.txt",
-        "later patches on these files: two.patch",
+    ran = (
+        stack.bump()
+        .ends(
+            3,
+            "stopped at one.patch: its conflict is in",
+            *(f"patchkit {each} -m demo -c demo" for each in ("continue", "skip", "abort")),
+        )
+        .shows(
+            "one.patch: Patch one\n  For a test.\n  in conflict: a.txt",
+            "later patches on these files: two.patch",
+        )
     )
     # the commit that touched these lines, and not the others that touched the file
     told = ran.out.split("upstream: ")
@@ -144,11 +147,14 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
 @pytest.mark.slow
 def test_a_conflict_without_upstreams_history_says_so(stack: Bumping, upstream: Upstream) -> None:
     new = str(upstream.resolve("main"))
-    assert stack.run("bump", "demo", "--to", new, "--dry-run").code == 3
+    stack.run("bump", "demo", "--to", new, "--dry-run").ends(3)
     for folder in stack.project.root.parent.rglob("histories"):
         folder.rename(folder.with_name("gone"))
-    ran = stack.run("bump", "demo", "--to", new, "--offline").ends(3)
-    ran.shows(f"upstream's commits are not named: the history of {new} is not in the cache")
+    ran = (
+        stack.run("bump", "demo", "--to", new, "--offline")
+        .ends(3)
+        .shows(f"upstream's commits are not named: the history of {new} is not in the cache")
+    )
     assert "upstream: " not in ran.out
     assert "<<<<<<<" in stack.read("a.txt")
 
@@ -186,7 +192,7 @@ def test_a_committed_resolution_is_taken(halted: Bumping, commits: int) -> None:
 @pytest.mark.parametrize("way", ["skip", "abort", "undo"])
 def test_a_commit_on_a_conflict_is_kept_by_every_way_off(stack: Bumping, way: str) -> None:
     before = stack.state_but_kept
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     stack.git("commit", "-qam", "Not resolved at all")
     mine = stack.git("rev-parse", "HEAD")
     stack.run(way)
@@ -271,7 +277,7 @@ def test_a_line_of_the_file_s_own_is_no_marker(project: Project, upstream: Upstr
     project.prepare("apply").ok()
     upstream.commit({"doc.rst": text.replace("old", "theirs")})
     stack = Bumping(project, project.checkout("demo"))
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     stack.write("doc.rst", text.replace("old", "theirs and ours"))
     stack.run("continue").ok()
 
@@ -323,7 +329,7 @@ def away(project: Project, upstream: Upstream) -> Project:
     project.prepare("apply", "--workspace", "elsewhere").ok()
     text = lines({22: "upstream 22\n"})
     upstream.commit({"a.txt": text, "b.txt": lines({10: "X\n"})}, "Say ten (#8)")
-    assert project.prepare("bump", "demo", "--to", "main", "--workspace", "elsewhere").code == 3
+    project.prepare("bump", "demo", "--to", "main", "--workspace", "elsewhere").ends(3)
     return project
 
 
@@ -370,14 +376,14 @@ def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> 
     upstream.commit({"a.txt": lines({5: "their line 5\n"})})
     ran = stack.bump().ends(3).shows("a merge is proposed: confidence 37%")
     assert "<<<<<<< " in stack.read("a.txt")
-    assert "patchkit continue --accept -m demo -c demo" in ran.err
-    assert "patchkit continue --accept -m demo -c demo" in stack.run("status").ok().err
+    ran.says("patchkit continue --accept -m demo -c demo")
+    stack.run("status").ok().says("patchkit continue --accept -m demo -c demo")
     stack.resolve("a.txt", "my own\n")
     ran = stack.run("continue", "--accept").ok().shows("the proposed merge was taken")
     saved = [row.split()[1] for row in stack.git("show-ref").splitlines() if "/saved/" in row]
     assert "my own" in stack.git("show", f"{saved[0]}:a.txt")
     assert "their line 5 of mine\n" in stack.read("a.txt")
-    assert "a.txt, confidence 37%, to the byte 36%" in ran.out
+    ran.shows("a.txt, confidence 37%, to the byte 36%")
     stack.settled()
 
 
@@ -403,7 +409,7 @@ def test_a_file_that_upstream_deleted_is_decided_by_git(stack: Bumping, upstream
 @pytest.mark.slow
 def test_new_files_count_once_git_was_told(stack: Bumping, upstream: Upstream) -> None:
     upstream.commit({"b.txt": lines()}, "No ten")
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     stack.resolve("a.txt", "five\nsix\n")
     stack.write("helper.txt", "help\n")
     stack.git("add", "helper.txt")
@@ -419,7 +425,7 @@ def test_new_files_count_once_git_was_told(stack: Bumping, upstream: Upstream) -
 def test_abort_gives_back_every_byte(stack: Bumping) -> None:
     before = stack.state
     for steps in range(3):
-        assert stack.bump().code == 3
+        stack.bump().ends(3)
         if steps:
             stack.resolve_one()
         if steps > 1:
@@ -470,7 +476,7 @@ def test_undo_gives_back_what_was_staged_and_what_was_not(halted: Bumping) -> No
 @pytest.mark.slow
 def test_a_link_in_the_place_of_a_conflict_is_not_followed(stack: Bumping, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text(MARKED)
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     (stack.checkout / "a.txt").unlink()
     (stack.checkout / "a.txt").symlink_to(tmp_path / "elsewhere")
     assert "a.txt" not in stack.run("continue").err
@@ -573,7 +579,7 @@ def test_a_conflict_over_a_pin_edited_by_hand_is_gone_on_from_without_a_lock(
     old = str(stack.git("rev-parse", "refs/patchkit/base"))
     manifest = stack.project.root / "manifests/demo.yaml"
     manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
-    assert stack.run("refresh").code == 3
+    stack.run("refresh").ends(3)
     (stack.project.root / "manifests/demo.lock.json").unlink()
     if step == "abort":
         stack.run("abort").ok()
@@ -604,8 +610,12 @@ def test_a_pin_moved_by_hand_waits_for_a_checkout(stack: Bumping, upstream: Upst
 @pytest.mark.slow
 def test_other_commands_leave_a_waiting_checkout_alone(halted: Bumping) -> None:
     with halted.untouched():
-        status = halted.run("status").ok().shows("in the middle of a bump")
-        status.says("patchkit continue -m demo -c demo", "patchkit abort")
+        status = (
+            halted.run("status")
+            .ok()
+            .says("patchkit continue -m demo -c demo", "patchkit abort")
+            .shows("in the middle of a bump")
+        )
         for argv in (("apply",), ("refresh",), ("bump", "demo", "--to", "main")):
             halted.run(*argv).ends(1, "patchkit continue")
     assert "--accept" not in status.err
@@ -647,7 +657,7 @@ def test_a_damaged_record_of_a_conflict_changes_no_verdict(
 @pytest.mark.slow
 def test_apply_with_force_saves_the_conflict_and_goes(stack: Bumping) -> None:
     start = stack.state
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     stack.prepare("apply", "--force").ok()
     assert stack.state[3:] == start[3:]
     assert "refs/patchkit/halt" not in stack.git("show-ref")
@@ -715,7 +725,7 @@ def test_all_kinds_of_files_in_conflict(project: Project, upstream: Upstream) ->
 def test_what_a_kill_at_the_very_end_left_is_tidied_though_nothing_waits(stack: Bumping) -> None:
     left = stack.checkout / ".git" / "patchkit" / "move"
     left.mkdir()
-    assert stack.run("skip").code == 1
+    stack.run("skip").ends(1)
     assert not left.exists()
 
 

@@ -34,7 +34,7 @@ def stack(project: Project, upstream: Upstream) -> Bumping:
 
 
 def _halted(stack: Bumping) -> None:
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
 
 
 def _resolved(stack: Bumping) -> None:
@@ -98,9 +98,9 @@ def test_undo_takes_back_all_of_a_bump_that_lacks_its_last_move_alone(
     upstream.commit(changed, "Say both")
 
     start = stack.state
-    assert stack.bump().code == 3
+    stack.bump().ends(3)
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
-    assert stack.run("continue").code == 3
+    stack.run("continue").ends(3)
     stack.resolve("b.txt", "ten\n")
     first, root, template = stack.product, stack.project.root, tmp_path / "template"
     shutil.copytree(root, template, symlinks=True)

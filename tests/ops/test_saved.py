@@ -87,7 +87,7 @@ def test_edits_come_back_and_go_again(demo: Project, folder: Path, work: Work) -
     status = git_in(folder, "status", "--porcelain").decode().splitlines()
     assert status == [" M a.py", " D b.py", "A  new.py", "?? notes.txt"]  # it was never gone
     after = shape(demo)
-    assert "all of it already" in demo.run("undo", "--restore", work["id"]).ok().out
+    demo.run("undo", "--restore", work["id"]).ok().shows("all of it already")
     assert saved(demo)[-1]["id"] == work["id"]
     demo.run("undo").ok()
     assert shape(demo) == before
@@ -178,7 +178,7 @@ def test_dropped_work_is_brought_back(demo: Project) -> None:
     assert saved(demo) == both[:1]
     demo.run("undo").ok()
     assert saved(demo) == both
-    assert "nothing is that old" in demo.run("undo", "--drop", "--older-than", "30d").ok().err
+    demo.run("undo", "--drop", "--older-than", "30d").ok().says("nothing is that old")
     assert saved(demo) == both
     demo.run("undo", "--drop", both[1]["id"]).ok()
     git_in(demo.checkout("demo"), "reflog", "expire", "--expire=now", "--all")
@@ -228,9 +228,9 @@ def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: s
 
 
 def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> None:
-    assert "nothing is saved" in demo.run("undo", "--show").ok().err
+    demo.run("undo", "--show").ok().says("nothing is saved")
     away = ("--workspace", str(tmp_path / "none"))
-    assert "nothing is saved" in demo.run("undo", "--show", *away).ok().err
+    demo.run("undo", "--show", *away).ok().says("nothing is saved")
 
 
 @pytest.mark.slow
@@ -243,13 +243,13 @@ def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
     demo.run("apply", "--accept", "--force", *there).ok()
     for argv in (("--show", "last"), ("--restore", "last"), ("--drop", "last")):
         demo.run("undo", *argv).ends(2, "no such saved work")
-    assert "+mine\n" in demo.run("undo", "--show", "last", *there).ok().out
+    demo.run("undo", "--show", "last", *there).ok().shows("+mine\n")
     assert file.read_text() != "mine\n"
     demo.run("undo", "--restore", "last", *there).ok()
     assert file.read_text() == "mine\n"
     demo.run("undo", "--drop", "last", *there).ok()
     assert "mine" not in demo.run("undo", "--show", "--json", *there).ok().out
-    assert demo.run("undo", "--show", "last", *there).code == 2
+    demo.run("undo", "--show", "last", *there).ends(2)
 
 
 @pytest.mark.slow

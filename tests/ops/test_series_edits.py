@@ -50,9 +50,9 @@ def series(project: Project) -> str:
 
 def agrees(project: Project) -> None:
     """The checkout is at the stack, the lock knows it, and nothing is left to do."""
-    assert "applied" in project.run("status").ok().out
+    project.run("status").ok().shows("applied")
     assert project.run("apply", "--locked").ok().out.startswith("✓ unchanged")
-    assert "unchanged" in project.run("refresh").ok().out
+    project.run("refresh").ok().shows("unchanged")
 
 
 VERBS = {
@@ -152,7 +152,7 @@ def test_edit_without_a_terminal_starts_no_editor(
 def test_drop_keeps_the_stack_under_a_ref(demo: Project) -> None:
     ran = demo.run("drop", "one", "3").ok()
     assert series(demo) == "# top\n\n# about two\ntwo.patch # keep\n"
-    assert "refs/patchkit/saved/" in ran.err
+    ran.says("refs/patchkit/saved/")
     assert worktree(demo)["a.py"] == str(shouted(20)["a.py"]).encode()
 
 
@@ -358,7 +358,7 @@ def test_a_series_of_its_own_leaves_the_shared_one_alone(
     own = [line for line in demo.files()["patches/demo-demo/series"].decode().split("\n") if line]
     names = [line.split()[0] for line in own if not line.startswith("#")]
     assert names == [f"{patch}.patch" for patch in patches.split()]
-    assert "unchanged" in demo.run("apply", "-m", "demo").ok().out
+    demo.run("apply", "-m", "demo").ok().shows("unchanged")
 
 
 def test_new_records_the_edits_of_another_workspace(demo: Project) -> None:
@@ -403,7 +403,7 @@ def test_what_was_killed_between_files_and_checkout_is_finished(
 
 def test_the_same_again_is_nothing(demo: Project) -> None:
     demo.run("move", "one", "--to", "3").ok()
-    assert "unchanged" in demo.run("move", "one", "--to", "3").ok().out
+    demo.run("move", "one", "--to", "3").ok().shows("unchanged")
     demo.run("undo").ok()
     assert subjects(demo)[0] == "Shout line 3"
 
@@ -419,7 +419,7 @@ def broken(demo: Project) -> Project:
     (demo.root / "patches/demo/bad.patch").write_bytes(BROKEN)
     listed = "one.patch\n# mine\nbad.patch\ntwo.patch # keep\nthree.patch\n"
     (demo.root / "patches/demo/series").write_text(listed)
-    assert demo.run("check").code == 1
+    demo.run("check").ends(1)
     return demo
 
 

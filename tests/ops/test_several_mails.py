@@ -194,7 +194,7 @@ def test_a_file_whose_mails_are_all_upstream_is_absorbed(
 ) -> None:
     """In upstream's own commits, and with other changes around them."""
     new = upstream.commit({"a.txt": "upstream\n" + str(one_file["a.txt"])}, "Take both")
-    assert "absorbed" in project.run("bump", "demo", "--to", new).ok().out
+    project.run("bump", "demo", "--to", new).ok().shows("absorbed")
     assert not project.files()["patches/demo/series"].strip()
 
 
@@ -204,7 +204,7 @@ def test_a_conflict_resolved_by_hand_keeps_the_mails(
 ) -> None:
     before = stored(project)
     new = upstream.commit({"a.txt": lines({5: "upstream's\n"})}, "Go on")
-    assert project.run("bump", "demo", "--to", new).code == 3
+    project.run("bump", "demo", "--to", new).ends(3)
     wanted = lines({5: "both\n", 30: "mail 2\n"})
     (project.checkout("demo") / "a.txt").write_text(wanted)
     project.run("continue").ok()

@@ -64,7 +64,7 @@ def test_another_workspace_is_taken_back_by_its_name(demo: Project) -> None:
 def test_an_abort_stops_undo_once(demo: Project, upstream: Upstream) -> None:
     demo.run("edit", "one", "--message", "Other words").ok()
     upstream.commit({"a.py": "other\n"}, "Rewrite a")
-    assert demo.run("bump", "--to", "main").code == 3
+    demo.run("bump", "--to", "main").ends(3)
     demo.run("abort").ok()
     before = demo.product
     assert whats(demo)[0] == "abort"
@@ -140,7 +140,7 @@ def test_commits_that_became_patches_are_kept(demo: Project) -> None:
     assert demo.product == before
     assert git_in(folder, "status", "--porcelain").decode() == " M b.py\n"
     assert own in git_in(folder, "for-each-ref", "refs/patchkit/saved").decode()
-    assert "your commits are kept as refs/patchkit/saved/" in ran.err
+    ran.says("your commits are kept as refs/patchkit/saved/")
 
 
 @pytest.mark.parametrize("how", ["commit", "gone"])
@@ -201,7 +201,7 @@ def test_a_change_that_the_next_command_finishes_is_undone(demo: Project) -> Non
     """It failed behind its commit point, with no file renamed yet: the record stays."""
     before, journal = demo.product, demo.root / JOURNAL
     with failing_once("os.rename", journal.exists):
-        assert demo.run("bump", "demo", "--to", "main").code == 5
+        demo.run("bump", "demo", "--to", "main").ends(5)
     assert journal.exists()
     demo.run("status")  # finishes it
     assert demo.product != before
@@ -234,7 +234,7 @@ def test_a_record_names_no_file_outside_of_the_project(demo: Project, tmp_path: 
     (tmp_path / "mine").write_text("mine\n")
     operation = Operation("demo", "x", {"../../mine": (b"theirs\n", b"mine\n")})
     record(place, demo.root, operation)
-    assert demo.run("undo").code == 5
+    demo.run("undo").ends(5)
     assert (tmp_path / "mine").read_text() == "mine\n"
 
 
@@ -295,7 +295,7 @@ def test_a_command_that_fails_leaves_what_can_be_redone(demo: Project) -> None:
     after = demo.product
     demo.run("undo").ok()
     with failing_once("os.rename", (demo.root / DRAFT).exists):
-        assert demo.run("edit", "two", "--name", "second").code == 5
+        demo.run("edit", "two", "--name", "second").ends(5)
     demo.run("undo", "--redo").ok()
     assert demo.product == after
 

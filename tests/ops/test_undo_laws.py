@@ -225,7 +225,7 @@ def test_killed_anywhere_undo_and_redo_still_lead_there(
         if ran.code == 0:
             assert state(stack) == late, f"not redone after a kill at {point}"
         else:  # it was not even recorded
-            assert "there is nothing to redo" in ran.err
+            ran.says("there is nothing to redo")
             assert (state(stack), command[0] != "undo") == (early, True)
         if not killed:
             break

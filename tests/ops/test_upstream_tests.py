@@ -50,7 +50,7 @@ def test_learnt_then_broken_by_upstream_and_by_patches(
     record = json.loads((demo.root / "manifests/demo.tests.json").read_text())
     assert record["components"]["demo"]["unpatched"]["t::two"] == "passed"
     assert record["components"]["demo"]["patched"]["t::two"] == "failed"
-    assert "✓ passed  demo" in demo.run("check", "--only", "tests").ok().out
+    demo.run("check", "--only", "tests").ok().shows("✓ passed  demo")
     moved = "one=ok\ntwo=ok\nthree=ok\nfour=skip\nfive=bad\n"
     upstream.commit({"cases": moved}, "Break five, leave out six, mend three")
     ran = demo.run("bump", "demo", "--to", "latest", "--test")
@@ -157,7 +157,7 @@ def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstrea
 )
 def test_a_damaged_record(demo: Project, text: str) -> None:
     (demo.root / "manifests/demo.tests.json").write_text(text, errors="surrogateescape")
-    assert demo.run("check", "--only", "tests").code == 4
+    demo.run("check", "--only", "tests").ends(4)
 
 
 def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path)
     assert project.run("check", "--only", "tests", "--json").json["components"] == []
     pin = (project.root / "manifests/demo.yaml").read_text()
     upstream.commit({"cases": "one=ok\n"}, "Move")
-    assert project.run("bump", "demo", "--to", "main", "--test", "--json").code == 2
+    project.run("bump", "demo", "--to", "main", "--test", "--json").ends(2)
     assert (project.root / "manifests/demo.yaml").read_text() == pin
 
 

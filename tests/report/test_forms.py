@@ -250,9 +250,9 @@ def test_each_form_has_one_finding_for_a_cause(project: Project, upstream: Upstr
     assert github.count("::error") == 1
     junit = ElementTree.fromstring(project.run("drift", "--format", "junit").out)
     assert (junit.get("failures"), junit.get("skipped")) == ("1", "1")
-    assert "waits for 1.patch" in project.run("drift", "--format", "junit").out
-    assert "waits for 1.patch" in project.run("drift", "--format", "markdown").out
-    assert "2 patches, 1 conflicted, 1 waiting" in project.run("drift").out
+    project.run("drift", "--format", "junit").shows("waits for 1.patch")
+    project.run("drift", "--format", "markdown").shows("waits for 1.patch")
+    project.run("drift").shows("2 patches, 1 conflicted, 1 waiting")
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_each_form_tells_the_event_of_the_state(project: Project, upstream: Upst
     for form in ("text", "sarif", "junit", "github", "markdown"):
         told = project.run("drift", "--format", form).out
         assert told.index(f"by {same}") < told.index(f"it stopped applying by {near}"), form
-    assert same in project.run("drift", "--format", "html").out
+    project.run("drift", "--format", "html").shows(same)
 
 
 @pytest.mark.slow
@@ -282,7 +282,7 @@ def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
     assert ran.json["check"]["components"][0]["exit_code"] == 0
     allowed = project.run("ci", "--allow-drift").ok()
     assert "✗ failed" not in allowed.out
-    assert "! drift allowed: 1 component" in allowed.out
+    allowed.shows("! drift allowed: 1 component")
     junit = ElementTree.fromstring(project.run("ci", "--allow-drift", "--format", "junit").out)
     assert (junit.get("failures"), junit.get("skipped")) == ("0", "1")
     github = project.run("ci", "--allow-drift", "--format", "github").out
@@ -316,7 +316,7 @@ def test_each_form_counts_the_same(project: Project, upstream: Upstream, strict:
     level = "error" if strict else "warning"
     count = severities.count(level)
     assert count == (2 if strict else 1)
-    assert f"1 patch applies, {count} {level}" in project.run(*options).out
+    project.run(*options).shows(f"1 patch applies, {count} {level}")
     results = json.loads(run("sarif"))["runs"][0]["results"]
     assert [each["level"] for each in results] == [level] * count
     assert run("github").count(f"::{level} ") == count
@@ -344,7 +344,7 @@ def test_a_report_in_a_file_leaves_a_summary_on_the_terminal(
     ran = project.run("drift", "--format", "sarif", "--output", "out/drift.sarif").ends(1)
     assert ran.out == "✗ failed: 1 component, 1 patch, 1 conflicted\n"
     assert json.loads((project.root / "out" / "drift.sarif").read_text())["version"] == "2.1.0"
-    assert project.run("drift", "-o", "out/page.html").code == 1
+    project.run("drift", "-o", "out/page.html").ends(1)
     assert (project.root / "out/page.html").read_text().startswith("<!doctype html>")
     ran = project.run("drift", "--output", "x")
     assert (ran.code, "fetch" in ran.err) == (2, False)  # told before anything is done

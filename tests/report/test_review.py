@@ -91,7 +91,7 @@ def test_a_page_ticks_off_only_what_nobody_has_to_read(bumping: tuple[Project, s
     assert "<title>✓ Bump demo" in (project.root / "plain.html").read_text()
     project.run("undo").ok()
     project.run("undo").ok()
-    assert project.run("bump", "demo", "--to", broken).code == 3
+    project.run("bump", "demo", "--to", broken).ends(3)
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
     project.run("continue", "-o", "by-hand.html").ok()
     assert "<title>! Bump demo" in (project.root / "by-hand.html").read_text()
@@ -114,7 +114,7 @@ def test_a_page_counts_what_check_counts(bumping: tuple[Project, str, str]) -> N
 @pytest.mark.slow
 def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
-    assert project.run("bump", "--format", "html").code == 1
+    project.run("bump", "--format", "html").ends(1)
     project.run("bump", "demo", "--to", new).ok()
     before = project.files()
     text = project.run("bump", "--format", "markdown").ok().out
@@ -123,7 +123,7 @@ def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> N
     assert "<details><summary>At other lines (1)</summary>" in text
     assert project.files() == before
     project.run("undo").ok()
-    assert project.run("bump", "--format", "html").code == 1
+    project.run("bump", "--format", "html").ends(1)
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
 ) -> None:
     project, _, broken = bumping
     manifest = project.root / "manifests" / "demo.yaml"
-    assert project.run("bump", "demo", "--to", broken).code == 3
+    project.run("bump", "demo", "--to", broken).ends(3)
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
     before = manifest.read_bytes()
     assert killed_at(
@@ -170,7 +170,7 @@ def test_a_bump_that_failed_leaves_the_review_of_the_one_before(
     manifest = project.root / "manifests" / "demo.yaml"
     journal = project.root / JOURNAL
     journal.mkdir()  # nothing can be written
-    assert project.run("bump", "demo", "--to", f"{new}^").code == 5
+    project.run("bump", "demo", "--to", f"{new}^").ends(5)
     journal.rmdir()
     assert new in manifest.read_text()
     assert project.run("bump", "--format", "markdown").ok().out == first
@@ -216,7 +216,7 @@ def test_what_is_left_to_do_names_no_path_of_this_machine(
     assert "### Resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
     assert "Left to do" not in body
     assert "### Check: 2 patches" in page
-    assert "resolved" in done.out
+    done.shows("resolved")
 
 
 def test_what_is_said_twice_is_one_row() -> None:
@@ -255,14 +255,14 @@ def test_who_shares_the_series_is_named(
 @pytest.mark.slow
 def test_going_on_reports_as_a_bump_does(bumping: tuple[Project, str, str]) -> None:
     project, _, broken = bumping
-    assert project.run("bump", "demo", "--to", broken).code == 3
+    project.run("bump", "demo", "--to", broken).ends(3)
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
     words = ("--output", "body.md", "--output", "page", "--format", "markdown", "--diff")
     ran = project.run("continue", *words).ok()
     page, body = ((project.root / name).read_text() for name in ("page", "body.md"))
     assert "### Check: " in page
     assert "### Resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
-    assert "--- old/merged.patch\n+++ new/merged.patch\n" in ran.out
+    ran.shows("--- old/merged.patch\n+++ new/merged.patch\n")
 
 
 def test_options_that_exclude_each_other(bumping: tuple[Project, str, str]) -> None:
