@@ -28,6 +28,7 @@ def a_file(*classes: str) -> str:
 ALPHA = "class Alpha:\n    kind = 1\n\n\n"
 OLD = a_file(ALPHA, a_class("Beta"))
 PATCHED = a_file(ALPHA, a_class("Beta", 200))
+PATCH = make_patch({"a.py": OLD}, {"a.py": PATCHED}, subject="Let Beta hold more", body="It does.")
 #: What upstream may come to have.
 NEW = {
     "behind": a_file(ALPHA, "class Gamma:\n    kind = 3\n\n\n", a_class("Zeta")),
@@ -40,30 +41,21 @@ NEW = {
 def moved(request: pytest.FixtureRequest, project: Project, upstream: Upstream) -> Project:
     """A patch for Beta; upstream takes Beta away and has Zeta, with the same lines."""
     pin = upstream.commit({"a.py": OLD})
-    patch = make_patch(
-        {"a.py": OLD}, {"a.py": PATCHED}, subject="Let Beta hold more", body="It does."
-    )
-    assert b"class Beta" in patch.split(b"@@")[2].split(b"\n")[0]
-    project.component("demo", upstream, pin, {"more.patch": patch}, track="main")
+    assert b"class Beta" in PATCH.split(b"@@")[2].split(b"\n")[0]
+    project.component("demo", upstream, pin, {"more.patch": PATCH}, track="main")
     upstream.commit({"a.py": NEW[request.param]}, "Have Zeta for Beta")
     return project
 
 
 def test_a_bump_asks_for_a_look(moved: Project) -> None:
-    ran = moved.run("bump", "demo", "--to", "main", "--dry-run", "--json").ok()
-    (patch,) = ran.json["components"][0]["patches"]
+    """With the strict option it is a conflict; a plan counts it."""
+    said = "lands in Zeta.__init__, was made in Beta.__init__"
+    argv = ("bump", "demo", "--to", "main", "--dry-run")
+    (patch,) = moved.run(*argv, "--json").ok().json["components"][0]["patches"]
     (file,) = patch["files"]
     assert (file["review"], file["confidence"] < 0.95) == (True, True)
-    assert "lands in Zeta.__init__, was made in Beta.__init__" in file["reasons"]
-
-
-def test_with_the_strict_option_it_is_a_conflict(moved: Project) -> None:
-    moved.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz").ends(3).shows(
-        "lands in Zeta.__init__, was made in Beta.__init__"
-    )
-
-
-def test_a_plan_counts_it(moved: Project) -> None:
+    assert said in file["reasons"]
+    moved.run(*argv, "--no-fuzz").ends(3).shows(said)
     moved.run("plan", "demo").ok().shows("1 to look at")
 
 
@@ -82,10 +74,7 @@ def test_a_class_with_another_name_for_the_same_is_no_finding(
     project: Project, upstream: Upstream
 ) -> None:
     pin = upstream.commit({"a.py": OLD})
-    patch = make_patch(
-        {"a.py": OLD}, {"a.py": PATCHED}, subject="Let Beta hold more", body="It does."
-    )
-    project.component("demo", upstream, pin, {"more.patch": patch}, track="main")
+    project.component("demo", upstream, pin, {"more.patch": PATCH}, track="main")
     upstream.commit({"a.py": "first = 1\n" + OLD.replace("Beta", "BetaConfig")}, "Rename it")
     ran = project.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz", "--json").ok()
     (patch,) = ran.json["components"][0]["patches"]

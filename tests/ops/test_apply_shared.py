@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
 
@@ -54,17 +55,14 @@ def strangers(two: Project, tmp_path: Path) -> Project:
 
 
 def test_another_upstream_is_refused_with_the_ways_out(strangers: Project) -> None:
-    checkout = strangers.checkout("demo")
-    head = git_in(checkout, "rev-parse", "HEAD")
-    for argv in (["apply"], ["apply", "--dry-run"]):
-        ran = (
-            strangers.run(*argv, "-m", "other")
-            .ends(1, "demo: manifest left made it, of another upstream: file:/")
-            .shows("refused  demo  something else is in the way; checkout unchanged")
-        )
-        beside = strangers.root / "workspace-2"
-        ran.says(f"patchkit apply -m other -c demo --workspace {beside}")
-    assert git_in(checkout, "rev-parse", "HEAD") == head
+    beside = strangers.root / "workspace-2"
+    with strangers.untouched():
+        for argv in (["apply"], ["apply", "--dry-run"]):
+            strangers.run(*argv, "-m", "other").ends(
+                1,
+                "demo: manifest left made it, of another upstream: file:/",
+                f"patchkit apply -m other -c demo --workspace {beside}",
+            ).shows("refused  demo  something else is in the way; checkout unchanged")
     strangers.run("status", "-m", "other").ok().shows("other branch", "manifest left made it")
     strangers.run("refresh", "-m", "other").ends(1, "manifest left made it")
 
@@ -106,20 +104,20 @@ def coming(project: Project, upstream: Upstream) -> Project:
     return project
 
 
-def _dry(project: Project, *argv: str) -> tuple[int, str]:
+def _dry(project: Project, *argv: str) -> Ran:
     """What a dry run says; it is held to write nothing."""
     before = sorted(project.root.rglob("*"))
-    ran = project.run("apply", "--accept", "--dry-run", *argv)
+    with project.untouched():
+        ran = project.run("apply", "--accept", "--dry-run", *argv)
     assert sorted(project.root.rglob("*")) == before
-    return ran.code, ran.out + ran.err
+    return ran
 
 
 def test_a_dry_run_foresees_what_is_in_the_way(coming: Project) -> None:
-    assert "moved  demo  2 patches, 1 file changed" in _dry(coming)[1]
+    _dry(coming).shows("moved  demo  2 patches, 1 file changed")
     (coming.checkout("demo") / "new.py").write_text("mine\n")
-    code, said = _dry(coming)
-    assert (code, "untracked and in the way of the stack: new.py" in said) == (1, True)
-    assert _dry(coming, "--force")[0] == 0
+    _dry(coming).ends(1, "untracked and in the way of the stack: new.py")
+    _dry(coming, "--force").ok()
     coming.run("apply", "--accept").ends(1, "in the way of the stack: new.py")
 
 
@@ -127,8 +125,7 @@ def test_a_dry_run_foresees_what_no_force_can_save(coming: Project) -> None:
     folder = coming.checkout("demo") / "new.py"
     folder.mkdir()
     git_in(folder, "init", "-q")
-    code, said = _dry(coming, "--force")
-    assert (code, "no commit can hold it: new.py/" in said) == (1, True)
+    _dry(coming, "--force").ends(1, "no commit can hold it: new.py/")
     coming.run("apply", "--accept", "--force").ends(1)
 
 
@@ -137,8 +134,7 @@ def test_a_dry_run_foresees_edits_that_git_was_told_not_to_see(coming: Project) 
     coming.series("demo", {"two.patch": TWO})
     git_in(checkout, "update-index", "--assume-unchanged", "a.py")
     (checkout / "a.py").write_text("mine\n")
-    code, said = _dry(coming)
-    assert (code, "1 edited file: a.py" in said) == (1, True)
+    _dry(coming).ends(1, "1 edited file: a.py")
 
 
 @pytest.mark.slow

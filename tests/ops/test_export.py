@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,41 +68,34 @@ def test_git_apply_takes_the_patch_files_in_order(
     assert _tree(clone) == nasty[1]
 
 
+@pytest.fixture
+def quilted(project: Project, upstream: Upstream, tmp_path: Path) -> Iterator[Path]:
+    """A clone at the base, and the nasty stack in quilt's form: it ends with the stack's tree."""
+    base, patches = nasty_stack(upstream)
+    del patches[_NO_BINARY]
+    project.component("demo", upstream, base, patches)
+    project.prepare("apply").ok()
+    project.run("export", "--format", "quilt", "--output", str(tmp_path / "patches")).ok()
+    clone = _clone(upstream, base, tmp_path / "clone")
+    yield clone
+    expected = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
+    assert _tree(clone) == expected
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("quilt") is None, reason="quilt is not installed")
-def test_quilt_takes_the_series(project: Project, upstream: Upstream, tmp_path: Path) -> None:
-    base, patches = nasty_stack(upstream)
-    del patches[_NO_BINARY]
-    project.component("demo", upstream, base, patches)
-    project.prepare("apply").ok()
-    project.run("export", "--format", "quilt", "--output", str(tmp_path / "patches")).ok()
-    clone = _clone(upstream, base, tmp_path / "clone")
+def test_quilt_takes_the_series(quilted: Path, tmp_path: Path) -> None:
     places = {"QUILT_PATCHES": str(tmp_path / "patches"), "QUILT_PC": str(tmp_path / "pc")}
+    argv = ["quilt", "--quiltrc", "-", "push", "-a"]
     done = subprocess.run(
-        ["quilt", "--quiltrc", "-", "push", "-a"],
-        cwd=clone,
-        env=os.environ | places,
-        capture_output=True,
-        check=False,
+        argv, cwd=quilted, env=os.environ | places, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
-    expected = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
-    assert _tree(clone) == expected
 
 
-def test_git_takes_the_quilt_series_too(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
-    base, patches = nasty_stack(upstream)
-    del patches[_NO_BINARY]
-    project.component("demo", upstream, base, patches)
-    project.prepare("apply").ok()
-    project.run("export", "--format", "quilt", "--output", str(tmp_path / "patches")).ok()
-    clone = _clone(upstream, base, tmp_path / "clone")
+def test_git_takes_the_quilt_series_too(quilted: Path, tmp_path: Path) -> None:
     for name in (tmp_path / "patches/series").read_text().split():
-        git_in(clone, "apply", str(tmp_path / "patches" / name))
-    expected = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
-    assert _tree(clone) == expected
+        git_in(quilted, "apply", str(tmp_path / "patches" / name))
 
 
 def test_quilt_cannot_do_binary_files(
@@ -145,10 +139,3 @@ def test_a_form_and_a_place_are_named(
 ) -> None:
     project.component("demo", upstream, upstream.commit(STATES[0]), {})
     project.run("export", *argv).ends(2)
-
-
-def test_a_stack_that_does_not_apply_is_not_exported(
-    project: Project, upstream: Upstream, tmp_path: Path
-) -> None:
-    project.component("demo", upstream, upstream.commit({"a.txt": "else\n"}), small_patches())
-    project.run("export", "--output", str(tmp_path / "x.mbox")).ends(4, "one.patch does not apply")

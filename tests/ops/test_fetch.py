@@ -11,7 +11,6 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -27,29 +26,22 @@ FIX = make_patch({"a": "1\n"}, {"a": "2\n"}, subject="Fix")
 
 
 def _published(project: Project, upstream: Upstream, commit: str) -> None:
-    """Give the manifest a component "published" with a patch that stands in its own upstream."""
+    """A component "published" with a patch that stands in its own upstream."""
     place = {"git": upstream.url, "commit": commit, "path": "fix.patch", "sha256": digest(FIX)}
-    component = {"source": {"git": upstream.url}, "pin": commit, "patches": [place]}
-    manifest = project.root / "manifests" / "demo.yaml"
-    data: dict[str, Any] = {"version": 1, "components": {}}
-    if manifest.exists():
-        data = yaml.safe_load(manifest.read_text())
-    project.write(
-        {
-            "manifests/demo.yaml": yaml.safe_dump(
-                data | {"components": data["components"] | {"published": component}}
-            )
-        }
-    )
+    project.component("published", upstream, commit, [place])
 
 
 def test_what_is_fetched_is_told(project: Project, upstream: Upstream, golden: Golden) -> None:
+    """Then everything works without the upstream."""
     commit = upstream.commit({"a": "1\n", "fix.patch": FIX})
-    project.component("second", upstream, commit)
     _published(project, upstream, commit)
+    project.component("second", upstream, commit)
 
     golden("fetch", project.run("fetch", "--jobs", "1"))
     golden("fetch-again", project.run("fetch", "--offline"))
+    shutil.rmtree(upstream.path)
+    project.run("check", "--offline").ok()
+    project.run("fetch").ok()
 
 
 def test_a_mirror_is_asked_where_an_upstream_does_not_answer(
@@ -80,14 +72,10 @@ def test_a_patch_of_another_component_gets_a_name(
 def test_what_fails_is_told_and_the_rest_is_there(
     project: Project, upstream: Upstream, golden: Golden
 ) -> None:
-    commit = upstream.commit({"a": "1\n"})
     project.component("absent", upstream, "1" * 40)
-    project.component("demo", upstream, commit)
-
-    ran = project.run("fetch", "--jobs", "1")
-
-    golden("fetch-absent", ran)
-    assert project.run("fetch", "-c", "demo", "--offline").ok()
+    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    golden("fetch-absent", project.run("fetch", "--jobs", "1"))
+    project.run("fetch", "-c", "demo", "--offline").ok()
 
 
 def test_a_wrong_hash_weighs_more_than_a_dead_host(project: Project, upstream: Upstream) -> None:
@@ -125,34 +113,15 @@ def test_the_machine_form(project: Project, upstream: Upstream) -> None:
 
 def test_verify_mends_the_cache(project: Project, upstream: Upstream) -> None:
     project.component("demo", upstream, upstream.commit({"a": "1\n"}))
-    cache = Path.home() / "cache"
     project.run("fetch").ok()
-    (pack,) = cache.glob("repos/*/objects/pack/*.pack")
+    (pack,) = (Path.home() / "cache").glob("repos/*/objects/pack/*.pack")
     data = bytearray(pack.read_bytes())
     data[-25] ^= 0xFF
     pack.chmod(0o644)
     pack.write_bytes(data)
-
-    report = project.run("fetch", "--verify", "--json").json
-    again = project.run("fetch", "--verify", "--json").json
-
-    assert (report["components"][0]["status"], report["components"][0]["damaged"]) == (
-        "fetched",
-        True,
-    )
-    assert (again["components"][0]["status"], again["components"][0]["damaged"]) == (
-        "cached",
-        False,
-    )
-
-
-def test_the_cache_may_be_elsewhere(project: Project, upstream: Upstream, tmp_path: Path) -> None:
-    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
-
-    project.run("fetch", "--cache", str(tmp_path / "there")).ok()
-
-    assert (tmp_path / "there" / "repos").is_dir()
-    assert not (Path.home() / "cache").exists()
+    for status, damaged in (("fetched", True), ("cached", False)):
+        (component,) = project.run("fetch", "--verify", "--json").json["components"]
+        assert (component["status"], component["damaged"]) == (status, damaged)
 
 
 def test_a_cache_that_cannot_be_made(project: Project, upstream: Upstream) -> None:
@@ -173,16 +142,6 @@ def test_a_blob_that_no_server_has_is_a_warning(project: Project, upstream: Upst
     assert json.loads(project.run("fetch", "--json").stdout)["components"][0]["absent"] == [
         "big.gif"
     ]
-
-
-def test_everything_works_without_the_upstream(project: Project, upstream: Upstream) -> None:
-    commit = upstream.commit({"a": "1\n", "fix.patch": FIX})
-    _published(project, upstream, commit)
-    project.run("fetch").ok()
-    shutil.rmtree(upstream.path)
-
-    project.run("check", "--offline").ok()
-    project.run("fetch").ok()
 
 
 @pytest.mark.slow

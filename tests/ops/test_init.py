@@ -93,43 +93,20 @@ def test_a_branch_is_resolved_and_tracked(project: Project, upstream: Upstream) 
     assert (component.pin, component.track) == (GitPin(dev), "dev")
 
 
-def test_an_annotated_tag_is_the_commit_it_stands_for(project: Project, upstream: Upstream) -> None:
-    commit = upstream.commit({"a": "1"})
-    upstream.git("tag", "--annotate", "--message=x", "v1.0", commit)
-    assert upstream.resolve("v1.0") != commit
-    project.run("init", "--git", upstream.url, "--ref", "v1.0").ok()
-    component = only_component(project, "upstream")
-    assert (component.pin, component.track) == (GitPin(commit), None)
-
-
-def test_a_name_that_is_branch_and_tag_is_not_guessed(project: Project, upstream: Upstream) -> None:
-    one, two = upstream.commit({"a": "1"}), upstream.commit({"a": "2"})
-    upstream.branch("same", one)
-    upstream.tag("same", two)
-    project.run("init", "--git", upstream.url, "--ref", "same").ends(2, "both a branch and a tag")
-    project.run("init", "--git", upstream.url, "--ref", "refs/tags/same").ok()
-    assert only_component(project, "upstream").pin == GitPin(two)
-
-
-def test_a_ref_that_is_not_there(project: Project, upstream: Upstream) -> None:
+def test_a_ref_or_an_upstream_that_is_not_there(project: Project, upstream: Upstream) -> None:
     upstream.commit({"a": "1"})
     project.run("init", "--git", upstream.url, "--ref", "nope").ends(2, "has no branch or tag nope")
-    assert list(project.root.iterdir()) == []
-
-
-def test_an_upstream_that_does_not_answer(project: Project, tmp_path: Path) -> None:
-    project.run("init", "--git", f"file://{tmp_path}/none", "--ref", "main").ends(5)
+    project.run("init", "--git", f"{upstream.url}/none", "--ref", "main").ends(5)
     assert list(project.root.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", [".yaml", ".yml"])
 def test_a_manifest_that_is_there_is_never_overwritten(project: Project, ending: str) -> None:
     project.write({f"manifests/demo{ending}": "mine\n"})
-    project.run("init", "demo", "--git", URL, "--ref", COMMIT).ends(
-        2, f"manifests/demo{ending} is there already"
-    )
-    assert project.files("manifests") == {f"manifests/demo{ending}": b"mine\n"}
-    assert project.files() == {}
+    with project.untouched():
+        project.run("init", "demo", "--git", URL, "--ref", COMMIT).ends(
+            2, f"manifests/demo{ending} is there already"
+        )
 
 
 def test_a_series_that_is_there_stays(project: Project) -> None:

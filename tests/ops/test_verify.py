@@ -59,27 +59,27 @@ def verified(project: Project, upstream: Upstream) -> Verified:
 
 
 def test_files_that_parsed_must_parse(verified: Verified) -> None:
+    """And new ones, with the whole stack applied."""
     broken = edit("pkg/core.py", "def f(x):", "def f(x:")
-    assert verified.found(one=broken) == [
-        (
-            "verify-parse",
-            "pkg/core.py is no Python with the stack applied: cannot be parsed in line 2",
-        )
-    ]
+    said = "pkg/core.py is no Python with the stack applied: cannot be parsed in line 2"
+    assert verified.found(one=broken) == [("verify-parse", said)]
     ((code, what),) = verified.found(one=edit("conf/a.json", "1}", "1,}"))
-    assert (code, what.partition(":")[0]) == (
-        "verify-parse",
-        "conf/a.json is no JSON with the stack applied",
-    )
+    said = "conf/a.json is no JSON with the stack applied"
+    assert (code, what.partition(":")[0]) == ("verify-parse", said)
+    new = make_patch(BASE, {**BASE, "new.py": "def (\n"}, subject="Add", body=BODY)
+    assert [code for code, _ in verified.found(one=new)] == ["verify-parse"]
 
 
-def test_files_that_did_not_parse_need_not(verified: Verified) -> None:
+def test_other_files_need_not(verified: Verified) -> None:
+    """What did not parse before, or does not half-way; and nothing where a patch does not apply."""
     assert verified.found(one=edit("old.py", "python 2", "python two")) == []
-
-
-def test_a_new_file_must_parse(verified: Verified) -> None:
-    patch = make_patch(BASE, {**BASE, "new.py": "def (\n"}, subject="Add", body=BODY)
-    assert [code for code, _ in verified.found(one=patch)] == ["verify-parse"]
+    first = edit("pkg/more.py", "import os", "import (os")
+    halfway = {**BASE, "pkg/more.py": "import (os\n"}
+    done = {**BASE, "pkg/more.py": "import os, re\n"}
+    second = make_patch(halfway, done, subject="Close", body=BODY)
+    assert verified.found(one=first, two=second) == []
+    bad = make_patch({"pkg/core.py": "other\n"}, {"pkg/core.py": "new\n"}, body=BODY)
+    assert verified.found({"absent": "def", "files": ["**"]}, one=bad, two=second) == []
 
 
 def test_what_parses_is_parsed_once(verified: Verified, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,14 +97,6 @@ def test_what_parses_is_parsed_once(verified: Verified, monkeypatch: pytest.Monk
         assert [code for code, _ in verified.found(one=UNFUSE, two=broken)] == ["verify-parse"]
     assert b"import (once\n" in parsed
     assert len(parsed) == len(set(parsed))
-
-
-def test_only_the_result_counts(verified: Verified) -> None:
-    first = edit("pkg/more.py", "import os", "import (os")
-    halfway = {**BASE, "pkg/more.py": "import (os\n"}
-    done = {**BASE, "pkg/more.py": "import os, re\n"}
-    second = make_patch(halfway, done, subject="Close", body=BODY)
-    assert verified.found(one=first, two=second) == []
 
 
 @pytest.mark.parametrize(
@@ -221,11 +213,6 @@ def test_a_command_that_does_not_end(verified: Verified, monkeypatch: pytest.Mon
     monkeypatch.setattr("patchkit.guards.verify.PATIENCE", 0.3)
     report = verified.check({"run": "sleep 60"}, argv=("--run",))
     assert "does not end within 0 seconds" in report["components"][0]["findings"][0]["what"]
-
-
-def test_nothing_is_verified_of_a_stack_that_does_not_apply(verified: Verified) -> None:
-    bad = make_patch({"pkg/core.py": "other\n"}, {"pkg/core.py": "new\n"}, body=BODY)
-    assert verified.found({"absent": "def", "files": ["**"]}, one=bad) == []
 
 
 def test_what_is_shown(verified: Verified, project: Project, golden: Golden) -> None:

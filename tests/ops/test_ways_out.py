@@ -398,21 +398,3 @@ def test_hints_lead_out_of_each_state(acts: list[str], seed: int) -> None:
             walk.leave()
         except AssertionError as error:
             raise AssertionError(f"{error}\n\n" + "\n".join(walk.told)) from None
-
-
-def test_edits_outlive_an_undo_that_is_killed(tmp_path: Path) -> None:
-    """It makes edits of the checkout again of what had become a patch."""
-    walk = Walk(tmp_path / "walk")
-    for act in ("edit", "new"):
-        walk.act(act)
-    shutil.copytree(walk.root, tmp_path / "kept", symlinks=True)
-    for point in range(1, 300, 9):
-        shutil.rmtree(walk.root)
-        shutil.copytree(tmp_path / "kept", walk.root, symlinks=True)
-        killed = killed_at(point, partial(walk.project.run, "undo"))
-        walk.last = None
-        walk.leave()
-        assert walk.present() == {"edit 1;"}
-        if not killed:
-            return
-    pytest.fail("the undo never came to its end")
