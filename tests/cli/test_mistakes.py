@@ -10,15 +10,20 @@ import pytest
 from patchkit.errors import ExitCode
 from tests.support.commands import run
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Upstream
 
 
 @pytest.fixture
 def two(project: Project, upstream: Upstream) -> Project:
     """A project with two components, `app` and `tools`, of one manifest; not applied."""
-    pin = upstream.commit({"a": "1\n", "sub/b": "1\n"})
-    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
-    project.component("app", upstream, pin, {"fix-two.patch": patch})
+    pin = project.patched(
+        upstream,
+        {"a": "1\n", "sub/b": "1\n"},
+        {"a": "2\n"},
+        name="app",
+        patch="fix-two.patch",
+        body="Because.",
+    )
     project.component("tools", upstream, pin, {})
     return project
 

@@ -9,15 +9,20 @@ import pytest
 from patchkit.errors import ExitCode
 from tests.support.commands import run
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Upstream
 
 
 @pytest.fixture
 def one(project: Project, upstream: Upstream) -> Project:
     """A project with one component, `app`, in one manifest, `demo`, applied."""
-    pin = upstream.commit({"a": "1\n", "sub/b": "1\n"})
-    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
-    project.component("app", upstream, pin, {"two.patch": patch})
+    project.patched(
+        upstream,
+        {"a": "1\n", "sub/b": "1\n"},
+        {"a": "2\n"},
+        name="app",
+        patch="two.patch",
+        body="Because.",
+    )
     project.prepare("apply").ok()
     return project
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Upstream
 
 _SCRIPT = """\
 import sys
@@ -70,9 +70,7 @@ _UNUSED = {
 def test_a_command_without_need_of_the_network_loads_nothing_for_it(
     argv: tuple[str, ...], project: Project, upstream: Upstream
 ) -> None:
-    pin = upstream.commit({"a": "1\n"})
-    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
-    project.component("demo", upstream, pin, {"two.patch": patch})
+    project.patched(upstream, {"a": "1\n"}, {"a": "2\n"}, patch="two.patch", body="Because.")
     project.run("apply").ok()
     loaded = _loaded(*argv, cwd=project.root)
     home = {"log": "views", "diff": "diff"}.get(argv[0], argv[0])
@@ -123,9 +121,7 @@ print(*seen[0], file=sys.stderr)
 def test_few_calls_lead_from_the_command_line_to_the_work(
     argv: tuple[str, ...], work: str, most: int, project: Project, upstream: Upstream
 ) -> None:
-    pin = upstream.commit({"a": "1\n"})
-    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
-    project.component("demo", upstream, pin, {"two.patch": patch})
+    project.patched(upstream, {"a": "1\n"}, {"a": "2\n"}, patch="two.patch", body="Because.")
     upstream.commit({"a": "1\n", "b": "1\n"})
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _FRAMES.format(path=sys.path, work=work), *argv],

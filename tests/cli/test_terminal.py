@@ -344,9 +344,9 @@ def test_ci_tells_what_drifted_while_others_are_looked_at(
 
 
 def test_rows_come_one_by_one_where_somebody_watches(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a": "a\n"})
-    patch = make_patch({"a": "a\n"}, {"a": "b\n"}, subject="Say b", body="It is b.")
-    project.component("demo", upstream, pin, {"b.patch": patch})
+    project.patched(
+        upstream, {"a": "a\n"}, {"a": "b\n"}, patch="b.patch", subject="Say b", body="It is b."
+    )
     with _screen() as screen:
         for command, row in (
             ("fetch", "✓ fetched  demo  "),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Upstream
 
 pytestmark = pytest.mark.slow
 
@@ -19,12 +19,8 @@ _COMMANDS = ("check", "apply", "status", "log", "show a.patch", "refresh", "chec
 def test_a_link_out_of_the_project_is_refused(
     project: Project, upstream: Upstream, tmp_path: Path, name: str
 ) -> None:
-    pin = upstream.commit({"a.txt": "one\ntwo\n"})
-    project.component(
-        "app",
-        upstream,
-        pin,
-        {"a.patch": make_patch({"a.txt": "one\ntwo\n"}, {"a.txt": "one\n2\n"})},
+    project.patched(
+        upstream, {"a.txt": "one\ntwo\n"}, {"a.txt": "one\n2\n"}, name="app", patch="a.patch"
     )
     project.run("apply").ok()
     outside = tmp_path / "outside"

@@ -175,9 +175,12 @@ def test_submodules_are_never_fetched(project: Project, upstream: Upstream, tmp_
         "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c 'touch PWNED'\n\tupdate = !touch PWNED\n"
     )
     evil = evil.replace("PWNED", str(tmp_path / "pwned"))
-    pin = upstream.commit({".gitmodules": evil, "x": Submodule("1" * 40)})
-    patch = make_patch({".gitmodules": evil}, {".gitmodules": evil + "\tignore = all\n"})
-    project.component("demo", upstream, pin, {"x.patch": patch})
+    project.patched(
+        upstream,
+        {".gitmodules": evil, "x": Submodule("1" * 40)},
+        {".gitmodules": evil + "\tignore = all\n"},
+        patch="x.patch",
+    )
     project.run("apply").ok()
     assert not (tmp_path / "pwned").exists()
     assert list((project.checkout("demo") / "x").iterdir()) == []

@@ -600,8 +600,7 @@ def test_a_patch_that_upstream_has_is_one_line_however_many_files_it_has(
 ) -> None:
     old = {f"{name}.txt": lines() for name in "abcd"}
     new = {name: lines({4: "more\n"}) for name in old}
-    pin = upstream.commit(old)
-    project.component("demo", upstream, pin, {"all.patch": make_patch(old, new)})
+    project.patched(upstream, old, new, patch="all.patch")
     for number in range(count):
         taken = {name: new[name] for name in sorted(new)[number::count]}
         upstream.commit(taken, f"Take {number + 1}")
@@ -638,11 +637,14 @@ def test_a_generated_patch_is_made_anew(project: Project, upstream: Upstream) ->
     sites = {"files": ["*.py"], "expect": ">= 1", "examples": [example]}
     recipe = {"version": 1, "description": "Put two", "rules": [{**rule, **sites}]}
     project.write({"patches/demo/put.recipe.yml": json.dumps(recipe)})
-    patch = make_patch(
-        {"a.py": "put(1)\n"}, {"a.py": "put(2)\n"}, subject="Put", body="Recipe: put.recipe.yml"
+    project.patched(
+        upstream,
+        {"a.py": "put(1)\n"},
+        {"a.py": "put(2)\n"},
+        patch="put.patch",
+        subject="Put",
+        body="Recipe: put.recipe.yml",
     )
-    pin = upstream.commit({"a.py": "put(1)\n"})
-    project.component("demo", upstream, pin, {"put.patch": patch})
     upstream.commit({"a.py": "put(1)\n", "b.py": "x = 1\nput(1)\n"})
     project.run("bump", "demo", "--to", "main").ok().shows("regenerated  put.patch")
     assert b"+++ b/b.py" in (project.root / "patches/demo/put.patch").read_bytes()

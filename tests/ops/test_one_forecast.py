@@ -214,9 +214,13 @@ def test_three_commands_have_one_answer(tmp_path: Path, seed: int) -> None:
 
 def test_a_file_that_upstream_renames(project: Project, upstream: Upstream) -> None:
     """Once: drift in conflict, plan merged for nobody to look at, bump carried for review."""
-    pin = upstream.commit({"m1.py": numbered(30)})
-    ours = make_patch({"m1.py": numbered(30)}, {"m1.py": numbered(30, l6="ours")})
-    project.component("demo", upstream, pin, {"ours.patch": ours}, track="main")
+    project.patched(
+        upstream,
+        {"m1.py": numbered(30)},
+        {"m1.py": numbered(30, l6="ours")},
+        patch="ours.patch",
+        track="main",
+    )
     moved = upstream.commit({"m1.py": None, "lib/m1.py": numbered(30, l20="theirs")}, "Move")
 
     drift, plan, bump = three_answers(project)
@@ -231,10 +235,14 @@ def test_a_file_that_upstream_renames(project: Project, upstream: Upstream) -> N
 def test_the_commit_that_absorbed_a_patch_is_named_by_all_three(
     project: Project, upstream: Upstream
 ) -> None:
-    pin = upstream.commit({"a.py": numbered(30)})
     text = "a line that nobody else has"
-    ours = make_patch({"a.py": numbered(30)}, {"a.py": numbered(30, l6=text)})
-    project.component("demo", upstream, pin, {"ours.patch": ours}, track="main")
+    project.patched(
+        upstream,
+        {"a.py": numbered(30)},
+        {"a.py": numbered(30, l6=text)},
+        patch="ours.patch",
+        track="main",
+    )
     took = upstream.commit({"a.py": numbered(30, l6=text)}, "Take it")
     upstream.commit({"a.py": numbered(30, l6=text, l20="more")}, "And on")
 

@@ -271,9 +271,7 @@ def test_a_lone_marker_is_no_resolution(halted: Bumping, left: str) -> None:
 def test_a_line_of_the_file_s_own_is_no_marker(project: Project, upstream: Upstream) -> None:
     """What underlines a title in reStructuredText looks like one."""
     text = "Title\n=======\n\nold\n"
-    pin = upstream.commit({"doc.rst": text})
-    patch = make_patch({"doc.rst": text}, {"doc.rst": text.replace("old", "ours")})
-    project.component("demo", upstream, pin, {"one.patch": patch})
+    project.patched(upstream, {"doc.rst": text}, {"doc.rst": text.replace("old", "ours")})
     project.prepare("apply").ok()
     upstream.commit({"doc.rst": text.replace("old", "theirs")})
     stack = Bumping(project, project.checkout("demo"))
@@ -509,11 +507,9 @@ def test_all_that_a_checkout_can_hold_comes_back(
         ".gitattributes": "*.txt -text\n",
         "vendor": Submodule("1" * 40),
     }
-    pin = upstream.commit(base)
     text = str(base["crlf.txt"])
     patched = {"crlf.txt": text.replace("line 5\r", "five\r"), "a.txt": lines(ONE)}
-    patch = make_patch(base, {**base, **patched}, subject="Patch one", body="For a test.")
-    project.component("demo", upstream, pin, {"one.patch": patch})
+    project.patched(upstream, base, {**base, **patched}, subject="Patch one", body="For a test.")
     stack = Bumping.applied(project)
     theirs = text.replace("line 5\r", "5\r")
     upstream.commit({"crlf.txt": theirs, "run.sh": "no more\n", "deep/er/file": None})

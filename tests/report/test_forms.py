@@ -194,19 +194,28 @@ def test_markdown_escapes_only_what_acts() -> None:
 
 
 def _drifted(project: Project, upstream: Upstream, subject: str) -> None:
-    pin = upstream.commit({"a.py": "one\ntwo\nthree\n"})
-    patch = make_patch(
-        {"a.py": "one\ntwo\nthree\n"}, {"a.py": "one\n2\nthree\n"}, subject="Count", body="So."
+    project.patched(
+        upstream,
+        {"a.py": "one\ntwo\nthree\n"},
+        {"a.py": "one\n2\nthree\n"},
+        patch="count.patch",
+        subject="Count",
+        body="So.",
+        track="main",
     )
-    project.component("demo", upstream, pin, {"count.patch": patch}, track="main")
     upstream.commit({"a.py": "one\nzwei\nthree\n"}, subject)
 
 
 @pytest.mark.slow
 def test_forms_say_one_thing_of_a_component(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": "one\n"})
-    patch = make_patch({"a.py": "one\n"}, {"a.py": "two\n"}, subject="Count", body="")
-    project.component("demo", upstream, pin, {"count.patch": patch})
+    project.patched(
+        upstream,
+        {"a.py": "one\n"},
+        {"a.py": "two\n"},
+        patch="count.patch",
+        subject="Count",
+        body="",
+    )
     for form in ("text", "markdown", "html"):
         out = project.run("check", "--format", form).ok().out
         assert "1 patch applies, 1 warning" in out, form
@@ -263,9 +272,14 @@ def test_each_form_tells_the_event_of_the_state(project: Project, upstream: Upst
     def text(**other: str) -> str:
         return "".join(f"{other.get(f'l{n}', line)}\n" for n, line in enumerate(lines, 1))
 
-    pin = upstream.commit({"a.py": text()})
-    patch = make_patch({"a.py": text()}, {"a.py": text(l6="ours")}, subject="Ours")
-    project.component("demo", upstream, pin, {"ours.patch": patch}, track="main")
+    project.patched(
+        upstream,
+        {"a.py": text()},
+        {"a.py": text(l6="ours")},
+        patch="ours.patch",
+        subject="Ours",
+        track="main",
+    )
     near = upstream.commit({"a.py": text(l4="near")}, "Near")[:10]
     same = upstream.commit({"a.py": text(l4="near", l6="theirs")}, "The same line")[:10]
     for form in ("text", "sarif", "junit", "github", "markdown"):
@@ -300,9 +314,14 @@ def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_each_form_counts_the_same(project: Project, upstream: Upstream, strict: bool) -> None:
     """A file that is not listed, blanks at an end (a note), no Upstream-Status (style)."""
-    pin = upstream.commit({"a.py": "one\n"})
-    patch = make_patch({"a.py": "one\n"}, {"a.py": "1  \n"}, subject="Count", body="So.")
-    project.component("demo", upstream, pin, {"count.patch": patch})
+    project.patched(
+        upstream,
+        {"a.py": "one\n"},
+        {"a.py": "1  \n"},
+        patch="count.patch",
+        subject="Count",
+        body="So.",
+    )
     project.write({"patches/demo/left.patch": b"not listed"})
     options = ("check", *(["--strict"] if strict else []))
 

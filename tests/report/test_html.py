@@ -33,7 +33,7 @@ from patchkit.report.html_page import report_page, timeline_of
 from patchkit.templates.environments import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Upstream
 
 _NASTY = (
     "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)> \" ' & {{ 7*7 }} "
@@ -223,9 +223,14 @@ def test_contrast_is_enough(scheme: str) -> None:
 
 @pytest.mark.slow
 def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": "one\ntwo\nthree\n"})
-    patch = make_patch({"a.py": "one\ntwo\nthree\n"}, {"a.py": "one\n2\nthree\n"}, subject="Count")
-    project.component("demo", upstream, pin, {"count.patch": patch}, track="main")
+    project.patched(
+        upstream,
+        {"a.py": "one\ntwo\nthree\n"},
+        {"a.py": "one\n2\nthree\n"},
+        patch="count.patch",
+        subject="Count",
+        track="main",
+    )
     upstream.commit({"a.py": "one\n<b>zwei</b>\nthree\n"}, "Rework </script> (#7)")
 
     drift = _Page(project.run("drift", "--format", "html").out)

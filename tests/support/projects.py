@@ -12,9 +12,10 @@ from typing import Any
 
 import yaml
 
+from patchkit.model.objects import CommitId
 from tests.support.commands import Ran, run
 from tests.support.kept import run_or_recall, without_stat
-from tests.support.repos import Upstream
+from tests.support.repos import Files, Upstream, make_patch
 
 _OF_GIT = ("HEAD", "packed-refs", "index")
 
@@ -68,6 +69,24 @@ class Project:
             entry["patches"] = list(patches)
         self._manifest(manifest)["components"][name] = entry | extra
         return self._save(manifest)
+
+    def patched(
+        self,
+        upstream: Upstream,
+        before: Files,
+        after: Files,
+        *,
+        name: str = "demo",
+        patch: str = "one.patch",
+        subject: str = "Change files",
+        body: str = "",
+        **extra: Any,
+    ) -> CommitId:
+        """Add a component with one patch, which makes `after` of the files; returns its pin."""
+        pin = upstream.commit(before)
+        data = make_patch(before, after, subject=subject, body=body)
+        self.component(name, upstream, pin, {patch: data}, **extra)
+        return pin
 
     def series(self, folder: str, patches: Mapping[str, bytes]) -> None:
         """Write patches/FOLDER/series and the patches that it names."""
