@@ -72,7 +72,7 @@ class ResolvedStack(Struct):
             return names
         if all(self.tree.entry(path) == context.here.entry(path) for path in paths):
             return file
-        context = replace(context, here=self.tree, remembered={}, merger=None)
+        context = replace(context, here=self.tree, merger=None)
         return carry_one(context, change, before)
 
     def outcome(

@@ -103,6 +103,14 @@ def test_a_renamed_file_is_followed(upstream: Upstream) -> None:
     assert report.carried["0.patch"] == {"lib/g.py": PATCHED + b"# more\n"}
 
 
+def test_a_conflict_names_the_commit_that_took_its_line(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": TEXT.replace("def function_5():\n", "")}, "Cut")
+    patch = make_patch({"f.py": TEXT}, {"f.py": TEXT.replace("function_5()", "function_5(value)")})
+    file = only_file(carry(upstream, old, new, patch))
+    assert file.reasons == (f"line 16: both sides change the same lines ({new[:10]} Cut)",)
+
+
 def test_what_was_odd_on_the_old_base_stays_so(upstream: Upstream) -> None:
     odd = PATCH.replace(b"@@ def function_4", b"@@ def other").replace(b"index 8", b"index 9")
     old = upstream.commit({"f.py": TEXT})

@@ -5,12 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.carry.cascade import waits
+from patchkit.carry.cascade import waiting, waits
+from patchkit.carry.engine import joint_changes
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId, TreeId
-from patchkit.model.outcome import Status
+from patchkit.model.outcome import FileResult, Status
 from patchkit.stack.build import SeriesPatch
 from tests.model.oracle import Objects, git_diff
 from tests.support.laws import share
@@ -120,6 +122,16 @@ def test_a_second_conflict_does_not_hide_what_waits_for_the_first(upstream: Upst
 )
 def test_what_waits(here: Status, there: Status, answer: bool) -> None:
     assert waits(here, there) is answer
+    flagged = FileResult("f", here, confidence=0.5, reasons=("why",), review=True)
+    file = waiting(flagged, ("a.patch", "b.patch"))
+    assert (file.status, file.review, file.confidence) == (Status.WAITING, False, 0.0)
+    assert file.reasons == ("waits for a.patch, b.patch",)
+
+
+def test_changes_of_one_file_are_joined_and_those_of_others_are_not() -> None:
+    one, other = (b"--- a/%c\n+++ b/%c\n@@ -1 +1 @@\n-a\n+b\n" % (name, name) for name in b"fg")
+    changes = joint_changes(parse_diff(one + other + one))
+    assert [(each.path, len(each.hunks)) for each in changes] == [("f", 2), ("g", 1)]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ import pytest
 
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CERTAIN, CarryOptions
+from patchkit.carry.upstream_word import share_of
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
@@ -206,6 +208,13 @@ def test_what_was_reverted_is_not_upstream(upstream: Upstream, old: str) -> None
     new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
     assert _carry(upstream, old, back, patch).status is Status.ABSORBED
     assert _carry(upstream, old, new, patch).status is Status.ABSORBED
+
+
+def test_a_line_counts_in_its_file_or_anywhere_in_a_file_of_another_name() -> None:
+    changes = parse_diff(b"--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n-old\n kept\n+new\n+more\n")
+    for path in "fg":
+        share = share_of("told", changes, {path: (b"-old\n", b"+ new \n", b"+ore\n")})
+        assert (share.left, share.added, share.known) == ({"f": (b"+more\n",)}, 2, 1)
 
 
 def test_what_is_left_of_a_patch_is_said(upstream: Upstream, old: str) -> None:

@@ -75,6 +75,7 @@ def test_numbers_and_ids_are_no_part_of_an_interdiff() -> None:
 
 
 def test_an_added_patch_is_all_new() -> None:
+    assert b"\n+++ /dev/null\n" in interdiff(_parse(PATCH), None, "x.patch")
     diff = interdiff(None, _parse(PATCH), "x.patch")
     assert diff.startswith(b"--- /dev/null\n+++ new/x.patch\n")
     assert b"\n++new\n" in diff

@@ -17,6 +17,7 @@ from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.mail import add_patch_trailer, parse_patch, split_patch_trailer
 from patchkit.model.objects import CommitId, TreeEntry, TreeId, make_object
 from patchkit.model.outcome import Preimage, Reason, Status
+from patchkit.model.tree import Overlay
 from patchkit.stack.build import (
     Base,
     SeriesPatch,
@@ -189,9 +190,10 @@ def test_paths_are_stripped_and_moved(upstream: Upstream) -> None:
     write_objects(Repository(upstream.path), stack.objects)
     assert upstream.files(stack.commit) == {"python/d/g": b"a\n"}
     assert stack.outcomes[0].files[0].path == "python/d/g"
-    added = make_patch({}, {"f": "a\n"})
-    (change,) = patch_changes(patch("new.patch", added, subdirectory="python"))
-    assert (change.old_path, change.new_path) == (None, "python/f")
+    added, gone = make_patch({}, {"f": "a\n"}), make_patch({"f": "a\n"}, {"f": None})
+    for data, names in ((added, (None, "python/f")), (gone, ("python/f", None))):
+        (change,) = patch_changes(patch("x.patch", data, subdirectory="python"))
+        assert (change.old_path, change.new_path) == names
 
 
 def test_what_a_strip_level_refuses_is_told_with_its_line() -> None:
@@ -212,6 +214,9 @@ def test_a_patch_upon_one_that_was_made_otherwise(upstream: Upstream) -> None:
         tree = builder.tree.put("f", TreeEntry(0o100644, blob.oid))
         placed = builder.place(one, tree, [blob])
         stack = builder.finish([placed, builder.push(two)])
+        upon = StackBuilder(Overlay(reader, [blob]), base_of(upstream, commit), tree)
+        assert upon.push(two).status.applies
+    assert [(each.path, each.patches) for each in stack.files] == [("f", (one.name, two.name))]
     assert (stack.clean, stack.commit) == (True, plain.commit)
     assert placed.commit == plain.outcomes[0].commit
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import Status
@@ -27,6 +29,7 @@ from patchkit.stack.patch_files import (
     canonical_diffs,
     export_patches,
     layout_of,
+    plain_diffs,
     with_text,
 )
 from tests.support.nasty import hostile_attributes, nasty_stack
@@ -432,6 +435,37 @@ def test_paths_are_written_as_the_component_reads_them(
 def test_the_folders_of_a_layout_come_from_the_patch_itself() -> None:
     data = make_patch({"python/sglang/a.py": "1\n"}, {"python/sglang/a.py": "2\n"})
     assert layout_of(parse_patch(data, name="x"), 2, "").folders == "python/"
+
+
+def test_a_plain_diff_writes_a_rename_as_a_removal_and_an_addition(upstream: Upstream) -> None:
+    base = upstream.commit({"a": "1\n2\n3\n"})
+    pair = upstream.tree(base), upstream.tree(upstream.commit({"a": None, "b": "1\n2\n3\n"}))
+    repository = Repository(upstream.path)
+    (canonical,), (plain,) = canonical_diffs(repository, [pair]), plain_diffs(repository, [pair])
+    assert b"rename from a\n" in canonical
+    assert [each.path for each in parse_diff(plain)] == ["a", "b"]
+
+
+_LATER = b"From: A <a@b>\nDate: Wed, 15 Nov 2023 11:00:00 +0000\nSubject: Ours\n\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "written"),
+    [
+        (b"Ours.\n\n", b"Ours.\n\n"),
+        (b"From: A <a@b>\nSubject: Ours\n\n", b"From: A <a@b>\nSubject: Ours\n\n"),
+        (_LATER.replace(b"11:", b"10:"), _LATER),
+    ],
+)
+def test_a_date_that_a_header_does_not_give_is_not_written_down(
+    upstream: Upstream, head: bytes, written: bytes
+) -> None:
+    diff = b"--- a/a\n+++ b/a\n" + _HUNK
+    wanted = _wanted(upstream, upstream.commit({"a": "1\n2\n3\n"}), head + diff)
+    was = wanted.change.author
+    later = replace(was, date=f"{int(was.date.split()[0]) + 3600} +0000")
+    change = PatchToWrite(replace(wanted.change, author=later), wanted.original)
+    assert export_patches(Repository(upstream.path), [change]) == [written + diff]
 
 
 def test_text_between_the_files_of_a_diff_stays_where_it_is() -> None:
