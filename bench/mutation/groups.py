@@ -80,6 +80,7 @@ GROUPS = (
         (
             *("tests/carry", "tests/ops/test_carry.py", "tests/ops/test_mergers.py"),
             *("tests/model/test_reverse.py", "tests/model/test_revision.py"),
+            "tests/model/merging/test_confidence.py",
         ),
     ),
     Group(

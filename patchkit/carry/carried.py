@@ -493,7 +493,7 @@ def placed_well(
     before, here, after = it.texts
     found = advice(misplaced, it.target, (before, after), (here, data), edits)
     scopes = (UNCHECKED,) if found is None else map(str, found)
-    said = (*scopes, *(it.exact.reasons if it.exact.review else ()))
+    said = (*scopes, *it.exact.reasons)
     if not said:
         return outcome
     sure = Confidence(outcome.confidence, outcome.same_bytes)

@@ -272,6 +272,10 @@ def test_a_patch_that_never_applied_says_so(upstream: Upstream) -> None:
     report = carry(upstream, old, old, PATCH)
     assert only_file(report).status is Status.CONFLICTED
     assert "does not apply on the old base" in only_file(report).reasons[0]
+    upon = make_patch({"f.py": PATCHED.decode()}, {"f.py": PATCHED.decode() + "# more\n"})
+    one, two = carry(upstream, old, old, PATCH, upon.replace(b" 11\n", b" 11 \n")).outcomes
+    assert (one.status, two.status) == (Status.CONFLICTED, Status.WAITING)
+    assert two.files[0].waits_for == ("0.patch",)
 
 
 def test_unsafe_paths_are_refused(upstream: Upstream, tmp_path: Path) -> None:

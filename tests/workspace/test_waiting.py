@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.workspace.save import read_worktree
 from patchkit.workspace.state import Place
-from patchkit.workspace.waiting import Halt, go_to, halt_objects, work_of
+from patchkit.workspace.waiting import Halt, go_to, halt_objects, unsettled, work_of, worktree_tree
 from tests.workspace.bench import WHEN, Bench
 
 
@@ -61,3 +62,16 @@ def test_the_commit_of_a_halt_has_all_that_is_needed_to_go_back(
     assert re.findall("^parent (.*)$", words, re.MULTILINE) == [tip, before, last]
     names = re.findall(rb"(?:40000|100644) (.+?)\0", tree.payload)
     assert names == [b"side-%s" % blob.encode(), b"state.json", b"worktree-0"]
+
+
+def test_a_file_with_markers_is_unsettled_until_they_go_or_it_does(bench: Bench) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    marked = "<<<<<<< upstream\n1\n||||||| base\n2\n=======\n3\n>>>>>>> patch\n"
+    for path in (bench.write("b.py", marked), bench.write("new.py", marked)):
+        place = Place(stack.base, stack.tip, worktree_tree(bench.checkout, stack.tip))
+        halt = Halt(replace(place, index={"b.py": (), "new.py": ()}), place, {})
+        told = unsettled(bench.checkout, halt, ["b.py", "new.py"])
+        assert told[path.name] == [1, 3, 5, 7]
+        path.unlink() if path.name == "b.py" else path.write_text("1\n3\n")
+        assert path.name not in unsettled(bench.checkout, halt, ["b.py", "new.py"])

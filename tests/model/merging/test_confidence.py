@@ -89,3 +89,9 @@ def test_all_are_numbers_between_none_and_all(count: int) -> None:
     for merge in (inserting(count), in_places(count - 1 or 1)):
         sure = score_of(merge)
         assert 0 < sure.same_bytes < sure.lines < 1
+
+
+def test_an_end_that_both_sides_moved_is_less_sure_to_the_byte() -> None:
+    merge = merge_file("f", b"a\nb", b"a\nb\n", b"x\nb")
+    assert merge is not None
+    assert score_of(merge).same_bytes < 0.5 < score_of(merge).lines
