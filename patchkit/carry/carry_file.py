@@ -79,7 +79,7 @@ def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> 
         # imported here: most carries have none
         from patchkit.carry.external import merged_externally  # noqa: PLC0415
 
-        carried = merged_externally(it, carried)
+        carried = merged_externally(it, carried, context.merger)
     sides = (before, here, after)
     blobs = (blob_of(context.old_blobs, entry) for entry in (before, after) if entry is not None)
     return replace(

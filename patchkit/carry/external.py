@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from patchkit.carry.carried import (
     EXTERNAL,
     CarriedFile,
     FileSides,
+    MergerAnswer,
     MergeRequest,
     judged,
     placed_well,
@@ -37,22 +38,23 @@ _FORBIDDEN = {
 }
 
 
-def merged_externally(it: FileSides, conflict: CarriedFile) -> CarriedFile:
-    """The file as the context's merger has it, flagged; else the conflict, with a word why not.
+def merged_externally(
+    it: FileSides, conflict: CarriedFile, merger: Callable[[MergeRequest], MergerAnswer | None]
+) -> CarriedFile:
+    """The file as the merger has it, flagged; else the conflict, with a word why not.
 
     Only contents are asked for that both sides changed: a conflict of these has markers.
     """
-    context = it.context
-    if context.merger is None or conflict.marked is None:
+    if conflict.marked is None:
         return conflict
     request = MergeRequest(
         it.place,
         *it.texts,
         conflict.marked,
         conflict.outcome.reasons,
-        context.past.changed_by(it.place),
+        it.context.past.changed_by(it.place),
     )
-    answer = context.merger(request)
+    answer = merger(request)
     if answer is None:
         return conflict
     problem = answer.problem or refused(request, answer.data or b"")

@@ -95,12 +95,21 @@ def test_careful_leaves_it_in_conflict(upstream: Upstream) -> None:
 
 def test_a_renamed_file_is_followed(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT, "other": "x"})
-    new = upstream.commit({"f.py": None, "lib/g.py": TEXT + "# more\n"})
+    new = upstream.commit({"f.py": None, "lib/g.py": "# more\n" + TEXT})
     report = carry(upstream, old, new, PATCH)
     file = only_file(report)
     assert (file.status, file.carried_to, file.clashes) == (Status.MERGED, "lib/g.py", ())
+    assert file.offsets == (1,)
     assert "upstream renamed f.py to lib/g.py" in file.reasons
-    assert report.carried["0.patch"] == {"lib/g.py": PATCHED + b"# more\n"}
+    assert report.carried["0.patch"] == {"lib/g.py": b"# more\n" + PATCHED}
+
+
+def test_a_mode_of_upstream_s_does_not_keep_a_change_from_being_absorbed(
+    upstream: Upstream,
+) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": executable(PATCHED.decode() + "# more\n")})
+    assert only_file(carry(upstream, old, new, PATCH)).status is Status.ABSORBED
 
 
 def test_a_conflict_names_the_commit_that_took_its_line(upstream: Upstream) -> None:
@@ -116,6 +125,7 @@ def test_what_was_odd_on_the_old_base_stays_so(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     file = only_file(carry(upstream, old, upstream.commit({"f.py": None, "g.py": TEXT}), odd))
     assert (file.review, file.confidence, file.same_bytes) == (True, 0.5, 0.5)
+    assert file.status is Status.MERGED
 
 
 def test_a_chain_of_renames_that_git_cannot_see_at_once(upstream: Upstream) -> None:

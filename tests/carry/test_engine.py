@@ -81,6 +81,7 @@ def test_onto_a_base_that_contains_a_part_of_it(upstream: Upstream) -> None:
     report = carry(upstream, before, {**after, "new": None}, make_patch(before, after))
     assert statuses(report) == [Status.MERGED]  # what is left of it: one file
     assert [f.path for f in report.outcomes[0].files if f.status.applies] == ["new"]
+    assert report.carried["0.patch"]["f"] == TEXT.replace("15", "x").encode()
 
 
 def test_a_second_place_does_not_hide_that_it_is_contained(upstream: Upstream) -> None:
@@ -148,6 +149,7 @@ def test_a_folder_and_a_file_of_one_name_are_a_conflict(
     other = make_patch({"g": TEXT}, {"g": TEXT.replace("15", "x")})
     report = carry(upstream, {**old, "g": TEXT}, new, make_patch(old, after), other)
     assert statuses(report) == [Status.CONFLICTED, Status.UNCHANGED]
+    assert Status.CONFLICTED in [each.status for each in report.outcomes[0].files]
     assert not report.clean
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from patchkit.model.objects import CommitId, TreeId
-from patchkit.workspace.save import read_worktree
+from patchkit.workspace.save import read_worktree, staged_id
 from patchkit.workspace.state import Place
 from patchkit.workspace.waiting import Halt, go_to, halt_objects, unsettled, work_of, worktree_tree
 from tests.workspace.bench import WHEN, Bench
@@ -30,6 +30,7 @@ def test_what_git_makes_of_line_ends_goes_into_the_patch(
         "hash-object", "--no-filters", "--stdin", stdin=recorded
     )
     assert bool(work.saved) == lossy
+    assert work.held.staged == (staged_id(bench.checkout) if lossy else "")
     unread = read_worktree(bench.checkout, files)
     assert unread.recorded == ("" if lossy else unread.tree)
 
