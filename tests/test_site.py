@@ -8,17 +8,17 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import pytest
 
 from tests.support.browser import start_browser
+from tests.support.servers import serving
 from tests.test_docs import BLOCK, DOCS, RUNNABLE, steps_of
 from tools.site_hooks import commands, for_site, home
 
@@ -139,7 +139,7 @@ def _visited(site: Path, folder: Path) -> Any:
     answers: list[bytes] = []
     answered = Event()
 
-    class Handler(SimpleHTTPRequestHandler):
+    class Listening(SimpleHTTPRequestHandler):
         def do_POST(self) -> None:
             answers.append(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(204)
@@ -149,16 +149,9 @@ def _visited(site: Path, folder: Path) -> Any:
         def log_message(self, *_: object) -> None:
             """Nothing on stderr."""
 
-    for address in _serving(partial(Handler, directory=str(site))):
-        with start_browser(folder, f"{address}/visitor.html"):
-            assert answered.wait(600), "the browser did not come to its end"
+    with (
+        serving(partial(Listening, directory=str(site))) as port,
+        start_browser(folder, f"http://127.0.0.1:{port}/visitor.html"),
+    ):
+        assert answered.wait(600), "the browser did not come to its end"
     return json.loads(answers[0])
-
-
-def _serving(handler: Any) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()

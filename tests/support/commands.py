@@ -6,9 +6,10 @@ import contextlib
 import io
 import json
 import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,27 @@ def run(*argv: str, cwd: Path | None = None) -> Ran:
     with _streams(out, err), _folder(cwd or Path.cwd()):
         code = run_main(list(argv))
     return Ran(argv, code, out.getvalue(), err.getvalue())
+
+
+def run_in_child(prepare: Callable[[], object], *argv: str, cwd: Path) -> Ran | None:
+    """Run a command line in a fork of this process, after `prepare`; None if that failed."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            prepare()
+            with os.fdopen(writer, "wb") as stream:
+                pickle.dump(run(*argv, cwd=cwd), stream)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        data = stream.read()
+    os.waitpid(child, 0)
+    ran = pickle.loads(data) if data else None
+    assert isinstance(ran, Ran | None)
+    return ran
 
 
 def run_process(

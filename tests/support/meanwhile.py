@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from tests.support.commands import Ran, run
+from tests.support.commands import Ran, run_in_child
 
 
 def run_meanwhile(*argv: str, cwd: Path, git: str, change: Callable[[], object]) -> Ran:
@@ -16,22 +15,8 @@ def run_meanwhile(*argv: str, cwd: Path, git: str, change: Callable[[], object])
 
     It runs in a forked child, as an audit hook stays for as long as its process.
     """
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(reader)
-            _hook(git, change)
-            ran = run(*argv, cwd=cwd)
-            with os.fdopen(writer, "wb") as stream:
-                pickle.dump(ran, stream)
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        ran = pickle.load(stream)
-    os.waitpid(child, 0)
-    assert isinstance(ran, Ran)
+    ran = run_in_child(partial(_hook, git, change), *argv, cwd=cwd)
+    assert ran is not None
     return ran
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import pickle
 import platform
 import struct
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Ran, run
+from tests.support.commands import Ran, run_in_child
 
 _DROP_BOUND = 24  # PR_CAPBSET_DROP
 _OVERRIDES = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
@@ -23,24 +22,9 @@ _VERSION = 0x20080522
 
 def run_bound(*argv: str, cwd: Path) -> Ran:
     """A command line by somebody whom the modes of files and folders bind."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(reader)
-            _bind()
-            with os.fdopen(writer, "wb") as stream:
-                pickle.dump(run(*argv, cwd=cwd), stream)
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        data = stream.read()
-    os.waitpid(child, 0)
-    if not data:
+    ran = run_in_child(_bind, *argv, cwd=cwd)
+    if ran is None:
         pytest.skip("the right to pass over permissions cannot be given up here")
-    ran = pickle.loads(data)
-    assert isinstance(ran, Ran)
     return ran
 
 

@@ -55,31 +55,40 @@ class HttpServer:
         return found(self.asked(path)) if callable(found) else found
 
 
+class Handler(BaseHTTPRequestHandler):
+    """Answers as HTTP 1.0 does, and logs nothing."""
+
+    protocol_version = "HTTP/1.0"
+
+    def log_message(self, *_: object) -> None:
+        """See BaseHTTPRequestHandler."""
+
+
+@contextmanager
+def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[int]:
+    """The port of a server that hands each request to a handler of its own."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield running.server_address[1]
+        finally:
+            running.shutdown()
+            thread.join()
+
+
 @contextmanager
 def http_server() -> Iterator[HttpServer]:
     """A running HttpServer."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.0"
-
+    class Replying(Handler):
         def do_GET(self) -> None:
             server.requests.append(Request(self.path, dict(self.headers.items())))
-            reply = server.reply(self.path) or Reply(status=404)
-            _answer(self, reply)
+            _answer(self, server.reply(self.path) or Reply(status=404))
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server = HttpServer(running.server_address[1])
-    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(Replying) as port:
+        server = HttpServer(port)
         yield server
-    finally:
-        running.shutdown()
-        running.server_close()
-        thread.join()
 
 
 def _answer(handler: BaseHTTPRequestHandler, reply: Reply) -> None:

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 from tests.support.repos import Upstream
+from tests.support.servers import Handler, serving
 
 
 @dataclass(frozen=True)
@@ -56,29 +57,19 @@ def smart_server(upstream: Upstream) -> Iterator[SmartServer]:
     upstream.git("config", "uploadpack.allowAnySHA1InWant", "true")
     upstream.git("config", "uploadpack.allowFilter", "true")
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.0"
-
-        def do_GET(self) -> None:
+    class Acting(Handler):
+        def do_GET(self) -> None:  # noqa: N802  (as http.server calls it)
             with suppress(OSError):  # the client may have gone
                 _answer(self, server)
 
         do_POST = do_GET  # noqa: N815  (as http.server calls it)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server = SmartServer(running.server_address[1], upstream.path.parent)
-    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.closing.set()
-        running.shutdown()
-        running.server_close()
-        thread.join()
+    with serving(Acting) as port:
+        server = SmartServer(port, upstream.path.parent)
+        try:
+            yield server
+        finally:
+            server.closing.set()
 
 
 def _answer(handler: BaseHTTPRequestHandler, server: SmartServer) -> None:

@@ -102,12 +102,6 @@ def test_nothing_but_the_sites_changes(made: Made) -> None:
 
 
 @given(files())
-def test_a_second_run_changes_nothing(made: Made) -> None:
-    first = run_recipe(RECIPE, {PATH: made.before}).changed.get(PATH, made.before)
-    assert dict(run_recipe(RECIPE, {PATH: first}).changed) == {}
-
-
-@given(files())
 def test_sites_are_where_they_say(made: Made) -> None:
     text = made.before.decode()
     lines = text.split("\n")
