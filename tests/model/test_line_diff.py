@@ -79,3 +79,5 @@ def test_the_nearest_places_come_first() -> None:
     old = [b"a\n", b"x\n", b"x\n", b"x\n", b"x\n", b"b\n"]
     edit, new = Edit(3, 3, 3, 4), [*old[:3], b"x\n", *old[3:]]
     assert [each.start for each in sliding_places(edit, old, new)] == [2, 4, 1, 5]
+    old, new = [b"x\n", b"b\n"], [b"x\n", b"x\n", b"b\n"]
+    assert list(sliding_places(Edit(1, 1, 1, 2), old, new)) == [Edit(0, 0, 0, 1)]

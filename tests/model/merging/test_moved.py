@@ -121,3 +121,22 @@ def test_the_first_line_of_a_file_says_how_deep_it_is() -> None:
     edit = LineEdit(1, 1, 1, 2)
     placed = placed_at(base, there, [*base, b"own(value)\n"], edit, 1)
     assert placed == MergeEdit(1, 1, (b"    own(value)\n",))
+
+
+@pytest.mark.parametrize(
+    ("start", "upstream", "line"),
+    [
+        (1, [b"    f():\n", b"        other\n"], b"        new\n"),
+        (1, [b"    other():\n", b"  a\n"], b"  new\n"),
+        (0, [b"  a\n", b"f():\n"], b"    new\n"),
+        (0, [b"f():\n", b"other\n"], b"    new\n"),
+    ],
+)
+def test_the_nearest_line_that_both_have_says_how_deep(
+    start: int, upstream: list[bytes], line: bytes
+) -> None:
+    base = [b"f():\n", b"    a\n"]
+    edit = LineEdit(start, start, start, start + 1)
+    patch = [*base[:start], b"    new\n", *base[start:]]
+    placed = placed_at(base, upstream, patch, edit, 1)
+    assert placed == MergeEdit(1, 1, (line,))

@@ -9,7 +9,13 @@ import pytest
 from patchkit.gitcmd.process import git_version
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.merge import merge_file
-from patchkit.model.merging.regions import Labels, compare_three, conflict_text
+from patchkit.model.merging.regions import (
+    Labels,
+    MergeEdit,
+    compare_three,
+    conflict_text,
+    edited,
+)
 from tests.support.repos import Upstream
 
 WORDS = ["alpha\n", "beta\n", "gamma\n", "delta\n", "\n", "    x = 1\n", "    return\n", "}\n"]
@@ -21,7 +27,7 @@ def ours(base: bytes, upstream: bytes, patch: bytes) -> bytes | None:
     return None if None in texts else three.assemble([text or () for text in texts])
 
 
-def edited(lines: list[str], chance: random.Random) -> list[str]:
+def varied(lines: list[str], chance: random.Random) -> list[str]:
     lines = list(lines)
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(lines) + 1)
@@ -45,7 +51,7 @@ def test_law_as_git_merges(upstream: Upstream) -> None:
         name, lines = f"f{number}", chance.choices(WORDS, k=chance.randint(0, 25))
         texts["base"][name] = "".join(lines) or "x\n"
         for side in ("upstream", "patch"):
-            texts[side][name] = "".join(edited(lines, chance)) or "x\n"
+            texts[side][name] = "".join(varied(lines, chance)) or "x\n"
     base = upstream.commit(texts["base"], branch="base")
     tips = [upstream.commit(texts[s], branch=s, parents=(base,)) for s in ("upstream", "patch")]
     out = upstream.git("merge-tree", "--write-tree", "-z", "--name-only", *tips, accept=(0, 1))
@@ -57,6 +63,12 @@ def test_law_as_git_merges(upstream: Upstream) -> None:
         merged = ours(*(texts[side][name].encode() for side in ("base", "upstream", "patch")))
         assert (merged is None) == (name.encode() in clashing), name
         assert merged is None or merged == merged_files[name], name
+
+
+def test_edits_may_touch_each_other_and_the_first_line_and_not_meet() -> None:
+    one, other = MergeEdit(0, 1, (b"1\n",)), MergeEdit(1, 1, (b"2\n",))
+    assert edited([b"a\n", b"b\n"], [other, one]) == [b"1\n", b"2\n", b"b\n"]
+    assert edited([b"a\n", b"b\n"], [MergeEdit(0, 2, ()), other]) is None
 
 
 def test_lines_that_both_sides_have_at_the_edges_of_a_conflict_are_no_part_of_it() -> None:
