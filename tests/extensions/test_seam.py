@@ -14,7 +14,7 @@ import pytest
 from patchkit import entry_points
 from patchkit.errors import ExitCode
 from patchkit.manifest.types import KEYS
-from tests.support.commands import run_process
+from tests.support.commands import Ran, run_process
 from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch
 
@@ -114,27 +114,22 @@ def foreign(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_foreign_extension_brings_a_command(tmp_path: Path, foreign: dict[str, str]) -> None:
-    ran = run_process("shout", cwd=tmp_path, environment=foreign)
-    assert (ran.code, ran.out) == (0, "HELLO\n")
-    page = run_process("--help", cwd=tmp_path, environment=foreign).ok().out
-    assert "\nExtensions:\n  shout  Say the manifest's name loudly\n" in page
-    assert (
-        "did you mean shout or show?" in run_process("shuot", cwd=tmp_path, environment=foreign).err
-    )
-
-
-@pytest.mark.slow
-def test_a_foreign_extension_brings_a_form_of_our_command(
+def test_a_foreign_extension_brings_commands_and_forms_of_ours(
     tmp_path: Path, foreign: dict[str, str]
 ) -> None:
-    ran = run_process("check", "--only", "volume", cwd=tmp_path, environment=foreign)
-    assert (ran.code, ran.out) == (0, "HELLO\n")
-    page = run_process("check", "--help", cwd=tmp_path, environment=foreign).ok().out
-    assert "check --only volume Say the manifest's name loudly" in " ".join(page.split())
-    run_process("check", "--only", "volum", cwd=tmp_path, environment=foreign).says(
-        "did you mean volume?"
-    )
+    def patchkit(*argv: str) -> Ran:
+        return run_process(*argv, cwd=tmp_path, environment=foreign)
+
+    assert patchkit("shout").ok().out == "HELLO\n"
+    patchkit("--help").ok().shows("\nExtensions:\n  shout  Say the manifest's name loudly\n")
+    patchkit("shuot").says("did you mean shout or show?")
+    volume = ("check", "--only", "volume")
+    assert patchkit(*volume).ok().out == "HELLO\n"
+    page = " ".join(patchkit("check", "--help").ok().out.split())
+    assert "check --only volume Say the manifest's name loudly" in page
+    patchkit("check", "--only", "volum").says("did you mean volume?")
+    ran = patchkit("gone").ends(5)
+    assert ran.err.startswith("error: an extension cannot be loaded: No module named 'loud_gone'\n")
 
 
 @pytest.mark.slow
@@ -178,12 +173,6 @@ def test_a_patch_whose_recipe_nothing_reads_is_refused(
     ran = run_process("check", cwd=project.root, environment=without)
     assert ran.code == ExitCode.FINDING
     assert "no extension that reads it is installed" in ran.out
-
-
-@pytest.mark.slow
-def test_one_that_cannot_be_loaded_says_so(tmp_path: Path, foreign: dict[str, str]) -> None:
-    ran = run_process("gone", cwd=tmp_path, environment=foreign).ends(5)
-    assert ran.err.startswith("error: an extension cannot be loaded: No module named 'loud_gone'\n")
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,10 @@ from patchkit.extensions.recipes.residual_sites import (
     Baseline,
     ReviewedArea,
     ReviewedSite,
-    ReviewState,
     baseline_bytes,
     fingerprint,
     load_baseline,
     review_sites,
-    with_reviewed,
 )
 from patchkit.extensions.recipes.sites import Site
 from patchkit.manifest.values import Location
@@ -50,28 +48,17 @@ def test_a_site_is_known_wherever_it_stands_in_its_function() -> None:
     assert states([site(text="'cuda:0'")], baseline) == ["new"]
 
 
-def test_one_more_of_the_same_is_new() -> None:
-    sites = [site(line=n) for n in (1, 2, 3)]
-    assert states(sites, Baseline((reviewed(2),))) == ["reviewed", "reviewed", "new"]
+def test_a_reason_is_over_the_day_after() -> None:
+    for until, state in ((TODAY, "reviewed"), (TODAY - timedelta(1), "expired")):
+        assert states([site()], Baseline((reviewed(until=until),))) == [state]
 
 
-def test_a_reason_that_is_over() -> None:
-    assert states([site()], Baseline((reviewed(until=TODAY),))) == ["reviewed"]
-    old = Baseline((reviewed(until=date(2026, 11, 20)),))
-    (found,) = review_sites([site()], old, TODAY).sites
-    assert (found.state, found.reason) == (ReviewState.EXPIRED, "why not")
-    again = with_reviewed(old, [found], "still not")
-    assert [each.reason for each in again.sites] == ["still not"]
+def test_areas_are_of_a_rule_and_of_paths() -> None:
+    def found(rule: str) -> list[str]:
+        area = ReviewedArea(where=HERE, rule=rule, path="tests/**", reason="not run")
+        return states([site("tests/x/y.py"), site("a.py")], Baseline((), (area,)))
 
-
-def test_areas_cover_what_comes_later() -> None:
-    area = ReviewedArea(where=HERE, rule="*", path="tests/**", reason="not run")
-    baseline = Baseline((), (area,))
-    assert states([site("tests/x/y.py"), site("a.py")], baseline) == ["reviewed", "new"]
-    other = Baseline(
-        (), (ReviewedArea(where=HERE, rule="nccl", path="tests/**", reason="not run"),)
-    )
-    assert states([site("tests/x.py")], other) == ["new"]
+    assert (found("*"), found("nccl")) == (["reviewed", "new"], ["new", "new"])
 
 
 def test_entries_for_nothing_are_told() -> None:
