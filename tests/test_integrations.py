@@ -20,9 +20,9 @@ from click.testing import CliRunner
 from patchkit.cli.catalog import all_commands, split_command
 from patchkit.cli.command import load_command
 from patchkit.errors import ExitCode
-from tests.drift.lines import edit, numbered
+from tests.drift.lines import numbered
 from tests.support.projects import Project, write_files
-from tests.support.repos import Upstream, git_in
+from tests.support.repos import Upstream, git_in, make_patch
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ FILES = [*ACTIONS, "ci/gitlab.yml", ".pre-commit-hooks.yaml", *WORKFLOWS, "mkdoc
 BASE = numbered()
 
 
-def _load(name: str) -> Any:
+def load(name: str) -> Any:
     return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
 
 
@@ -74,7 +74,7 @@ def test_commands_and_options_are_real(name: str, commands: set[str]) -> None:
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_no_input_of_an_action_is_shell_code(name: str) -> None:
-    (step,) = [each for each in _load(name)["runs"]["steps"] if "run" in each]
+    (step,) = [each for each in load(name)["runs"]["steps"] if "run" in each]
     assert "${{" not in step["run"]
     used_by_programs = {"PATCHKIT_CACHE", "GH_TOKEN"}
     assert all(word in step["run"] for word in step["env"] if word not in used_by_programs)
@@ -82,16 +82,16 @@ def test_no_input_of_an_action_is_shell_code(name: str) -> None:
 
 def test_what_workflows_give_actions_is_taken() -> None:
     for workflow in WORKFLOWS:
-        for job in _load(workflow)["jobs"].values():
+        for job in load(workflow)["jobs"].values():
             for step in job["steps"]:
                 if step.get("uses", "").startswith("./"):
-                    action = _load(f"{step['uses']}/action.yml".removeprefix(".//"))
+                    action = load(f"{step['uses']}/action.yml".removeprefix(".//"))
                     assert step["with"].keys() <= action["inputs"].keys()
 
 
 def _script(name: str) -> str:
     """What an action runs."""
-    (step,) = [each for each in _load(name)["runs"]["steps"] if "run" in each]
+    (step,) = [each for each in load(name)["runs"]["steps"] if "run" in each]
     return str(step["run"])
 
 
@@ -142,17 +142,29 @@ def test_the_action_passes_its_inputs(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
+def pinned(project: Project, upstream: Upstream) -> Project:
+    return with_origin(project, upstream)
+
+
+def with_origin(project: Project, upstream: Upstream) -> Project:
     """A project with an origin, whose patch fits the branch beyond its pin."""
     pin = upstream.commit({"a.py": BASE})
-    patches = {"ours.patch": edit("a.py", BASE, l6="ours")}
-    project.component("demo", upstream, pin, patches, track="main")
+    body = "Because it has to be.\n\nUpstream-Status: Pending"
+    ours = make_patch({"a.py": BASE}, {"a.py": numbered(l6="ours")}, subject="Ours", body=body)
+    project.component("demo", upstream, pin, {"ours.patch": ours}, track="main")
+    project.prepare("apply", "--accept").ok()
+    shutil.rmtree(project.root / "workspace")
     upstream.commit({"a.py": f"more\n{BASE}"}, "Move on")
-    git_in(tmp_path, "init", "-q", "--bare", "origin.git")
-    git_in(project.root, "init", "-q", "-b", "main")
-    git_in(project.root, "remote", "add", "origin", str(tmp_path / "origin.git"))
-    git_in(project.root, "add", "--all")
-    git_in(project.root, "commit", "-q", "-m", "Start")
+    origin = project.root.parent / "origin.git"
+    git_in(project.root.parent, "init", "-q", "--bare", "-b", "main", "origin.git")
+    for argv in (
+        ("init", "-q", "-b", "main"),
+        ("remote", "add", "origin", str(origin)),
+        ("add", "--all"),
+        ("commit", "-q", "-m", "Start"),
+        ("push", "-q", "origin", "main"),
+    ):
+        git_in(project.root, *argv)
     return project
 
 
@@ -202,7 +214,7 @@ def test_a_night_leaves_a_page_and_a_text_for_each_cause(
     pinned: Project, upstream: Upstream, tmp_path: Path, around: Around
 ) -> None:
     broken = upstream.commit({"a.py": BASE.replace("l6", "theirs")}, "Say it otherwise")
-    steps = _load(".github/workflows/drift.yml")["jobs"]["drift"]["steps"]
+    steps = load(".github/workflows/drift.yml")["jobs"]["drift"]["steps"]
     (script,) = [step["run"] for step in steps if "patchkit drift" in step.get("run", "")]
     around.fake()
     summary = tmp_path / "summary"
@@ -272,7 +284,7 @@ def test_a_bump_that_does_not_fit_is_red_and_a_draft(
 
 
 def test_a_bump_becomes_a_merge_request(pinned: Project, around: Around) -> None:
-    script = "\n".join(_load("ci/gitlab.yml")[".patchkit-bump"]["script"])
+    script = "\n".join(load("ci/gitlab.yml")[".patchkit-bump"]["script"])
     script = script.replace(
         '"https://patchkit:$PATCHKIT_TOKEN@$CI_SERVER_HOST/$CI_PROJECT_PATH.git"', "origin"
     )
@@ -307,7 +319,7 @@ def test_the_gitlab_template_takes_its_cache_from_no_commit(
     pinned: Project, tmp_path: Path, around: Around
 ) -> None:
     """What GitLab restored is used; a folder, link or submodule of the merge request is not."""
-    base = _load("ci/gitlab.yml")[".patchkit-base"]
+    base = load("ci/gitlab.yml")[".patchkit-base"]
     cache, restored = Path(f"{pinned.root}.patchkit-cache"), pinned.root / ".patchkit-cache"
     around.fake(python="exit 0")
     place = base["variables"]["PATCHKIT_CACHE"].replace("$CI_PROJECT_DIR", str(pinned.root))
@@ -355,7 +367,7 @@ def test_in_ci_a_tracked_cache_is_refused(
 
 
 def test_hooks_have_what_pre_commit_asks_for() -> None:
-    for hook in _load(".pre-commit-hooks.yaml"):
+    for hook in load(".pre-commit-hooks.yaml"):
         assert {"id", "name", "entry", "language", "files"} <= hook.keys()
         re.compile(hook["files"])
 

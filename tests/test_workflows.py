@@ -17,43 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.drift.lines import numbered
 from tests.support.projects import Project
-from tests.support.repos import Upstream, git_in, make_patch
+from tests.support.repos import Upstream, git_in
+from tests.test_integrations import ROOT, load, with_origin
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent
-BASE = numbered()
 _PYTHON = f'case "$*" in "-m pip"*) exit 0;; esac\nexec {sys.executable} "$@"'
 _GH = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
 _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 
-def _load(name: str) -> Any:
-    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
-
-
 @pytest.fixture
-def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
-    """A project with an origin, whose patch fits the branch beyond its pin."""
-    pin = upstream.commit({"a.py": BASE})
-    body = "Because it has to be.\n\nUpstream-Status: Pending"
-    ours = make_patch({"a.py": BASE}, {"a.py": numbered(l6="ours")}, subject="Ours", body=body)
-    patches = {"ours.patch": ours}
-    project.component("demo", upstream, pin, patches, track="main")
-    project.prepare("apply", "--accept").ok()
-    shutil.rmtree(project.root / "workspace")
-    upstream.commit({"a.py": f"more\n{BASE}"}, "Move on")
-    git_in(tmp_path, "init", "-q", "--bare", "-b", "main", "origin.git")
-    git_in(project.root, "init", "-q", "-b", "main")
-    git_in(project.root, "remote", "add", "origin", str(tmp_path / "origin.git"))
-    git_in(project.root, "add", "--all")
-    git_in(project.root, "commit", "-q", "-m", "Start")
-    git_in(project.root, "push", "-q", "origin", "main")
-    return project
+def pinned(project: Project, upstream: Upstream) -> Project:
+    return with_origin(project, upstream)
 
 
 class Runner:
@@ -104,7 +82,7 @@ class Runner:
             yield self._shell(step, folder, values)
         elif uses.startswith("./"):
             home = ROOT / uses
-            action = yaml.safe_load((home / "action.yml").read_text(encoding="utf-8"))
+            action = load(f"{uses}/action.yml")
             defaults = {k: str(v.get("default", "")) for k, v in action["inputs"].items()}
             inside = {**values, "github.action_path": str(home)}
             taken = {k: _filled(v, values) for k, v in {**defaults, **given}.items()}
@@ -112,13 +90,14 @@ class Runner:
             for each in action["runs"]["steps"]:
                 yield from self._step(each, folder, inside)
         elif uses.startswith("actions/upload-artifact@"):
-            target = self.artifacts / given["name"]
-            source = folder / given["path"]
-            if source.is_dir():
-                shutil.copytree(source, target)
-            else:
-                target.mkdir(parents=True)
-                shutil.copy(source, target)
+            target, paths = self.artifacts / given["name"], given["path"].split()
+            target.mkdir(parents=True)
+            for source in (folder / each for each in paths):
+                if source.is_dir():  # several paths keep their names
+                    into = target / source.name if len(paths) > 1 else target
+                    shutil.copytree(source, into, dirs_exist_ok=True)
+                elif source.exists():
+                    shutil.copy(source, target)
         elif uses.startswith("actions/download-artifact@"):
             target = folder / given.get("path", ".")
             for each in self.artifacts.glob(given.get("name", given.get("pattern", ""))):
@@ -157,7 +136,7 @@ def _included(jobs: str) -> list[dict[str, str]]:
 
 @pytest.mark.usefixtures("pinned")
 def test_every_step_of_ci(tmp_path: Path, served_patchkit: str) -> None:
-    jobs, runner = _load(".github/workflows/ci.yml")["jobs"], Runner(tmp_path, served_patchkit)
+    jobs, runner = load(".github/workflows/ci.yml")["jobs"], Runner(tmp_path, served_patchkit)
     assert runner.job("test", jobs["test"], {"python": "3.11", "make": "check"}) == [0]
     assert runner.job("plan", jobs["plan"], {}) == [0, 0]
     (only,) = _included(runner.outputs["plan"]["jobs"])
@@ -169,7 +148,7 @@ def test_every_step_of_ci(tmp_path: Path, served_patchkit: str) -> None:
 
 
 def test_every_step_of_drift(pinned: Project, tmp_path: Path, served_patchkit: str) -> None:
-    jobs, runner = _load(".github/workflows/drift.yml")["jobs"], Runner(tmp_path, served_patchkit)
+    jobs, runner = load(".github/workflows/drift.yml")["jobs"], Runner(tmp_path, served_patchkit)
     assert runner.job("drift", jobs["drift"], {}) == [0, 0, 0]
     assert "ours.patch" in (runner.artifacts / "drift" / "drift.html").read_text(encoding="utf-8")
     (only,) = _included(runner.outputs["drift"]["jobs"])
@@ -182,7 +161,7 @@ def test_every_step_of_drift(pinned: Project, tmp_path: Path, served_patchkit: s
 
 def _gitlab(name: str) -> dict[str, Any]:
     """A job of the template with what it extends."""
-    template = _load("ci/gitlab.yml")
+    template = load("ci/gitlab.yml")
     job = template[name]
     base = _gitlab(job["extends"]) if "extends" in job else {}
     variables = {**base.get("variables", {}), **job.get("variables", {})}

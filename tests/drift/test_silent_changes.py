@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import ExitCode
-from patchkit.model.merging.scopes import enclosing, find_enclosure
+from patchkit.model.merging.scopes import enclosing
 from tests.drift.lines import Branch, by
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
@@ -116,26 +116,6 @@ def test_suspicions_are_warnings_in_reports(project: Project, upstream: Upstream
     (result,) = project.run("drift", "--format", "sarif").ok().json["runs"][0]["results"]
     assert (result["ruleId"], result["level"]) == ("applies-perhaps-wrong", "warning")
     project.run("drift").ok().shows("perhaps")
-
-
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        (0, None),
-        (4, "Engine"),
-        (5, "Engine.start"),
-        (10, "Engine.start"),
-        (14, "Engine"),
-        (16, "Engine.stop"),
-        (20, "unrelated"),
-    ],
-)
-def test_which_function_a_line_stands_in(line: int, name: str | None) -> None:
-    lines = [each.encode() + b"\n" for each in CODE.split("\n")]
-    found = enclosing(lines, line)
-    assert (found.name if found is not None else None) == name
-    if found is not None:
-        assert find_enclosure(lines, found.name) == found
 
 
 def test_a_signature_of_several_lines_is_seen_through() -> None:
