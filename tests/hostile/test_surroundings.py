@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.disk.files import JOURNAL
-from tests.support.commands import run, run_process
+from tests.support.commands import run
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch, tree_files
 from tests.support.servers import Reply, http_server
@@ -130,32 +130,30 @@ def test_two_saves_in_one_second_are_two(project: Project, upstream: Upstream) -
     assert {b"first\n", b"second\n"} <= texts
 
 
-def test_git_is_missing(project: Project, upstream: Upstream, tmp_path: Path) -> None:
-    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
-    environment = {**os.environ, "PATH": str(tmp_path)}
-    run_process("apply", cwd=project.root, environment=environment).ends(5, "git is not installed")
+def _at_once(project: Project, *lines: tuple[str, ...]) -> list[int]:
+    """The exit codes of command lines that run at the same time."""
+    children = []
+    for argv in lines:
+        child = os.fork()
+        if child == 0:
+            code = 99
+            try:
+                ran = run(*argv, cwd=project.root)
+                os.write(2, ran.stdout + ran.stderr)
+                code = ran.code
+            finally:
+                os._exit(code)
+        children.append(child)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
 def test_twenty_at_once_on_one_cache(project: Project, upstream: Upstream, tmp_path: Path) -> None:
     """Each in a workspace of its own, with nothing cached."""
     project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
-    children = []
-    for number in range(20):
-        child = os.fork()
-        if child == 0:
-            code = 99
-            try:
-                where = ("--workspace", str(tmp_path / f"work{number}"))
-                ran = run("apply", *where, cwd=project.root)
-                code = ran.code
-                (tmp_path / f"said{number}").write_bytes(ran.stdout + ran.stderr)
-            finally:
-                os._exit(code)
-        children.append(child)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    said = b"".join(path.read_bytes() for path in tmp_path.glob("said*"))
-    assert codes == [0] * 20, said.decode()
-    trees = [tree_files(tmp_path / f"work{number}" / "demo", "HEAD") for number in range(20)]
+    places = [tmp_path / f"work{number}" for number in range(20)]
+    codes = _at_once(project, *(("apply", "--workspace", str(place)) for place in places))
+    assert codes == [0] * 20
+    trees = [tree_files(place / "demo", "HEAD") for place in places]
     assert trees == [trees[0]] * 20
     assert not list((tmp_path / "home" / "cache" / "scratch").glob("*"))
 
@@ -164,17 +162,7 @@ def test_five_at_once_on_one_workspace(project: Project, upstream: Upstream) -> 
     """Applies and refreshes of one edit: it is in the patch at the end, and nothing else is."""
     stack = Stacked.of(project, upstream, small_patches())
     stack.edit("a.txt", "five\n", "5\n")
-    children = []
-    for number in range(5):
-        child = os.fork()
-        if child == 0:
-            code = 99
-            try:
-                code = run("refresh" if number % 2 else "apply", cwd=project.root).code
-            finally:
-                os._exit(code)
-        children.append(child)
-    codes = {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children}
+    codes = {*_at_once(project, ("apply",), ("refresh",), ("apply",), ("refresh",), ("apply",))}
     assert codes <= {0, 1, 5}, codes
     stack.run("refresh").ok()
     assert b"+5\n" in stack.patch("one.patch")

@@ -70,14 +70,11 @@ def test_diff_applies_to_the_stack(demo: Project, applied: Path) -> None:
     assert not (applied / "npu.py").exists()
 
 
-@pytest.mark.usefixtures("applied")
 def test_diff_without_differences(demo: Project) -> None:
+    demo.run("diff").ok().says("demo: absent, nothing to compare")
+    demo.prepare("apply").ok()
     ran = demo.run("diff").ok()
     assert (ran.out, ran.err) == ("", "no differences\n")
-
-
-def test_diff_without_a_checkout(demo: Project) -> None:
-    demo.run("diff").ok().says("demo: absent, nothing to compare")
 
 
 # --- log

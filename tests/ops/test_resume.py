@@ -693,31 +693,6 @@ def test_without_a_checkout_nothing_is_written(project: Project, upstream: Upstr
     assert not (project.root / "workspace").exists()
 
 
-@pytest.mark.slow
-def test_all_kinds_of_files_in_conflict(project: Project, upstream: Upstream) -> None:
-    """Both added, binary, deleted by the patch: nothing has markers, git decides each."""
-    old: dict[str, Content] = {"image": b"\0old", "gone": "g\n", "keep": "k\n"}
-    new: dict[str, Content] = {"image": b"\0patched", "gone": None, "both": "ours\n", "keep": "K\n"}
-    pin = upstream.commit(dict(old))
-    patch = make_patch(old, new, subject="All kinds", body="For a test.")
-    project.component("demo", upstream, pin, {"kinds.patch": patch})
-    project.prepare("apply").ok()
-    upstream.commit({"image": b"\0upstream", "gone": "more\n", "both": "theirs\n"})
-    stack = Bumping(project, project.checkout("demo"))
-    before = stack.state
-    stack.bump().ends(3)
-    assert stack.read("keep") == "K\n"
-    assert stack.read("both") == "theirs\n"
-    ran = stack.run("continue")
-    assert all(f"{name}: is not decided" in ran.err for name in ("image", "gone", "both"))
-    stack.git("add", "image", "both")
-    stack.git("rm", "-q", "gone")
-    stack.run("continue").ok()
-    stack.settled()
-    stack.run("undo").ok()
-    assert stack.state_but_kept == before
-
-
 def test_what_a_kill_at_the_very_end_left_is_tidied_though_nothing_waits(stack: Bumping) -> None:
     left = stack.checkout / ".git" / "patchkit" / "move"
     left.mkdir()

@@ -15,7 +15,7 @@ from patchkit.model.objects import TreeEntry
 from patchkit.model.resolution import Resolution, format_resolution, parse_resolution
 from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
-from tests.support.repos import Content, Upstream, make_patch
+from tests.support.repos import Content, Upstream
 from tests.support.stacked import lines, small_patches
 
 _ENTRIES = st.none() | st.builds(
@@ -112,11 +112,10 @@ def test_a_replay_that_gives_another_result_is_refused(
     data = path.read_bytes()
     assert old in data
     path.write_bytes(data.replace(old, new))
-    before = stack.state
-    stack.bump().ends(
-        4, f"patches/demo/resolutions/{path.name}", "delete it, and resolve the conflict again"
-    )
-    assert stack.state == before
+    with stack.untouched():
+        stack.bump().ends(
+            4, f"patches/demo/resolutions/{path.name}", "delete it, and resolve the conflict again"
+        )
     path.unlink()
     stack.bump().ends(3)
 
@@ -132,24 +131,27 @@ def test_a_resolution_that_touches_more_files_is_not_remembered(stack: Bumping) 
 
 @pytest.mark.slow
 def test_files_without_markers_are_remembered_too(project: Project, upstream: Upstream) -> None:
-    old: dict[str, Content] = {"image": b"\0old", "gone": "g\n", "lost": "l\n"}
-    new: dict[str, Content] = {"image": b"\0patched", "gone": None, "both": "ours\n", "lost": "L\n"}
-    pin = upstream.commit(dict(old))
-    patch = make_patch(old, new, subject="All kinds", body="For a test.")
-    project.component("demo", upstream, pin, {"kinds.patch": patch})
-    project.prepare("apply").ok()
+    """Both added, binary, deleted by the patch or by upstream: git decides each."""
+    old: dict[str, Content] = {"image": b"\0old", "gone": "g\n", "lost": "l\n", "keep": "k\n"}
+    new = {"image": b"\0patched", "gone": None, "both": "ours\n", "lost": "L\n", "keep": "K\n"}
+    project.patched(upstream, old, new, subject="All kinds", body="For a test.")
+    stack = Bumping.applied(project)
     upstream.commit({"image": b"\0upstream", "gone": "more\n", "both": "theirs\n", "lost": None})
-    stack = Bumping(project, project.checkout("demo"))
+    before = stack.state
     stack.bump().ends(3)
+    assert (stack.read("keep"), stack.read("both")) == ("K\n", "theirs\n")
+    stack.run("continue").says(
+        *(f"{name}: is not decided" for name in ("image", "gone", "both", "lost"))
+    )
     (stack.checkout / "image").write_bytes(b"\0both")
     stack.write("both", "theirs and ours\n")
     stack.git("add", "image", "both", "lost")
     stack.git("rm", "-q", "gone")
     stack.run("continue").ok()
+    stack.settled()
     by_hand = stack.product
     assert len(list(_folder(stack).iterdir())) == 4
-    kept = {path.name: path.read_bytes() for path in _folder(stack).iterdir()}
     stack.run("undo").ok()
-    project.write({f"patches/demo/resolutions/{name}": kept[name] for name in kept})
+    assert stack.state_but_kept == before
     stack.bump().ok()
     assert stack.product == by_hand
