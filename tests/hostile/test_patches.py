@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.projects import Project
-from tests.support.repos import Files, Submodule, Symlink, Upstream, git_in, make_patch
+from tests.support.repos import Files, Submodule, Symlink, Upstream, make_patch
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_nothing_gets_out(project: Project, upstream: Upstream, pin: str, tmp_path: Path) -> None:
     """A component for each: one command judges them all."""
     (tmp_path / "kept.txt").write_text("pwned\n")
-    (project.root / "kept.txt").write_text("pwned\n")
+    project.write({"kept.txt": "pwned\n"})
     numbers = {f"c{number}": name for number, name in enumerate(PATCHES)}
     for component, name in numbers.items():
         project.component(component, upstream, pin, {"x.patch": PATCHES[name]})
@@ -114,7 +114,7 @@ def test_nothing_gets_out(project: Project, upstream: Upstream, pin: str, tmp_pa
         assert set(codes.values()) == {0, 1, 4}
     assert everything(tmp_path) == before
     assert not Path("/tmp/patchkit-outside.txt").exists()
-    assert (project.root / "kept.txt").read_text() == "pwned\n"
+    assert project.read("kept.txt") == "pwned\n"
     made = {path.name for path in (project.root / "workspace").iterdir()} - {
         ".patchkit",
         ".gitignore",
@@ -151,7 +151,7 @@ def test_a_link_in_the_checkout_leads_nothing_astray(
     project.component("demo", upstream, second)
     project.run("apply", "--accept").ok()
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"b.txt": "mine\n"}
-    assert git_in(project.checkout("demo"), "status", "--porcelain") == b""
+    assert project.git("status", "--porcelain") == b""
 
 
 @pytest.mark.parametrize("force", [False, True])

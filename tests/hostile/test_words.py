@@ -49,7 +49,7 @@ def test_every_command_that_looks(evil: Project, upstream: Upstream, moved: bool
     (checkout / "code.py").write_text(f"def f():\n    return '{ESCAPES}3'\n")
     (checkout / f"new\x1b[31m{MARKUP.replace('/', '|')}.txt").write_text("x")
     if moved:
-        tip = str(upstream.resolve("refs/heads/main"))
+        tip = upstream.at("refs/heads/main")
         evil.component("demo", upstream, tip, {}, track="main")
         evil.write({"patches/demo/series": "evil.patch\n"})
     for words in (

@@ -64,7 +64,7 @@ def test_a_folder_in_the_order_of_its_numbers(
     empty.run("import", str(tmp_path / "raw")).ok().shows("applies  patches/demo/2-one.patch")
     assert _series(empty) == ["2-one.patch", "two.patch", "three.patch"]
     assert _stored(empty) == list(patches.values())
-    text = (empty.root / "manifests/demo.yaml").read_text()
+    text = empty.read("manifests/demo.yaml")
     assert "patches:\n      - {series: patches/demo/series}" in text
     _applies(empty)
 
@@ -117,7 +117,7 @@ def test_a_list_in_place_is_a_series(project: Project, upstream: Upstream) -> No
     write_files(project.root / "patches/demo", {**files, ".patches": "\n".join([*names, ""])})
     project.run("apply").ok()
     (project.checkout("demo") / "more.txt").write_text("more\n")
-    git_in(project.checkout("demo"), "add", "more.txt")
+    project.git("add", "more.txt")
     project.run("refresh", "--rest", "more").ok()
     assert project.files()["patches/demo/.patches"].decode().split() == [*names, "more.patch"]
 

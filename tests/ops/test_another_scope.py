@@ -51,7 +51,7 @@ def test_a_bump_asks_for_a_look(moved: Project) -> None:
     """With the strict option it is a conflict; a plan counts it."""
     said = "lands in Zeta.__init__, was made in Beta.__init__"
     argv = ("bump", "demo", "--to", "main", "--dry-run")
-    (patch,) = moved.run(*argv, "--json").ok().json["components"][0]["patches"]
+    (patch,) = moved.run(*argv, "--json").ok().component["patches"]
     (file,) = patch["files"]
     assert (file["review"], file["confidence"] < 0.95) == (True, True)
     assert said in file["reasons"]
@@ -61,9 +61,7 @@ def test_a_bump_asks_for_a_look(moved: Project) -> None:
 
 def test_a_check_at_another_pin_finds_it(moved: Project, upstream: Upstream) -> None:
     """The patch alone tells: git wrote the class behind its @@."""
-    path = moved.root / "manifests/demo.yaml"
-    old, new = upstream.resolve("main~1"), upstream.resolve("main")
-    path.write_text(path.read_text().replace(str(old), str(new)))
+    moved.repin(upstream.at("main"))
     said = "a.py: hunk 1 lands in Zeta.__init__, was made in Beta"
     moved.run("check").ok().shows(said)
     moved.run("check", "--strict").ends(1).shows(said)
@@ -77,5 +75,5 @@ def test_a_class_with_another_name_for_the_same_is_no_finding(
     project.component("demo", upstream, pin, {"more.patch": PATCH}, track="main")
     upstream.commit({"a.py": "first = 1\n" + OLD.replace("Beta", "BetaConfig")}, "Rename it")
     ran = project.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz", "--json").ok()
-    (patch,) = ran.json["components"][0]["patches"]
+    (patch,) = ran.component["patches"]
     assert not patch["files"][0]["review"]

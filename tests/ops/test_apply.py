@@ -45,13 +45,13 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 
 def locked(project: Project) -> list[str]:
     """The components that the lock has."""
-    return list(json.loads((project.root / "manifests/demo.lock.json").read_text())["components"])
+    return list(json.loads(project.read("manifests/demo.lock.json"))["components"])
 
 
 def test_applies_one_commit_per_patch(demo: Project, tmp_path: Path, golden: Golden) -> None:
     """A second run touches nothing, nor does a dry run; the same ids in another folder."""
     golden("apply-created", demo.run("apply"))
-    log = git_in(demo.checkout("demo"), "log", "--format=%an|%s|%cn", "-2").decode()
+    log = demo.git("log", "--format=%an|%s|%cn", "-2").decode()
     assert log == "patchkit|two|patchkit\nAnn Author|Shout line 15|patchkit\n"
     assert (demo.checkout("demo") / "c.py").read_text() == "three\n"
     before = snapshot(demo.root)
@@ -117,9 +117,9 @@ def test_edits_are_refused_over_with_the_ways_out(demo: Project, golden: Golden)
     with demo.untouched():
         golden("apply-edited", demo.run("apply").ends(1))
         demo.run("apply", "--quiet").ends(1, "1 edited file: b.py")
-    forced = demo.run("apply", "--force", "--json").ok().json["components"][0]
+    forced = demo.run("apply", "--force", "--json").ok().component
     assert (demo.checkout("demo") / "b.py").read_text() == "two\n"
-    shown = git_in(demo.checkout("demo"), "show", f"{forced['saved_ref']}:b.py")
+    shown = demo.git("show", f"{forced['saved_ref']}:b.py")
     assert shown == b"mine\n"
     assert forced["saved_ref"] in forced["restore"]
 
@@ -147,14 +147,14 @@ def test_edits_of_patches_and_series_are_taken_up_and_said(demo: Project, golden
     edited = ONE.replace(b"Because", b"Just so")
     demo.series("demo", {"one.patch": edited, "three.patch": THREE})
     golden("apply-taken-up", demo.run("apply").ok())
-    assert demo.run("apply", "--json").ok().json["components"][0]["taken_up"] == []
+    assert demo.run("apply", "--json").ok().component["taken_up"] == []
     demo.run("apply", "--locked").ok()
 
 
 def test_another_order_of_the_series_is_one_message(demo: Project) -> None:
     demo.run("apply").ok()
     demo.series("demo", {"two.patch": TWO, "one.patch": ONE})
-    (said,) = demo.run("apply", "--dry-run", "--json").ok().json["components"][0]["taken_up"]
+    (said,) = demo.run("apply", "--dry-run", "--json").ok().component["taken_up"]
     assert said == "reordered: two.patch now before one.patch"
     assert demo.run("check").ok().out.count("another order") == 1
 
@@ -225,7 +225,7 @@ def test_two_processes_at_once(demo: Project) -> None:
     said = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert sorted(out.split()[1] for out, _ in said) == [b"created", b"unchanged"]
-    assert demo.run("status", "--json").json["components"][0]["snapshot"]["state"] == "applied"
+    assert demo.run("status", "--json").component["snapshot"]["state"] == "applied"
 
 
 @pytest.mark.slow

@@ -32,12 +32,12 @@ def test_the_same_upstream_is_moved_and_it_is_said_who_had_it(two: Project) -> N
     two.run("apply", "-m", "right").ok().shows("was on base", "of manifest left")
     again = two.run("apply", "-m", "right").ok()
     assert "left" not in again.out
-    snapshot = two.run("status", "-m", "right", "--json").json["components"][0]["snapshot"]
+    snapshot = two.run("status", "-m", "right", "--json").component["snapshot"]
     assert (snapshot["state"], snapshot["manifest"]) == ("applied", "right")
 
 
 def test_the_stack_of_both_is_only_noted(two: Project) -> None:
-    text = (two.root / "manifests/left.yaml").read_text()
+    text = two.read("manifests/left.yaml")
     two.write({"manifests/twin.yaml": text})
     two.run("apply", "-m", "twin").ok().shows("unchanged")
     two.run("apply", "-m", "right").ok()
@@ -81,7 +81,7 @@ def test_by_force_the_other_checkout_is_kept_whole(strangers: Project) -> None:
 def test_a_manifest_may_change_the_upstream_of_its_own_component(
     strangers: Project, upstream: Upstream
 ) -> None:
-    text = (strangers.root / "manifests/other.yaml").read_text()
+    text = strangers.read("manifests/other.yaml")
     strangers.write({"manifests/left.yaml": text})
     strangers.run("apply", "-m", "left", "--accept").ok().shows("moved")
     assert (strangers.checkout("demo") / "x.py").read_text() == "x\n"

@@ -179,7 +179,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(stack: Stacked, upstream: U
 
 def test_it_is_what_an_edit_by_hand_and_refresh_come_to(stack: Stacked, upstream: Upstream) -> None:
     start = stack.project.product
-    old, new = str(upstream.resolve("main")), further(upstream)
+    old, new = upstream.at("main"), further(upstream)
     stack.project.write({MANIFEST: start[MANIFEST].replace(old.encode(), new.encode())})
     stack.run("refresh").ok()
     by_hand = stack.project.product
@@ -210,13 +210,13 @@ def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> No
     upstream.commit({"d.txt": "on"})
     for wanted, tag in (("v1.*", "v1.10"), ("v1.9", "v1.9"), ("refs/tags/nightly-2", "nightly-2")):
         ran = bump(stack, wanted, "--json", "--dry-run").ok()
-        assert ran.json["components"][0]["new"] == {
+        assert ran.component["new"] == {
             "pin": commits[tag],
             "name": tag,
             "lasting": True,
         }
     assert (
-        bump(stack, commits["v1.10rc1"], "--json").ok().json["components"][0]["new"]["pin"]
+        bump(stack, commits["v1.10rc1"], "--json").ok().component["new"]["pin"]
         == commits["v1.10rc1"]
     )
 
@@ -235,7 +235,7 @@ def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> No
 def test_a_name_that_is_not_there(
     stack: Stacked, upstream: Upstream, wanted: str, said: str
 ) -> None:
-    pin = str(upstream.resolve("main"))
+    pin = upstream.at("main")
     for tag in ("v1.10", "v1.1rc", "v1.4.1", "v1.4.2", "v1.9.4", "both"):
         upstream.tag(tag, pin)
     upstream.branch("both", upstream.commit({"d.txt": "d\n"}))
@@ -257,23 +257,23 @@ def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: 
     )
     bump(stack, new, "--offline").ends(5)
     bump(stack, new, "--dry-run").ok()
-    upstream.path.rename(upstream.path.with_name("elsewhere"))
+    upstream.vanish()
     bump(stack, new, "--offline").ok()
-    assert new in (stack.project.root / MANIFEST).read_text()
+    assert new in stack.project.read(MANIFEST)
 
 
 def test_offline_latest_is_what_a_dry_run_found(stack: Stacked, upstream: Upstream) -> None:
     """Also where no patch needs upstream's history, and another command asked in between."""
     first = further(upstream)
     bump(stack, "latest", "--dry-run").ok()
-    upstream.path.rename(upstream.path.with_name("elsewhere"))
+    upstream.vanish()
     bump(stack, "latest", "--dry-run", "--offline").ok().shows(f"-> main {first[:10]}")
-    upstream.path.with_name("elsewhere").rename(upstream.path)
+    upstream.vanish()
     second = further(upstream, c_txt="more\n")
     bump(stack, "latest", "--dry-run").ok()
-    upstream.path.rename(upstream.path.with_name("elsewhere"))
+    upstream.vanish()
     bump(stack, "latest", "--offline").ok()
-    assert second in (stack.project.root / MANIFEST).read_text()
+    assert second in stack.project.read(MANIFEST)
 
 
 @pytest.mark.slow
@@ -404,7 +404,7 @@ def test_an_archive_moves_by_its_version(packed: tuple[Project, dict[str, str]])
     )
     wanted = before.replace("1.0", "1.1").replace(digests["1.0"], digests["1.1"])
     assert path.read_text() == wanted
-    page = (project.root / "page.md").read_text()
+    page = project.read("page.md")
     assert "Bump thing from 1.0 to 1.1" in page
     project.run("apply").ok()
     assert (project.checkout("thing") / "a.txt").read_text().startswith("first\n")
@@ -437,7 +437,7 @@ def test_an_archive_moves_to_a_url(packed: tuple[Project, dict[str, str]]) -> No
     )
     argv = ("bump", "--to", "./other/renamed.tgz", "--sha256", digests["1.1"])
     project.run(*argv).ok()
-    text = (project.root / MANIFEST).read_text()
+    text = project.read(MANIFEST)
     assert "archive: ./other/renamed.tgz  # the release" in text
     assert "./mirror/thing-1.0.tar.gz" in text
     project.run("apply").ok()
@@ -453,7 +453,7 @@ def test_a_conflict_of_an_archive_is_resolved(packed: tuple[Project, dict[str, s
     (project.checkout("thing") / "a.txt").write_text(lines({5: "both fives\n", 6: "six\n"}))
     page = project.run("continue", "--format", "markdown").ok().out
     assert "+upstream five" in page
-    text = (project.root / MANIFEST).read_text()
+    text = project.read(MANIFEST)
     assert ("./files/v1.2/thing-1.2.tar.gz" in text, digests["1.2"] in text) == (True, True)
     project.run("check").ok()
     project.run("apply").ok().shows("unchanged")
@@ -505,8 +505,8 @@ def test_edits_in_the_checkout_come_first(stack: Stacked, upstream: Upstream) ->
 
 
 def test_a_pin_that_was_moved_by_hand_comes_first(stack: Stacked, upstream: Upstream) -> None:
-    old, new = str(upstream.resolve("main")), further(upstream)
-    text = (stack.project.root / MANIFEST).read_text()
+    old, new = upstream.at("main"), further(upstream)
+    text = stack.project.read(MANIFEST)
     stack.project.write({MANIFEST: text.replace(old, new)})
     upstream.commit({"d.txt": "d\n"})
     bump(stack).ends(1, "the patches are still those for")
@@ -529,7 +529,7 @@ def test_a_pin_of_several_manifests_is_not_moved_for_one(
 
 
 def test_a_stack_that_shares_the_series_is_asked(stack: Stacked, upstream: Upstream) -> None:
-    pin = str(upstream.resolve("main"))
+    pin = upstream.at("main")
     entry = [{"series": "patches/demo/series"}]
     stack.project.component("demo", upstream, pin, entry, manifest="other", checkout="other")
     upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more")
@@ -625,7 +625,7 @@ def test_a_patch_that_is_dropped_without_being_sure_is_to_review(
     upstream.commit({"a.txt": lines({4: "something else there\n"})}, "Say something else")
     project.component("demo", upstream, pin, {"more.patch": patch})
     project.run("bump", "demo", "--to", "main", "-o", "body.md").ok().shows("flagged  more.patch")
-    body = (project.root / "body.md").read_text()
+    body = project.read("body.md")
     assert "### To review (1)" in body
     assert "Upstream now" not in body
     assert not (project.root / "patches/demo/more.patch").exists()
@@ -684,7 +684,7 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     upstream.commit({"a.txt": "first\n" + lines(moved), **STATES[3]}, "Say <b>more</b> (#7)")
     upstream.tag("v2", "main")
     ran = bump(stack, "latest", "--dry-run", "--output", "body.md").ok()
-    body = (stack.project.root / "body.md").read_text()
+    body = stack.project.read("body.md")
     headings = [line for line in body.splitlines() if line.startswith("### ")]
     assert headings == [
         "### Left to do",
@@ -692,7 +692,7 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
         "### Dropped, as upstream has them (1)",
     ]
     assert "<summary>At other lines (1)</summary>\n\n- `two.patch`" in body
-    old = str(upstream.resolve("main~1"))[:10]
+    old = upstream.at("main~1")[:10]
     assert body.startswith(f"## Bump demo from {old} to v2\n")
     assert body.endswith(
         f"Commit message:\n\n    Bump demo from {old} to v2\n\n    To review: 1 (one.patch)\n"
@@ -738,18 +738,18 @@ def test_all_components_each_to_its_track(several: Project, upstream: Upstream) 
             "would bump  demo"
         )
     several.run("bump", "--all", "-o", "body.md").ends(4, "has no branch or tag gone").shows(
-        f"bumped  demo  {str(upstream.resolve('main~1'))[:10]} -> main ",
+        f"bumped  demo  {upstream.at('main~1')[:10]} -> main ",
         "conflicted  second",
         "failed  third",
         "skipped  fourth  has no `track`",
     )
     text = (several.root / MANIFEST).read_text()
-    assert text.count(str(upstream.resolve("main"))) == 1
+    assert text.count(upstream.at("main")) == 1
     after = several.files()
     changed = {name.split("/")[1] for name in after if after[name] != before[name]}
     assert changed == {"demo"}
-    body = (several.root / "body.md").read_text()
-    old, new = (str(upstream.resolve(each))[:10] for each in ("main~1", "main"))
+    body = several.read("body.md")
+    old, new = (upstream.at(each)[:10] for each in ("main~1", "main"))
     assert [line for line in body.splitlines() if line.startswith(("# ", "## "))] == [
         f"# Bump demo from {old} to {new}",
         f"## Bump demo from {old} to {new}",

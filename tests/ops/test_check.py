@@ -44,9 +44,9 @@ def test_all_is_well(demo: Project, golden: Golden) -> None:
     with demo.untouched():
         golden("check-ok", demo.run("check", "--jobs", "1"))
         assert demo.run("check", "--strict", "--quiet").ok().out == ""
-        checked = demo.run("check", "--json").json["components"][0]
+        checked = demo.run("check", "--json").component
     demo.prepare("apply").ok()
-    assert f'"tree": "{checked["tree"]}"' in (demo.root / "manifests/demo.lock.json").read_text()
+    assert f'"tree": "{checked["tree"]}"' in demo.read("manifests/demo.lock.json")
 
 
 def test_patch_that_does_not_apply_is_explained(
@@ -57,7 +57,7 @@ def test_patch_that_does_not_apply_is_explained(
     demo.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
     golden("check-conflicted", demo.run("check", "--jobs", "1"))
     found = demo.run("check", "--json").ends(1)
-    first, second = found.json["components"][0]["patches"]
+    first, second = found.component["patches"]
     assert (first["outcome"]["status"], second["outcome"]["status"]) == ("conflicted", "conflicted")
     assert first["explanation"]["files"][0]["hunks"][0]["place"]["start"] == 20
 
@@ -194,7 +194,7 @@ def test_patch_without_changes(project: Project, upstream: Upstream) -> None:
         "demo", upstream, upstream.commit(BASE), {"empty.patch": b"Subject: nothing\n\n"}
     )
     ran = project.run("check", "--json")
-    codes = [f["code"] for f in ran.json["components"][0]["patches"][0]["findings"]]
+    codes = [f["code"] for f in ran.component["patches"][0]["findings"]]
     assert "empty-patch" in codes
 
 
@@ -338,7 +338,7 @@ def test_a_patch_that_lost_its_change_is_an_error(
     path.write_bytes(left)
     monkeypatch.setenv("CI", ci)
     checked = demo.run("check", "--json")
-    errors = {f["code"]: f["where"] for f in checked.json["components"][0]["findings"]}
+    errors = {f["code"]: f["where"] for f in checked.component["findings"]}
     assert (checked.code, errors["emptied-patch"]) == (1, "patches/demo/two.patch:1")
     assert "--accept" not in demo.run("check").out
     for argv in (["apply"], ["apply", "--dry-run"], ["refresh"], ["move", "2", "--to", "1"]):
@@ -364,6 +364,6 @@ def test_what_was_empty_in_the_lock_may_stay_so(demo: Project, upstream: Upstrea
     pin = upstream.commit(BASE, "base")
     demo.component("demo", upstream, pin, {"one.patch": ONE, "none.patch": b"Subject: None\n"})
     demo.run("apply").ok()
-    codes = [f["code"] for f in demo.run("check", "--json").json["components"][0]["findings"]]
+    codes = [f["code"] for f in demo.run("check", "--json").component["findings"]]
     assert codes == ["unlisted-patch"]
     demo.run("apply").ok()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commands import Ran
 from tests.support.projects import Project
-from tests.support.repos import Files, Upstream, git_in, make_patch
+from tests.support.repos import Files, Upstream, make_patch
 
 BODY = "Because it has to be."
 TEXT = "".join(f"value_{n} = compute({n})\n" for n in range(1, 41))
@@ -113,9 +113,9 @@ def test_merging_by_hand(project: Project, upstream: Upstream, *, checkout: bool
     core.write_text(core.read_text().replace("fast=True", "fast=2"))
     typed(project, go_on)
     typed(project, check)
-    subjects = git_in(project.checkout("demo"), "log", "-2", "--format=%an %s").decode()
+    subjects = project.git("log", "-2", "--format=%an %s").decode()
     assert subjects.splitlines()[1].endswith("Go fast")
-    assert git_in(project.checkout("demo"), "status", "--porcelain", "-uno") == b""
+    assert project.git("status", "--porcelain", "-uno") == b""
 
 
 @pytest.mark.slow

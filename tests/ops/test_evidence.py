@@ -18,12 +18,12 @@ def test_a_checkout_that_waits_has_commits_of_upstream_and_none_that_upstream_la
     """What a conflict names is printed by `show`; the two pins are git's in the checkout."""
     before = stack.state
     stopped = stack.bump().ends(3)
-    named = str(upstream.resolve("main~2"))[:10]
+    named = upstream.at("main~2")[:10]
     stopped.shows(f"{named} ", "Say five (#7)")
     stack.run("show", named).ok().shows("Say five (#7)")
     refs = stack.git("for-each-ref", "--format=%(refname)").split()
     assert [each for each in refs if not each.startswith(("refs/patchkit/", "refs/heads/"))] == []
-    old, new = (str(upstream.resolve(each)) for each in ("main~3", "main"))
+    old, new = (upstream.at(each) for each in ("main~3", "main"))
     assert "3 files changed" in stack.git("diff", old, new, "--stat")
     stack.git("fsck", "--full", "--strict")
     stack.run("abort").ok()
@@ -36,7 +36,7 @@ def test_show_knows_patches_and_commits(stack: Bumping, upstream: Upstream) -> N
     for word in ("1", "one"):
         assert stack.run("show", word).ok().stdout == stack.patch("one.patch")
     stack.bump().ends(3)
-    full = str(upstream.resolve("main~2"))
+    full = upstream.at("main~2")
     shown = stack.run("show", full[:10]).ok().shows("+upstream five").out
     assert shown.startswith(f"commit {full}\n")
     assert stack.run("show", full).ok().out == shown

@@ -35,7 +35,7 @@ def nasty(project: Project, upstream: Upstream) -> tuple[str, str]:
     base, patches = nasty_stack(upstream)
     project.component("demo", upstream, base, patches)
     project.prepare("apply").ok()
-    tree = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
+    tree = project.git("rev-parse", "HEAD^{tree}").decode()
     return base, tree
 
 
@@ -78,7 +78,7 @@ def quilted(project: Project, upstream: Upstream, tmp_path: Path) -> Iterator[Pa
     project.run("export", "--format", "quilt", "--output", str(tmp_path / "patches")).ok()
     clone = _clone(upstream, base, tmp_path / "clone")
     yield clone
-    expected = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
+    expected = project.git("rev-parse", "HEAD^{tree}").decode()
     assert _tree(clone) == expected
 
 

@@ -89,12 +89,12 @@ def test_commits_and_log_say_what_the_fields_say(stack: Stacked) -> None:
         "Forwarded: not-needed\nReviewed-by: Bob <bob@example.com>\nLast-Update: 2024-01-02\n"
         "Patchkit-Patch: one.patch"
     )
-    first, *_ = stack.run("log", "--json").ok().json["components"][0]["patches"]
+    first, *_ = stack.run("log", "--json").ok().component["patches"]
     assert (first["subject"], first["author"]) == ("Patch one", "Ann Author")
 
 
 def test_check_finds_author_reason_and_status_there(stack: Stacked) -> None:
-    rows = stack.run("check", "--json").ok().json["components"][0]["patches"]
+    rows = stack.run("check", "--json").ok().component["patches"]
     found = [each for row in rows for each in row["findings"]]
     words = ("header-author", "header-reason", "upstream-status")
     assert [(each["where"], each["code"]) for each in found if each["code"] in words] == [

@@ -51,7 +51,7 @@ def stack(project: Project, upstream: Upstream, mails: list[Path]) -> Bumping:
     """A checkout at the pin with one patch on another file; the branch has the later version."""
     assert mails
     patch = make_patch(_PIN, {"c.txt": lines({9: "nine\n"})}, subject="Own patch")
-    pin = str(upstream.resolve("refs/tags/v1"))
+    pin = upstream.at("refs/tags/v1")
     project.component("demo", upstream, pin, {"own.patch": patch}, track="main")
     return Bumping.applied(project)
 
@@ -179,7 +179,7 @@ def test_edits_in_the_checkout_come_first(stack: Bumping, mails: list[Path]) -> 
 def test_without_a_checkout_one_is_made_for_the_conflict(
     project: Project, upstream: Upstream, mails: list[Path]
 ) -> None:
-    project.component("demo", upstream, str(upstream.resolve("refs/tags/v1")), {}, track="main")
+    project.component("demo", upstream, upstream.at("refs/tags/v1"), {}, track="main")
     project.run("import", str(mails[0]), "--3way", "--dry-run").ends(3)
     assert not project.checkout("demo").exists()
     project.run("import", str(mails[0]), "--3way").ends(3)

@@ -37,21 +37,21 @@ def test_a_git_upstream_by_flags(project: Project, golden: Golden) -> None:
     assert isinstance(component.patches[0], LocalSeries)
     assert sorted(project.files()) == ["patches/some-project/series"]
     assert project.run("check", "--only", "manifest").ok().err == ""
-    first = (project.root / "manifests/demo.yaml").read_text().partition("\n")[0]
+    first = project.read("manifests/demo.yaml").partition("\n")[0]
     assert first == "# yaml-language-server: $schema=manifest.schema.json"
     assert (project.root / "manifests/manifest.schema.json").is_file()
 
 
 def test_the_manifest_is_explained(project: Project) -> None:
     project.run("init", "demo", "--git", URL, "--ref", COMMIT).ok()
-    text = (project.root / "manifests/demo.yaml").read_text()
+    text = project.read("manifests/demo.yaml")
     assert text.count("#") >= 10
     uncommented = text.replace("# extends: [profiles/NAME.yaml]\n", "")
     lines = [
         line.replace("# ", "", 1) if _is_example(line) else line
         for line in uncommented.splitlines()
     ]
-    (project.root / "manifests/demo.yaml").write_text("\n".join(lines) + "\n")
+    project.write({"manifests/demo.yaml": "\n".join(lines) + "\n"})
     manifest = load_manifest(project.root / "manifests/demo.yaml")
     assert manifest.environment.versions["torch"] == "==2.8.0"
     assert manifest.components[0].install[0].run == "pip install -e ."
@@ -118,7 +118,7 @@ def test_a_series_that_is_there_stays(project: Project) -> None:
 def test_a_project_with_a_schema_keeps_it(project: Project) -> None:
     project.write({"docs/manifest.schema.json": "{}"})
     project.run("init", "demo", "--git", URL, "--ref", COMMIT).ok()
-    first = (project.root / "manifests/demo.yaml").read_text().partition("\n")[0]
+    first = project.read("manifests/demo.yaml").partition("\n")[0]
     assert first.endswith("$schema=../docs/manifest.schema.json")
     assert [*project.files("manifests")] == ["manifests/demo.yaml"]
 

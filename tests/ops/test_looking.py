@@ -52,7 +52,7 @@ def test_diff_of_edits_and_commits(demo: Project, applied: Path, golden: Golden)
     golden("diff-edited", demo.run("diff"))
     golden("diff-stat", demo.run("diff", "--format", "stat"))
     assert git_in(applied, "status", "--porcelain") == status
-    files = demo.run("diff", "--json").json["components"][0]["files"]
+    files = demo.run("diff", "--json").component["files"]
     assert [(f["path"], f["added"], f["removed"]) for f in files] == [
         ("core.py", 1, 0),
         ("new.py", 1, 0),
@@ -125,7 +125,7 @@ def test_git_blame_in_a_checkout_names_the_patch(demo: Project, applied: Path) -
 def test_graph(demo: Project, golden: Golden) -> None:
     golden("graph-text", demo.run("log", "--graph"))
     golden("graph-dot", demo.run("log", "--graph", "--format", "dot"))
-    nodes = demo.run("log", "--graph", "--json").ok().json["components"][0]["patches"]
+    nodes = demo.run("log", "--graph", "--json").ok().component["patches"]
     assert [[need["on"] for need in node["needs"]] for node in nodes] == [[], [], ["one.patch"]]
 
 
@@ -135,9 +135,7 @@ def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> 
     project.component("demo", upstream, upstream.commit(states[0]), patches)
 
     def needs(*options: str) -> list[list[str]]:
-        nodes = (
-            project.run("log", "--graph", "--json", *options).ok().json["components"][0]["patches"]
-        )
+        nodes = project.run("log", "--graph", "--json", *options).ok().component["patches"]
         return [[need["on"] for need in node["needs"]] for node in nodes]
 
     assert needs() == [[], ["1.patch"], ["2.patch"]]
@@ -154,6 +152,6 @@ def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream)
 
 def test_a_number_that_no_patch_has_asks_no_network(demo: Project, upstream: Upstream) -> None:
     demo.prepare("apply").ok()
-    upstream.path.rename(upstream.path.with_name("away"))
+    upstream.vanish()
     ran = demo.run("show", "9").ends(2, "9: no such patch in the series")
     assert "asking" not in ran.err

@@ -65,7 +65,7 @@ def test_a_result_is_flagged_and_remembered(short: Bumping) -> None:
     assert b"\nMerged-By: sed\n" in after[kept]
     short.project.write(before)
     with_mergers(short, "exit 3", name="sed")
-    (patch,) = short.bump("--json", "--run").ok().json["components"][0]["patches"]
+    (patch,) = short.bump("--json", "--run").ok().component["patches"]
     assert patch["attention"] == "flagged"
     (file,) = patch["files"]
     assert (file["review"], file["merged_by"]) == (True, "sed")
@@ -86,9 +86,7 @@ def test_nothing_runs_unasked(short: Bumping, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_refresh_asks_too_if_it_may(short: Bumping, upstream: Upstream) -> None:
     with_mergers(short, GOOD, name="sed")
-    manifest = short.project.root / "manifests" / "demo.yaml"
-    old, new = (str(upstream.resolve(name)) for name in ("main~1", "main"))
-    manifest.write_text(manifest.read_text().replace(old, new))
+    short.project.repin(upstream.at("main"))
     short.run("refresh", "--dry-run").ends(3)
     short.run("refresh", "--run").ok().shows("merged by sed")
     assert (b"+six" in short.patch("one.patch"), short.read("a.txt")) == (True, MERGED)

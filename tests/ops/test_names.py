@@ -53,11 +53,11 @@ def _of_init(ran: Ran, project: Project) -> str:
 
 
 def _of_tip(ran: Ran, project: Project) -> str:
-    return str(ran.json["components"][0]["tip"]["commit"])
+    return str(ran.component["tip"]["commit"])
 
 
 def _of_bump(ran: Ran, project: Project) -> str:
-    return str(ran.json["components"][0]["new"]["pin"])
+    return str(ran.component["new"]["pin"])
 
 
 _COMMIT_OF: Mapping[str, Callable[[Ran, Project], str]] = {

@@ -68,7 +68,7 @@ def test_a_fork_leaves_the_other_alone(project: Project, upstream: Upstream) -> 
     assert {name: after[name] for name in before} == before
     new = sorted(name for name in after if name not in before)
     assert new == [f"patches/demo-demo/{name}" for name in sorted([*NAMES, "series"])]
-    text = (project.root / "manifests/demo.yaml").read_text()
+    text = project.read("manifests/demo.yaml")
     assert "series: patches/demo-demo/series" in text
     project.run("apply", "-m", "demo").ok().shows("unchanged")
     project.run("apply", "-m", "other").ok().shows("unchanged")
@@ -131,16 +131,10 @@ def test_a_published_patch_keeps_its_commit_and_its_place(
 # -- a pin that was edited by hand -----------------------------------------------------------
 
 
-def _repin(stack: Stacked, new: str) -> None:
-    path = stack.project.root / "manifests/demo.yaml"
-    old = stack.git("rev-parse", "refs/patchkit/base")
-    path.write_text(path.read_text().replace(old, new))
-
-
 def test_patches_are_made_anew_for_a_pin_that_they_fit(stack: Stacked, upstream: Upstream) -> None:
     """But for one that the new pin contains."""
     before = stack.project.files()
-    _repin(stack, upstream.commit({"a.txt": "a new first line\n" + lines(), **STATES[3]}))
+    stack.project.repin(upstream.commit({"a.txt": "a new first line\n" + lines(), **STATES[3]}))
     stack.run("refresh").ok().shows(
         "carried",
         "shifted  one.patch, two.patch",
@@ -153,7 +147,7 @@ def test_patches_are_made_anew_for_a_pin_that_they_fit(stack: Stacked, upstream:
 
 
 def test_a_patch_that_does_not_fit_the_new_pin_halts(stack: Stacked, upstream: Upstream) -> None:
-    _repin(stack, upstream.commit({"a.txt": lines({5: "upstream was here\n"})}))
+    stack.project.repin(upstream.commit({"a.txt": lines({5: "upstream was here\n"})}))
     with stack.untouched():
         product = stack.project.product
         stack.run("refresh").ends(3, "stopped at one.patch").shows("one.patch")
@@ -164,7 +158,7 @@ def test_a_patch_that_does_not_fit_the_new_pin_halts(stack: Stacked, upstream: U
 def test_a_patch_that_must_be_merged_is_flagged_for_review(
     stack: Stacked, upstream: Upstream
 ) -> None:
-    _repin(stack, upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more"))
+    stack.project.repin(upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more"))
     with stack.untouched():
         stack.run("refresh", "--no-fuzz", "--dry-run").ends(3)
     stack.run("refresh").ok().shows(
@@ -180,7 +174,7 @@ def test_edits_go_into_the_patches_before_these_go_to_a_new_pin(
     stack: Stacked, upstream: Upstream
 ) -> None:
     moved = upstream.commit({"d.txt": "d\n"})
-    _repin(stack, moved)
+    stack.project.repin(moved)
     stack.edit("a.txt", "five\n", "5\n")
     stack.run("refresh", "-n").says("patchkit refresh -m demo -c demo  takes them up")
     stack.run("refresh").ok().says("patchkit refresh -m demo -c demo  carries them there")
@@ -290,7 +284,7 @@ def test_each_component_gets_its_series_into_the_manifest(
         file.write_text(file.read_text().replace("line 30\n", "thirty\n"))
     how = ["--patch", "one", "--copy-series"] if fork else ["--rest", "one"]
     project.run("refresh", "-m", "demo", *how).ok()
-    text = (project.root / "manifests/demo.yaml").read_text()
+    text = project.read("manifests/demo.yaml")
     assert all(f"series: patches/{name}{'-demo' * fork}/series" in text for name in names)
     ran = project.run("apply", "-m", "demo").ok()
     assert ran.out.count("unchanged") == 2

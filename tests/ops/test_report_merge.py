@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,9 +31,7 @@ def many(project: Project, upstream: Upstream) -> Project:
 
 def _run_jobs(project: Project, *options: str) -> list[str]:
     """What a CI system does with a matrix; the names of the results."""
-    jobs = json.loads(project.run("ci", "--matrix", "--format", "github", *options).ok().out)[
-        "include"
-    ]
+    jobs = project.run("ci", "--matrix", "--format", "github", *options).ok().json["include"]
     results = []
     for job in jobs:
         results.append(f"results/{job['name']}.json")
@@ -79,7 +76,7 @@ def test_a_merged_report_has_every_form(many: Project) -> None:
     many.run("ci", "--merge", *results, "--format", "markdown").shows("ours.patch")
     many.run("ci", "--merge", *results, "--format", "html", "-o", "r.html").ends(1)
     assert "ours.patch" in (many.root / "r.html").read_text(encoding="utf-8")
-    sarif = json.loads(many.run("ci", "--merge", *results, "--format", "sarif").out)
+    sarif = many.run("ci", "--merge", *results, "--format", "sarif").json
     rules = {each["ruleId"] for each in sarif["runs"][0]["results"]}
     assert rules >= {"does-not-apply", "broken-upstream"}
 

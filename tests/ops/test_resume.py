@@ -137,7 +137,7 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
     told = ran.out.split("upstream: ")
     assert [each.splitlines()[0].partition(": ")[2] for each in told[1:]] == ["Say five (#7)"]
     assert "Ann Author" in told[1]
-    names = {"new": str(upstream.resolve("main"))[:10], "old": str(upstream.resolve("main~3"))[:10]}
+    names = {"new": upstream.at("main")[:10], "old": upstream.at("main~3")[:10]}
     assert MARKED.format(**names) in stack.read("a.txt")
     assert stack.read("c.txt") == "c\n"
     assert stack.git("ls-files", "--unmerged").count("a.txt") == 3
@@ -146,7 +146,7 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
 
 @pytest.mark.slow
 def test_a_conflict_without_upstreams_history_says_so(stack: Bumping, upstream: Upstream) -> None:
-    new = str(upstream.resolve("main"))
+    new = upstream.at("main")
     stack.run("bump", "demo", "--to", new, "--dry-run").ends(3)
     for folder in stack.project.root.parent.rglob("histories"):
         folder.rename(folder.with_name("gone"))
@@ -219,7 +219,7 @@ def test_commits_that_are_no_resolution_are_refused(
         halted.git("checkout", "-q", "-b", "mine")
         halted.git("commit", "-qm", "Elsewhere")
     else:
-        halted.git("update-ref", "refs/heads/patchkit", str(upstream.resolve("main~3")))
+        halted.git("update-ref", "refs/heads/patchkit", upstream.at("main~3"))
     with halted.untouched():
         halted.run("continue").ends(1, "the commits in the checkout have changed", "reset --soft")
 
@@ -237,7 +237,7 @@ def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstrea
     stack.run("continue").ok().shows("bumped  demo")
     assert b"+upstream FIVE\n" in stack.patch("one.patch")
     assert stack.series == ["one.patch", "two.patch", "three.patch"]
-    assert str(upstream.resolve("main")) in (stack.project.root / MANIFEST).read_text()
+    assert upstream.at("main") in stack.project.read(MANIFEST)
     lock = load_lock(stack.project.root / "manifests/demo.lock.json")
     assert lock is not None
     assert lock.components["demo"].result == stack.git("rev-parse", "HEAD^{tree}")
@@ -349,7 +349,7 @@ def test_skip_reports_as_a_bump_does(away: Project) -> None:
         text = (away.root / name).read_text()
         assert text.startswith("## Bump demo from")
         assert "### Dropped (1)\n\n- `three.patch` Patch three" in text
-    assert (away.root / "patches/demo/series").read_text() == "one.patch\ntwo.patch\n"
+    assert away.read("patches/demo/series") == "one.patch\ntwo.patch\n"
 
 
 @pytest.mark.slow
@@ -572,9 +572,7 @@ def test_a_conflict_over_a_pin_edited_by_hand_is_gone_on_from_without_a_lock(
     stack: Bumping, upstream: Upstream, step: str
 ) -> None:
     """The lock is another time's: the conflict says which patches it is about."""
-    old = str(stack.git("rev-parse", "refs/patchkit/base"))
-    manifest = stack.project.root / "manifests/demo.yaml"
-    manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
+    stack.project.repin(upstream.at("main"))
     stack.run("refresh").ends(3)
     (stack.project.root / "manifests/demo.lock.json").unlink()
     if step == "abort":
@@ -589,9 +587,8 @@ def test_a_conflict_over_a_pin_edited_by_hand_is_gone_on_from_without_a_lock(
 
 
 def test_a_pin_moved_by_hand_waits_for_a_checkout(stack: Bumping, upstream: Upstream) -> None:
-    manifest = stack.project.root / MANIFEST
-    old, new = str(upstream.resolve("main~3")), str(upstream.resolve("main"))
-    manifest.write_text(manifest.read_text().replace(old, new))
+    old, new = upstream.at("main~3"), upstream.at("main")
+    stack.project.repin(new)
     stack.run("refresh", "--dry-run").ends(3, "without --dry-run, the checkout gets the conflict")
     stack.run("refresh", "--workspace", "elsewhere").ends(
         3,

@@ -94,7 +94,7 @@ def test_edits_come_back_and_go_again(demo: Project, folder: Path, work: Work) -
     demo.run("undo", "--restore", work["id"]).ok()
     assert shape(demo) == after
     demo.run("refresh", "--rest", "rest").ok()
-    assert "line thirty" in (demo.root / "patches/demo/rest.patch").read_text()
+    assert "line thirty" in demo.read("patches/demo/rest.patch")
 
 
 @pytest.mark.slow
@@ -181,8 +181,8 @@ def test_dropped_work_is_brought_back(demo: Project) -> None:
     demo.run("undo", "--drop", "--older-than", "30d").ok().says("nothing is that old")
     assert saved(demo) == both
     demo.run("undo", "--drop", both[1]["id"]).ok()
-    git_in(demo.checkout("demo"), "reflog", "expire", "--expire=now", "--all")
-    git_in(demo.checkout("demo"), "gc", "-q", "--prune=now")
+    demo.git("reflog", "expire", "--expire=now", "--all")
+    demo.git("gc", "-q", "--prune=now")
     demo.run("undo").ends(1, "git has pruned")
 
 
@@ -191,14 +191,14 @@ def test_dropped_work_is_brought_back(demo: Project) -> None:
 def test_refs_are_dropped_packed_or_not(demo: Project, packed: str) -> None:
     git = demo.checkout("demo") / ".git"
     if packed != "none":
-        git_in(demo.checkout("demo"), "pack-refs", "--all")
+        demo.git("pack-refs", "--all")
     if packed != "all":
         demo.run("drop", "two").ok()
     both = saved(demo)
     demo.run("undo", "--drop", *(each["id"] for each in both)).ok()
     assert saved(demo) == []
     assert not [*git.rglob("*.lock")]
-    git_in(demo.checkout("demo"), "fsck")
+    demo.git("fsck")
     demo.run("undo").ok()
     assert saved(demo) == both
 
@@ -239,7 +239,7 @@ def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
     demo.run("apply", *there).ok()
     file = demo.root / "elsewhere/demo/b.py"
     file.write_text("mine\n")
-    (demo.root / "patches/demo/series").write_text("one.patch\n")
+    demo.write({"patches/demo/series": "one.patch\n"})
     demo.run("apply", "--accept", "--force", *there).ok()
     for argv in (("--show", "last"), ("--restore", "last"), ("--drop", "last")):
         demo.run("undo", *argv).ends(2, "no such saved work")

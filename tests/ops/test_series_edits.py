@@ -41,11 +41,11 @@ def worktree(project: Project) -> dict[str, bytes]:
 
 def subjects(project: Project) -> list[str]:
     log = ("log", "--reverse", "--format=%s", "refs/patchkit/base..")
-    return git_in(project.checkout("demo"), *log).decode().splitlines()
+    return project.git(*log).decode().splitlines()
 
 
 def series(project: Project) -> str:
-    return (project.root / "patches/demo/series").read_text()
+    return project.read("patches/demo/series")
 
 
 def agrees(project: Project) -> None:
@@ -184,7 +184,7 @@ def test_move_merges_hunks_that_are_next_to_each_other(overlapping: Project) -> 
     )
     assert worktree(overlapping) == files
     assert subjects(overlapping) == ["Shout line 4", "Shout line 3", "Shout line 3 less"]
-    near = (overlapping.root / "patches/demo/near.patch").read_text()
+    near = overlapping.read("patches/demo/near.patch")
     assert ("\n line 3\n-line 4\n+LINE 4\n" in near, "LINE 3" in near) == (True, False)
     agrees(overlapping)
     overlapping.run("move", "near", "--to", "3").ok()  # past several
@@ -232,7 +232,7 @@ def test_split_by_what_is_staged(demo: Project) -> None:
         demo.run(*argv, "--dry-run").ok()
     demo.run(*argv, "--message", "Shout line 10").ok()
     assert subjects(demo)[2:] == ["Shout three lines", "Shout line 10"]
-    three, tenth = ((demo.root / f"patches/demo/{n}.patch").read_text() for n in ("three", "tenth"))
+    three, tenth = (demo.read(f"patches/demo/{n}.patch") for n in ("three", "tenth"))
     assert ("+LINE 35" in three, "+LINE 10" in three, "+B" in three) == (True, False, True)
     assert ("+LINE 35" in tenth, "+LINE 10" in tenth, "+B" in tenth) == (False, True, False)
     assert worktree(demo) == files
@@ -287,7 +287,7 @@ def test_fold_brings_patches_together(demo: Project) -> None:
 
 def test_split_by_hunk(demo: Project) -> None:
     demo.run("split", "three", "--new", "last", "--file", "a.py:2", "--message", "Shout 35").ok()
-    text = (demo.root / "patches/demo/last.patch").read_text()
+    text = demo.read("patches/demo/last.patch")
     assert ("+LINE 35" in text, "+LINE 10" in text, "+B" in text) == (True, False, False)
     assert subjects(demo)[2:] == ["Shout three lines", "Shout 35"]
     agrees(demo)
@@ -317,15 +317,15 @@ def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: s
 
 
 def test_commits_of_ones_own_come_first(demo: Project) -> None:
-    git_in(demo.checkout("demo"), "commit", "-q", "--allow-empty", "-m", "mine")
+    demo.git("commit", "-q", "--allow-empty", "-m", "mine")
     demo.run("edit", "one", "--name", "first").ends(1, "the checkout has commits of its own")
 
 
 def test_a_patch_of_a_shared_series_is_not_taken_from_others(
     demo: Project, upstream: Upstream
 ) -> None:
-    text = (demo.root / "manifests/demo.yaml").read_text()
-    (demo.root / "manifests/other.yaml").write_text(text)
+    text = demo.read("manifests/demo.yaml")
+    demo.write({"manifests/other.yaml": text})
     before = demo.product
     demo.run("move", "two", "--to", "1", "-m", "demo").ok()
     assert (demo.root / "manifests/other.lock.json").exists()  # what it comes to there is known
@@ -350,7 +350,7 @@ def test_a_series_of_its_own_leaves_the_shared_one_alone(
     demo: Project, verb: str, patches: str
 ) -> None:
     manifest = demo.root / "manifests/demo.yaml"
-    (demo.root / "manifests/other.yaml").write_text(manifest.read_text())
+    demo.write({"manifests/other.yaml": manifest.read_text()})
     before = demo.files()
     demo.run(*VERBS[verb], "-m", "demo", "--copy-series").ok()
     assert {name: data for name, data in demo.files().items() if name in before} == before
@@ -364,9 +364,9 @@ def test_a_series_of_its_own_leaves_the_shared_one_alone(
 def test_new_records_the_edits_of_another_workspace(demo: Project) -> None:
     demo.run("apply", "--workspace", "elsewhere").ok()
     (demo.checkout("demo") / "b.py").write_text("here\n")
-    (demo.root / "elsewhere/demo/b.py").write_text("there\n")
+    demo.write({"elsewhere/demo/b.py": "there\n"})
     demo.run("refresh", "--new", "part", "--workspace", "elsewhere").ok()
-    text = (demo.root / "patches/demo/part.patch").read_text()
+    text = demo.read("patches/demo/part.patch")
     assert ("+there\n" in text, "+here\n" in text) == (True, False)
 
 
@@ -377,7 +377,7 @@ def test_new_takes_what_is_staged(demo: Project) -> None:
     (checkout / "b.py").write_text("staged\nand more\n")
     (checkout / "a.py").write_text("other\n")
     demo.run("refresh", "--new", "part", "--staged", "--message", "Stage it").ok()
-    text = (demo.root / "patches/demo/part.patch").read_text()
+    text = demo.read("patches/demo/part.patch")
     assert ("+staged" in text, "and more" in text, "a.py" in text) == (True, False, False)
     assert (checkout / "b.py").read_text() == "staged\nand more\n"
     diff = git_in(checkout, "diff", "HEAD", "--name-only").decode().split()
@@ -389,13 +389,13 @@ def test_what_was_killed_between_files_and_checkout_is_finished(
     demo: Project, verb: str, tmp_path: Path
 ) -> None:
     """The files say what the verb made, the checkout is where it was: the next run brings it."""
-    old = git_in(demo.checkout("demo"), "for-each-ref", "--format=%(objectname) %(refname)")
+    old = demo.git("for-each-ref", "--format=%(objectname) %(refname)")
     demo.run(*VERBS[verb]).ok()
     after, tip = demo.product, subjects(demo)
     for row in old.decode().splitlines():
         oid, name = row.split()
-        git_in(demo.checkout("demo"), "update-ref", name, oid)
-    git_in(demo.checkout("demo"), "reset", "-q", "--hard")
+        demo.git("update-ref", name, oid)
+    demo.git("reset", "-q", "--hard")
     demo.run(*VERBS[verb])
     assert (demo.product, subjects(demo)) == (after, tip)
     agrees(demo)
@@ -418,7 +418,7 @@ def broken(demo: Project) -> Project:
     """bad.patch, which does not apply, stands before three.patch."""
     (demo.root / "patches/demo/bad.patch").write_bytes(BROKEN)
     listed = "one.patch\n# mine\nbad.patch\ntwo.patch # keep\nthree.patch\n"
-    (demo.root / "patches/demo/series").write_text(listed)
+    demo.write({"patches/demo/series": listed})
     demo.run("check").ends(1)
     return demo
 

@@ -51,7 +51,7 @@ def _series(names: list[str]) -> str:
 
 def _verb(project: Project, chance: random.Random, number: int) -> tuple[str, ...]:
     """A verb that the project's series may take, with what it needs."""
-    text = (project.root / "patches/demo/series").read_text()
+    text = project.read("patches/demo/series")
     names = [row.split()[0] for row in text.splitlines() if row and row[0] != "#"]
     one, other = chance.choice(names), chance.choice(names)
     verb = chance.choice(
@@ -80,7 +80,7 @@ def _verb(project: Project, chance: random.Random, number: int) -> tuple[str, ..
 
 
 def _comments(project: Project) -> list[str]:
-    text = (project.root / "patches/demo/series").read_text()
+    text = project.read("patches/demo/series")
     return sorted(re.findall(r"# .*", text))
 
 
@@ -102,7 +102,7 @@ def test_every_verb_keeps_files_and_comments_and_is_undone(
             for n, before, after in pairs
         }
         project.component("demo", upstream, upstream.commit(states[0]), made)
-        (project.root / "patches/demo/series").write_text(_series([*made]))
+        project.write({"patches/demo/series": _series([*made])})
         project.run("apply").ok()
         chance = random.Random(seed)
         for number in range(6):
@@ -119,7 +119,7 @@ def _one_verb(project: Project, chance: random.Random, number: int) -> None:
     assert ran.code in (0, 1, 2), ran
     if ran.code != 0:
         assert (project.product, worktree(project), subjects(project)) == (before, files, tip)
-        git_in(project.checkout("demo"), "reset", "-q")
+        project.git("reset", "-q")
         return
     if argv[0] in _LEFT_THE_FILES:
         assert worktree(project) == files, argv

@@ -10,7 +10,7 @@ import pytest
 from tests.support.commands import run_process
 from tests.support.golden import Golden
 from tests.support.projects import Project
-from tests.support.repos import Files, Upstream, git_in, make_patch
+from tests.support.repos import Files, Upstream, make_patch
 
 BASE: Files = {"a.py": "one\n", "b.py": "two\n", ".gitignore": "*.log\n"}
 ONE = make_patch(BASE, {**BASE, "a.py": "ONE\n"}, subject="Shout")
@@ -24,7 +24,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
 
 
 def found(project: Project) -> tuple[str, str]:
-    snapshot = project.run("status", "--json").ok().json["components"][0]["snapshot"]
+    snapshot = project.run("status", "--json").ok().component["snapshot"]
     return snapshot["state"], snapshot["detail"]
 
 
@@ -103,7 +103,7 @@ def test_looking_writes_nothing(demo: Project) -> None:
 def test_states(demo: Project, steps: list[str], state: str, detail: str) -> None:
     demo.prepare("apply").ok()
     for step in steps:
-        git_in(demo.checkout("demo"), "-c", f"alias.do=!{step}", "do")
+        demo.git("-c", f"alias.do=!{step}", "do")
     actual, said = found(demo)
     assert (actual, said[: len(detail)] if detail else said) == (state, detail)
 
@@ -122,7 +122,7 @@ def test_a_moved_pin_and_a_changed_patch_show(
     pin = upstream.commit({"b.py": "2\n"})
     demo.component("demo", upstream, pin, {"one.patch": ONE.replace(b"Shout", b"Cry")})
     ran = demo.run("status", "--json").ok()
-    assert len(ran.json["components"][0]["differences"]) == 2
+    assert len(ran.component["differences"]) == 2
     golden("status-differs", demo.run("status"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -44,7 +43,7 @@ def state(project: Project) -> tuple[dict[str, bytes], tuple[str, ...]]:
 
 
 def whats(project: Project) -> list[str]:
-    listed = json.loads(project.run("undo", "--list", "--json").ok().out)
+    listed = project.run("undo", "--list", "--json").ok().json
     return [each["what"] for each in listed["changes"]]
 
 
@@ -337,9 +336,7 @@ def test_nothing_changes_where_an_edit_is_in_the_way(demo: Project, how: str) ->
 
 def _repinned(demo: Project, upstream: Upstream) -> tuple[str, ...]:
     """The pin moved by hand: `apply --accept` moves the checkout."""
-    path = demo.root / "manifests/demo.yaml"
-    old, new = upstream.resolve("refs/tags/v1"), upstream.resolve("main")
-    path.write_text(path.read_text().replace(str(old), str(new)))
+    demo.repin(upstream.at("main"))
     return ("apply", "--accept")
 
 
@@ -407,7 +404,7 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     demo: Project, upstream: Upstream
 ) -> None:
     """All of it or nothing; the ones that are named, alone; and an apply that made checkouts."""
-    old = str(upstream.resolve("v1"))
+    old = upstream.at("v1")
     for name in ("more", "most"):
         demo.component(name, upstream, old, {"one.patch": ONE})
     demo.run("apply").ok()  # which made two
@@ -418,9 +415,8 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     def places() -> list[tuple[str, ...]]:
         return [checkout(demo, each) for each in names]
 
-    manifest = demo.root / "manifests/demo.yaml"
     before = places()
-    manifest.write_text(manifest.read_text().replace(old, str(upstream.resolve("main"))))
+    demo.repin(upstream.at("main"))
     written = demo.product
     demo.run("apply", "--accept").ok()
     after, lock = places(), demo.product
@@ -436,7 +432,7 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
     assert (places(), demo.product) == (after, lock)
     demo.run("undo", "-c", "more").ok()
     assert places() == [after[0], before[1], after[2]]
-    report = json.loads(demo.run("undo", "--json").ok().out)
+    report = demo.run("undo", "--json").ok().json
     assert [report["component"], *(each["component"] for each in report["also"])] == [
         "demo",
         "most",

@@ -83,11 +83,7 @@ def _verb(
     if verb in ("bump", "apply"):
         upstream.commit({f"up-{number}.txt": "up\n", "c.txt": lines({30: f"{number}\n"})})
     if verb == "apply":
-        manifest = stack.project.root / "manifests/demo.yaml"
-        rows = manifest.read_text().splitlines(keepends=True)
-        new = upstream.resolve("main")
-        rows = [f"{r.partition('pin: ')[0]}pin: {new}\n" if " pin: " in r else r for r in rows]
-        manifest.write_text("".join(rows))
+        stack.project.repin(upstream.at("main"))
     return {
         "rename": ("edit", one, "--name", f"name-{number}"),
         "edit": ("edit", one, "--message", f"Words {number}\n\nA reason."),
@@ -197,9 +193,7 @@ def test_killed_anywhere_undo_and_redo_still_lead_there(
     upstream.commit({"up.txt": "up\n", "c.txt": lines({30: "thirty\n"})})
     stack.run("bump", "demo", "--to", "main", "--dry-run")  # what is fetched is not killed here
     if command[0] == "apply":
-        path = project.root / "manifests/demo.yaml"
-        old = stack.git("rev-parse", "refs/patchkit/base")
-        path.write_text(path.read_text().replace(old, str(upstream.resolve("main"))))
+        project.repin(upstream.at("main"))
     if any("--new" in argv for argv in (command, *first)):
         (stack.checkout / "c.txt").write_text("mine\n")
     for argv in first:

@@ -47,7 +47,7 @@ def test_learnt_then_broken_by_upstream_and_by_patches(
     demo: Project, upstream: Upstream, golden: Golden
 ) -> None:
     golden("test-learn", demo.run("check", "--only", "tests", "--accept"))
-    record = json.loads((demo.root / "manifests/demo.tests.json").read_text())
+    record = json.loads(demo.read("manifests/demo.tests.json"))
     assert record["components"]["demo"]["unpatched"]["t::two"] == "passed"
     assert record["components"]["demo"]["patched"]["t::two"] == "failed"
     demo.run("check", "--only", "tests").ok().shows("✓ passed  demo")
@@ -72,8 +72,8 @@ def test_a_patch_that_breaks_what_passed(demo: Project) -> None:
 
 def test_nothing_learnt_nothing_compared(demo: Project) -> None:
     ran = demo.run("check", "--only", "tests", "--json")
-    assert (ran.code, ran.json["components"][0]["result"]) == (1, "not learnt")
-    assert ran.json["components"][0]["counts"] == {"passed": 3, "skipped": 1, "failed": 2}
+    assert (ran.code, ran.component["result"]) == (1, "not learnt")
+    assert ran.component["counts"] == {"passed": 3, "skipped": 1, "failed": 2}
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_the_command_runs_in_its_directory_of_the_workspace_that_is_named(
     tests = {"run": f"python3 run.py; pwd > '{project.root}/pwd'", "directory": "inner"}
     project.component("demo", upstream, upstream.commit(base), {}, upstream_tests=tests)
     project.run("check", "--only", "tests", "--accept", "--workspace", "elsewhere").ok()
-    place = Path((project.root / "pwd").read_text().rstrip("\n"))
+    place = Path(project.read("pwd").rstrip("\n"))
     assert place.name == "inner"
     assert (project.root / "elsewhere").resolve() in place.parents
     assert not (project.root / "workspace").exists()
-    record = json.loads((project.root / "manifests/demo.tests.json").read_text())
+    record = json.loads(project.read("manifests/demo.tests.json"))
     assert record["components"]["demo"]["patched"] == {"t::one": "passed"}
 
 
@@ -156,7 +156,7 @@ def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstrea
     ],
 )
 def test_a_damaged_record(demo: Project, text: str) -> None:
-    (demo.root / "manifests/demo.tests.json").write_text(text, errors="surrogateescape")
+    demo.write({"manifests/demo.tests.json": text.encode(errors="surrogateescape")})
     demo.run("check", "--only", "tests").ends(4)
 
 
@@ -164,10 +164,10 @@ def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path)
     project.component("demo", upstream, upstream.commit(_BASE), {})
     project.run("check", "--only", "tests").ok().says("no component has tests of upstream's")
     assert project.run("check", "--only", "tests", "--json").json["components"] == []
-    pin = (project.root / "manifests/demo.yaml").read_text()
+    pin = project.read("manifests/demo.yaml")
     upstream.commit({"cases": "one=ok\n"}, "Move")
     project.run("bump", "demo", "--to", "main", "--test", "--json").ends(2)
-    assert (project.root / "manifests/demo.yaml").read_text() == pin
+    assert project.read("manifests/demo.yaml") == pin
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream
     upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
     ran = demo.run("bump", "demo", "--to", "main", "--test", "--json")
     assert (ran.code, ran.json["schema"]) == (1, "patchkit/bump/2"), ran.err
-    assert ran.json["components"][0]["result"] == "carried"
+    assert ran.component["result"] == "carried"
     (row,) = ran.json["tests"]["components"]
     assert (row["result"], row["broken"], row["broken_by_upstream"]) == (
         "broken",
@@ -212,7 +212,7 @@ def test_several_components_write_one_junit(demo: Project, upstream: Upstream) -
     rows = {each["name"]: each for each in ran.json["components"]}
     assert (ran.code, rows["worse"]["result"]) == (5, "failed")
     assert "exits with 3, and writes no JUnit" in rows["worse"]["problems"][0]["what"]
-    learnt = json.loads((demo.root / "manifests/demo.tests.json").read_text())["components"]
+    learnt = json.loads(demo.read("manifests/demo.tests.json"))["components"]
     assert sorted(learnt) == ["demo", "other"]
     root = ElementTree.parse(demo.root / "out.xml").getroot()
     assert [each.get("name") for each in root] == ["demo", "other"]

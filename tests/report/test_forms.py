@@ -228,7 +228,7 @@ def test_every_form_of_every_report(project: Project, upstream: Upstream, comman
     code = 1 if command == "drift" else 0
     junit = project.run(command, "--format", "junit").ends(code)
     assert ElementTree.fromstring(junit.out).find(".//testcase[@name='count.patch']") is not None
-    sarif = json.loads(project.run(command, "--format", "sarif").out)
+    sarif = project.run(command, "--format", "sarif").json
     jsonschema.validate(sarif, _SARIF)
     assert len(sarif["runs"][0]["results"]) == code
     github = project.run(command, "--format", "github").out.splitlines()
@@ -238,7 +238,7 @@ def test_every_form_of_every_report(project: Project, upstream: Upstream, comman
     )
     markdown = project.run(command, "--format", "markdown").out
     assert "count.patch" in markdown or "demo" in markdown
-    assert json.loads(project.run(command, "--format", "json").out)["exit_code"] == code
+    assert project.run(command, "--format", "json").json["exit_code"] == code
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_each_form_has_one_finding_for_a_cause(project: Project, upstream: Upstr
     }
     project.component("demo", upstream, pin, patches, track="main")
     upstream.commit({"a.py": "one\nzwei\nthree\n"}, "Rework")
-    sarif = json.loads(project.run("drift", "--format", "sarif").out)
+    sarif = project.run("drift", "--format", "sarif").json
     (result,) = sarif["runs"][0]["results"]
     assert "1.patch" in result["message"]["text"]
     github = project.run("drift", "--format", "github").out
@@ -303,7 +303,7 @@ def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
     assert ("::error" in github, "::warning" in github) == (False, True)
     junit = ElementTree.fromstring(project.run("ci", "--format", "junit").out)
     assert (junit.get("tests"), junit.get("failures")) == ("2", "1")
-    sarif = json.loads(project.run("ci", "--format", "sarif").out)
+    sarif = project.run("ci", "--format", "sarif").json
     assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["broken-upstream"]
     markdown = project.run("ci", "--format", "markdown").out
     assert "| demo: demo | ✅ 1 patch applies |" in markdown
@@ -364,7 +364,7 @@ def test_a_report_in_a_file_leaves_a_summary_on_the_terminal(
     assert ran.out == "✗ failed: 1 component, 1 patch, 1 conflicted\n"
     assert json.loads((project.root / "out" / "drift.sarif").read_text())["version"] == "2.1.0"
     project.run("drift", "-o", "out/page.html").ends(1)
-    assert (project.root / "out/page.html").read_text().startswith("<!doctype html>")
+    assert project.read("out/page.html").startswith("<!doctype html>")
     ran = project.run("drift", "--output", "x")
     assert (ran.code, "fetch" in ran.err) == (2, False)  # told before anything is done
 

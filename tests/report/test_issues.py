@@ -115,7 +115,7 @@ def test_what_was_not_looked_at_is_not_closed(stack: Project, upstream: Upstream
     stack.run("check", "--format", "json", "--output", "check.json").ok()
     ran = stack.run("ci", "--issues", "check.json", "--output", "issues", "--json")
     assert [row["change"] for row in _rows(ran)] == ["unchanged"]
-    upstream.path.rename(upstream.path.with_name("away"))
+    upstream.vanish()
     lost = _issues(stack, "--json")
     assert [row["change"] for row in _rows(lost)] == ["unchanged"]  # and none for the network
     assert _texts(stack) == texts
@@ -125,8 +125,7 @@ def test_a_pin_that_a_patch_does_not_fit_is_an_issue_of_check(
     stack: Project, upstream: Upstream
 ) -> None:
     pin = upstream.commit({"a.py": numbered(l6="theirs")}, "Change six")
-    path = next((stack.root / "manifests").glob("demo.y*ml"))
-    path.write_text(re.sub(r"[0-9a-f]{40}", pin, path.read_text()))
+    stack.repin(pin)
     stack.run("check", "--format", "json", "--output", "check.json")
     ran = stack.run("ci", "--issues", "check.json", "--output", "issues", "--json")
     rows = _rows(ran)

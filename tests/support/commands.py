@@ -41,6 +41,11 @@ class Ran:
         """Standard output as JSON."""
         return json.loads(self.stdout)
 
+    @property
+    def component(self) -> Any:
+        """The first component of that JSON."""
+        return self.json["components"][0]
+
     def ok(self) -> Ran:
         """Itself, if the exit code is 0."""
         return self.ends(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import yaml
 from patchkit.model.objects import CommitId
 from tests.support.commands import Ran, run
 from tests.support.kept import run_or_recall, without_stat
-from tests.support.repos import Files, Upstream, make_patch
+from tests.support.repos import Files, Upstream, git_in, make_patch
 
 _OF_GIT = ("HEAD", "packed-refs", "index")
 
@@ -104,6 +105,19 @@ class Project:
     def checkout(self, name: str) -> Path:
         """The checkout of a component in the default workspace."""
         return self.root / "workspace" / name
+
+    def git(self, *argv: str) -> bytes:
+        """The output of `git ARGV` in the checkout of demo."""
+        return git_in(self.checkout("demo"), *argv)
+
+    def read(self, path: str) -> str:
+        """The text of a file of the project."""
+        return (self.root / path).read_text()
+
+    def repin(self, pin: str) -> None:
+        """Write another pin into the manifest, as by hand."""
+        place = "manifests/demo.yaml"
+        self.write({place: re.sub(r"pin: [0-9a-f]{40}", f"pin: {pin}", self.read(place))})
 
     def files(self, folder: str = "patches") -> dict[str, bytes]:
         """Path -> bytes of all files below a folder of the project."""

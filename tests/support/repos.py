@@ -150,6 +150,17 @@ class Upstream:
         out = git_in(self.path, "rev-parse", "--verify", "--quiet", revision, accept=(0, 1, 128))
         return out.decode().strip() or None
 
+    def at(self, revision: str) -> CommitId:
+        """The id that an expression stands for."""
+        found = self.resolve(revision)
+        assert found is not None
+        return CommitId(found)
+
+    def vanish(self) -> None:
+        """Be reached no more, or again."""
+        gone = self.path.with_name("gone")
+        (gone if gone.exists() else self.path).rename(self.path if gone.exists() else gone)
+
     def files(self, revision: str = "main") -> dict[str, bytes]:
         """Path -> contents of all files of a commit or tree."""
         return tree_files(self.path, revision)
