@@ -96,7 +96,7 @@ def test_components_are_named_alike(command: str, argument: bool, project: Proje
     [pytest.param(*each, id=f"{each[0]} {each[1].keyword}") for each in _taking_patches()],
 )
 def test_patches_are_named_alike(command: str, where: CommandParameter, project: Project) -> None:
-    """By number, by a beginning that only it has, with or without the ending; and did-you-mean."""
+    """By number, its file, a beginning that only it has, with the ending or not; did-you-mean."""
     project.prepare("apply").ok()
     (project.checkout("app") / "new").write_text("1\n")
     git_in(project.checkout("app"), "add", "new")
@@ -108,7 +108,8 @@ def test_patches_are_named_alike(command: str, where: CommandParameter, project:
 
     said = ran("fix-two.patch")
     assert "no such patch" not in said[2]
-    assert [ran(value) for value in ("2", "fix-t", "fix-two")] == [said] * 3
+    names = ("2", "fix-t", "fix-two", "patches/app/fix-two.patch")
+    assert [ran(value) for value in names] == [said] * 4
     for value, word in (("fix-tow", "did you mean fix-two.patch?"), ("9", "no such patch")):
         code, _, err = ran(value)
         assert (code, word in err) == (ExitCode.USAGE, True), err

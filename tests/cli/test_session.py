@@ -88,10 +88,7 @@ def test_in_a_checkout_its_component_and_manifest_are_meant(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["status", "ap"], "did you mean app?"),
         (["status", "appp"], "did you mean app?"),
-        (["bump", "apq", "--to", "main"], "did you mean app?"),
-        (["check", "apq"], "did you mean app?"),
         (["status", "-m", "demo", "demo"], "demo is a manifest"),
         (["status", "nothing"], "there is app"),
         (["status", "--resolved", "demo", "-m", "demo"], "one manifest at a time"),
@@ -111,15 +108,3 @@ def test_several_manifests_are_named_that_have_the_component(
     one.run("status", "oter").says("did you mean other?")
     assert _components(one.run("status", "second", "--json").ok().out) == ["other"]
     assert len(_components(one.run("check", "second", "third", "--json").ok().out)) == 2
-
-
-def test_a_patch_is_named_by_number_start_or_file(one: Project) -> None:
-    (one.checkout("app") / "sub" / "b").write_text("mine\n")
-    for word, said in (
-        ("3", "no such patch in the series"),
-        ("twp", "did you mean two.patch?"),
-        ("nothing", "the series has 1 two.patch"),
-    ):
-        one.run("refresh", "--patch", word).ends(ExitCode.USAGE, said)
-    for word in ("two.patch", "two", "1", "tw", "patches/app/two.patch"):
-        one.run("refresh", "--dry-run", "--patch", word).ok().shows("sub/b:1  two.patch")

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support.commands import Ran
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch, patch_header
 
 pytestmark = pytest.mark.slow
@@ -46,8 +46,13 @@ def _said(ran: Ran) -> bytes:
 def test_every_command_that_looks(evil: Project, upstream: Upstream, moved: bool) -> None:
     evil.run("apply").ok()
     checkout = evil.checkout("demo")
-    (checkout / "code.py").write_text(f"def f():\n    return '{ESCAPES}3'\n")
-    (checkout / f"new\x1b[31m{MARKUP.replace('/', '|')}.txt").write_text("x")
+    write_files(
+        checkout,
+        {
+            "code.py": f"def f():\n    return '{ESCAPES}3'\n",
+            f"new\x1b[31m{MARKUP.replace('/', '|')}.txt": "x",
+        },
+    )
     if moved:
         tip = upstream.at("refs/heads/main")
         evil.component("demo", upstream, tip, {}, track="main")

@@ -186,31 +186,21 @@ def test_a_range_of_commits(empty: Project, clone: Path, patches: dict[str, byte
     _applies(empty)
 
 
-def test_a_checkout_gives_its_commits_and_its_edits(empty: Project, clone: Path) -> None:
-    (clone / "c.txt").write_text("edited\n")
-    (clone / "untracked").write_text("not told of\n")
-    objects = sorted((clone / ".git/objects").rglob("*"))
-    index = (clone / ".git/index").read_bytes()
+@pytest.mark.parametrize("flag", ["", "--assume-unchanged", "--skip-worktree"])
+def test_a_checkout_gives_its_commits_and_its_edits(empty: Project, clone: Path, flag: str) -> None:
+    """One that git was told not to see, as well; the clone stays as it is."""
+    if flag:
+        git_in(clone, "update-index", flag, "c.txt", "b.txt")
+    write_files(clone, {"c.txt": "edited\n", "untracked": "not told of\n"})
+    before = sorted((clone / ".git/objects").rglob("*")), (clone / ".git/index").read_bytes()
     empty.run("import", str(clone), "--message", "Spell c").ok()
     assert _series(empty)[3:] == ["spell-c.patch"]
-    assert b"untracked" not in _stored(empty)[3]
-    assert _stored(empty)[3].startswith(b"From: Ursula User <user@example.com>\n")
-    assert sorted((clone / ".git/objects").rglob("*")) == objects
-    assert (clone / ".git/index").read_bytes() == index
-    _applies(empty)
-
-
-@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_an_edit_that_git_was_told_not_to_see_is_taken(
-    empty: Project, clone: Path, flag: str
-) -> None:
-    git_in(clone, "update-index", flag, "c.txt", "b.txt")
-    (clone / "c.txt").write_text("edited\n")
-    index = (clone / ".git/index").read_bytes()
-    empty.run("import", str(clone), "--message", "Spell c").ok()
-    assert b"+++ b/c.txt" in _stored(empty)[3]
-    assert b"b.txt" not in _stored(empty)[3]
-    assert (clone / ".git/index").read_bytes() == index
+    edits = _stored(empty)[3]
+    assert edits.startswith(b"From: Ursula User <user@example.com>\n")
+    assert b"+++ b/c.txt" in edits
+    assert b"b.txt" not in edits and b"untracked" not in edits
+    after = sorted((clone / ".git/objects").rglob("*")), (clone / ".git/index").read_bytes()
+    assert after == before
     _applies(empty)
 
 
@@ -223,8 +213,7 @@ def test_a_sparse_checkout_has_not_lost_the_rest(empty: Project, clone: Path) ->
 
 def test_what_git_was_told_of_in_any_way_is_taken(empty: Project, clone: Path) -> None:
     """git add, git add --intent-to-add, git rm, rm, chmod."""
-    (clone / "added").write_text("added\n")
-    (clone / "intended").write_text("intended\n")
+    write_files(clone, {"added": "added\n", "intended": "intended\n"})
     git_in(clone, "add", "added")
     git_in(clone, "add", "--intent-to-add", "intended")
     git_in(clone, "rm", "--quiet", "c.txt")

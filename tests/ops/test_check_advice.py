@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import Ran
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Files, Upstream, make_patch
 
 BODY = "Because it has to be."
@@ -247,8 +247,7 @@ def test_an_import_judges_what_it_can_read(
     project.component("demo", upstream, upstream.commit({"pkg/core.py": TEXT, "a.txt": "a\n"}))
     (tmp_path / "1-cut.patch").write_bytes(ONE.rpartition(b" ")[0])
     good = make_patch({"a.txt": "a\n"}, {"a.txt": "A\n"}, subject="Good")
-    (tmp_path / "2-good.patch").write_bytes(good)
-    (tmp_path / "3-bad.patch").write_bytes(good)
+    write_files(tmp_path, {"2-good.patch": good, "3-bad.patch": good})
     with project.untouched():
         for options in ([], ["--force"], ["--dry-run"]):
             ran = project.run("import", str(tmp_path), *options).ends(4)

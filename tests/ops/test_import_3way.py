@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ops.test_resume import Bumping
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Content, Upstream, git_in, make_patch
 from tests.support.stacked import Stacked, lines
 
@@ -140,8 +140,7 @@ def test_all_skipped_leaves_the_series(stack: Bumping, mails: list[Path]) -> Non
 def test_a_patch_of_the_series_is_merged_where_it_stands(stack: Bumping, mails: list[Path]) -> None:
     """The way that `check` prints for a patch that does not fit, typed as it is printed."""
     folder = stack.project.root / "patches" / "demo"
-    (folder / "fix.patch").write_bytes(mails[0].read_bytes())
-    (folder / "series").write_text("fix.patch\nown.patch\n")
+    write_files(folder, {"fix.patch": mails[0].read_bytes(), "series": "fix.patch\nown.patch\n"})
     ran = stack.run("check").ends(1)
     command = next(row for row in ran.out.splitlines() if "--3way" in row).split()
     stack.run(*command[command.index("patchkit") + 1 :]).ends(3)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.golden import Golden
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Files, Upstream, git_in, make_patch
 
 TEXT = "".join(f"value_{n} = compute({n})\n" for n in range(1, 13))
@@ -44,8 +44,9 @@ def applied(demo: Project) -> Path:
 def test_diff_of_edits_and_commits(demo: Project, applied: Path, golden: Golden) -> None:
     (applied / "setup.py").write_text("setup(npu=True)\n")
     git_in(applied, "commit", "-qam", "My own")
-    (applied / "core.py").write_text((applied / "core.py").read_text() + "more = 1\n")
-    (applied / "new.py").write_text("new\n")
+    write_files(
+        applied, {"core.py": (applied / "core.py").read_text() + "more = 1\n", "new.py": "new\n"}
+    )
     git_in(applied, "add", "new.py")
     (applied / "untracked.py").write_text("x\n")
     status = git_in(applied, "status", "--porcelain")

@@ -62,29 +62,16 @@ def incoming(project: Project, upstream: Upstream, tmp_path: Path) -> Path:
     return path
 
 
-def test_import_does_not_overwrite(project: Project, incoming: Path) -> None:
+@pytest.mark.parametrize("who", ["an editor", "another import"])
+def test_import_does_not_overwrite(project: Project, incoming: Path, who: str) -> None:
     series = project.root / "patches/demo/series"
-    run_meanwhile(
-        "import", str(incoming), cwd=project.root, git="cat-file", change=_saves(series)
-    ).ends(5, "patches/demo/series was changed meanwhile")
-    assert series.read_bytes() == b"one.patch\n# saved by an editor\n"
-    project.run("import", str(incoming)).ok()
-    assert series.read_bytes() == b"one.patch\n# saved by an editor\nthree.patch\n"
-
-
-def test_two_imports_at_once_both_count_or_one_says_that_it_did_not(
-    project: Project, incoming: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "two.patch"
+    other = incoming.with_name("two.patch")
     other.write_bytes(small_patches()["two.patch"])
-    run_meanwhile(
-        "import",
-        str(incoming),
-        cwd=project.root,
-        git="cat-file",
-        change=lambda: project.run("import", str(other)).ok(),
-    ).ends(5, "was changed meanwhile")
-    series = project.root / "patches/demo/series"
-    assert series.read_bytes() == b"one.patch\ntwo.patch\n"
+    change = _saves(series) if who == "an editor" else lambda: project.run("import", str(other))
+    run_meanwhile("import", str(incoming), cwd=project.root, git="cat-file", change=change).ends(
+        5, "patches/demo/series was changed meanwhile"
+    )
+    added = b"# saved by an editor\n" if who == "an editor" else b"two.patch\n"
+    assert series.read_bytes() == b"one.patch\n" + added
     project.run("import", str(incoming)).ok()
-    assert series.read_bytes() == b"one.patch\ntwo.patch\nthree.patch\n"
+    assert series.read_bytes() == b"one.patch\n" + added + b"three.patch\n"

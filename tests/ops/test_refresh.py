@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch
 from tests.support.stacked import NAMES, STATES, Stacked, lines, small_patches
 
@@ -20,8 +20,9 @@ def stack(project: Project, upstream: Upstream) -> Stacked:
 
 def test_without_an_edit_nothing_is_written(stack: Stacked) -> None:
     """Nor for a file that was touched, an untracked one, or commits put back as they were."""
-    (stack.checkout / "a.txt").write_bytes((stack.checkout / "a.txt").read_bytes())
-    (stack.checkout / "notes.txt").write_text("mine\n")
+    write_files(
+        stack.checkout, {"a.txt": (stack.checkout / "a.txt").read_bytes(), "notes.txt": "mine\n"}
+    )
     head = stack.git("rev-parse", "HEAD")
     stack.git("commit", "-q", "--allow-empty", "-m", "Aside")
     stack.git("reset", "-q", "--hard", head)

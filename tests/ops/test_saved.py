@@ -10,7 +10,7 @@ import pytest
 from tests.ops.shouting import ONE, TWO, shouted
 from tests.support.commands import Ran
 from tests.support.meanwhile import run_meanwhile
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, git_in
 from tests.workspace.killing import killed_at
 
@@ -54,8 +54,7 @@ def work(demo: Project, folder: Path) -> Work:
     text = (folder / "a.py").read_text()
     (folder / "a.py").write_text(text.replace("line 30\n", "line thirty\n"))
     (folder / "b.py").unlink()
-    (folder / "new.py").write_text("new\n")
-    (folder / "notes.txt").write_bytes(b"notes\r\n\x00")
+    write_files(folder, {"new.py": "new\n", "notes.txt": b"notes\r\n\x00"})
     git_in(folder, "add", "new.py")
     return force_away(demo)
 
@@ -139,8 +138,7 @@ def test_undo_refuses_once_the_files_changed(demo: Project, folder: Path, work: 
     (folder / "a.py").write_text("later\n")
     with demo.untouched():
         demo.run("undo").ends(1, "a.py changed since")
-    (folder / "a.py").write_text(text)
-    (folder / "other.txt").write_text("later\n")
+    write_files(folder, {"a.py": text, "other.txt": "later\n"})
     git_in(folder, "add", "other.txt")
     demo.run("undo").ok()
     assert git_in(folder, "status", "--porcelain") == b"A  other.txt\n?? notes.txt\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.ops.shouting import ONE, TWO, shouted
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Files, Upstream, git_in, make_patch
 
 THREE = make_patch(
@@ -374,8 +374,7 @@ def test_new_takes_what_is_staged(demo: Project) -> None:
     checkout = demo.checkout("demo")
     (checkout / "b.py").write_text("staged\n")
     git_in(checkout, "add", "b.py")
-    (checkout / "b.py").write_text("staged\nand more\n")
-    (checkout / "a.py").write_text("other\n")
+    write_files(checkout, {"b.py": "staged\nand more\n", "a.py": "other\n"})
     demo.run("refresh", "--new", "part", "--staged", "--message", "Stage it").ok()
     text = demo.read("patches/demo/part.patch")
     assert ("+staged" in text, "and more" in text, "a.py" in text) == (True, False, False)

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tests.support.laws import share
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Content, Upstream, git_in, make_patch
 from tests.support.stacked import lines
 
@@ -216,8 +216,7 @@ def test_a_conflict_resolved_by_hand_keeps_the_mails(
 def test_an_import_makes_one_file_a_mail(
     project: Project, upstream: Upstream, one_file: dict[str, Content], tmp_path: Path
 ) -> None:
-    (tmp_path / "all.patch").write_bytes(stored(project))
-    (tmp_path / "series").write_text("all.patch\n")
+    write_files(tmp_path, {"all.patch": stored(project), "series": "all.patch\n"})
     project.component("other", upstream, upstream.commit(BASE, "The base"), manifest="other")
     project.run("import", str(tmp_path), "-m", "other").ok()
     names = project.files()["patches/other/series"].decode().split()

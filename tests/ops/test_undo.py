@@ -12,7 +12,7 @@ from patchkit.disk.files import DRAFT, JOURNAL
 from patchkit.workspace.checkout import Checkout
 from patchkit.workspace.operations import MOST, Operation, operations, record
 from tests.ops.shouting import LINES, ONE, TWO, shouted
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, git_in, make_patch
 from tests.workspace.killing import failing_once
 
@@ -92,9 +92,14 @@ def test_what_was_changed_since_stops_it(demo: Project) -> None:
 def test_what_was_taken_up_is_an_edit_again(demo: Project, option: str) -> None:
     """And is taken up again, with what was edited since as edits."""
     folder = demo.checkout("demo")
-    (folder / "b.py").write_text("mine\n")
-    (folder / "a.py").write_text("".join(LINES).replace("line 3\n", "Line 3!\n"))
-    (folder / "new.py").write_text("new\n")
+    write_files(
+        folder,
+        {
+            "b.py": "mine\n",
+            "a.py": "".join(LINES).replace("line 3\n", "Line 3!\n"),
+            "new.py": "new\n",
+        },
+    )
     git_in(folder, "add", "new.py", "b.py")
     (folder / "b.py").write_text("mine, and more\n")
     before = state(demo)
@@ -114,8 +119,7 @@ def test_what_was_taken_up_is_an_edit_again(demo: Project, option: str) -> None:
 
 def test_new_from_the_index_is_taken_back(demo: Project) -> None:
     folder = demo.checkout("demo")
-    (folder / "b.py").write_text("staged\n")
-    (folder / "new.py").write_text("new\n")
+    write_files(folder, {"b.py": "staged\n", "new.py": "new\n"})
     git_in(folder, "add", "b.py", "new.py")
     (folder / "b.py").write_text("staged\nand more\n")
     before = state(demo)
@@ -153,26 +157,6 @@ def test_a_refresh_stays_where_its_edits_would_be_nowhere(demo: Project, how: st
         folder.rename(folder.with_name("elsewhere"))
     with demo.untouched():
         demo.run("undo").ends(1, "new: part: the checkout is ")
-
-
-@pytest.mark.slow
-def test_components_are_taken_back_on_their_own(demo: Project, upstream: Upstream) -> None:
-    """They share a lock: what it says of another component is left alone."""
-    pin = upstream.resolve("refs/tags/v1")
-    demo.component("other", upstream, str(pin), {"mine.patch": ONE})
-    demo.prepare("apply").ok()
-    for name in ("demo", "other"):
-        (demo.checkout(name) / "b.py").write_text(f"{name}\n")
-    before = demo.product
-    demo.run("refresh", "--rest", "rest").ok()
-    after = demo.product
-    assert whats(demo)[:2] == ["refresh", "refresh"]
-    demo.run("undo", "-c", "demo").ok()
-    now = demo.product
-    assert {n for n in after if n not in now} == {"patches/demo/rest.patch"}
-    demo.run("undo").ok()
-    assert demo.product == before
-    assert [checkout(demo, name)[1] for name in ("demo", "other")] == [" M b.py\n"] * 2
 
 
 def history(project: Project) -> Path:
@@ -305,8 +289,7 @@ def test_a_command_that_fails_leaves_what_can_be_redone(demo: Project) -> None:
 def test_edits_of_other_files_stay_when_the_checkout_moves(demo: Project) -> None:
     folder, before = demo.checkout("demo"), demo.product
     demo.run("bump", "--to", "main").ok()
-    (folder / "b.py").write_text("mine\n")
-    (folder / "more.py").write_text("staged\n")
+    write_files(folder, {"b.py": "mine\n", "more.py": "staged\n"})
     git_in(folder, "add", "more.py")
     (folder / "notes.txt").write_text("notes\n")
     for redo in ((), ("--redo",), ()):
@@ -374,8 +357,7 @@ def test_what_apply_went_over_is_an_edit_again(
     git_in(folder, "add", "new.py")
     (folder / "new.py").write_text("staged\nand more\n")
     (folder / "b.py").unlink()
-    (folder / "c.py").write_text("in the way\n")
-    (folder / "notes.txt").write_text("notes\n")
+    write_files(folder, {"c.py": "in the way\n", "notes.txt": "notes\n"})
     demo.run(*command, "--force").ok()
     after = state(demo)
     assert after[1][2] == ""
@@ -437,7 +419,7 @@ def test_what_one_command_did_to_several_components_is_taken_back_together(
         "demo",
         "most",
     ]
-    assert places() == before
+    assert (places(), demo.product) == (before, written)
 
 
 @pytest.mark.slow
