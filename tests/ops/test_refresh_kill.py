@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,7 @@ from tests.support.laws import every
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import Stacked, small_patches
-from tests.workspace.killing import killed_at
+from tests.workspace.killing import kept, kills
 
 pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
 
@@ -49,27 +47,19 @@ def edited(project: Project, upstream: Upstream) -> Stacked:
     return stack
 
 
-def _put_back(template: Path, root: Path) -> None:
-    shutil.rmtree(root)
-    shutil.copytree(template, root, symlinks=True)
-
-
 @pytest.mark.parametrize("then", ["refresh", "apply"])
 def test_killed_anywhere_it_is_old_or_new_and_the_next_run_works(
-    edited: Stacked, tmp_path: Path, then: str
+    edited: Stacked, then: str
 ) -> None:
-    root, template = edited.project.root, tmp_path / "template"
-    shutil.copytree(root, template, symlinks=True)
+    put_back = kept(edited.project.root)
     old, work = _product(edited), _worktree(edited)
     edited.run("refresh").ok()
     new = _product(edited)
     edited.settled()
     seen = set()
-    start = 1 if then == "refresh" else 4
-    for point in range(start, 2000, STEP):
-        _put_back(template, root)
-        killed = killed_at(point, partial(edited.run, "refresh"))
-        recover(root)
+    first = 1 if then == "refresh" else 4
+    for point in kills(partial(edited.run, "refresh"), put_back, step=STEP, first=first):
+        recover(edited.project.root)
         assert _product(edited) in (old, new), f"a mixture after a kill at {point}"
         assert _worktree(edited) == work, f"the checkout's files changed at {point}"
         seen.add(_product(edited) == new)
@@ -84,10 +74,6 @@ def test_killed_anywhere_it_is_old_or_new_and_the_next_run_works(
             assert ran.code == 1, f"after a kill at {point}: {ran.err}"
             edited.run("refresh").ok()
             assert _product(edited) == new
-        if not killed:
-            break
-    else:
-        pytest.fail("the work never came to its end")
     assert seen == {False, True}
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,7 @@ from tests.support.laws import every
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import lines, small_patches
-from tests.workspace.killing import killed_at
+from tests.workspace.killing import kept, killed_at, kills
 
 pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
 
@@ -59,27 +57,19 @@ def _done(stack: Bumping) -> None:
     ids=["bump", "continue", "skip", "abort", "undo"],
 )
 def test_killed_anywhere_the_way_back_gives_every_byte(
-    stack: Bumping, tmp_path: Path, before: Callable[[Bumping], None], command: tuple[str, ...]
+    stack: Bumping, before: Callable[[Bumping], None], command: tuple[str, ...]
 ) -> None:
     start = stack.state
     before(stack)
     first = stack.product
-    root, template = stack.project.root, tmp_path / "template"
-    shutil.copytree(root, template, symlinks=True)
+    put_back = kept(stack.project.root)
     stack.run(*command)
     end = stack.product
-    for point in range(1, 3000, STEP):
-        shutil.rmtree(root)
-        shutil.copytree(template, root, symlinks=True)
-        killed = killed_at(point, partial(stack.run, *command))
-        recover(root)
+    for point in kills(partial(stack.run, *command), put_back, step=STEP):
+        recover(stack.project.root)
         assert stack.product in (first, end), f"a mixture after a kill at {point}"
         _take_back(stack)
         assert stack.state_but_kept == start, f"not given back after a kill at {point}"
-        if not killed:
-            break
-    else:
-        pytest.fail("the work never came to its end")
 
 
 def _take_back(stack: Bumping) -> None:
@@ -90,7 +80,7 @@ def _take_back(stack: Bumping) -> None:
 
 
 def test_undo_takes_back_all_of_a_bump_that_lacks_its_last_move_alone(
-    project: Project, upstream: Upstream, tmp_path: Path
+    project: Project, upstream: Upstream
 ) -> None:
     """Not its last step: the files of the project would stay at the new pin."""
     stack = Bumping.of(project, upstream, small_patches())
@@ -102,15 +92,13 @@ def test_undo_takes_back_all_of_a_bump_that_lacks_its_last_move_alone(
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
     stack.run("continue").ends(3)
     stack.resolve("b.txt", "ten\n")
-    first, root, template = stack.product, stack.project.root, tmp_path / "template"
-    shutil.copytree(root, template, symlinks=True)
+    first, put_back = stack.product, kept(project.root)
     begin, end = 1, 3000
     while begin < end:
         point = (begin + end) // 2
-        shutil.rmtree(root)
-        shutil.copytree(template, root, symlinks=True)
+        put_back()
         killed_at(point, partial(stack.run, "continue"))
-        recover(root)
+        recover(project.root)
         if stack.product == first:
             begin = point + 1
         elif "refs/patchkit/halt" in stack.git("show-ref"):

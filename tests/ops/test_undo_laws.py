@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from tests.support.laws import every, share
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
 from tests.support.stacked import Stacked, lines, small_patches
-from tests.workspace.killing import killed_at
+from tests.workspace.killing import kept, kills
 
 pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]  # by the second `make faults` finds it
 
@@ -184,7 +183,6 @@ def _again(stack: Stacked, before: tuple[Any, ...], work: dict[str, bytes]) -> N
 def test_killed_anywhere_undo_and_redo_still_lead_there(
     project: Project,
     upstream: Upstream,
-    tmp_path: Path,
     first: tuple[tuple[str, ...], ...],
     command: tuple[str, ...],
 ) -> None:
@@ -198,17 +196,13 @@ def test_killed_anywhere_undo_and_redo_still_lead_there(
         (stack.checkout / "c.txt").write_text("mine\n")
     for argv in first:
         stack.run(*argv).ok()
-    root, template = project.root, tmp_path / "template"
-    shutil.copytree(root, template, symlinks=True)
+    put_back = kept(project.root)
     start = state(stack)
     stack.run(*command).ok()
     end = state(stack)
     early, late = (end, start) if command == ("undo",) else (start, end)
-    for point in range(1, 3000, STEP):
-        shutil.rmtree(root)
-        shutil.copytree(template, root, symlinks=True)
-        killed = killed_at(point, partial(stack.run, *command))
-        recover(root)
+    for point in kills(partial(stack.run, *command), put_back, step=STEP):
+        recover(project.root)
         stack.run("status").ok()
         if state(stack)[:2] not in (start[:2], end[:2]):
             pytest.fail(f"a mixture after a kill at {point}")
@@ -221,7 +215,3 @@ def test_killed_anywhere_undo_and_redo_still_lead_there(
         else:  # it was not even recorded
             ran.says("there is nothing to redo")
             assert (state(stack), command[0] != "undo") == (early, True)
-        if not killed:
-            break
-    else:
-        pytest.fail("the work never came to its end")

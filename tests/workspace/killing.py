@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TypeAlias
 
 _EVENTS = {
@@ -80,6 +82,31 @@ def killed_at(
         return True
     assert os.waitstatus_to_exitcode(status) == 0, "the work failed by itself"
     return False
+
+
+def kept(root: Path) -> Callable[[], object]:
+    """What puts a folder back as it is now."""
+    template = root.with_name("template")
+    shutil.copytree(root, template, symlinks=True)
+
+    def put_back() -> None:
+        shutil.rmtree(root)
+        shutil.copytree(template, root, symlinks=True)
+
+    return put_back
+
+
+def kills(
+    work: Callable[[], object], put_back: Callable[[], object], *, step: int, first: int = 1
+) -> Iterator[int]:
+    """Each point at which the work was just killed, begun anew; the last one is behind its end."""
+    for point in range(first, 3000, step):
+        put_back()
+        killed = killed_at(point, work)
+        yield point
+        if not killed:
+            return
+    raise AssertionError("the work never came to its end")
 
 
 def _die_at(point: int, once: Callable[[], bool]) -> None:
