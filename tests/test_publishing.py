@@ -17,6 +17,7 @@ from patchkit.cli.catalog import all_commands
 from patchkit.manifest.json_schema import schema_text
 from patchkit.report.json import one_word
 from tests.support.commands import run_process
+from tests.support.projects import write_files
 from tools.hatch_build import absolute_links, man_page, manual, urls
 from tools.reference import reference_pages
 from tools.release import changes, in_the_way
@@ -173,37 +174,32 @@ def test_an_action_has_one_digest_everywhere() -> None:
 
 
 def test_only_jobs_that_publish_may_write() -> None:
-    for path in WORKFLOWS:
-        workflow = _yaml(f".github/workflows/{path.name}")
-        assert workflow["permissions"] == {"contents": "read"}, path.name
-    jobs = _yaml(".github/workflows/release.yml")["jobs"]
-    able = {name: set(job.get("permissions", {}).items()) for name, job in jobs.items()}
-    assert {name for name, held in able.items() if ("contents", "write") in held} == {
-        "announce",
-        "site",
-    }
-    assert able["publish"] == {("id-token", "write")}
-    assert jobs["publish"]["environment"] == "release"
-    assert jobs["publish"]["needs"] == "bare"
+    workflows = {path.stem: _yaml(f".github/workflows/{path.name}") for path in WORKFLOWS}
+    for name, workflow in workflows.items():
+        assert workflow["permissions"] == {"contents": "read"}, name
+    jobs = workflows["release"]["jobs"]
+    able = {name: job.get("permissions", {}) for name, job in jobs.items()}
+    writing = {name for name, held in able.items() if held.get("contents") == "write"}
+    assert writing == {"announce", "site"}
+    assert able["publish"] == {"id-token": "write"}
+    assert (jobs["publish"]["environment"], jobs["publish"]["needs"]) == ("release", "bare")
 
 
 def test_ci_runs_on_what_the_classifiers_promise() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     promised = set(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text))
-    jobs = _yaml(".github/workflows/ci.yml")["jobs"]
-    assert set(jobs["test"]["strategy"]["matrix"]["python"]) == promised
-    bare = _yaml(".github/workflows/release.yml")["jobs"]["bare"]["strategy"]["matrix"]
-    assert set(bare["python"]) == promised
+    for workflow, job in (("ci", "test"), ("release", "bare")):
+        jobs = _yaml(f".github/workflows/{workflow}.yml")["jobs"]
+        assert set(jobs[job]["strategy"]["matrix"]["python"]) == promised
 
 
 # -- a release ---------------------------------------------------------------------------------
 
 
 def _tree(folder: Path, repository: str, changelog: str) -> Path:
-    (folder / "patchkit").mkdir()
     text = f'__version__ = "1.2.3"\nREPOSITORY = "{repository}"\n'
-    (folder / "patchkit/__init__.py").write_text(text)
-    (folder / "CHANGELOG.md").write_text(f"# Changelog\n\n{changelog}")
+    log = f"# Changelog\n\n{changelog}"
+    write_files(folder, {"patchkit/__init__.py": text, "CHANGELOG.md": log})
     return folder
 
 
@@ -215,13 +211,10 @@ def test_what_is_in_the_way_of_a_release_is_named(tmp_path: Path) -> None:
         "CHANGELOG.md: no section `## 1.2.3`",
         "CHANGELOG.md: `## Unreleased` is not empty",
     ]
-
-
-def test_a_tree_that_is_ready(tmp_path: Path) -> None:
     log = "## Unreleased\n\n## 1.2.3 (2026-11-22)\n\n- a thing\n\n## 1.2.2\n\n- another\n"
-    tree = _tree(tmp_path, "https://example.com/you/x", log)
-    assert in_the_way("v1.2.3", tree) == []
-    assert changes(tree)["1.2.3"] == "- a thing\n"
+    ready = _tree(tmp_path, "https://example.com/you/x", log)
+    assert in_the_way("v1.2.3", ready) == []
+    assert changes(ready)["1.2.3"] == "- a thing\n"
 
 
 def test_our_own_tree_lacks_only_what_a_person_does() -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream
 from tests.support.stacked import NAMES, STATES, small_patches
-
-
-@pytest.fixture
-def patches() -> dict[str, bytes]:
-    return small_patches()
 
 
 @pytest.fixture
@@ -24,12 +19,11 @@ def empty(project: Project, upstream: Upstream) -> Project:
     return project
 
 
-def _series(project: Project) -> list[str]:
-    return project.files()["patches/demo/series"].decode().split()
-
-
-def _applies(project: Project) -> None:
-    """The series gives the small stack's files."""
+def _imported(project: Project, names: Iterable[str]) -> None:
+    """The series has these patches, byte for byte, and gives the small stack's files."""
+    stored = project.files()
+    assert stored["patches/demo/series"].decode().split() == list(names)
+    assert [stored[f"patches/demo/{name}"] for name in names] == list(small_patches().values())
     project.prepare("apply").ok()
     checkout = project.checkout("demo")
     assert "twenty\nand more" in (checkout / "a.txt").read_text()
@@ -47,44 +41,30 @@ SRC_URI:append:class-native = " file://native.patch"
 
 
 @pytest.mark.slow
-def test_a_recipe(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
-    files = tmp_path / "demo"
-    files.mkdir()
+def test_a_recipe(empty: Project, tmp_path: Path) -> None:
     names = ("0001-one.patch", "0002-two.patch", "three.diff")
-    for name, data in zip(names, patches.values(), strict=True):
-        (files / name).write_bytes(data)
+    write_files(tmp_path / "demo", dict(zip(names, small_patches().values(), strict=True)))
     recipe = tmp_path / "demo_1.2.bb"
     recipe.write_text(RECIPE)
-    empty.run("import", str(recipe)).ok().says(
-        "demo_1.2.bb:6: left out: patches that only class-native has"
-    )
-    assert _series(empty) == list(names)
-    stored = empty.files()
-    assert [stored[f"patches/demo/{name}"] for name in names] == list(patches.values())
-    _applies(empty)
-    (files / "three.diff").unlink()
+    left_out = "demo_1.2.bb:6: left out: patches that only class-native has"
+    empty.run("import", str(recipe)).ok().says(left_out)
+    _imported(empty, names)
+    (tmp_path / "demo/three.diff").unlink()
     empty.run("import", str(recipe)).ends(
         4, "demo_1.2.bb:5: three.diff is not there", "looked for in demo-1.2, demo, files, ."
     )
+    recipe.write_text('SRC_URI = "https://example.com/a.tar.gz"\n')
+    empty.run("import", str(recipe)).ends(2, "this Yocto recipe lists no patch")
 
 
 @pytest.mark.slow
-def test_a_spec(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
-    for folder in ("SPECS", "SOURCES"):
-        (tmp_path / folder).mkdir()
-    for name, data in patches.items():
-        (tmp_path / "SOURCES" / name).write_bytes(data)
-    tags = "".join(f"Patch{n}: {name}\n" for n, name in enumerate(patches, 1))
-    spec = tmp_path / "SPECS" / "demo.spec"
-    spec.write_text(f"Name: demo\n{tags}\n%prep\n%autosetup -p1\n")
-    empty.run("import", str(spec)).ok()
-    assert _series(empty) == list(NAMES)
-    _applies(empty)
-
-
-def test_a_recipe_without_patches(empty: Project, tmp_path: Path) -> None:
-    (tmp_path / "demo.bb").write_text('SRC_URI = "https://example.com/a.tar.gz"\n')
-    empty.run("import", str(tmp_path / "demo.bb")).ends(2, "this Yocto recipe lists no patch")
+def test_a_spec(empty: Project, tmp_path: Path) -> None:
+    tags = "".join(f"Patch{n}: {name}\n" for n, name in enumerate(NAMES, 1))
+    spec = {"SPECS/demo.spec": f"Name: demo\n{tags}\n%prep\n%autosetup -p1\n"}
+    write_files(tmp_path / "SOURCES", small_patches())
+    write_files(tmp_path, spec)
+    empty.run("import", str(tmp_path / "SPECS/demo.spec")).ok()
+    _imported(empty, NAMES)
 
 
 @pytest.mark.slow
@@ -103,9 +83,8 @@ def test_what_is_exported_for_a_builder_comes_back(
         source = target / "demo.spec"
         source.write_bytes((target / "patches.inc").read_bytes() + b"%prep\n%autosetup -p1\n")
     project.run("import", str(source), "-c", "again").ok()
-    report = json.loads(project.run("check", "--json").ok().out)
-    trees = {each["tree"] for each in report["components"]}
-    assert len(trees) == 1
+    report = project.run("check", "--json").ok().json
+    assert len({each["tree"] for each in report["components"]}) == 1
     assert project.files()["patches/again/series"].decode().split() == list(small_patches())
 
 
