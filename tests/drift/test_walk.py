@@ -67,19 +67,6 @@ def test_a_commit_may_name_any_date(branch: Branch, seconds: str) -> None:
     assert patch.days is not None
 
 
-def test_what_upstream_makes_as_well_is_absorbed(branch: Branch) -> None:
-    branch.becomes("Something", l1="first")
-    took = branch.becomes("The same (!7)", l1="first", l6="ours")
-    branch.upstream.commit({"a.py": "more\n" * 9 + numbered(l1="first", l6="ours")}, "Lines above")
-
-    patch = branch.patch()
-
-    assert (patch.status, by(patch.absorbed_by)) == (Status.ABSORBED, took)
-    assert patch.absorbed_by is not None
-    assert patch.absorbed_by.request == 7
-    assert patch.breaks == ()
-
-
 @pytest.mark.parametrize(("line", "named"), [("ours", True), ("}", False), ("fi", False)])
 def test_single_hunks_that_upstream_makes_are_named(
     branch: Branch, line: str, *, named: bool
@@ -139,18 +126,6 @@ def test_a_merge_is_opened(branch: Branch) -> None:
     assert patch.forecast is not None
     (file,) = patch.forecast.files
     assert f"({did[:10]} Did it)" in file.reasons[0]
-
-
-def test_what_a_merge_itself_did_is_told_of_it(branch: Branch) -> None:
-    upstream, pin = branch.upstream, branch.pin
-    side = upstream.commit({"b.py": "y\n"}, "Elsewhere", branch="side", parents=(pin,))
-    files = {"a.py": numbered(l6="theirs"), "b.py": "y\n"}
-    merge = upstream.commit(files, "Merge side, and more", parents=(pin, side))
-
-    since = branch.patch().since
-
-    assert since is not None
-    assert (since.commit, since.via) == (merge, None)
 
 
 def test_what_is_said_of_a_state_is_of_the_commit_that_began_it(branch: Branch) -> None:

@@ -68,24 +68,17 @@ def test_each_mistake_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
-def test_valid_manifests_load(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_valid_manifests_load_and_what_is_shown_of_them(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     inspection = inspect(path, monkeypatch)
     assert inspection.problems == ()
     assert [str(problem) for problem in inspection.warnings] == expected(path, "warning")
     assert inspection.manifest is not None
-
-
-@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
-def test_what_is_shown_loads_to_the_same_values(
-    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    manifest = inspect(path, monkeypatch).manifest
-    assert manifest is not None
-    data = struct_data(manifest)
-    text = yaml_text(data)
-    assert yaml.safe_load(text) == data
+    data = struct_data(inspection.manifest)
     shown = tmp_path / path.name
-    shown.write_text(text)
+    shown.write_text(yaml_text(data))
+    assert yaml.safe_load(shown.read_text()) == data
     assert struct_data(load_manifest(shown)) == data
 
 
