@@ -11,6 +11,7 @@ from patchkit.model.syntax import module_constants, parse_python
     ("text", "value"),
     [
         *(("'1'", "1"), ("a + 'y'", "xy"), ("str(3)", "3"), ("a", "x"), ("other", None)),
+        (f"str({'9' * 400})", None),
         *(("'-'.join(['1', a])", "1-x"), ("'-'.join(map(str, [1, 2]))", "1-2")),
         *(("'-'.join([[1]])", None), ("a.joined([a])", None), ("a.join(a, a)", None)),
         *(("[1, 2, 3][1:]", (2, 3)), ("[1, 2, 3][:2]", (1, 2)), ("(1,)[0]", 1), ("(1,)[1]", None)),

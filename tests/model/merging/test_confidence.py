@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from patchkit.carry.carried import CERTAIN, score_of
@@ -45,8 +47,16 @@ def in_places(count: int) -> FileMerge:
     )
 
 
-def test_many_places_are_less_sure() -> None:
-    one, two, three, four = (score_of(in_places(count)) for count in (1, 2, 3, 4))
+def beside(count: int) -> FileMerge:
+    upstream, patch = list(BASE), list(BASE)
+    for at in range(2, 2 + 5 * count, 5):
+        upstream[at], patch[at + 1] = f"upstream({at})\n", f"own({at})\n"
+    return merged(upstream, patch)
+
+
+@pytest.mark.parametrize("made", [in_places, beside])
+def test_many_places_are_less_sure(made: Callable[[int], FileMerge]) -> None:
+    one, two, three, four = (score_of(made(count)) for count in (1, 2, 3, 4))
     assert one.lines > two.lines > three.lines > four.lines > 0
     assert two.same_bytes / one.same_bytes < two.lines / one.lines
 
