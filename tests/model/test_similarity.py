@@ -39,6 +39,9 @@ def test_reworded_line_is_still_a_place() -> None:
     assert place is not None
     assert place.start == 2
     assert place.similarity < 1
+    place = find_place([b"other(value)\n", *LINES[10:14]], LINES, near=10)
+    assert place is not None
+    assert (place.start, place.end) == (10, 15)
 
 
 def test_nothing_to_look_for_or_in() -> None:
