@@ -32,7 +32,7 @@ def make(folder: Path, *, quick: bool = False) -> None:
 
 def _make(folder: Path, quick: bool) -> None:
     stamp = folder / ".simulates"
-    names = ["requirements-quick.txt", "requirements.txt", "requirements-alone.txt"]
+    names = [f"requirements{each}.txt" for each in ("-quick", "", "-alone", "-next")]
     whole = "\n".join([TORCH, *((HERE / name).read_text() for name in names)])
     wanted = f"{TORCH}\n{(HERE / names[0]).read_text()}" if quick else whole
     if stamp.exists() and stamp.read_text() in (wanted, whole):
@@ -57,6 +57,8 @@ def _make(folder: Path, quick: bool) -> None:
     )
     if not quick:
         subprocess.run([*pip, "--no-deps", "-r", str(HERE / names[2])], check=True)
+        apart = ["--upgrade", "--target", str(folder.absolute() / "next")]  # beside other versions
+        subprocess.run([*pip, "--no-deps", *apart, "-r", str(HERE / names[3])], check=True)
     stamp.write_text(wanted)
 
 

@@ -79,6 +79,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "they are not recomputed",
     ),
     Mutation(
+        "patches/slime-0.3.1/odd-sequences-without-cp.patch",
+        "native/train",
+        "must be divisible by 2 * CP size 1",
+    ),
+    Mutation(
+        "patches/slime-0.3.1/vocabulary-padding-of-vlm.patch",
+        "native/train-tp2-sequence-parallel",
+        "'lm_head.weight'] differ",
+    ),
+    Mutation(
         "patches/sglang/rotary-embedding-without-vllm.patch",
         "sglang/prefill-and-decode",
         "No module named 'vllm'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +106,10 @@ def reference(model: Any, sample: dict[str, Any]) -> Any:
     import torch
 
     tokens = sample["tokens"].unsqueeze(0)
-    logits = model(
-        input_ids=tokens, attention_mask=torch.ones_like(tokens), **sample["multimodal"]
-    ).logits[0]
+    given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), **sample["multimodal"]}
+    if "mm_token_type_ids" in inspect.signature(model.forward).parameters:  # transformers 5
+        given["mm_token_type_ids"] = (tokens == IMAGE).int()
+    logits = model(**given).logits[0]
     wanted = sample["response_length"]
     scores = torch.log_softmax(logits.float()[-wanted - 1 : -1], -1)
     return scores.gather(1, sample["tokens"][-wanted:].unsqueeze(1)).squeeze(1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,16 @@ def _build(args: argparse.Namespace, role: str = "actor") -> tuple[Any, Any]:
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
     from megatron.core.enums import ModelType
     from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+    from megatron.core.tensor_parallel import (
+        set_defaults_if_not_set_tensor_model_parallel_attributes,
+    )
     from slime.backends.megatron_utils.model_provider import get_model_provider_func
 
     provide = get_model_provider_func(args, role)
     module = provide(pre_process=True, post_process=True)
     module.model_type = ModelType.encoder_or_decoder  # as megatron.training's get_model
+    for parameter in module.parameters():
+        set_defaults_if_not_set_tensor_model_parallel_attributes(parameter)
     module.cuda(torch.cuda.current_device())
     wrapped = DistributedDataParallel(
         module.config, DistributedDataParallelConfig(grad_reduce_in_fp32=True), module
@@ -130,6 +136,8 @@ def _log_probabilities(logits: Any, samples: list[dict[str, Any]]) -> Any:
         wanted.append(sample["tokens"][-answer:])
         start += length
     rows = logits[0, places].float().unsqueeze(1)
+    first = parallel_state.get_tensor_model_parallel_rank() * rows.shape[-1]
+    rows[..., max(qwen3_vl.VOCABULARY - first, 0) :] = -1e9  # padding of the vocabulary
     targets = torch.cat(wanted).to(logits.device).unsqueeze(1)
     if parallel_state.get_tensor_model_parallel_world_size() > 1:
         return -vocab_parallel_cross_entropy(rows, targets).squeeze(1)
@@ -194,17 +202,36 @@ def _close(name: str, found: Any, expected: Any, relative: float) -> None:
 
 
 def _train(place: Place) -> Figures:
-    import torch
-
     args, hf = _start(place)
-    from megatron.core.distributed import finalize_model_grads
-    from megatron.core.pipeline_parallel import get_forward_backward_func
     from slime.backends.megatron_utils.data import get_batch
 
+    def batch(data: Any) -> dict[str, Any]:
+        names = ["tokens", "loss_masks", "multimodal_train_inputs", "total_lengths"]
+        return get_batch(data, [*names, "response_lengths"], 32, "thd")
+
+    return train_step(place, args, hf, batch, _load, _export)
+
+
+def train_step(
+    place: Place,
+    args: argparse.Namespace,
+    hf: Any,
+    batch: Callable[[Any], dict[str, Any]],
+    load: Callable[[argparse.Namespace, Any, str], None],
+    export: Callable[[argparse.Namespace, Any], dict[str, Any]],
+) -> Figures:
+    """A step of slime's provider's model, beside Hugging Face's model `hf`; weights there and back.
+
+    The slime of the stack makes the batch, loads weights and hands them out.
+    """
+    import torch
+    from megatron.core.distributed import finalize_model_grads
+    from megatron.core.pipeline_parallel import get_forward_backward_func
+
     model, optimizer = _build(args)
-    _load(args, model, args.hf_checkpoint)
+    load(args, model, args.hf_checkpoint)
     weights = {name: value.cpu() for name, value in hf.state_dict().items()}
-    _same(_export(args, model), weights, "exported before a step")
+    _same(export(args, model), weights, "exported before a step")
     samples = qwen3_vl.samples()
     counts = _count_forwards(model)
     config = model.config
@@ -214,19 +241,18 @@ def _train(place: Place) -> Figures:
     seen: dict[str, Any] = {}
 
     def forward(data: Any, model: Any) -> Any:
-        names = ["tokens", "loss_masks", "multimodal_train_inputs", "total_lengths"]
-        batch = get_batch(data, [*names, "response_lengths"], 32, "thd")
+        made = batch(data)
         given = {
-            "input_ids": batch["tokens"],
+            "input_ids": made["tokens"],
             "position_ids": None,
             "attention_mask": None,
             "labels": None,
-            "packed_seq_params": batch["packed_seq_params"],
-            "loss_mask": batch["full_loss_masks"],
+            "packed_seq_params": made["packed_seq_params"],
+            "loss_mask": made["full_loss_masks"],
         }
         if set(given) != wanted:
             raise AssertionError(f"slime passes {sorted(wanted)}")
-        logits = model(**given, **batch["multimodal_train_inputs"])
+        logits = model(**given, **made["multimodal_train_inputs"])
         scores = _log_probabilities(logits, samples)
         seen["scores"] = scores.detach().cpu()
         return logits, lambda _: (-scores.mean(), {"loss": -scores.detach().mean()})
@@ -254,15 +280,15 @@ def _train(place: Place) -> Figures:
     _close("log probabilities", seen["scores"], scores.detach(), 2e-4)
     _close("norm of the gradients", float(norm), expected.norm(), 2e-4)
 
-    moved = _export(args, model)
+    moved = export(args, model)
     if all(moved[name].equal(weights[name]) for name in weights):
         raise AssertionError("no weight moved")
     stepped = place.scratch / f"stepped-{place.rank}"
     hf.load_state_dict(moved)
     hf.save_pretrained(stepped)
     again, _ = _build(args)
-    _load(args, again, str(stepped))
-    _same(_export(args, again), moved, "exported, loaded, exported")
+    load(args, again, str(stepped))
+    _same(export(args, again), moved, "exported, loaded, exported")
     return {
         "loss": made[0]["loss"].item(),
         "norm": float(norm),
