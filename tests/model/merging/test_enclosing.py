@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.line_diff import diff_lines
-from patchkit.model.merging.scopes import misplaced
+from patchkit.model.merging.scopes import Misplaced, misplaced, misplaced_hunks
 
 
 def _said(old: str, patched: str, here: str, result: str) -> list[str]:
@@ -69,3 +70,10 @@ def test_other_files_have_no_scopes_that_are_known() -> None:
     old, new = b"def f():\n    x\n", b"def g():\n    x\n"
     edits = diff_lines(new.split(b"\n"), (new + b"    y\n").split(b"\n"))
     assert misplaced("a.c", (old, old + b"    y\n"), (new, new + b"    y\n"), edits) == ()
+
+
+def test_lines_added_below_all_others_are_in_the_scope_of_the_last() -> None:
+    body = b"@@ -2,2 +2,3 @@ def other():\n     two\n def b(): pass\n+x = 1\n"
+    (change,) = parse_diff(b"--- a/f.py\n+++ b/f.py\n" + body)
+    found = misplaced_hunks(b"def a():\n    two\ndef b(): pass\n", change.hunks, [0])
+    assert found == [(0, Misplaced("other", "b"))]

@@ -277,6 +277,28 @@ def test_moved_surroundings_are_followed() -> None:
     assert detail == "upstream moved its context to lines 2, 3"
 
 
+def test_a_line_that_moved_is_edited_where_it_is() -> None:
+    function = "def second(value):\n    return prepare(value, strict=True)\n"
+    upstream = (
+        "def more():\n    lock()\n\n\n" + function + "\n\n" + BASE.replace("\n\n" + function, "")
+    )
+    merged = merge(upstream, swapped("strict=True", "strict=False"))
+    assert rules(merged) == [Rule.MOVED]
+    assert settled(merged) == upstream.replace("strict=True", "strict=False")
+
+
+def test_lines_that_upstream_replaced_alike_and_added_to_are_contained() -> None:
+    base = "a(1)\none(1)\nb(1)\n"
+    new = base.replace("one(1)\n", "new(0)\n")
+    merged = merge(new.replace("new(0)\n", "new(0)\nmore(1)\n"), new, base, "m.txt")
+    assert (rules(merged), merged.absorbed) == ([Rule.CONTAINED], True)
+
+
+def test_an_edit_slides_past_no_other_of_its_side() -> None:
+    base, upstream = "a\nx(1)\nx(1)\nx(1)\n", "a\nx(1)\na\nx(1)\nx(1)\n"
+    assert merge(upstream, "a\nx(1)\nnew(0)\na\n", base, "m.txt").data is None
+
+
 def test_other_words_of_the_same_line() -> None:
     line = "prepare(value, strict=True)"
     merged = merge(
