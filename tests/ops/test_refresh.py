@@ -219,47 +219,6 @@ def test_a_dry_run_says_all_and_writes_nothing(stack: Stacked) -> None:
 # -- commits ---------------------------------------------------------------------------------
 
 
-def _commits(stack: Stacked) -> list[str]:
-    return stack.git("rev-list", "--reverse", "refs/patchkit/base..refs/patchkit/applied").split()
-
-
-def _pick(stack: Stacked, *commits: str) -> None:
-    stack.git("reset", "-q", "--hard", "refs/patchkit/base")
-    stack.git("cherry-pick", *commits)
-
-
-def test_a_new_commit_is_named_for_its_subject(stack: Stacked) -> None:
-    before = stack.project.files()
-    stack.edit("c.txt", "line 3\n", "three\n")
-    stack.git("commit", "-qam", "[core] Spell: 3, at last!")
-    stack.run("refresh").ok()
-    assert stack.changed(before) == ["series", "spell-3-at-last.patch"]
-    stack.settled()
-
-
-def test_a_split_commit_keeps_the_name_for_the_first_part(stack: Stacked) -> None:
-    message = stack.git("log", "-1", "--format=%B", "HEAD~1")
-    one, two, three = _commits(stack)
-    _pick(stack, one)
-    stack.edit("a.txt", "line 20\n", "twenty\n")
-    stack.git("commit", "-qam", message)
-    stack.edit("a.txt", "twenty\n", "twenty\nand more\n")
-    stack.git("commit", "-qam", message)
-    stack.git("cherry-pick", three)
-    stack.run("refresh").ok()
-    assert stack.series == ["one.patch", "two.patch", "patch-two.patch", "three.patch"]
-    assert two != stack.git("rev-parse", "HEAD~2")
-    stack.settled()
-
-
-def test_a_message_and_a_change_typed_anew_find_it_by_place(stack: Stacked) -> None:
-    stack.edit("b.txt", "ten\n", "10\n")
-    stack.git("commit", "-qa", "--amend", "-m", "Reworded")
-    stack.run("refresh").ok()
-    assert stack.series == list(NAMES)
-    stack.settled()
-
-
 def test_commits_and_edits_together(stack: Stacked) -> None:
     stack.edit("c.txt", "line 3\n", "three\n")
     stack.git("commit", "-qam", "Spell 3")

@@ -201,12 +201,6 @@ def test_a_commit_on_a_conflict_is_kept_by_every_way_off(stack: Bumping, way: st
     assert stack.state_but_kept == before
 
 
-def test_a_commit_with_markers_is_not_taken(halted: Bumping) -> None:
-    halted.git("commit", "-qam", "Not resolved at all")
-    with halted.untouched():
-        halted.run("continue").ends(1, "a.txt:5: has conflict markers in lines 5, 8, 11")
-
-
 @pytest.mark.parametrize("how", ["amend", "other branch", "dropped"])
 def test_commits_that_are_no_resolution_are_refused(
     halted: Bumping, upstream: Upstream, how: str
@@ -248,6 +242,7 @@ def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstrea
 
 @pytest.mark.slow
 def test_conflict_markers_are_no_resolution(halted: Bumping) -> None:
+    """Nor in a file that is added, nor in one that is committed."""
     with halted.untouched():
         halted.run("continue").ends(
             1,
@@ -255,9 +250,10 @@ def test_conflict_markers_are_no_resolution(halted: Bumping) -> None:
             "one.patch still waits: 1 file to resolve",
             "then: patchkit continue -m demo -c demo",
         ).shows("! waiting  demo")
-    halted.git("add", "a.txt")
-    with halted.untouched():
-        halted.run("continue").ends(1)
+    for step in (("add", "a.txt"), ("commit", "-qm", "Not resolved at all")):
+        halted.git(*step)
+        with halted.untouched():
+            halted.run("continue").ends(1, "a.txt:5: has conflict markers in lines 5, 8, 11")
 
 
 @pytest.mark.slow
