@@ -80,7 +80,7 @@ def _cold(box: Sandbox) -> None:
     entry |= {"path": "npu/one.patch", "sha256": sha256(patch).hexdigest()}
     project.component("demo", one, str(one.resolve("refs/heads/main")), [entry])
     source = {"archive": f"file://{box.outside}/demo.tar.gz"}
-    project.component("packed", one, {"sha256": digest(_archive())}, source=source)  # type: ignore[arg-type]
+    project.component("packed", one, {"sha256": digest(_archive())}, source=source)
 
 
 def _archive() -> bytes:
@@ -141,7 +141,7 @@ def _packed(box: Sandbox) -> None:
             pin = {"sha256": digest(data)}
     source = {"archive": f"file://{box.outside}/thing-1.0.tar.gz"}
     patches = {"one.patch": small_patches()["one.patch"]}
-    box.project.component("demo", box.upstream("any"), pin, patches, source=source)  # type: ignore[arg-type]
+    box.project.component("demo", box.upstream("any"), pin, patches, source=source)
     box.project.run("apply").ok()
     (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
 

@@ -76,9 +76,8 @@ def test_what_a_server_sends_unasked_is_not_fetched_again(
 ) -> None:
     """One that knows no filter sends the trees and files of a history with its commits."""
     upstream.git("config", "uploadpack.allowFilter", "false")
-    pin = upstream.commit({"a": "1\n"})
     patches = {"two.patch": make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")}
-    project.component("demo", upstream, pin, patches, track="main")
+    project.component("demo", upstream, {"a": "1\n"}, patches, track="main")
     upstream.commit({"a": "1\n", "b": "2\n"})
     project.run("fetch").ok()
     assert started("drift", "--quiet", cwd=project.root)[0].count("fetch") == 1

@@ -325,7 +325,7 @@ def test_ci_tells_what_drifted_while_others_are_looked_at(
     other = Upstream.create(tmp_path / "other.git")
     patch = make_patch({"a": "a\n"}, {"a": "b\n"}, subject="Say b", body="It is b.")
     for name, each in (("one", upstream), ("two", other)):
-        project.component(name, each, each.commit({"a": "a\n"}), {"b.patch": patch}, track="main")
+        project.component(name, each, {"a": "a\n"}, {"b.patch": patch}, track="main")
     project.run("fetch").ok()
     with _screen() as screen:
         with socket.create_server(("127.0.0.1", 0)) as server:

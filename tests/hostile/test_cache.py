@@ -36,7 +36,7 @@ def test_each_file_of_the_cache(
 ) -> None:
     """A new checkout works at once, or once `fetch --verify` has been told to look."""
     Stacked.of(project, upstream, small_patches())
-    project.component("demo", upstream, upstream.commit(STATES[0]), [published(tmp_path)])
+    project.component("demo", upstream, STATES[0], [published(tmp_path)])
     project.run("apply", "--accept").ok()
     right = tree_files(project.checkout("demo"), "HEAD")
     cache, kept = tmp_path / "home" / "cache", tmp_path / "kept"

@@ -43,7 +43,7 @@ def with_it(project: Project, bin_: Path, *argv: str) -> Ran:
 def test_an_old_git_is_refused_before_anything_is_made(
     project: Project, upstream: Upstream, bin_: Path, tmp_path: Path
 ) -> None:
-    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     another_git(bin_, 'case "$*" in version) echo "git version 2.20.1";; *) git "$@";; esac\n')
     with_it(project, bin_, "apply").ends(
         5, f"git 2.20 is too old ({bin_}/git)", "patchkit needs git 2.34"
@@ -56,7 +56,7 @@ def test_an_old_git_is_refused_before_anything_is_made(
 def test_doctor_names_a_git_that_will_not_do(
     project: Project, upstream: Upstream, bin_: Path, said: str
 ) -> None:
-    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     another_git(bin_, f'case "$*" in version) echo "{said}";; *) exit 129;; esac\n')
     with_it(project, bin_, "check", "--only", "machine", "system").ends(1).shows("missing  git")
     none = bin_.with_name("none")

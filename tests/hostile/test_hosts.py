@@ -105,8 +105,7 @@ def test_a_checkout_where_git_found_that_case_does_not_count(
     stack = Stacked.of(project, upstream, small_patches())
     stack.git("config", "core.ignorecase", "true")
     stack.run("apply").ok().shows("unchanged")
-    both = upstream.commit({**STATES[0], "A.txt": "other\n"})
-    project.component("demo", upstream, both, small_patches())
+    project.component("demo", upstream, {**STATES[0], "A.txt": "other\n"}, small_patches())
     before = stack.git("show-ref"), stack.git("ls-files", "--stage")
     project.run("apply", "--accept").ends(5, "A.txt and a.txt", "--workspace")
     assert (stack.git("show-ref"), stack.git("ls-files", "--stage")) == before
@@ -138,7 +137,6 @@ def test_a_name_that_changes_by_case_only(project: Project, upstream: Upstream, 
 
 @pytest.mark.skipif(not FOLDED, reason="PATCHKIT_TEST_CASEFOLD names no folder without case")
 def test_a_new_checkout_where_case_does_not_count(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.txt": "one\n", "A.txt": "other\n"})
-    project.component("demo", upstream, pin, {})
+    project.component("demo", upstream, {"a.txt": "one\n", "A.txt": "other\n"}, {})
     project.run("apply", "--workspace", str(Path(FOLDED) / "workspace")).ends(5, "A.txt and a.txt")
     assert not (Path(FOLDED) / "workspace" / "demo").exists()

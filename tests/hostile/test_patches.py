@@ -144,8 +144,7 @@ def test_a_link_in_the_checkout_leads_nothing_astray(
     folder: Files = {"a.txt": "one\n", "way/b.txt": "b\n", "way/c.txt": "c\n"}
     link: Files = {"a.txt": "one\n", "way": Symlink(str(outside))}
     old, new = (folder, link) if turned == "folder to link" else (link, folder)
-    first = upstream.commit(old)
-    project.component("demo", upstream, first)
+    project.component("demo", upstream, old)
     project.run("apply").ok()
     second = upstream.commit(new, parents=())
     project.component("demo", upstream, second)
@@ -195,7 +194,7 @@ def test_attributes_and_configuration_of_the_upstream_run_nothing(
         "a.txt": "one\n",
     }
     patch = make_patch({"a.txt": "one\n"}, {"a.txt": "two\n"})
-    project.component("demo", upstream, upstream.commit(evil), {"x.patch": patch})
+    project.component("demo", upstream, evil, {"x.patch": patch})
     for command in ("apply", "check", "diff", "log", "refresh", "status"):
         project.run(command).ok()
     assert not (tmp_path / "pwned").exists()

@@ -34,7 +34,7 @@ def test_what_is_no_file_is_not_waited_for(
     project: Project, upstream: Upstream, patchkit_file: Path, kind: str
 ) -> None:
     patches = {"x.patch": make_patch({"a.txt": "one\n"}, {"a.txt": "two\n"})}
-    project.component("demo", upstream, upstream.commit({"a.txt": "one\n"}), patches)
+    project.component("demo", upstream, {"a.txt": "one\n"}, patches)
     project.run("apply").ok()
     patch = project.root / "patches/demo/x.patch"
     patch.unlink()
@@ -49,7 +49,7 @@ def test_what_is_no_file_is_not_waited_for(
 
 
 def test_an_endless_patch_is_refused_in_little_memory(project: Project, upstream: Upstream) -> None:
-    project.component("demo", upstream, upstream.commit({"a.txt": "one\n"}), {"x.patch": b""})
+    project.component("demo", upstream, {"a.txt": "one\n"}, {"x.patch": b""})
     with (project.root / "patches/demo/x.patch").open("wb") as stream:
         stream.write(_HEAD)
         stream.truncate(3 << 30)  # 3 GiB in one line, none of it on disk
@@ -62,7 +62,7 @@ def test_an_endless_patch_is_refused_in_little_memory(project: Project, upstream
 def test_a_long_line_costs_some_times_its_length(project: Project, upstream: Upstream) -> None:
     size = 8 << 20
     patch = _HEAD + b"x" * size + b"\n"
-    project.component("demo", upstream, upstream.commit({"a.txt": "one\n"}), {"x.patch": patch})
+    project.component("demo", upstream, {"a.txt": "one\n"}, {"x.patch": patch})
     ran, peak = _measured(project.root, "check")
     assert ran.returncode == 0, ran.stderr
     assert peak < (100 << 20) + 8 * size
@@ -75,7 +75,7 @@ def test_a_bomb_in_a_binary_patch_does_not_go_off(project: Project, upstream: Up
     head = patch[: patch.index(b"literal")]
     for size in (b"10", b"99999999999999999"):
         data = head + b"literal " + size + b"\n" + b"\n".join(lines) + b"\n\n"
-        project.component("demo", upstream, upstream.commit({"a.bin": b"\0a"}), {"x.patch": data})
+        project.component("demo", upstream, {"a.bin": b"\0a"}, {"x.patch": data})
         ran, peak = _measured(project.root, "check")
         assert ran.returncode == 4, ran.stderr
         assert b"inflate" in ran.stderr

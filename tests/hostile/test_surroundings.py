@@ -47,8 +47,7 @@ def test_a_project_anywhere(upstream: Upstream, tmp_path: Path, place: str) -> N
 def test_a_cache_and_a_workspace_anywhere(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
-    pin = upstream.commit(STATES[0])
-    project.component("demo", upstream, pin, small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     odd = [tmp_path / PLACES[name] for name in ("a newline", "no UTF-8", "quotes")]
     for cache, workspace in pairwise(odd):
         where = ("--cache", str(cache / "cache"), "--workspace", str(workspace / "work"))
@@ -112,7 +111,7 @@ def test_links_in_the_place_of_our_own_files(
 def test_streams_that_are_closed_or_full(
     project: Project, upstream: Upstream, streams: str, code: int, said: bytes
 ) -> None:
-    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     command = f"{shlex.quote(sys.executable)} -m patchkit {streams}"
     ran = subprocess.run(["sh", "-c", command], cwd=project.root, capture_output=True, check=False)
     assert ran.returncode == code, ran.stderr
@@ -149,7 +148,7 @@ def _at_once(project: Project, *lines: tuple[str, ...]) -> list[int]:
 
 def test_twenty_at_once_on_one_cache(project: Project, upstream: Upstream, tmp_path: Path) -> None:
     """Each in a workspace of its own, with nothing cached."""
-    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     places = [tmp_path / f"work{number}" for number in range(20)]
     codes = _at_once(project, *(("apply", "--workspace", str(place)) for place in places))
     assert codes == [0] * 20
@@ -228,6 +227,5 @@ def test_a_git_server_that_cuts_and_then_does_not(
 def test_a_name_that_differs_by_case_only(project: Project, upstream: Upstream) -> None:
     """Two patches in one series that some file systems take for one are refused everywhere."""
     patch = make_patch(STATES[0], STATES[1])
-    pin = upstream.commit(STATES[0])
-    project.component("demo", upstream, pin, {"one.patch": patch, "One.patch": patch})
+    project.component("demo", upstream, STATES[0], {"one.patch": patch, "One.patch": patch})
     project.run("check").ends(4, "case")

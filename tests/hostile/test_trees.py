@@ -136,9 +136,9 @@ def test_a_few_objects_that_stand_for_any_number_of_files(
 def test_a_cache_of_another_user_says_how_to_share_it(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
-    project.component("demo", upstream, upstream.commit({"a": "1\n"}), PATCH)
+    project.component("demo", upstream, {"a": "1\n"}, PATCH)
     project.run("fetch").ok()
-    project.component("demo", upstream, upstream.commit({"a": "1\n", "b": ""}), PATCH)
+    project.component("demo", upstream, {"a": "1\n", "b": ""}, PATCH)
     for lock in (tmp_path / "home" / "cache" / "locks").iterdir():
         lock.chmod(0o444)
     project.run("fetch").ends(5, "chgrp -R GROUP")

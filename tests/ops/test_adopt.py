@@ -259,7 +259,7 @@ def test_where_a_patch_does_not_apply_the_same_line_merges_it(
     empty: Project, upstream: Upstream, clone: Path, patches: dict[str, bytes], tmp_path: Path
 ) -> None:
     text = str(STATES[0]["b.txt"]).replace("line 10\n", "upstream's\n")
-    empty.component("demo", upstream, upstream.commit({"b.txt": text}))
+    empty.component("demo", upstream, {"b.txt": text})
     folder = tmp_path / "two words"
     folder.mkdir()
     for name, data in patches.items():
@@ -307,8 +307,7 @@ def test_a_listed_patch_that_cannot_be_read_stays_beside_what_comes_in(
 def test_names_do_not_collide_and_the_same_patch_comes_once(
     project: Project, upstream: Upstream, tmp_path: Path, patches: dict[str, bytes]
 ) -> None:
-    pin = upstream.commit(STATES[0])
-    project.component("demo", upstream, pin, {"two.patch": patches["one.patch"]})
+    project.component("demo", upstream, STATES[0], {"two.patch": patches["one.patch"]})
     project.write({"patches/demo/THREE.patch": b"unlisted\n"})
     write_files(tmp_path, {**patches, "series": "\n".join(patches)})
     project.run("import", str(tmp_path / "series")).ok()

@@ -40,9 +40,8 @@ NEW = {
 @pytest.fixture(params=list(NEW))
 def moved(request: pytest.FixtureRequest, project: Project, upstream: Upstream) -> Project:
     """A patch for Beta; upstream takes Beta away and has Zeta, with the same lines."""
-    pin = upstream.commit({"a.py": OLD})
     assert b"class Beta" in PATCH.split(b"@@")[2].split(b"\n")[0]
-    project.component("demo", upstream, pin, {"more.patch": PATCH}, track="main")
+    project.component("demo", upstream, {"a.py": OLD}, {"more.patch": PATCH}, track="main")
     upstream.commit({"a.py": NEW[request.param]}, "Have Zeta for Beta")
     return project
 
@@ -71,8 +70,7 @@ def test_a_check_at_another_pin_finds_it(moved: Project, upstream: Upstream) -> 
 def test_a_class_with_another_name_for_the_same_is_no_finding(
     project: Project, upstream: Upstream
 ) -> None:
-    pin = upstream.commit({"a.py": OLD})
-    project.component("demo", upstream, pin, {"more.patch": PATCH}, track="main")
+    project.component("demo", upstream, {"a.py": OLD}, {"more.patch": PATCH}, track="main")
     upstream.commit({"a.py": "first = 1\n" + OLD.replace("Beta", "BetaConfig")}, "Rename it")
     ran = project.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz", "--json").ok()
     (patch,) = ran.component["patches"]

@@ -84,8 +84,9 @@ def test_git_ignores_a_workspace_that_apply_makes(demo: Project) -> None:
 def test_an_offset_applies_and_is_reported(
     project: Project, upstream: Upstream, golden: Golden
 ) -> None:
-    pin = upstream.commit({**BASE, "a.py": "first\n" * 2 + str(BASE["a.py"])})
-    project.component("demo", upstream, pin, {"one.patch": ONE})
+    project.component(
+        "demo", upstream, {**BASE, "a.py": "first\n" * 2 + str(BASE["a.py"])}, {"one.patch": ONE}
+    )
     ran = project.run("apply")
     golden("apply-shifted", ran)
     ran.ok().shows("1 hunk at offset +2; made for another base: a.py")
@@ -162,7 +163,7 @@ def test_another_order_of_the_series_is_one_message(demo: Project) -> None:
 def test_another_pin_is_refused_without_being_asked(demo: Project, upstream: Upstream) -> None:
     demo.run("apply").ok()
     series = {"one.patch": ONE, "two.patch": TWO}
-    demo.component("demo", upstream, upstream.commit({**BASE, "new": "1\n"}), series)
+    demo.component("demo", upstream, {**BASE, "new": "1\n"}, series)
     demo.run("apply").ends(1, "the base is")
 
 
@@ -185,7 +186,7 @@ def test_the_lock_keeps_components_that_are_not_asked_for(
 def test_an_index_lock_of_git_is_an_error_of_that_component_only(
     demo: Project, upstream: Upstream
 ) -> None:
-    demo.component("other", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    demo.component("other", upstream, BASE, {"one.patch": ONE})
     demo.run("apply").ok()
     demo.series("demo", {"one.patch": ONE})
     demo.series("other", {})

@@ -19,11 +19,9 @@ MORE: Files = {**BASE, "big/c.py": "c\n"}
 @pytest.fixture
 def two(project: Project, upstream: Upstream) -> Project:
     """Manifests `left` and `right` with a component `demo` of one upstream; left is applied."""
-    pin = upstream.commit(BASE)
-    project.component("demo", upstream, pin, {"one.patch": ONE}, manifest="left")
-    later = upstream.commit(MORE)
+    project.component("demo", upstream, BASE, {"one.patch": ONE}, manifest="left")
     entries = [{"patch": "patches/demo/one.patch"}]
-    project.component("demo", upstream, later, entries, manifest="right")
+    project.component("demo", upstream, MORE, entries, manifest="right")
     project.prepare("apply", "-m", "left").ok()
     return project
 
@@ -49,8 +47,7 @@ def test_the_stack_of_both_is_only_noted(two: Project) -> None:
 def strangers(two: Project, tmp_path: Path) -> Project:
     """A further manifest `other` whose component `demo` has quite another upstream."""
     other = Upstream.create(tmp_path / "other.git")
-    pin = other.commit({"x.py": "x\n"})
-    two.component("demo", other, pin, manifest="other")
+    two.component("demo", other, {"x.py": "x\n"}, manifest="other")
     return two
 
 
@@ -98,7 +95,7 @@ def test_a_checkout_that_says_nothing_is_anybodys(strangers: Project) -> None:
 @pytest.fixture
 def coming(project: Project, upstream: Upstream) -> Project:
     """An applied component `demo`; the patch two.patch, which adds new.py, came since."""
-    project.component("demo", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    project.component("demo", upstream, BASE, {"one.patch": ONE})
     project.prepare("apply").ok()
     project.series("demo", {"one.patch": ONE, "two.patch": TWO})
     return project

@@ -189,8 +189,7 @@ def test_it_is_what_an_edit_by_hand_and_refresh_come_to(stack: Stacked, upstream
 
 
 def test_no_checkout_is_needed(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit(STATES[0])
-    path = project.component("demo", upstream, pin, small_patches())
+    path = project.component("demo", upstream, STATES[0], small_patches())
     new = further(upstream)
     project.run("bump", "demo", "--to", "main").ok()
     assert f"pin: {new}\n" in path.read_text()
@@ -244,7 +243,7 @@ def test_a_name_that_is_not_there(
 
 
 def test_latest_needs_a_track(project: Project, upstream: Upstream) -> None:
-    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     project.run("bump", "demo", "--to", "latest").ends(4, "demo.yaml:3: demo tracks no branch")
 
 
@@ -280,8 +279,7 @@ def test_offline_latest_is_what_a_dry_run_found(stack: Stacked, upstream: Upstre
 def test_upstreams_history_is_followed(project: Project, upstream: Upstream) -> None:
     """What the cache has are two commits; a file that went by way of two others is found."""
     upstream.git("config", "uploadpack.allowFilter", "true")
-    pin = upstream.commit(STATES[0])
-    project.component("demo", upstream, pin, small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     text = {n: f"upstream {n}\n" for n in range(22, 34)}
     first = {n: line for n, line in text.items() if n < 29}
     upstream.commit({"a.txt": None, "middle.txt": lines(first)}, "Rename, and rewrite half")
@@ -544,7 +542,7 @@ def test_a_stack_that_shares_the_series_is_asked(stack: Stacked, upstream: Upstr
 def test_a_published_patch_is_never_rewritten(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
-    project.component("demo", upstream, upstream.commit(STATES[0]), [published(tmp_path)])
+    project.component("demo", upstream, STATES[0], [published(tmp_path)])
     with project.untouched():
         merged = upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})})
         project.run("bump", "demo", "--to", merged).ends(3, "belongs to another repository")
@@ -574,11 +572,12 @@ def test_a_patch_that_fits_keeps_the_hunks_it_has(
     project: Project, upstream: Upstream, verb: str
 ) -> None:
     """Whether upstream or an earlier patch moves its lines; no diff has such hunks by itself."""
-    pin = upstream.commit({"a.txt": lines()})
     first = make_patch({"a.txt": lines()}, {"a.txt": lines({1: "first\n"})})
     own = make_patch({"a.txt": lines()}, {"a.txt": lines({14: "more\n"})})
     own = own.replace(b"\n line 15\n", b"\n-line 15\n+line 15\n")
-    project.component("demo", upstream, pin, {"first.patch": first, "own.patch": own})
+    project.component(
+        "demo", upstream, {"a.txt": lines()}, {"first.patch": first, "own.patch": own}
+    )
     if verb == "bump":
         further(upstream)
         ran = project.run("bump", "demo", "--to", "main").ok()

@@ -69,7 +69,7 @@ def test_renaming_that_went_over_a_patch(
     before: Files = {"app/train.py": text, "app/utils/misc.py": "Box = 1\n"}
     patch = make_patch(before, {"app/train.py": text.replace("run()", "run(npu=True)")}, body=BODY)
     patch = patch.replace(b" from app.utils", b" from app.observability")
-    project.component("app", upstream, upstream.commit(before), {"train.patch": patch})
+    project.component("app", upstream, before, {"train.patch": patch})
     golden("check-renamed", project.run("check", "--jobs", "1"))
 
 
@@ -83,7 +83,7 @@ def test_renaming_that_went_over_a_patch(
 def test_another_way_on_is_looked_for(
     project: Project, upstream: Upstream, golden: Golden, files: Files, name: str
 ) -> None:
-    project.component("demo", upstream, upstream.commit(files), {"one.patch": ONE})
+    project.component("demo", upstream, files, {"one.patch": ONE})
     golden(name, project.run("check", "--jobs", "1"))
 
 
@@ -109,9 +109,8 @@ def test_lint_findings_and_strict(project: Project, upstream: Upstream, golden: 
     short = make_patch(
         {"pkg/other.py": "import os\n"}, {"pkg/other.py": "import sys\n"}, body="Why."
     )
-    pin = upstream.commit(BASE)
     project.component(
-        "demo", upstream, pin, {"raw.patch": raw, "short.patch": short + b"-- \n2.3\n"}
+        "demo", upstream, BASE, {"raw.patch": raw, "short.patch": short + b"-- \n2.3\n"}
     )
     project.write({"patches/demo/forgotten.patch": raw})
     project.run("check").ok()
@@ -122,8 +121,7 @@ def test_lint_findings_and_strict(project: Project, upstream: Upstream, golden: 
 def test_unsafe_path(project: Project, upstream: Upstream, path: str, said: str) -> None:
     """Git's own folder, and beyond a link."""
     data = make_patch({}, {f"a/{path}": "x\n"}, body=BODY).replace(b"a/config", b".git/config")
-    pin = upstream.commit({"a/link": Symlink("/tmp")})
-    project.component("demo", upstream, pin, {"bad.patch": data})
+    project.component("demo", upstream, {"a/link": Symlink("/tmp")}, {"bad.patch": data})
     project.run("check").ends(1).shows(said)
 
 
@@ -132,7 +130,7 @@ def test_corrupt_patch_is_bad_input_and_the_rest_is_checked(
 ) -> None:
     corrupt = ONE.replace(b"@@ -17,7 +17,7 @@", b"@@ -17,7 +17,9 @@")
     assert corrupt != ONE
-    demo.component("corrupt", upstream, upstream.commit({}), {"one.patch": corrupt})
+    demo.component("corrupt", upstream, {}, {"one.patch": corrupt})
     golden("check-corrupt", demo.run("check", "--jobs", "1"))
 
 
@@ -177,7 +175,7 @@ def test_lock_that_says_otherwise(demo: Project) -> None:
 def test_so_many_components_at_once(demo: Project, upstream: Upstream) -> None:
     """One is looked at after the other, and no less than one can be."""
     for name in ("second", "third"):
-        demo.component(name, upstream, upstream.commit({"f": name}), {})
+        demo.component(name, upstream, {"f": name}, {})
     (demo.root / "manifests/demo.lock.json").unlink(missing_ok=True)
     begun = [line.partition(":")[0] for line in demo.run("ci", "--jobs", "1").ok().err.splitlines()]
     assert begun == sorted(begun, key=["demo", "second", "third"].index)
@@ -190,9 +188,7 @@ def test_broken_lock(demo: Project) -> None:
 
 
 def test_patch_without_changes(project: Project, upstream: Upstream) -> None:
-    project.component(
-        "demo", upstream, upstream.commit(BASE), {"empty.patch": b"Subject: nothing\n\n"}
-    )
+    project.component("demo", upstream, BASE, {"empty.patch": b"Subject: nothing\n\n"})
     ran = project.run("check", "--json")
     codes = [f["code"] for f in ran.component["patches"][0]["findings"]]
     assert "empty-patch" in codes
@@ -208,15 +204,15 @@ def test_what_cannot_be_read_or_reached_stops_no_other(demo: Project, tmp_path: 
 def test_patch_that_two_manifests_share_at_different_pins(
     demo: Project, upstream: Upstream
 ) -> None:
-    later = upstream.commit({"pkg/core.py": "# new\n" + TEXT})
     entry = [{"series": "patches/demo/series"}]
-    demo.component("demo", upstream, later, manifest="later", patches=entry)
+    demo.component(
+        "demo", upstream, {"pkg/core.py": "# new\n" + TEXT}, manifest="later", patches=entry
+    )
     one, _ = demo.run("check", "--json").ok().json["shared"]
     assert (one["patch"], one["fits"]) == ("patches/demo/one.patch", True)
     uses = [(use["manifest"], use["status"]) for use in one["uses"]]
     assert uses == [("demo", "unchanged"), ("later", "shifted")]
-    last = upstream.commit({"pkg/core.py": "nothing\n"})
-    demo.component("demo", upstream, last, manifest="later", patches=entry)
+    demo.component("demo", upstream, {"pkg/core.py": "nothing\n"}, manifest="later", patches=entry)
     ran = demo.run("check", "--json").ends(1)
     assert [each["fits"] for each in ran.json["shared"]] == [False, False]
 
@@ -227,10 +223,14 @@ def test_pinned_patch_of_another_repository(
     """Somebody else's file: no lint of its form, and other ways out."""
     raw = make_patch(BASE, {"pkg/core.py": FAST}, subject=None)
     entry = reference(Upstream.create(tmp_path / "publisher.git"), "patches/fast.patch", raw)
-    project.component("demo", upstream, upstream.commit(BASE), [entry])
+    project.component("demo", upstream, BASE, [entry])
     project.run("check", "--strict").ok()
-    moved = upstream.commit({"pkg/core.py": edited(("value_21 = compute(21)", "value_21 = None"))})
-    project.component("demo", upstream, moved, [entry])
+    project.component(
+        "demo",
+        upstream,
+        {"pkg/core.py": edited(("value_21 = compute(21)", "value_21 = None"))},
+        [entry],
+    )
     golden("check-pinned", project.run("check", "--jobs", "1"))
 
 
@@ -291,7 +291,7 @@ def test_a_reviewed_file_of_another_base(
     patch = make_patch({"pkg/core.py": TEXT + "end = 1\n"}, {"pkg/core.py": FAST + "end = 1\n"})
     other = [{"file": file, "reason": "only its end differs"} for file in reviewed]
     entry = reference(upstream, "fix.patch", patch) | {"other_base": other}
-    project.component("demo", upstream, upstream.commit(BASE), [entry])
+    project.component("demo", upstream, BASE, [entry])
 
     project.run("check", "--strict").ends(code).shows(said)
 
@@ -310,7 +310,7 @@ def test_a_damaged_patch_by_reference_is_mended_when_it_is_read(
 ) -> None:
     damaged = make_patch(BASE, {"pkg/core.py": FAST}).removesuffix(b"\n")
     entry = reference(upstream, "fix.patch", damaged) | {"repair": repair}
-    project.component("demo", upstream, upstream.commit(BASE), [entry])
+    project.component("demo", upstream, BASE, [entry])
 
     ran = project.run("check")
     assert (ran.code, said in ran.out + ran.err) == (code, True), ran.err

@@ -50,9 +50,8 @@ def test_no_command_puts_another_name_into_a_patch(project: Project, upstream: U
     before = "if rebase.mergeCommits:\n    start()\n\n\n\n\nif rebase.mergeCommits:\n    stop()\n"
     after = before.replace("start()", "start(True)").replace("stop()", "stop(True)")
     there = before.replace("rebase.mergeCommits", "rebase.updateRefs")
-    pin = upstream.commit({"a.py": there, "b.py": before})
     patch = make_patch({"a.py": before}, {"a.py": after}, body=BODY)
-    project.component("app", upstream, pin, {"a.patch": patch})
+    project.component("app", upstream, {"a.py": there, "b.py": before}, {"a.patch": patch})
     assert "it was renamed after" not in project.run("check").ends(1).out
     assert not any(each.startswith("sed ") for each in commands(project.run("check", "--json")))
 
@@ -72,7 +71,7 @@ def test_line_ends(project: Project, upstream: Upstream, patch_has: str) -> None
     else:
         files = {n: t.replace("\n", "\r\n") for n, t in files.items()}
     patch = make_patch(before, after, body=BODY) + b"-- \n2.39\n"
-    project.component("app", upstream, upstream.commit(files), {"a.patch": patch})
+    project.component("app", upstream, files, {"a.patch": patch})
     sed, check = commands(project.run("check", "--json"))
     assert sed.startswith("sed ")
     typed(project, sed)
@@ -81,8 +80,7 @@ def test_line_ends(project: Project, upstream: Upstream, patch_has: str) -> None
 
 def test_no_rename_is_written_into_a_patch(project: Project, upstream: Upstream) -> None:
     """A file of the same name in another folder need not be the one: a merge follows history."""
-    pin = upstream.commit({"src/lib/core.py": TEXT})
-    project.component("demo", upstream, pin, {"one.patch": ONE})
+    project.component("demo", upstream, {"src/lib/core.py": TEXT}, {"one.patch": ONE})
     assert commands(project.run("check", "--json"))[0].startswith("patchkit import ")
 
 
@@ -122,10 +120,10 @@ def test_merging_by_hand(project: Project, upstream: Upstream, *, checkout: bool
 def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
     """What the carry engine can do comes before all that takes work by hand."""
     patches = {"one.patch": ONE}
-    project.component("demo", upstream, upstream.commit({"pkg/core.py": TEXT}), patches)
+    project.component("demo", upstream, {"pkg/core.py": TEXT}, patches)
     project.prepare("apply").ok()
     moved = TEXT.replace("compute(21)", "compute(21, slow=True)")
-    project.component("demo", upstream, upstream.commit({"pkg/core.py": moved}), patches)
+    project.component("demo", upstream, {"pkg/core.py": moved}, patches)
     ran = project.run("check").shows("hint: carry the patches to the new pin:")
     assert "by hand" not in ran.out
     project.run("apply").says("hint: why, and what to do: patchkit check -m demo -c demo")
@@ -137,9 +135,8 @@ def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
 @pytest.mark.parametrize("where", ["the upstream", "an earlier patch"])
 def test_a_change_that_is_there_already(project: Project, upstream: Upstream, where: str) -> None:
     there = where == "the upstream"
-    pin = upstream.commit({"pkg/core.py": FAST if there else TEXT})
     patches = {"one.patch": ONE} if there else {"one.patch": ONE, "two.patch": ONE}
-    project.component("demo", upstream, pin, patches)
+    project.component("demo", upstream, {"pkg/core.py": FAST if there else TEXT}, patches)
     ran = project.run("check").shows(f"{where} has the whole change")
     assert ("upstream has" in ran.out) == there
     typed(project, commands(project.run("check", "--json"))[0])
@@ -165,14 +162,13 @@ def test_a_patch_made_for_the_base_alone_is_told_so(project: Project, upstream: 
             )
         )
         assert (pin in ran.out, "another base" in ran.out) == (False, False)
-        project.component("other", upstream, upstream.commit({"b.py": "c\n"}))
+        project.component("other", upstream, {"b.py": "c\n"})
         project.run("fetch").ok()
 
 
 @pytest.mark.parametrize("strip", [0, 2])
 def test_a_wrong_strip_level_is_said(project: Project, upstream: Upstream, strip: int) -> None:
-    pin = upstream.commit({"pkg/core.py": TEXT})
-    project.component("demo", upstream, pin, {"one.patch": ONE}, strip=strip)
+    project.component("demo", upstream, {"pkg/core.py": TEXT}, {"one.patch": ONE}, strip=strip)
     ran = project.run("check")
     assert "another base" not in ran.out
     ran.shows("with 1 folder off its paths", "one.patch -p1")
@@ -196,7 +192,7 @@ def test_every_patch_that_does_not_fit_is_told(project: Project, upstream: Upstr
         "pkg/core.py": TEXT.replace("value_3 ", "here_3 "),
         "b.py": b.replace("other_30 ", "there_30 "),
     }
-    project.component("demo", upstream, upstream.commit(files), patches)
+    project.component("demo", upstream, files, patches)
     ran = project.run("check", "--json")
     (component,) = ran.json["components"]
     statuses = {each["name"]: each["outcome"]["status"] for each in component["patches"]}
@@ -215,14 +211,15 @@ def test_every_patch_that_does_not_fit_is_told(project: Project, upstream: Upstr
 
 def test_a_damaged_patch_does_not_hide_the_others(project: Project, upstream: Upstream) -> None:
     """It is a problem at its line; the others are judged, those that fail as well."""
-    base = upstream.commit({"pkg/core.py": TEXT, "a.txt": "a\n", "b.txt": "b\n"})
     patches = {
         "good.patch": make_patch({"a.txt": "a\n"}, {"a.txt": "A\n"}, subject="Good"),
         "cut.patch": ONE.rpartition(b" ")[0],
         "bad.patch": make_patch({"b.txt": "c\n"}, {"b.txt": "C\n"}, subject="Bad"),
         "gone.patch": ONE,
     }
-    project.component("demo", upstream, base, patches)
+    project.component(
+        "demo", upstream, {"pkg/core.py": TEXT, "a.txt": "a\n", "b.txt": "b\n"}, patches
+    )
     (project.root / "patches/demo/gone.patch").unlink()
     with (project.root / "patches/demo/series").open("a") as file:
         file.write("../up.patch\n")
@@ -244,7 +241,7 @@ def test_an_import_judges_what_it_can_read(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
     """Nothing comes in, not with --force, before the damaged patch is mended."""
-    project.component("demo", upstream, upstream.commit({"pkg/core.py": TEXT, "a.txt": "a\n"}))
+    project.component("demo", upstream, {"pkg/core.py": TEXT, "a.txt": "a\n"})
     (tmp_path / "1-cut.patch").write_bytes(ONE.rpartition(b" ")[0])
     good = make_patch({"a.txt": "a\n"}, {"a.txt": "A\n"}, subject="Good")
     write_files(tmp_path, {"2-good.patch": good, "3-bad.patch": good})

@@ -30,7 +30,6 @@ Last-Update: 2024-01-02
 @pytest.mark.slow
 def test_a_debian_series_in_place(project: Project, upstream: Upstream) -> None:
     base = {"a.c": lines(), "src/c.c": lines()}
-    pin = upstream.commit(base)
     five = make_patch(base, {"a.c": lines({5: "five\n"})}, subject=None)
     seven = make_patch(base, {"src/c.c": lines({7: "seven\n"})}, subject=None)
     folder = "debian/patches"
@@ -43,7 +42,7 @@ def test_a_debian_series_in_place(project: Project, upstream: Upstream) -> None:
             f"{folder}/04_nothing.dpatch": "",
         }
     )
-    project.component("pkg", upstream, pin, [{"series": f"{folder}/series"}])
+    project.component("pkg", upstream, base, [{"series": f"{folder}/series"}])
     before = project.files("debian")
     project.prepare("apply").ok()
     assert (project.checkout("pkg") / "src/c.c").read_text() == lines({7: "seven\n"})

@@ -113,11 +113,10 @@ def test_a_series_in_parts_comes_out_as_one(
 ) -> None:
     """Single patches beside the series, in odd layouts, end up in one folder with -p1 paths."""
     patches = small_patches()
-    pin = upstream.commit(STATES[0])
     project.series("demo", {"two.patch": patches["two.patch"]})
     project.write({"patches/one.patch": patches["one.patch"]})
     entries = [{"patch": "patches/one.patch"}, {"series": "patches/demo/series"}]
-    project.component("demo", upstream, pin, patches=entries)
+    project.component("demo", upstream, STATES[0], patches=entries)
     project.run("export", "--format", "quilt", "--output", str(tmp_path / "out")).ok()
     assert (tmp_path / "out/series").read_text() == "one.patch\ntwo.patch\n"
     assert (tmp_path / "out/one.patch").read_bytes() == patches["one.patch"]
@@ -137,5 +136,5 @@ def test_nothing_is_overwritten(project: Project, upstream: Upstream, tmp_path: 
 def test_a_form_and_a_place_are_named(
     project: Project, upstream: Upstream, argv: tuple[str, ...]
 ) -> None:
-    project.component("demo", upstream, upstream.commit(STATES[0]), {})
+    project.component("demo", upstream, STATES[0], {})
     project.run("export", *argv).ends(2)

@@ -60,10 +60,9 @@ def test_a_patch_of_another_component_gets_a_name(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
     trainer = Upstream.create(tmp_path / "trainer.git")
-    project.component("trainer", trainer, trainer.commit({"fixes/fix.patch": FIX}))
+    project.component("trainer", trainer, {"fixes/fix.patch": FIX})
     entry = {"component": "trainer", "path": "fixes/fix.patch", "sha256": digest(FIX)}
-    pin = upstream.commit({"a": "1\n"})
-    project.component("demo", upstream, pin, [{**entry, "name": "trainer-fix.patch"}])
+    project.component("demo", upstream, {"a": "1\n"}, [{**entry, "name": "trainer-fix.patch"}])
     project.run("apply").ok()
     assert (project.checkout("demo") / "a").read_text() == "2\n"
     project.run("log", "-c", "demo").ok().shows("trainer-fix.patch")
@@ -73,7 +72,7 @@ def test_what_fails_is_told_and_the_rest_is_there(
     project: Project, upstream: Upstream, golden: Golden
 ) -> None:
     project.component("absent", upstream, "1" * 40)
-    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    project.component("demo", upstream, {"a": "1\n"})
     golden("fetch-absent", project.run("fetch", "--jobs", "1"))
     project.run("fetch", "-c", "demo", "--offline").ok()
 
@@ -89,7 +88,7 @@ def test_a_wrong_hash_weighs_more_than_a_dead_host(project: Project, upstream: U
 
 
 def test_offline_asks_nobody(project: Project, upstream: Upstream, golden: Golden) -> None:
-    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    project.component("demo", upstream, {"a": "1\n"})
 
     golden("fetch-offline", project.run("fetch", "--offline"))
 
@@ -112,7 +111,7 @@ def test_the_machine_form(project: Project, upstream: Upstream) -> None:
 
 
 def test_verify_mends_the_cache(project: Project, upstream: Upstream) -> None:
-    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    project.component("demo", upstream, {"a": "1\n"})
     project.run("fetch").ok()
     (pack,) = (Path.home() / "cache").glob("repos/*/objects/pack/*.pack")
     data = bytearray(pack.read_bytes())
@@ -125,7 +124,7 @@ def test_verify_mends_the_cache(project: Project, upstream: Upstream) -> None:
 
 
 def test_a_cache_that_cannot_be_made(project: Project, upstream: Upstream) -> None:
-    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    project.component("demo", upstream, {"a": "1\n"})
     (project.root / "file").touch()
 
     ran = project.run("fetch", "--cache", str(project.root / "file" / "cache")).ends(
@@ -135,7 +134,7 @@ def test_a_cache_that_cannot_be_made(project: Project, upstream: Upstream) -> No
 
 
 def test_a_blob_that_no_server_has_is_a_warning(project: Project, upstream: Upstream) -> None:
-    project.component("demo", upstream, upstream.commit({"a": "1\n", "big.gif": "2\n"}))
+    project.component("demo", upstream, {"a": "1\n", "big.gif": "2\n"})
     lose_blob(upstream, "2\n")
 
     project.run("fetch").ok().says("no server has the contents of big.gif")
@@ -147,7 +146,7 @@ def test_a_blob_that_no_server_has_is_a_warning(project: Project, upstream: Upst
 @pytest.mark.slow
 def test_a_full_disk_is_one_clear_error(project: Project, upstream: Upstream) -> None:
     noise = bytes(random.Random(1).randbytes(1 << 19))
-    project.component("git", upstream, upstream.commit({"a": noise}))
+    project.component("git", upstream, {"a": noise})
     archive = make_tar({"d/a": noise})
     (project.root / "a.tar.gz").write_bytes(archive)
     text = (project.root / "manifests" / "demo.yaml").read_text()

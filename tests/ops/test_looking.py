@@ -27,7 +27,7 @@ PATCHES = {
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
     """A component `demo` with three patches; the third needs the first."""
-    project.component("demo", upstream, upstream.commit(S0), PATCHES)
+    project.component("demo", upstream, S0, PATCHES)
     return project
 
 
@@ -102,7 +102,7 @@ def test_log_tells_what_is_in_the_checkout(demo: Project, applied: Path, golden:
 def test_log_of_a_stack_that_does_not_apply(
     demo: Project, upstream: Upstream, golden: Golden
 ) -> None:
-    demo.component("demo", upstream, upstream.commit({"core.py": "x\n"}), PATCHES)
+    demo.component("demo", upstream, {"core.py": "x\n"}, PATCHES)
     golden("log-conflicted", demo.run("log"))
 
 
@@ -133,7 +133,7 @@ def test_graph(demo: Project, golden: Golden) -> None:
 def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> None:
     states: list[Files] = [{"a": f"{n}\n"} for n in range(4)]
     patches = {f"{n}.patch": make_patch(a, b) for n, (a, b) in enumerate(pairwise(states), 1)}
-    project.component("demo", upstream, upstream.commit(states[0]), patches)
+    project.component("demo", upstream, states[0], patches)
 
     def needs(*options: str) -> list[list[str]]:
         nodes = project.run("log", "--graph", "--json", *options).ok().component["patches"]
@@ -144,7 +144,7 @@ def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> 
 
 
 def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream) -> None:
-    demo.component("demo", upstream, upstream.commit({"core.py": "x\n"}), PATCHES)
+    demo.component("demo", upstream, {"core.py": "x\n"}, PATCHES)
     demo.run("log", "--graph").ends(4, "one.patch does not apply")
 
 

@@ -54,7 +54,7 @@ def test_refresh_and_new_do_not_overwrite(
 def incoming(project: Project, upstream: Upstream, tmp_path: Path) -> Path:
     """A patch to import into an applied component `demo`, which has one."""
     patches = small_patches()
-    project.component("demo", upstream, upstream.commit(STATES[0]), {"one.patch": b""})
+    project.component("demo", upstream, STATES[0], {"one.patch": b""})
     project.series("demo", {"one.patch": patches["one.patch"]})
     project.prepare("apply").ok()
     path = tmp_path / "three.patch"

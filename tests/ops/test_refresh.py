@@ -243,8 +243,7 @@ def test_a_merge_in_the_stack_is_refused(stack: Stacked) -> None:
 
 
 def test_without_a_checkout_there_is_nothing_to_do(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit(STATES[0])
-    project.component("demo", upstream, pin, small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     project.run("refresh").ok().shows("absent")
 
 
@@ -320,8 +319,14 @@ def test_other_layouts(project: Project, upstream: Upstream, strip: int, folder:
     for side in (b"a/", b"b/"):
         patch = patch.replace(side + b"a.txt", {0: b"", 1: side, 2: side + b"x/"}[strip] + b"a.txt")
     root = f"{folder}/" if folder else ""
-    pin = upstream.commit({f"{root}a.txt": lines(), f"{root}b.txt": lines()})
-    project.component("demo", upstream, pin, {"one.patch": patch}, strip=strip, subdirectory=folder)
+    project.component(
+        "demo",
+        upstream,
+        {f"{root}a.txt": lines(), f"{root}b.txt": lines()},
+        {"one.patch": patch},
+        strip=strip,
+        subdirectory=folder,
+    )
     stack = Stacked.applied(project)
     stack.edit(f"{root}a.txt", "five\n", "5\n")
     stack.edit(f"{root}b.txt", "line 9\n", "nine\n")
@@ -336,13 +341,12 @@ def test_a_rename_is_followed_to_the_lines_before_it(project: Project, upstream:
     base = {"old.txt": lines()}
     first = {"old.txt": lines({5: "five\n"})}
     moved = {"old.txt": None, "new.txt": lines({5: "five\n", 30: "thirty\n"})}
-    pin = upstream.commit(base)
     patches = {
         "first.patch": make_patch(base, first),
         "moved.patch": make_patch(base | first, moved),
     }
     assert b"rename from old.txt" in patches["moved.patch"]
-    project.component("demo", upstream, pin, patches)
+    project.component("demo", upstream, base, patches)
     stack = Stacked.applied(project)
     stack.edit("new.txt", "five\n", "5\n")
     stack.edit("new.txt", "thirty\n", "30\n")
@@ -354,8 +358,7 @@ def test_a_rename_is_followed_to_the_lines_before_it(project: Project, upstream:
 
 
 def test_a_component_without_a_series_gets_one(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit(STATES[0])
-    path = project.component("demo", upstream, pin)
+    path = project.component("demo", upstream, STATES[0])
     stack = Stacked.applied(project)
     stack.edit("a.txt", "line 5\n", "five\n")
     stack.run("refresh", "--new", "one").ok()

@@ -78,9 +78,8 @@ def test_another_stack_whose_upstream_is_not_here_is_no_blank_cheque(
     stack: Stacked, project: Project, tmp_path: Path
 ) -> None:
     stranger = Upstream.create(tmp_path / "stranger.git")
-    pin = stranger.commit(STATES[0])
     entry = [{"series": "patches/demo/series"}]
-    project.component("demo", stranger, pin, manifest="other", patches=entry)
+    project.component("demo", stranger, STATES[0], manifest="other", patches=entry)
     stack.edit("a.txt", "five\n", "5\n")
     _refresh(stack).ends(1, "is not here to try them")
 
@@ -92,10 +91,9 @@ def test_another_stack_whose_upstream_is_not_here_is_no_blank_cheque(
 def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Stacked:
     """one.patch comes from a trainer's repository; the series has two.patch and three.patch."""
     patches = small_patches()
-    pin = upstream.commit(STATES[0])
     project.series("demo", {name: patches[name] for name in NAMES[1:]})
     entries: list[dict[str, object]] = [published(tmp_path), {"series": "patches/demo/series"}]
-    project.component("demo", upstream, pin, patches=entries)
+    project.component("demo", upstream, STATES[0], patches=entries)
     return Stacked.applied(project)
 
 

@@ -168,14 +168,12 @@ def test_a_cache_key_says_what_is_fetched(many: Project, upstream: Upstream) -> 
     assert other["cache"] != also["cache"]  # another pin
     assert len({job["name"] for job in jobs}) == 3
     elsewhere = Upstream.create(Path(upstream.path).parent / "else.git")
-    pin = elsewhere.commit({"a.py": BASE})
-    many.component("fits", elsewhere, pin, {"ours.patch": OURS}, manifest="one")
+    many.component("fits", elsewhere, {"a.py": BASE}, {"ours.patch": OURS}, manifest="one")
     assert many.run("ci", "--matrix", "--json").json["jobs"][0]["cache_like"] != same["cache_like"]
 
 
 def test_names_that_no_job_can_pass_on(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE})
-    path = project.component("demo", upstream, pin, {"ours.patch": OURS}, manifest="a b")
+    path = project.component("demo", upstream, {"a.py": BASE}, {"ours.patch": OURS}, manifest="a b")
     project.run("ci", "--matrix", "-m", str(path.relative_to(project.root))).ends(
         4, "a b has characters in its name"
     )

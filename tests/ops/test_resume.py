@@ -319,7 +319,7 @@ def test_what_was_merged_beside_a_conflict_is_still_to_review(
 @pytest.fixture
 def away(project: Project, upstream: Upstream) -> Project:
     """A bump that waits at three.patch in the workspace `elsewhere`; two.patch is carried."""
-    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     project.prepare("apply", "--workspace", "elsewhere").ok()
     text = lines({22: "upstream 22\n"})
     upstream.commit({"a.txt": text, "b.txt": lines({10: "X\n"})}, "Say ten (#8)")
@@ -678,8 +678,7 @@ def test_patches_that_changed_meanwhile_stop_it(halted: Bumping) -> None:
 
 @pytest.mark.slow
 def test_without_a_checkout_nothing_is_written(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit(STATES[0])
-    project.component("demo", upstream, pin, small_patches())
+    project.component("demo", upstream, STATES[0], small_patches())
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})
     with project.untouched():
         project.run("bump", "demo", "--to", "main").ends(3, "nothing was written")

@@ -46,10 +46,15 @@ def test_law_every_way_back_is_exact(
     with tempfile.TemporaryDirectory() as folder:
         upstream = Upstream.create(Path(folder) / "upstream.git")
         base: dict[str, Content] = {"keep": "k\n", **old}
-        pin = upstream.commit({name: each for name, each in base.items() if each is not None})
         patch = make_patch(base, {**base, **ours}, subject="Ours", body="For a law.")
         project = Project(Path(folder) / "project")
-        project.component("demo", upstream, pin, {"ours.patch": patch}, track="main")
+        project.component(
+            "demo",
+            upstream,
+            {name: each for name, each in base.items() if each is not None},
+            {"ours.patch": patch},
+            track="main",
+        )
         project.prepare("apply").ok()
         upstream.commit({**theirs, "more": "m\n"})
         stack = Bumping(project, project.checkout("demo"))

@@ -20,8 +20,7 @@ Work = dict[str, Any]
 
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
-    pin = upstream.commit(shouted())
-    project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
+    project.component("demo", upstream, shouted(), {"one.patch": ONE, "two.patch": TWO})
     project.prepare("apply").ok()
     return project
 

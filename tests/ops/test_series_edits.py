@@ -23,9 +23,8 @@ OVER = make_patch(shouted(3, 4), _OVER, subject="Shout line 3 less", body="On li
 
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
-    pin = upstream.commit(shouted())
     project.component(
-        "demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO, "three.patch": THREE}
+        "demo", upstream, shouted(), {"one.patch": ONE, "two.patch": TWO, "three.patch": THREE}
     )
     series = project.root / "patches/demo/series"
     series.write_text("# top\n\none.patch\n# about two\ntwo.patch # keep\nthree.patch\n")
@@ -160,7 +159,7 @@ def test_drop_keeps_the_stack_under_a_ref(demo: Project) -> None:
 def overlapping(project: Project, upstream: Upstream) -> Project:
     """near.patch changes the line next to that of one.patch, over.patch the very line."""
     patches = {"one.patch": ONE, "near.patch": NEAR, "over.patch": OVER}
-    project.component("demo", upstream, upstream.commit(shouted()), patches)
+    project.component("demo", upstream, shouted(), patches)
     project.prepare("apply").ok()
     return project
 
@@ -212,8 +211,7 @@ def test_drop_carries_the_later_patches_over_the_hole(overlapping: Project) -> N
 
 def test_what_takes_a_patch_back_is_dropped_with_it(project: Project, upstream: Upstream) -> None:
     back = make_patch(shouted(3), shouted(), subject="Whisper line 3", body="After all.")
-    pin = upstream.commit(shouted())
-    project.component("demo", upstream, pin, {"one.patch": ONE, "back.patch": back})
+    project.component("demo", upstream, shouted(), {"one.patch": ONE, "back.patch": back})
     project.prepare("apply").ok()
     with project.untouched():
         for argv in (("drop", "one"), ("move", "back", "--to", "1")):

@@ -101,7 +101,7 @@ def test_every_verb_keeps_files_and_comments_and_is_undone(
             f"p{n}.patch": make_patch(before, after, subject=f"Patch {n}", body="For a law.")
             for n, before, after in pairs
         }
-        project.component("demo", upstream, upstream.commit(states[0]), made)
+        project.component("demo", upstream, states[0], made)
         project.write({"patches/demo/series": _series([*made])})
         project.run("apply").ok()
         chance = random.Random(seed)

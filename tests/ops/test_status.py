@@ -19,7 +19,7 @@ ONE = make_patch(BASE, {**BASE, "a.py": "ONE\n"}, subject="Shout")
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
     """A component `demo` with one patch."""
-    project.component("demo", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    project.component("demo", upstream, BASE, {"one.patch": ONE})
     return project
 
 
@@ -119,8 +119,7 @@ def test_a_moved_pin_and_a_changed_patch_show(
     demo: Project, upstream: Upstream, golden: Golden
 ) -> None:
     demo.prepare("apply").ok()
-    pin = upstream.commit({"b.py": "2\n"})
-    demo.component("demo", upstream, pin, {"one.patch": ONE.replace(b"Shout", b"Cry")})
+    demo.component("demo", upstream, {"b.py": "2\n"}, {"one.patch": ONE.replace(b"Shout", b"Cry")})
     ran = demo.run("status", "--json").ok()
     assert len(ran.component["differences"]) == 2
     golden("status-differs", demo.run("status"))

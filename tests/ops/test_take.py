@@ -38,7 +38,7 @@ def test_they_become_files_of_a_series(
 ) -> None:
     """The stack is what it was, and each message says where the patch came from."""
     entries = list(published.values())
-    path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
+    path = project.component("demo", upstream, STATES[0], entries)
     project.prepare("apply").ok()
     before = locked(project)
     with project.untouched():
@@ -66,7 +66,7 @@ def test_a_conflict_in_one_can_be_resolved_then(
     project: Project, upstream: Upstream, published: Published
 ) -> None:
     entries = [published["one.patch"]]
-    project.component("demo", upstream, upstream.commit(STATES[0]), entries)
+    project.component("demo", upstream, STATES[0], entries)
     stack = Bumping.applied(project)
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})
     ran = stack.bump()
@@ -88,7 +88,7 @@ def test_the_order_of_the_stack_stays(
     project.series("demo", {"two.patch": small_patches()["two.patch"]})
     series = {"series": "patches/demo/series"}
     entries = [published["one.patch"], series, published["three.patch"]]
-    path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
+    path = project.component("demo", upstream, STATES[0], entries)
     project.prepare("apply").ok()
     before = locked(project)
     project.run("import", "--vendor", "one.patch").ok()
@@ -100,8 +100,7 @@ def test_the_order_of_the_stack_stays(
 
 
 def test_what_cannot_be_taken(project: Project, upstream: Upstream, published: Published) -> None:
-    pin = upstream.commit(STATES[0])
-    project.component("demo", upstream, pin, list(published.values()))
+    project.component("demo", upstream, STATES[0], list(published.values()))
     with project.untouched():
         project.run("import", "--vendor", "one.patch", "three.patch").ends(
             4, "three.patch is on the wrong side of two.patch"
@@ -123,7 +122,7 @@ def test_other_folders_to_strip_are_told_to_the_series(
     data = small_patches()["one.patch"].replace(b"a/a.txt", b"x/y/src/a.txt")
     data = data.replace(b"b/a.txt", b"z/y/src/a.txt")
     entry = reference(Upstream.create(tmp_path / "other.git"), "p.patch", data) | {"strip": 2}
-    project.component("demo", upstream, upstream.commit(files), [entry])
+    project.component("demo", upstream, files, [entry])
     project.run("check").ok()
     project.run("import", "--vendor").ok()
     assert project.files()["patches/demo/series"] == b"p.patch -p2\n"

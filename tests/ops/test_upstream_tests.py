@@ -87,7 +87,7 @@ def test_nothing_learnt_nothing_compared(demo: Project) -> None:
     ],
 )
 def test_a_command_without_junit(project: Project, upstream: Upstream, run: str, said: str) -> None:
-    project.component("demo", upstream, upstream.commit(_BASE), {}, upstream_tests={"run": run})
+    project.component("demo", upstream, _BASE, {}, upstream_tests={"run": run})
     project.run("check", "--only", "tests", "--accept").ends(5, said)
     assert not (project.root / "manifests/demo.tests.json").exists()
 
@@ -110,9 +110,10 @@ def test_a_good_junit_file_and_a_bad_end(
     project: Project, upstream: Upstream, ending: str, cases: str, said: str
 ) -> None:
     """Neither verdict nor record; the file is not handed on as a good one."""
-    pin = upstream.commit({"cases": cases, "run.py": _RUNNER})
     tests = {"run": f"python3 run.py; {ending}"}
-    project.component("demo", upstream, pin, {}, upstream_tests=tests)
+    project.component(
+        "demo", upstream, {"cases": cases, "run.py": _RUNNER}, {}, upstream_tests=tests
+    )
     project.run("check", "--only", "tests", "--accept", "-o", "out.xml").ends(5, said).shows(
         "✗ failed"
     )
@@ -125,7 +126,7 @@ def test_the_command_runs_in_its_directory_of_the_workspace_that_is_named(
 ) -> None:
     base = {"inner/cases": "one=ok\n", "inner/run.py": _RUNNER, "cases": "two=ok\n"}
     tests = {"run": f"python3 run.py; pwd > '{project.root}/pwd'", "directory": "inner"}
-    project.component("demo", upstream, upstream.commit(base), {}, upstream_tests=tests)
+    project.component("demo", upstream, base, {}, upstream_tests=tests)
     project.run("check", "--only", "tests", "--accept", "--workspace", "elsewhere").ok()
     place = Path(project.read("pwd").rstrip("\n"))
     assert place.name == "inner"
@@ -136,9 +137,10 @@ def test_the_command_runs_in_its_directory_of_the_workspace_that_is_named(
 
 
 def test_a_failed_test_explains_an_exit_code(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"cases": "one=bad", "run.py": _RUNNER})
     tests = {"run": "python3 run.py; exit 1"}
-    project.component("demo", upstream, pin, {}, upstream_tests=tests)
+    project.component(
+        "demo", upstream, {"cases": "one=bad", "run.py": _RUNNER}, {}, upstream_tests=tests
+    )
     assert (
         project.run("check", "--only", "tests").code,
         project.run("check", "--only", "tests", "--accept").code,
@@ -161,7 +163,7 @@ def test_a_damaged_record(demo: Project, text: str) -> None:
 
 
 def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path) -> None:
-    project.component("demo", upstream, upstream.commit(_BASE), {})
+    project.component("demo", upstream, _BASE, {})
     project.run("check", "--only", "tests").ok().says("no component has tests of upstream's")
     assert project.run("check", "--only", "tests", "--json").json["components"] == []
     pin = project.read("manifests/demo.yaml")

@@ -245,12 +245,11 @@ def test_every_form_of_every_report(project: Project, upstream: Upstream, comman
 def test_each_form_has_one_finding_for_a_cause(project: Project, upstream: Upstream) -> None:
     """The second patch builds on the first: alone it would be a finding, waiting it is none."""
     texts = ["one\ntwo\nthree\n", "one\n2\nthree\n", "one\n2\n2b\nthree\n"]
-    pin = upstream.commit({"a.py": texts[0]})
     patches = {
         f"{number}.patch": make_patch({"a.py": old}, {"a.py": new}, subject="Count")
         for number, (old, new) in enumerate(pairwise(texts), 1)
     }
-    project.component("demo", upstream, pin, patches, track="main")
+    project.component("demo", upstream, {"a.py": texts[0]}, patches, track="main")
     upstream.commit({"a.py": "one\nzwei\nthree\n"}, "Rework")
     sarif = project.run("drift", "--format", "sarif").json
     (result,) = sarif["runs"][0]["results"]

@@ -22,7 +22,6 @@ BASE = numbered()
 @pytest.fixture
 def stack(project: Project, upstream: Upstream) -> Project:
     """Two patches, each on a file of its own, on a tracked branch."""
-    pin = upstream.commit({"a.py": BASE, "b.py": BASE})
     body = "Because it has to be.\n\nUpstream-Status: Pending"
     patches = {
         f"{name}.patch": make_patch(
@@ -30,7 +29,7 @@ def stack(project: Project, upstream: Upstream) -> Project:
         )
         for name in "ab"
     }
-    project.component("demo", upstream, pin, patches, track="main")
+    project.component("demo", upstream, {"a.py": BASE, "b.py": BASE}, patches, track="main")
     return project
 
 

@@ -72,13 +72,12 @@ class Review(Struct):
 @pytest.fixture
 def review(project: Project, upstream: Upstream) -> Review:
     """Three patches: one is merged, one absorbed, one moves; and a commit that breaks the first."""
-    start = upstream.commit({"a": _BASE, "b": _BASE, "c": _BASE})
     patches = {
         "merged.patch": make_patch({"a": _BASE}, {"a": _with(l10="ten")}, subject="Say ten"),
         "absorbed.patch": make_patch({"b": _BASE}, {"b": _with(l5="five")}, subject="Say five"),
         "moved.patch": make_patch({"c": _BASE}, {"c": _with(l30="thirty")}, subject="Say thirty"),
     }
-    project.component("demo", upstream, start, patches)
+    project.component("demo", upstream, {"a": _BASE, "b": _BASE, "c": _BASE}, patches)
     project.prepare("apply").ok()
     upstream.commit({"b": _with(l5="five")}, "Take five (#5)")
     new = upstream.commit(
@@ -189,7 +188,7 @@ def test_what_the_check_cannot_read_is_no_finding_of_a_page(review: Review, tmp_
     """The component replaces code in another one, which is not in the cache."""
     project = review.project
     other = Upstream.create(tmp_path / "other.git")
-    project.component("other", other, other.commit({"core.py": "def scale(): ...\n"}))
+    project.component("other", other, {"core.py": "def scale(): ...\n"})
     rule = {"id": "r", "language": "python", "rule": {"pattern": "$_.replace($TARGET, $$$)"}}
     rules = {"version": 1, "description": "replaces something", "rules": [rule]}
     project.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
@@ -284,10 +283,9 @@ def test_of_a_file_that_upstream_emptied_only_what_is_near_is_shown(
     project: Project, upstream: Upstream
 ) -> None:
     text = "".join(f"line {number}\n" for number in range(1, 301))
-    start = upstream.commit({"a": text})
     patched = text.replace("line 150\n", "ours 150\n")
     patches = {"mine.patch": make_patch({"a": text}, {"a": patched}, subject="Ours")}
-    project.component("demo", upstream, start, patches)
+    project.component("demo", upstream, {"a": text}, patches)
     late = "".join(f"line {number}\n" for number in range(1, 261))
     far = upstream.commit({"a": late}, "Drop the end")
     new = upstream.commit({"a": "line 1\n" + "new\n" * 200}, "Empty it")
@@ -318,13 +316,12 @@ def test_a_file_of_the_patches_own_is_not_gone_upstream(
     project: Project, upstream: Upstream
 ) -> None:
     """Of one that an earlier patch adds, the page said that upstream had deleted it."""
-    start = upstream.commit({"a": _BASE})
     both = {"a": _with(l10="ten"), "ours": "2\n"}
     patches = {
         "add.patch": make_patch({}, {"ours": "1\n"}),
         "edit.patch": make_patch({"a": _BASE, "ours": "1\n"}, both),
     }
-    project.component("demo", upstream, start, patches)
+    project.component("demo", upstream, {"a": _BASE}, patches)
     project.prepare("apply").ok()
     new = upstream.commit({"a": _with(l10="zehn")}, "Zehn")
     ran = project.run("bump", "demo", "--to", new, "--dry-run", "--format", "html").shows(

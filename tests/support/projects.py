@@ -50,18 +50,21 @@ class Project:
         self,
         name: str,
         upstream: Upstream,
-        pin: str,
+        pin: str | Files,
         patches: Mapping[str, bytes] | Sequence[Mapping[str, object]] | None = None,
         *,
         manifest: str = "demo",
         **extra: object,
     ) -> Path:
-        """Add a component to a manifest, with its series if `patches` are given.
+        """Add a component to a manifest, with its series if `patches` are given. Files in place of
+        a pin are committed, but for one of another source.
 
         `patches` maps patch names to their bytes, in the order of the series, which is
         patches/NAME/series; a list of entries is written as it is. `extra` are further keys of the
         component (`strip=0`). Returns the manifest's path.
         """
+        if not isinstance(pin, str) and "source" not in extra:
+            pin = upstream.commit(pin)
         entry: dict[str, Any] = {"source": {"git": upstream.url}, "pin": pin}
         if isinstance(patches, Mapping):
             self.series(name, patches)
