@@ -704,14 +704,6 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     assert printed.out == body
 
 
-def test_a_summary_of_a_conflict_says_what_to_do(stack: Stacked, upstream: Upstream) -> None:
-    upstream.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
-    body = bump(stack, "latest", "--format", "markdown").out
-    assert "### In conflict (1)\n\n- [ ] `one.patch` Patch one\n" in body
-    assert "<summary>Unchanged (2)</summary>" in body
-    assert "### Left to do\n" in body
-
-
 # -- several components -------------------------------------------------------------------------
 
 

@@ -89,7 +89,7 @@ def test_edits_come_back_and_go_again(demo: Project, folder: Path, work: Work) -
     assert saved(demo)[-1]["id"] == work["id"]
     demo.run("undo").ok()
     assert shape(demo) == before
-    demo.run("undo", "--restore", work["id"]).ok()
+    demo.run("undo", "--restore", "last").ok()
     assert shape(demo) == after
     demo.run("refresh", "--rest", "rest").ok()
     assert "line thirty" in demo.read("patches/demo/rest.patch")
@@ -228,25 +228,6 @@ def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> 
     demo.run("undo", "--show").ok().says("nothing is saved")
     away = ("--workspace", str(tmp_path / "none"))
     demo.run("undo", "--show", *away).ok().says("nothing is saved")
-
-
-@pytest.mark.slow
-def test_work_that_was_saved_in_another_workspace(demo: Project) -> None:
-    there = ("--workspace", "elsewhere")
-    demo.run("apply", *there).ok()
-    file = demo.root / "elsewhere/demo/b.py"
-    file.write_text("mine\n")
-    demo.write({"patches/demo/series": "one.patch\n"})
-    demo.run("apply", "--accept", "--force", *there).ok()
-    for argv in (("--show", "last"), ("--restore", "last"), ("--drop", "last")):
-        demo.run("undo", *argv).ends(2, "no such saved work")
-    demo.run("undo", "--show", "last", *there).ok().shows("+mine\n")
-    assert file.read_text() != "mine\n"
-    demo.run("undo", "--restore", "last", *there).ok()
-    assert file.read_text() == "mine\n"
-    demo.run("undo", "--drop", "last", *there).ok()
-    assert "mine" not in demo.run("undo", "--show", "--json", *there).ok().out
-    demo.run("undo", "--show", "last", *there).ends(2)
 
 
 @pytest.mark.slow

@@ -314,11 +314,6 @@ def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: s
         demo.run(*argv).ends(2, said)
 
 
-def test_commits_of_ones_own_come_first(demo: Project) -> None:
-    demo.git("commit", "-q", "--allow-empty", "-m", "mine")
-    demo.run("edit", "one", "--name", "first").ends(1, "the checkout has commits of its own")
-
-
 def test_a_patch_of_a_shared_series_is_not_taken_from_others(
     demo: Project, upstream: Upstream
 ) -> None:
@@ -357,15 +352,6 @@ def test_a_series_of_its_own_leaves_the_shared_one_alone(
     names = [line.split()[0] for line in own if not line.startswith("#")]
     assert names == [f"{patch}.patch" for patch in patches.split()]
     demo.run("apply", "-m", "demo").ok().shows("unchanged")
-
-
-def test_new_records_the_edits_of_another_workspace(demo: Project) -> None:
-    demo.run("apply", "--workspace", "elsewhere").ok()
-    (demo.checkout("demo") / "b.py").write_text("here\n")
-    demo.write({"elsewhere/demo/b.py": "there\n"})
-    demo.run("refresh", "--new", "part", "--workspace", "elsewhere").ok()
-    text = demo.read("patches/demo/part.patch")
-    assert ("+there\n" in text, "+here\n" in text) == (True, False)
 
 
 def test_new_takes_what_is_staged(demo: Project) -> None:

@@ -47,19 +47,6 @@ def whats(project: Project) -> list[str]:
     return [each["what"] for each in listed["changes"]]
 
 
-@pytest.mark.slow
-def test_another_workspace_is_taken_back_by_its_name(demo: Project) -> None:
-    there = ("--workspace", "elsewhere")
-    demo.run("apply", *there).ok()
-    head = git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD")
-    before, here = (demo.files(), demo.files("manifests")), checkout(demo)
-    demo.run("drop", "two", *there).ok()
-    assert git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD") != head
-    demo.run("undo", *there).ok()
-    assert ((demo.files(), demo.files("manifests")), checkout(demo)) == (before, here)
-    assert git_in(demo.root / "elsewhere/demo", "rev-parse", "HEAD") == head
-
-
 def test_an_abort_stops_undo_once(demo: Project, upstream: Upstream) -> None:
     demo.run("edit", "one", "--message", "Other words").ok()
     upstream.commit({"a.py": "other\n"}, "Rewrite a")

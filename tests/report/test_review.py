@@ -209,7 +209,11 @@ def test_what_the_check_cannot_read_is_no_finding_of_a_page(review: Review, tmp_
 def test_what_is_left_to_do_and_what_is_done_then(review: Review) -> None:
     """No path of this machine is named; going on reports as a bump does."""
     ran = review.resolve("--format", "markdown")
-    ran.shows("### Left to do\n\n- [ ] resolve merged.patch in a: ", "Say five")
+    ran.shows(
+        "### Left to do\n\n- [ ] resolve merged.patch in a: ",
+        "### In conflict (1)\n\n- [ ] `merged.patch` Say ten\n",
+        "Say five",
+    )
     assert str(review.project.root) not in ran.out
     words = ("-o", "page.md", "-o", "body.md", "--output", "page", "--format", "markdown", "--diff")
     done = review.project.run("continue", *words).ok()
