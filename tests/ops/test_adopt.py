@@ -342,6 +342,7 @@ def test_json_says_what_came_from_where(
     argv = ("import", str(tmp_path / "one.patch"), "--json")
     with empty.untouched():
         assert empty.run(*argv, "--dry-run").ok().json["written"] is False
+        empty.run(*argv[:2], "--dry-run").ok().says("a dry run: nothing was written")
     document = empty.run(*argv).ok().json
     assert document["schema"] == "patchkit/import/2"
     assert document["written"] is True

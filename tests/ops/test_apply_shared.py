@@ -118,6 +118,14 @@ def test_a_dry_run_foresees_what_is_in_the_way(coming: Project) -> None:
     coming.run("apply", "--accept").ends(1, "in the way of the stack: new.py")
 
 
+def test_a_dry_run_foresees_what_no_force_can_save(coming: Project) -> None:
+    folder = coming.checkout("demo") / "new.py"
+    folder.mkdir()
+    git_in(folder, "init", "-q")
+    _dry(coming, "--force").ends(1, "no commit can hold it: new.py/")
+    coming.run("apply", "--accept", "--force").ends(1)
+
+
 def test_a_dry_run_foresees_edits_that_git_was_told_not_to_see(coming: Project) -> None:
     checkout = coming.checkout("demo")
     coming.series("demo", {"two.patch": TWO})
