@@ -402,8 +402,6 @@ SCENES = (
     Scene("export for Yocto", ("export", "--format", "yocto", "--output", "layer"), _one_edit,
           _NOTES, done=frozenset({2})),
     Scene("export mailbox", ("export", "--output", "m.mbox"), _one_edit, done=frozenset({2})),
-    Scene("recipe --new", ("recipe", "--new", "drop", "--pattern", "import os", "--remove"),
-          _kitchen, done=frozenset({2, 4})),
     Scene("drift", ("drift",), _to_bump, _NOTES),
     Scene("check --only sites", ("check", "--only", "sites", "--accept", "--reason", "known"),
           _with_rules),

@@ -93,7 +93,7 @@ MOVED = {
     "attest": "check --only installed",
     "graph": "log --graph",
     "recipe test": "check --only recipes",
-    "recipe new": "recipe --new",
+    "recipe new": "recipe",
     "recipe try": "recipe",
     "sbom": "export --format sbom",
     "render": "export --format machine",
@@ -106,7 +106,7 @@ MOVED = {
 ENTRY_POINTS = "patchkit.commands"
 
 #: The options by which an extension's forms are chosen.
-_OF_EXTENSIONS = ("--only", "--format", "--new")
+_OF_EXTENSIONS = ("--only", "--format")
 
 
 def place_of(name: str) -> str:

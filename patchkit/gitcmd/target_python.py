@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,20 +55,23 @@ def ask_python(program: str) -> TargetPython | str:
         return last or f"no answer (exit code {answer.returncode})"
 
 
-def run_program(argv: Sequence[str]) -> subprocess.CompletedProcess[str] | str:
-    """Run a program to its end; or why that was not possible."""
+def run_program(
+    argv: Sequence[str], variables: Mapping[str, str] | None = None, patience: int = _PATIENCE
+) -> subprocess.CompletedProcess[str] | str:
+    """Run a program to its end, `patience` in seconds; or why that was not possible."""
     try:
         return subprocess.run(
             argv,
             cwd=Path("/"),
+            env=os.environ | (variables or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_PATIENCE,
+            timeout=patience,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"no answer within {_PATIENCE} s"
+        return f"no answer within {patience} s"
     except OSError as error:
         return str(error.strerror)

@@ -9,6 +9,7 @@ import ast
 import configparser
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any
@@ -26,10 +27,11 @@ from patchkit.model.syntax import called_name, constant_value, module_constants,
 ReadFile = Callable[[str], "bytes | None"]
 
 _PIP_INSTALL = re.compile(r"\bpip3?\s+install\b([^\n;&|]*(?:\\\n[^\n;&|]*)*)")
-_PIP_UNINSTALL = re.compile(r"\bpip3?\s+uninstall\b([^\n;&|]*)")
 _OWN = re.compile(r"(?:^|\s|['\"])\./?(?:['\"]|\s|$)")
 _EXTRAS = re.compile(r"\.\[([A-Za-z0-9_,. -]+)\]")
 _FILE = re.compile(r"(?:-r|--requirement)[ =]*([^\s'\"]+)")
+
+_COPY = re.compile(r"^cp (\S+) (\S+)$", re.MULTILINE)
 
 _LONGEST = 1000  # characters of a requirement
 
@@ -45,6 +47,11 @@ class DeclaredRequirement(Struct, frozen=True):
     file: str
     enforced: bool
     certain: bool = True
+
+    @property
+    def name(self) -> str:
+        """The normal name of the package that is asked for."""
+        return normal_name(self.requirement.name)
 
 
 class DeclaredRequirements(Struct, frozen=True):
@@ -80,6 +87,7 @@ class _FileMetadata(Struct, frozen=True):
 
 def read_requirements(read: ReadFile, steps: Sequence[InstallStep]) -> DeclaredRequirements:
     """What a component asks for as its install steps install it; without steps: as it stands."""
+    read = _as_copied(read, steps)
     requirements: dict[DeclaredRequirement, None] = {}
     unread: list[str] = []
     python = python_file = ""
@@ -103,17 +111,31 @@ def read_requirements(read: ReadFile, steps: Sequence[InstallStep]) -> DeclaredR
     return DeclaredRequirements((*requirements,), python, python_file, (*unread,))
 
 
-def taken_off(steps: Sequence[InstallStep]) -> frozenset[str]:
-    """The packages that steps uninstall, by normal name."""
-    calls = [call[1] for step in steps for call in _PIP_UNINSTALL.finditer(step.run)]
-    words = [word.strip("'\"") for call in calls for word in call.split()]
-    return frozenset(normal_name(word) for word in words if not word.startswith("-"))
+def _as_copied(read: ReadFile, steps: Sequence[InstallStep]) -> ReadFile:
+    """The component as steps leave it that copy a file over another: `cp other.toml this.toml`."""
+    copies = {
+        _below(step.directory, to): _below(step.directory, path)
+        for step in steps
+        for path, to in _COPY.findall(step.run)
+    }
+    return lambda path: read(copies.get(path) or path)
 
 
-def installed_alone(steps: Sequence[InstallStep]) -> bool:
-    """Whether steps install a component, and nothing that its metadata asks for."""
-    own = [each.enforced for each in _installations(steps) if each.own]
-    return bool(own) and not any(own)
+def followed(steps: Sequence[InstallStep]) -> list[tuple[str, str]]:
+    """What of a component steps install with all that its metadata asks for: (folder, "[extras]"),
+    "" for no extras.
+    """
+    own = [each for each in _installations(steps) if each.own and each.enforced]
+    return [(each.folder, f"[{','.join(each.extras)}]" if each.extras else "") for each in own]
+
+
+def named_by_steps(steps: Sequence[InstallStep]) -> Iterator[str]:
+    """The requirements that steps write out, and follow: `pip install 'peft>=0.15'`."""
+    for call in (call[1] for step in steps for call in _PIP_INSTALL.finditer(step.run)):
+        for word in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", _FILE.sub("", call)):
+            with suppress(InvalidRequirement):
+                if "--no-deps" not in call:
+                    yield str(Requirement(word.strip("'\"")))
 
 
 def _installations(steps: Sequence[InstallStep]) -> Iterator[_Installation]:
@@ -295,14 +317,6 @@ def exact(specifier: str) -> str | None:
     if len(clauses) != 1 or clauses[0].operator not in ("==", "==="):
         return None
     return None if clauses[0].version.endswith("*") else clauses[0].version
-
-
-def release(version: str) -> str:
-    """The release that a version belongs to: 2.8.0 of 2.8.0.post2, of 2.8.0rc1 and of 2.8.0+cpu."""
-    try:
-        return ".".join(str(part) for part in Version(version).release)
-    except InvalidVersion:
-        return version
 
 
 # Which Python packages are there because somebody asks for them: by the metadata, read not run.

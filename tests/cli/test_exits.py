@@ -410,7 +410,6 @@ _ENDS: dict[str, dict[int, _State]] = {
         4: Scene.recipe_on_corrupt,
         5: Scene.recipe_unreachable,
     },
-    "recipe --new": {0: _untouched, 1: _untouched, 4: _untouched, 5: Scene.gone},
     "check --only machine": {0: _untouched, 1: Scene.needing, 4: Scene.misspelt},
     "diff": {0: Scene.edited},
     "log": {0: Scene.applied, 4: Scene.corrupt, 5: Scene.gone},
@@ -438,7 +437,6 @@ _ENDS: dict[str, dict[int, _State]] = {
 _DEMO = ("--git", "https://example.com/a/demo.git", "--ref", "1" * 40)
 _OUT = ("--output", "out")
 _COLD = ("--cache", "none", "--offline")
-_ANSWER = ("answer", "--fix", "return 42", "--pattern")
 
 #: The words behind a command, to reach one exit code or all others.
 _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
@@ -491,9 +489,6 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     ("carry", 4): _carry("main", "spell-ten"),
     ("export --format machine", 1): ("--dry-run",),
     "recipe": ("patches/demo/answer.recipe.yml",),
-    "recipe --new": (*_ANSWER, "return $X"),
-    ("recipe --new", 1): (*_ANSWER, "return nothing"),
-    ("recipe --new", 4): (*_ANSWER, "return ("),
     ("check --only machine", 0): ("metadata",),
     ("check --only machine", 1): ("variables",),
     ("check --only sites", 0): ("--accept", "--reason", "as it should be"),
@@ -597,5 +592,4 @@ _CHANGING = {
     "export --format rpm",
     "apply",
     "fetch",
-    "recipe --new",
 }

@@ -53,6 +53,7 @@ def _text(node: ast.Constant | ast.JoinedStr) -> str:
 #: Words that are arguments; `{target}` is of `str.format`.
 _NAMES = {
     "manifest",
+    "lock",
     "part",
     "slime",
     "demo",

@@ -24,7 +24,6 @@ _NEEDED = {
     "split": ("--file", "sub/b"),
     "edit": ("--message", "Other words"),
     "undo --drop": ("1",),
-    "recipe --new": ("--pattern", "f($X)", "--remove"),
 }
 _VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "DIR|PYTHON": "."}
 

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 import pytest
 
 from patchkit.manifest.values import InstallStep
-from patchkit.upstream.requirements import DeclaredRequirements, read_requirements, taken_off
+from patchkit.upstream.requirements import (
+    DeclaredRequirements,
+    followed,
+    named_by_steps,
+    read_requirements,
+)
 
 EDITABLE = (InstallStep("pip install -e ."),)
 PYPROJECT = """\
@@ -164,6 +169,10 @@ def test_files_that_cannot_be_read(name: str, text: str, message: str) -> None:
     assert message in told
 
 
-def test_what_steps_take_off() -> None:
-    steps = (InstallStep("pip uninstall -y triton 'Tim_m'\npip install x"), InstallStep("make"))
-    assert taken_off(steps) == {"triton", "tim-m"}
+def test_what_steps_name_and_follow() -> None:
+    steps = (
+        InstallStep("pip install -e '.[npu]' && pip install ./x.whl", directory="python"),
+        InstallStep("pip install 'peft>=0.15' ninja -r more.txt\npip install --no-deps other ."),
+    )
+    assert followed(steps) == [("python", "[npu]")]
+    assert [*named_by_steps(steps)] == ["peft>=0.15", "ninja"]

@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from patchkit.extensions.machine.compatibility import TORCH_NPU_CANN, diagnose_profile
-from patchkit.upstream.requirements import exact, release, satisfies
+from patchkit.upstream.requirements import exact, satisfies
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,6 @@ def test_satisfies(version: str, specifier: str, verdict: bool | None) -> None:
 )
 def test_exact(specifier: str, version: str | None) -> None:
     assert exact(specifier) == version
-
-
-def test_release() -> None:
-    assert {release(v) for v in ("2.8.0", "2.8.0.post2", "2.8.0rc1", "2.8.0+cpu")} == {"2.8.0"}
 
 
 def pairs(**versions: str) -> list[tuple[str, str, str]]:

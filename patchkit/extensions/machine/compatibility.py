@@ -7,7 +7,7 @@ November 2026).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 
 from msgspec import Struct
@@ -15,15 +15,10 @@ from msgspec import Struct
 from patchkit.extensions.machine.ascend import AscendHost, InstalledSoftware
 from patchkit.extensions.machine.notation import quote
 from patchkit.extensions.machine.topic import Topic
+from patchkit.extensions.machine.wishes import Wishes
 from patchkit.gitcmd.target_python import TargetPython
 from patchkit.manifest.values import SYSTEM_SOFTWARE, Environment, normal_name
-from patchkit.upstream.requirements import (
-    DeclaredRequirement,
-    DeclaredRequirements,
-    exact,
-    release,
-    satisfies,
-)
+from patchkit.upstream.requirements import DeclaredRequirement, exact, satisfies
 
 # What was found out about one thing that a stack needs, and what to do about it.
 
@@ -83,8 +78,8 @@ TORCH_NPU_CANN = {
 # A diagnosis for each thing that a manifest wants: how it stands, and what to do about it.
 
 
-#: Pythons that a specifier may mean, oldest first.
-_PYTHONS = [f"3.{minor}" for minor in range(8, 14)]
+_LOCK = "make the lock again: `patchkit export --format machine lock`"
+_CHANGE = "change one of them, or install the component with --no-deps"
 
 #: What documents call it, and where it is had.
 _SOFTWARE = {
@@ -138,13 +133,12 @@ def _compared(wanted: tuple[str, str, str], found: InstalledSoftware, advice: st
             wanted, MachineVerdict.UNCERTAIN, what, found.where, f"look whether it is {wanted[2]}"
         )
     fits = satisfies(found.version, wanted[2])
-    if fits is None:
-        return _of(
-            wanted, MachineVerdict.UNCERTAIN, found.version, found.where, "compare it yourself"
-        )
-    if fits:
-        return _of(wanted, MachineVerdict.OK, found.version, found.where)
-    return _of(wanted, MachineVerdict.WRONG, found.version, found.where, advice)
+    verdict, todo = {
+        True: (MachineVerdict.OK, ""),
+        False: (MachineVerdict.WRONG, advice),
+        None: (MachineVerdict.UNCERTAIN, "compare it yourself"),
+    }[fits]
+    return _of(wanted, verdict, found.version, found.where, todo)
 
 
 def diagnose_packages(environment: Environment, python: TargetPython) -> Iterator[Diagnosis]:
@@ -203,16 +197,15 @@ def diagnose_variables(
 
 def diagnose_profile(versions: Mapping[str, str], where: str) -> Iterator[Diagnosis]:
     """Warn of a torch_npu of the manifest that was made for another CANN, and may not work."""
-    exactly = ((normal_name(name), exact(specifier)) for name, specifier in versions.items())
-    pinned = {name: version for name, version in exactly if version is not None}
-    torch_npu, cann = pinned.get("torch-npu", ""), pinned.get("cann", "")
+    pinned = {normal_name(name): exact(specifier) for name, specifier in versions.items()}
+    torch_npu, cann = pinned.get("torch-npu") or "", pinned.get("cann") or ""
     made_for = TORCH_NPU_CANN.get(torch_npu, cann)
     if not cann or made_for.lower() == cann.lower():
         return
     fitting = [
         version
         for version, other in TORCH_NPU_CANN.items()
-        if other.lower() == cann.lower() and release(version) == release(torch_npu)
+        if (other.lower(), version.split(".post")[0]) == (cann.lower(), torch_npu.split(".post")[0])
     ]
     told = f"; for {cann} it is {fitting[0]}" if fitting else ""
     wanted = ("metadata", "torch-npu", f"torch-npu {torch_npu} beside cann {cann}")
@@ -221,108 +214,37 @@ def diagnose_profile(versions: Mapping[str, str], where: str) -> Iterator[Diagno
     yield _of(wanted, MachineVerdict.UNCERTAIN, found, where, advice)
 
 
-class AvailableVersions(Struct, frozen=True):
-    """What a stack gives to its components, all by normal name.
-
-    `versions` are the manifest's specifiers and the versions of components; `unsupported` are
-    packages and why; `taken_off` are those that an install step uninstalls.
+def diagnose_wishes(
+    wishes: Wishes,
+    unsupported: Collection[str],
+    locked: Sequence[DeclaredRequirement],
+    markers: Mapping[str, str],
+) -> Iterator[Diagnosis]:
+    """Requirements that do not allow the version that somebody before them asks for, a lock first;
+    and what a lock lacks. `markers` are the values of markers on the machine.
     """
-
-    versions: Mapping[str, str]
-    unsupported: Mapping[str, str]
-    taken_off: frozenset[str] = frozenset()
-
-
-def diagnose_component(
-    component: str, requirements: DeclaredRequirements, offer: AvailableVersions
-) -> Iterator[Diagnosis]:
-    """What a component's own metadata asks for that the manifest does not give."""
-    yield from _python(component, requirements, offer.versions)
-    seen: set[tuple[str, str]] = set()
-    for wish in requirements.requirements:
-        for each in _wish(component, wish, offer):
-            if (each.name, each.wanted) not in seen:
-                seen.add((each.name, each.wanted))
-                yield each
-    for text in requirements.unread:
-        wanted = ("metadata", component, "")
-        yield _of(wanted, MachineVerdict.UNCERTAIN, text, "", "look at them yourself")
-
-
-def _python(
-    component: str, requirements: DeclaredRequirements, versions: Mapping[str, str]
-) -> Iterator[Diagnosis]:
-    ours = versions.get("python", "")
-    if not requirements.python or not ours:
-        return
-    if not set(_pythons(ours)) & set(_pythons(requirements.python)):
-        wanted = ("metadata", component, f"Python {requirements.python}")
-        advice = "no Python fits both: another pin of the component, or another Python"
-        yield _of(
-            wanted,
-            MachineVerdict.WRONG,
-            f"the manifest says {ours}",
-            requirements.python_file,
-            advice,
-        )
-
-
-def _pythons(specifier: str) -> list[str]:
-    """The Pythons of which some release fits."""
-    return [p for p in _PYTHONS if any(satisfies(f"{p}.{n}", specifier) for n in range(40))]
-
-
-def _wish(
-    component: str, wish: DeclaredRequirement, offer: AvailableVersions
-) -> Iterator[Diagnosis]:
-    requirement, name = wish.requirement, normal_name(wish.requirement.name)
-    if requirement.marker is not None and not requirement.marker.evaluate(_target(offer.versions)):
-        return
-    wanted = ("metadata", component, str(requirement))
-    reason = offer.unsupported.get(name)
-    if reason is not None:
-        found = f"does not work here: {' '.join(reason.split())}"
-        if name in offer.taken_off:
-            yield _of(
-                wanted, MachineVerdict.NOTE, f"{found}; an install step takes it off", wish.file
-            )
-        else:
-            yield _settled(wanted, wish, found)
-        return
-    version = exact(offer.versions.get(name, ""))
-    if version is not None and satisfies(version, str(requirement.specifier)) is False:
-        yield _settled(wanted, wish, f"the manifest says {name} {version}")
-
-
-def _settled(wanted: tuple[str, str, str], wish: DeclaredRequirement, found: str) -> Diagnosis:
-    """A contradiction, unless no step lets pip follow the metadata, or that is not known yet."""
-    if not wish.enforced:
-        return _of(wanted, MachineVerdict.NOTE, f"{found}; --no-deps keeps pip from it", wish.file)
-    if not wish.certain:
-        advice = "look at what its build asks for here, or install it with --no-deps"
-        return _of(
-            wanted,
-            MachineVerdict.UNCERTAIN,
-            f"{found}; code may ask for another",
-            wish.file,
-            advice,
-        )
-    advice = f"pip goes by {wish.file}: patch it, or install the component with --no-deps"
-    return _of(wanted, MachineVerdict.WRONG, found, wish.file, advice)
-
-
-def _target(versions: Mapping[str, str]) -> dict[str, str]:
-    """The machine that markers are about: Linux, and the newest Python that the manifest allows."""
-    python = (_pythons(versions.get("python", "")) or ["3.11"])[-1]
-    return {
-        "python_version": python,
-        "python_full_version": f"{python}.0",
-        "sys_platform": "linux",
-        "platform_system": "Linux",
-        "os_name": "posix",
-        "platform_machine": "aarch64",
-        "extra": "",
-    }
+    left = {normal_name(name) for name in unsupported}
+    exactly: dict[str, tuple[str, str]] = {}
+    for wish in (*locked, *wishes.asked):
+        asked = wish.requirement
+        if asked.marker is not None and not asked.marker.evaluate(dict(markers)):
+            continue
+        version, who = exactly.get(wish.name, ("", ""))
+        wanted = ("metadata", wish.file, str(asked))
+        if wish.name in left:
+            found = "does not work here, and is left out"
+            yield _of(wanted, MachineVerdict.NOTE, found)
+        elif version and satisfies(version, str(asked.specifier)) is False:
+            # a step may keep pip from it, and code may ask for another
+            verdict = MachineVerdict.WRONG if wish.certain else MachineVerdict.UNCERTAIN
+            verdict = verdict if wish.enforced else MachineVerdict.NOTE
+            found = f"{who} asks for {wish.name} {version}"
+            yield _of(wanted, verdict, found, "", _LOCK if locked else _CHANGE)
+        elif locked and not version and wish in wishes.packages():
+            yield _of(wanted, MachineVerdict.MISSING, f"{locked[0].file} lacks it", "", _LOCK)
+        own = exact(str(asked.specifier))
+        if own is not None:
+            exactly.setdefault(wish.name, (own, wish.file))
 
 
 def _of(

@@ -11,30 +11,28 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
+from patchkit.errors import BadInputError, ExitCode, SurroundingsError
 from patchkit.extensions.machine.ascend import DEFAULT_HOME, AscendHost
 from patchkit.extensions.machine.compatibility import (
     FINDINGS,
-    AvailableVersions,
     Diagnosis,
     MachineVerdict,
-    diagnose_component,
     diagnose_packages,
     diagnose_profile,
     diagnose_python,
     diagnose_software,
     diagnose_variables,
+    diagnose_wishes,
 )
+from patchkit.extensions.machine.lock import ARCHITECTURES, locked
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import Topic
+from patchkit.extensions.machine.wishes import read_wishes
 from patchkit.gitcmd.process import MINIMUM_GIT, require_git
 from patchkit.gitcmd.target_python import TargetPython, ask_python, run_program
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,
-    Component,
     Environment,
-    IndexPin,
-    IndexSource,
     Manifest,
     normal_name,
     whole_environment,
@@ -42,8 +40,7 @@ from patchkit.manifest.values import (
 from patchkit.model.names import filled, referred
 from patchkit.model.objects import lines_of
 from patchkit.model.progress import Progress
-from patchkit.ops.built_stack import built_stack, require_clean
-from patchkit.upstream.requirements import installed_alone, read_requirements, taken_off
+from patchkit.upstream.requirements import followed
 from patchkit.upstream.store import Store
 
 
@@ -95,10 +92,8 @@ def examine(
     if Topic.VARIABLES in topics:
         found += _variables(manifest, environment, view, given)
     if Topic.METADATA in topics:
-        found += diagnose_profile(environment.versions, manifest.path.name)
-        for component in manifest.components:
-            found += _component(manifest, component, environment, store, progress)
-    return DoctorReport(manifest.name, view.python, tuple(found))
+        found += _metadata(manifest, store, progress)
+    return DoctorReport(manifest.name, view.python, tuple(dict.fromkeys(found)))
 
 
 def _programs(
@@ -143,9 +138,7 @@ def _pip_check(
     that asks for it with --no-deps.
     """
     left = {normal_name(name) for name in environment.unsupported}
-    alone = {
-        normal_name(each.name) for each in manifest.components if installed_alone(each.install)
-    }
+    alone = {normal_name(each.name) for each in manifest.components if not followed(each.install)}
 
     def verdict(line: str) -> MachineVerdict:
         broken = _BROKEN.match(line)
@@ -196,37 +189,28 @@ def _variables(
     yield from diagnose_variables(variables, paths, view.shell)
 
 
-def _component(
-    manifest: Manifest,
-    component: Component,
-    environment: Environment,
-    store: Store,
-    progress: Progress,
-) -> Iterator[Diagnosis]:
-    """What the component's metadata says, as it stands with its patches."""
+def _metadata(manifest: Manifest, store: Store, progress: Progress) -> Iterator[Diagnosis]:
+    """What is asked for beside the locks that are rendered; without one, beside the manifest."""
+    environment = whole_environment(manifest)
+    yield from diagnose_profile(environment.versions, manifest.path.name)
+    wishes = read_wishes(manifest, store, progress)
+    for problem in wishes.unknown:
+        found = (MachineVerdict.UNCERTAIN, "", problem.what, "", problem.hint)
+        yield Diagnosis(Topic.METADATA, problem.where, *found)
     try:
-        with built_stack(manifest, component, store, progress) as built:
-            require_clean(built, manifest)
-            requirements = read_requirements(built.tip.data, component.install)
-    except PatchkitError as error:
-        problem = error.problems[0]
-        yield Diagnosis(
-            Topic.METADATA,
-            component.name,
-            MachineVerdict.UNCERTAIN,
-            found=str(problem),
-            advice=problem.hint,
-        )
+        python = wishes.python()
+    except BadInputError as error:
+        yield Diagnosis(Topic.METADATA, "python", MachineVerdict.WRONG, found=str(error))
         return
-    yield from diagnose_component(component.name, requirements, _offer(manifest, environment))
-
-
-def _offer(manifest: Manifest, environment: Environment) -> AvailableVersions:
-    """What the stack gives to its components; those from the package index have their pins."""
-    versions = {normal_name(name): each for name, each in environment.versions.items()}
-    for each in manifest.components:
-        if isinstance(each.source, IndexSource) and isinstance(each.pin, IndexPin):
-            versions[normal_name(each.source.project)] = f"=={each.pin.version}"
-    unsupported = {normal_name(name): reason for name, reason in environment.unsupported.items()}
-    steps = [step for each in manifest.components for step in each.install]
-    return AvailableVersions(versions, unsupported, taken_off(steps))
+    folder = manifest.root / "rendered" / manifest.name
+    locks = {architecture: locked(folder, architecture) for architecture in ARCHITECTURES}
+    for architecture in [each for each in ARCHITECTURES if locks[each]] or ARCHITECTURES[:1]:
+        markers = {
+            "python_version": python,
+            "python_full_version": f"{python}.0",
+            "sys_platform": "linux",
+            "platform_system": "Linux",
+            "platform_machine": architecture,
+            "extra": "",
+        }
+        yield from diagnose_wishes(wishes, environment.unsupported, locks[architecture], markers)

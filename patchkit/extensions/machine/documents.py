@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from patchkit import __version__
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.extensions.machine import notation
+from patchkit.extensions.machine.lock import EnvironmentLock
 from patchkit.extensions.machine.notation import quote, used_in
 from patchkit.extensions.machine.site_values import SiteValues
 from patchkit.extensions.machine.topic import DocumentKind
@@ -29,7 +30,6 @@ from patchkit.manifest.values import (
     LocalPatch,
     LocalSeries,
     Manifest,
-    requirements,
     whole_environment,
 )
 from patchkit.model.names import filled, referred
@@ -211,6 +211,7 @@ def kinds_of(manifest: Manifest) -> tuple[DocumentKind, ...]:
     lacking = {
         DocumentKind.DOCKERFILE: manifest.image is None,
         DocumentKind.LAUNCH: not manifest.launches,
+        DocumentKind.LOCK: True,
     }
     return tuple(kind for kind in DocumentKind if not lacking.get(kind))
 
@@ -222,14 +223,18 @@ def with_needed(kinds: Iterable[DocumentKind]) -> tuple[DocumentKind, ...]:
 
 
 def plan_documents(
-    manifest: Manifest, kinds: Sequence[DocumentKind], place: TargetFolders, site: SiteValues
+    manifest: Manifest,
+    kinds: Sequence[DocumentKind],
+    place: TargetFolders,
+    site: SiteValues,
+    locks: Sequence[EnvironmentLock],
 ) -> tuple[Document, ...]:
     """The files of these kinds; raises UsageError naming every site value that is missing.
 
     Raises BadInputError for what cannot be said in one file.
     """
     environment = whole_environment(manifest)
-    planner = _Planner(manifest, environment, place, site)
+    planner = _Planner(manifest, environment, place, site, locks)
     drafts = [draft for kind in kinds for draft in planner.documents(kind)]
     site.require((name for draft in drafts for name in draft.needs), manifest)
     return tuple(drafts)
@@ -239,12 +244,18 @@ class _Planner:
     """Knows what all files of a manifest have in common."""
 
     def __init__(
-        self, manifest: Manifest, environment: Environment, place: TargetFolders, site: SiteValues
+        self,
+        manifest: Manifest,
+        environment: Environment,
+        place: TargetFolders,
+        site: SiteValues,
+        locks: Sequence[EnvironmentLock],
     ) -> None:
         self._manifest = manifest
         self._environment = environment
         self._place = place
         self._site = site
+        self._locks = locks
         self._names = ("workspace", *(each.name for each in manifest.values))
 
     def documents(self, kind: DocumentKind) -> Iterator[Document]:
@@ -268,6 +279,9 @@ class _Planner:
                     environment=self._environment,
                     patches=patch_counts(self._manifest),
                 )
+            case DocumentKind.LOCK:
+                for lock in self._locks:
+                    yield self._document(kind, lock.file, "requirements.txt.j2", (), lock=lock)
 
     def _env(self) -> Document:
         environment = self._environment
@@ -294,7 +308,6 @@ class _Planner:
             executable=True,
             root=self._root('"$here'),
             workspace=self._workspace('"$here'),
-            requirements=requirements(self._environment),
             components=[each for each in self._manifest.components if each.install],
             environment=self._environment,
         )

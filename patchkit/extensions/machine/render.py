@@ -25,6 +25,7 @@ from patchkit.extensions.machine.documents import (
     templates_of,
     with_needed,
 )
+from patchkit.extensions.machine.lock import EnvironmentLock
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import DocumentKind
 from patchkit.manifest.find import absolute
@@ -47,6 +48,7 @@ class RenderRequest(Struct, frozen=True):
     into: Sequence[Path] = ()
     check: bool = False  # write nothing, say what is stale
     force: bool = False
+    locks: Sequence[EnvironmentLock] = ()  # those that are asked for
 
 
 class RenderedFile(Struct, frozen=True):
@@ -66,12 +68,14 @@ class RenderedFile(Struct, frozen=True):
 class RenderReport(Struct, frozen=True):
     """Every file of a manifest; `check`: nothing was to be written.
 
-    `manifest` is the manifest's path from the project's folder.
+    `manifest` is the manifest's path from the project's folder; `problems` are those of locks that
+    cannot be made.
     """
 
     manifest: str
     check: bool
     files: tuple[RenderedFile, ...]
+    problems: tuple[Problem, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -79,7 +83,7 @@ class RenderReport(Struct, frozen=True):
         wrong = any(
             not each.written and each.condition is not Condition.FRESH for each in self.files
         )
-        return ExitCode.FINDING if wrong else ExitCode.OK
+        return ExitCode.FINDING if wrong or self.problems else ExitCode.OK
 
 
 class _Wanted(Struct, frozen=True):
@@ -109,7 +113,9 @@ def render_manifest(manifest: Manifest, request: RenderRequest) -> RenderReport:
         RenderedFile(each.path.as_posix(), each.condition, each in to_write, each.detail)
         for each in wanted
     )
-    return RenderReport(manifest.path.relative_to(manifest.root).as_posix(), request.check, files)
+    problems = tuple(each.problem for each in request.locks if each.problem is not None)
+    name = manifest.path.relative_to(manifest.root).as_posix()
+    return RenderReport(name, request.check, files, problems)
 
 
 def _require_inside(manifest: Manifest, output: Path) -> None:
@@ -130,9 +136,10 @@ def _documents(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
     place = TargetFolders.of(manifest, request.output)
     templates = templates_of(manifest.root)
     names: set[str] = set()
+    locks = [each for each in request.locks if each.problem is None]
     texts = [
         (document, document_text(document, templates))
-        for document in plan_documents(manifest, kinds, place, site)
+        for document in plan_documents(manifest, kinds, place, site, locks)
     ]
     for document, text in texts:
         names.add(document.name)
@@ -165,7 +172,7 @@ def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[DocumentKind, ..
             hint=f"{kind.value} is made from it; docs/manifest.md says what goes there",
         )
         for kind in request.kinds
-        if kind not in possible
+        if kind in lacking and kind not in possible
     ]
     if problems:
         raise UsageError(*problems)

@@ -14,11 +14,12 @@ from patchkit.errors import ExitCode
 from patchkit.extensions.machine.topic import DocumentKind, SettingsOption
 
 if TYPE_CHECKING:
+    from patchkit.extensions.machine.lock import EnvironmentLock
     from patchkit.extensions.machine.render import RenderedFile, RenderReport
 
 
 @command(
-    "manifest json quiet",
+    "manifest cache json quiet",
     examples=[
         (
             "patchkit export --format machine -m demo --set model_path=/data/qwen",
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
         (
             "patchkit export --format machine -m demo --set @site.yaml install env",
             "only some of it",
+        ),
+        (
+            "patchkit export --format machine -m demo lock",
+            "what the environment is installed from; asks the package index",
         ),
         (
             "patchkit export --format machine -m demo -o README.md",
@@ -53,8 +58,8 @@ def render(
         list[DocumentKind] | None,
         typer.Argument(
             metavar="WHAT",
-            help="What to make: env, install, dockerfile, launch or versions. Default: all that "
-            "the manifest says enough for.",
+            help="What to make: env, install, dockerfile, launch, versions or lock. Default: all "
+            "that the manifest says enough for, but for lock, which asks the package index.",
         ),
     ] = None,
     *,
@@ -76,6 +81,13 @@ def render(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that were edited by hand.")
     ] = False,
+    build_metadata: Annotated[
+        bool,
+        typer.Option(
+            "--build-metadata",
+            help="For lock: build what has its metadata computed, which runs that code.",
+        ),
+    ] = False,
 ) -> ExitCode:
     """Render the files that a machine is set up from.
 
@@ -84,19 +96,32 @@ def render(
     the project takes the place of the shipped template of that name. Each file has a line with a
     digest: a file that was edited by hand is not overwritten, one that is out of date is. Without a
     file of site values, values.yaml in the output folder is read, if it is there.
+
+    A lock is one solution of all that the manifest, its steps and its components' metadata ask for,
+    with hashes, for each architecture: by uv where it is installed, else by pip for this machine.
     """
     from patchkit.cli.project import near
+    from patchkit.extensions.machine.lock import solved_locks
     from patchkit.extensions.machine.render import VALUES_FILE, RenderRequest, render_manifest
-    from patchkit.extensions.machine.site_values import given_values
+    from patchkit.extensions.machine.site_values import given_values, resolve_site
 
     into = (output,) if output is not None and output.suffix == ".md" else ()
     folder = output
     if folder is None or into:
         folder = Path(near(session.manifest.root / "rendered" / session.manifest.name))
+    given = given_values(settings or (), folder / VALUES_FILE)
+    locks: tuple[EnvironmentLock, ...] = ()
+    if what and DocumentKind.LOCK in what:
+        with session.progress() as progress:
+            site = resolve_site(session.manifest, given)
+            locks = solved_locks(
+                session.manifest, site, session.store, progress, build=build_metadata
+            )
     request = RenderRequest(
         output=folder,
         kinds=what or (),
-        given=given_values(settings or (), folder / VALUES_FILE),
+        given=given,
+        locks=locks,
         into=into,
         check=dry_run,
         force=force,
@@ -114,6 +139,8 @@ def _render(terminal: Terminal, report: RenderReport) -> None:
             for each in report.files
         ]
     )
+    for problem in report.problems:
+        terminal.problem(problem)
     conditions = {each.condition.value for each in report.files if not each.written}
     if conditions & {"stale", "missing", "leftover"}:
         terminal.hint(

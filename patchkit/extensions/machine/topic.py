@@ -37,3 +37,4 @@ class DocumentKind(str, Enum):
     DOCKERFILE = "dockerfile"
     LAUNCH = "launch"
     VERSIONS = "versions"
+    LOCK = "lock"  # asks the package index: made only where it is named

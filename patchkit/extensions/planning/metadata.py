@@ -45,9 +45,7 @@ def declaration_of(read: ReadFile, steps: Sequence[InstallStep], otherwise: str)
         found = _identity(read, f"{folder}/" if folder else "")
         name, version = name or found[0], version or found[1]
     needs = (
-        MetadataRequirement(
-            normal_name(wish.requirement.name), str(wish.requirement.specifier), wish.file
-        )
+        MetadataRequirement(wish.name, str(wish.requirement.specifier), wish.file)
         for wish in read_requirements(read, steps).requirements
         if wish.requirement.marker is None or "extra" not in str(wish.requirement.marker)
     )

@@ -1,4 +1,4 @@
-"""`patchkit check --only recipes`, `recipe`, `recipe --new`."""
+"""`patchkit check --only recipes`, `recipe`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.command import command
 from patchkit.cli.project import project_folder
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
-from patchkit.errors import ExitCode, Problem, UsageError
+from patchkit.errors import ExitCode, Problem
 from patchkit.model.finding import Severity
 from patchkit.model.objects import lines_of
 from patchkit.model.text import counted
@@ -22,8 +22,6 @@ from patchkit.model.text import counted
 if TYPE_CHECKING:
     from patchkit.extensions.recipes.run import ExampleResult
     from patchkit.extensions.recipes.workbench import (
-        NewRecipe,
-        RecipeStart,
         RecipeTest,
         RecipeTestReport,
         RecipeTrial,
@@ -108,96 +106,6 @@ def try_(
     return session.report("recipe", trial, render_trial(sites=sites))
 
 
-@command(
-    "manifest component store json quiet",
-    examples=[
-        (
-            "patchkit recipe --new jit-off -c megatron-lm --pattern '@jit_fuser' --remove",
-            "delete decorators",
-        ),
-        (
-            "patchkit recipe --new hccl -c slime --pattern 'f(\"nccl\")' --fix 'f(name())'",
-            "rewrite calls",
-        ),
-        (
-            "patchkit recipe --new base -c slime --find cuda --fix cann --file Dockerfile",
-            "replace text",
-        ),
-    ],
-    exits={
-        ExitCode.OK: "written",
-        ExitCode.FINDING: "the rule finds nothing, or its result must not be used",
-        ExitCode.BAD_INPUT: "ast-grep does not take the pattern, or a patch does not apply",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
-    result="patchkit.extensions.recipes.workbench:NewRecipe",
-    group="Patches by recipe",
-)
-def new(
-    session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What its patch is called.")],
-    *,
-    pattern: Annotated[
-        str | None,
-        typer.Option(
-            "--pattern", metavar="CODE", help="Code to find; $NAME is one piece, $$$NAME several."
-        ),
-    ] = None,
-    find: Annotated[
-        str | None,
-        typer.Option("--find", metavar="TEXT", help="Text to find, in files that are no code."),
-    ] = None,
-    fix: Annotated[
-        str | None,
-        typer.Option("--fix", metavar="CODE", help="What takes its place, with those $NAMEs."),
-    ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the lines that it is in.")
-    ] = False,
-    files: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--file",
-            metavar="GLOB",
-            help="Where to look; repeatable. Default: all Python files. Their ending says what "
-            "language the code is in.",
-        ),
-    ] = None,
-    message: Annotated[
-        str, typer.Option("--message", metavar="TEXT", help="The message of its patch.")
-    ] = "",
-    dry_run: DryRunOption = False,
-) -> ExitCode:
-    """Start a recipe with one rule, at the end of a series.
-
-    The rule is run first: how many sites it finds is what the recipe then expects. refresh makes
-    the patch. Further rules, exceptions and examples are written into the file.
-    """
-    from patchkit.extensions.recipes.workbench import RecipeStart, new_recipe
-
-    start = RecipeStart(name, message, pattern, find, fix, tuple(files or ()))
-    _require_one_kind(start, remove=remove)
-    picked = session.component
-    with session.progress() as progress:
-        report = new_recipe(
-            session.manifest, picked, start, store=session.store, progress=progress, dry_run=dry_run
-        )
-    return session.terminal.report(
-        "recipe --new", report, ExitCode.OK, render_new(session.manifest.name)
-    )
-
-
-def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
-    if (start.pattern is None) == (start.find is None):
-        raise UsageError("say once what to find", hint="--pattern CODE or --find TEXT")
-    if (start.fix is None) != remove:
-        raise UsageError("say once what to do", hint="--fix CODE or --remove")
-    if start.find is not None and remove:
-        raise UsageError("--remove is for code", hint="--fix ''")
-    if start.find is not None and not start.files:
-        raise UsageError("text is looked for in files that are named", hint="--file GLOB")
-
-
 # What the recipe commands print.
 
 
@@ -205,7 +113,6 @@ def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:
     """Each recipe with what is wrong, then what rules have no example."""
     if not report.recipes:
         terminal.say("no recipe in patches/")
-        terminal.hint("`patchkit recipe --new` writes one")
     terminal.table([_tested(each) for each in report.recipes])
     for each in report.recipes:
         for problem in each.problems:
@@ -272,20 +179,3 @@ def _sites(terminal: Terminal, sites: Iterable[ShownSite]) -> None:
         terminal.product(["    ", site.text])
         if site.allowed:
             terminal.product(["    ", Painted(f"allowed: {site.allowed}", Paint.FAINT)])
-
-
-def render_new(manifest: str) -> Callable[[Terminal, NewRecipe], None]:
-    """A renderer of a new recipe: its sites, what was written, what comes next."""
-
-    def render(terminal: Terminal, report: NewRecipe) -> None:
-        terminal.table([_counted(each) for each in report.rules])
-        _sites(terminal, report.sites)
-        if report.dry_run:
-            terminal.say("a dry run: nothing was written")
-            return
-        for path in report.written:
-            terminal.say(f"wrote {path}")
-        target = f"-m {manifest} -c {report.component}"
-        terminal.hint(f"patchkit refresh {target}  makes {report.patch}")
-
-    return render

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import shlex
 import shutil
@@ -45,18 +46,23 @@ def test_the_install_script_does_all_in_order_and_again(root: Path, machine: Mac
     script = rendered(root) / "install.sh"
     done = machine.run(script)
     assert done.returncode == 0, done.stderr
-    environment = "[-m] [pip] [install] [torch==2.8.0] [numpy>=1.26,<2]"
-    checks = "[check] [--only] [machine] [--manifest] [manifests/demo.yaml]"
-    workspace = f"{root}/workspace"
+    folder, workspace = script.parent, f"{root}/workspace"
+    lock = folder / f"requirements-{platform.machine()}.txt"
+    pip = "python3 [-m] [pip] [install] [--no-deps]"
+    environment = f"{pip} [--require-hashes] [--requirement] [{lock}]"
+    manifest = "[--manifest] [manifests/demo.yaml]"
+    checks = f"[check] [--only] [machine] {manifest}"
+    made = f"patchkit [export] [--format] [machine] {manifest} [--output] [{folder}]"
     steps = [
         (root, f"patchkit {checks} [system]"),
-        (root, f"python3 {environment}"),
-        (root, f"patchkit [apply] [--manifest] [manifests/demo.yaml] [--workspace] [{workspace}]"),
-        (f"{workspace}/Core", "python3 [-m] [pip] [install] [-e] [.]"),
+        (root, f"patchkit [apply] {manifest} [--workspace] [{workspace}]"),
+        (root, f"{made} [--build-metadata] [lock]"),
+        (root, environment),
+        (f"{workspace}/Core", f"{pip} [-e] [.]"),
         (f"{workspace}/trainer/examples", "tool [one]"),
         (f"{workspace}/trainer/examples", "tool [two]"),
-        (f"{workspace}/trainer", "python3 [-m] [pip] [install] [-e] [.]"),
-        (root, f"python3 {environment}"),
+        (f"{workspace}/trainer", f"{pip} [-e] [.]"),
+        (root, environment),
         (root, f"patchkit {checks} [system] [packages]"),
     ]
     places = [line.split(" with ")[0].removeprefix("  in ") for line in machine.log[1::2]]
@@ -65,8 +71,8 @@ def test_the_install_script_does_all_in_order_and_again(root: Path, machine: Mac
     ]
     assert [line for line in done.stdout.splitlines() if line.startswith("==")] == [
         "== Is this the right machine?",
-        "== The environment",
         "== Sources and patches",
+        "== The environment",
         "== core: pip install -e .",
         "== trainer: prepare",
         "== trainer: pip install -e .",
@@ -82,7 +88,7 @@ def test_a_step_that_fails_ends_the_installation(root: Path, machine: Machine) -
     (machine.folder / "bin" / "tool").write_text("#!/bin/sh\nexit 7\n")
     done = machine.run(rendered(root) / "install.sh")
     assert done.returncode == 7
-    assert called(machine)[-1] == "python3 [-m] [pip] [install] [-e] [.]"
+    assert called(machine)[-1] == "python3 [-m] [pip] [install] [--no-deps] [-e] [.]"
 
 
 def test_without_patchkit_the_installation_says_so(root: Path, machine: Machine) -> None:
@@ -185,7 +191,15 @@ def test_another_workspace_and_another_output(root: Path, machine: Machine, tmp_
     what = ("env", "install", "launch")
     rendered(root, "--set", f"workspace={elsewhere}", "--output", str(output), *what)
     assert machine.run(output / "install.sh").returncode == 0
-    assert f"[--workspace] [{elsewhere}]" in called(machine)[2]
+    assert f"[--workspace] [{elsewhere}]" in called(machine)[1]
+    assert "[lock]" in called(machine)[2]
+    shipped = root / "rendered" / "demo" / f"requirements-{platform.machine()}.txt"
+    shipped.parent.mkdir(parents=True)
+    shipped.touch()
+    machine.run(output / "install.sh")
+    again = called(machine)[len(called(machine)) // 2 :]
+    assert f"[--requirement] [rendered/demo/{shipped.name}]" in " ".join(again)
+    assert "[lock]" not in " ".join(again)
     assert machine.run(output / "launch-status.sh").returncode == 0
     assert called(machine)[-1] == "ray [status]"
     assert machine.log[-1].startswith(f"  in {elsewhere} ")
@@ -382,7 +396,7 @@ def test_the_image_takes_patchkit_from_the_index_or_the_wheel_that_is_there(
         place = "" if in_root else image
         package = f"{place}/tmp/patchkit/patchkit_cli-9.9-py3-none-any.whl"
     ran = _build(root, machine, image, in_root=in_root)
-    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{package}]" in ran
+    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{package}] [uv]" in ran
     assert [each for each in ran if "patchkit-cli==" in each] == [] or not wheel
     assert "patchkit [apply] [--manifest] [manifests/demo.yaml]" in " ".join(ran)
     opt = "/opt" if in_root else f"{image}/opt"

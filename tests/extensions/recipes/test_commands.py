@@ -10,16 +10,11 @@ import pytest
 from patchkit.extensions.recipes.recipe_file import parse_recipe
 from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.extensions.recipes.test_generated import BASE, FIRST, RECIPE
-from tests.support.commands import run
 from tests.support.damage import nest_too_deep
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 
 DOCS = Path(__file__).parents[3] / "docs"
-
-
-def test_help_names_its_form() -> None:
-    assert "recipe --new " in run("recipe", "--help").ok().out
 
 
 @pytest.fixture
