@@ -5,7 +5,7 @@ leaves follows from what is below that folder, the command line and the environm
 of these it is kept in memory, and whoever begins so again gets the difference.
 
 Invariant: the digest is of all that is below the folder but for what an index knows of files on
-disk. That is written anew for the files that it knew as unedited, and git looks at the others.
+disk. Git itself looks at these anew.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISLNK
@@ -34,7 +35,6 @@ class _Left:
     ran: Ran
     removed: Sequence[str]  # what is gone, or another file; what is in a folder comes before it
     made: Mapping[str, _Node]  # what is new; a folder comes before what is in it
-    unedited: Mapping[str, Sequence[tuple[int, str]]]  # index -> its rows, and their files
 
 
 _kept: dict[str, _Left] = {}
@@ -55,8 +55,7 @@ def run_or_recall(run: Callable[[], Ran], argv: tuple[str, ...], cwd: Path) -> R
     after = _look(root)
     made = {path: after[path] for path in sorted(after) if before.get(path) != after[path]}
     removed = [path for path in sorted(before, reverse=True) if _gives_way(before, after, path)]
-    indexes = [path for path in made if path.endswith(_INDEX)]
-    _kept[key] = _Left(ran, removed, made, {path: _unedited(path) for path in indexes})
+    _kept[key] = _Left(ran, removed, made)
     return ran
 
 
@@ -107,11 +106,11 @@ def _put(left: _Left) -> None:
         _remove(path)
     mask = _umask()
     for path, (mode, data) in left.made.items():
-        if path not in left.unedited:
-            _make(path, mode, data, mask)
-    for path, rows in left.unedited.items():
-        mode, data = left.made[path]
-        _make(path, mode, _with_stat(data or b"", rows), mask)
+        _make(path, mode, data, mask)
+    for path in left.made:
+        if path.endswith(_INDEX):
+            refresh = ["git", "update-index", "-q", "--refresh"]
+            subprocess.run(refresh, cwd=path.removesuffix(_INDEX), check=False, capture_output=True)
 
 
 def _remove(path: str) -> None:
@@ -138,53 +137,16 @@ def _make(path: str, mode: int, data: bytes | None, mask: int) -> None:
         os.chmod(path, given)
 
 
-# An index: a head of 12 bytes, rows of 62 bytes and a path, filled up with zeros to eights, and
-# more that is not for us; a checksum of it all at the end. A row begins with what git knows the
-# file by: ctime, mtime, device, inode, mode, owner, group, size.
-
-
-def _rows(index: bytes) -> Iterator[tuple[int, bytes]]:
-    """Start and path of each row of an index of version 2."""
-    version, count = struct.unpack_from(">2I", index, 4)
-    at = 12
-    for _ in range(count if version == 2 else 0):
-        end = index.index(b"\0", at + 62)
-        yield at, index[at + 62 : end]
-        at += (end - at) // 8 * 8 + 8
-
-
 def without_stat(index: bytes) -> bytes:
-    """An index less what it knows of files on disk, and its checksum."""
-    data = bytearray(index[:-20])
-    for at, _ in _rows(index):
+    """An index of version 2 less what it knows of files on disk, and its checksum.
+
+    It is a head of 12 bytes, rows of 62 bytes and a path, filled up with zeros to eights, and more
+    that is not for us. A row begins with ctime, mtime, device, inode, mode, owner, group and size.
+    """
+    version, count = struct.unpack_from(">2I", index, 4)
+    data, at = bytearray(index[:-20]), 12
+    for _ in range(count if version == 2 else 0):
         data[at : at + 24] = bytes(24)
         data[at + 28 : at + 40] = bytes(12)
+        at += (index.index(b"\0", at + 62) - at) // 8 * 8 + 8
     return bytes(data)
-
-
-def _unedited(index: str) -> list[tuple[int, str]]:
-    """The rows that say of a file on disk what it is, with the file."""
-    with open(index, "rb") as file:
-        data = file.read()
-    checkout = index.removesuffix(_INDEX)
-    placed = [(at, os.path.join(checkout, os.fsdecode(path))) for at, path in _rows(data)]
-    return [(at, path) for at, path in placed if data[at : at + 40] == _stat(data, at, path)]
-
-
-def _with_stat(index: bytes, rows: Sequence[tuple[int, str]]) -> bytes:
-    data = bytearray(index[:-20])
-    for at, path in rows:
-        data[at : at + 40] = _stat(index, at, path)
-    return bytes(data + hashlib.sha1(data).digest())
-
-
-def _stat(index: bytes, at: int, path: str) -> bytes:
-    """What the row at `at` has to say of a file on disk."""
-    try:
-        now = os.lstat(path)
-    except OSError:
-        return b""
-    times = (*divmod(now.st_ctime_ns, 10**9), *divmod(now.st_mtime_ns, 10**9))
-    place, owner = (now.st_dev, now.st_ino), (now.st_uid, now.st_gid, now.st_size)
-    (mode,) = struct.unpack_from(">I", index, at + 24)
-    return struct.pack(">10I", *(each & 0xFFFFFFFF for each in (*times, *place, mode, *owner)))
