@@ -100,6 +100,8 @@ _CLEAN_DOUBTED = _DOUBTED | {
     Doubt.NAME_GONE: Confidence(0.75, 0.75),
     Doubt.UNBOUND: Confidence(0.5, 0.5),
     Doubt.UNCHECKED: Confidence(0.5, 0.5),
+    Doubt.DOES_NOT_PARSE: Confidence(0, 0),
+    Doubt.DEFINED_TWICE: Confidence(0.5, 0.5),
 }
 
 

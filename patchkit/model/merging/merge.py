@@ -470,21 +470,16 @@ def _merged(path: str, three: ThreeWay, *, newline: bool, patch_first: bool) -> 
     lines = edited(three.upstream, [edit for each in settled for edit in each.edits])
     if lines is None:
         return merge
-    doubts: list[Doubt] = []
     by_line = all(each.rule not in _BY_SETS for each in settled)
-    if by_line and lines_lost(three.base, three.upstream, three.patch, lines):
-        doubts.append(Doubt.LINES_LOST)
+    lost = by_line and lines_lost(three.base, three.upstream, three.patch, lines)
+    doubts = (Doubt.LINES_LOST,) if lost else ()
     data = b"".join(lines)
-    # the patch's side first: it is known of other versions of upstream's file
-    sides = [b"".join(three.patch), b"".join(three.upstream)]
-    found = advice(file_doubts, path, sides, data)
-    doubts += (Doubt.UNCHECKED,) if found is None else found
     data = data if newline else data.removesuffix(b"\n")
-    return _with_doubts(path, replace(merge, data=data, doubts=tuple(doubts)))
+    return _with_doubts(path, replace(merge, data=data, doubts=doubts))
 
 
 def _with_doubts(path: str, merge: FileMerge) -> FileMerge:
-    """The merge with the doubts that concern clean ones, too: none where it changes nothing."""
+    """The merge with the doubts about its result: none where it changes nothing."""
     if merge.absorbed:
         return merge
     unchecked = replace(merge, doubts=(*merge.doubts, Doubt.UNCHECKED))
@@ -492,15 +487,18 @@ def _with_doubts(path: str, merge: FileMerge) -> FileMerge:
 
 
 def _doubted(path: str, merge: FileMerge) -> FileMerge:
-    doubts = list(merge.doubts)
-    if upstream_share(merge.three) >= MOST:
+    three, data = merge.three, merge.data or b""
+    # the patch's side first: it is known of other versions of upstream's file
+    sides = [b"".join(three.patch), b"".join(three.upstream)]
+    doubts = [*merge.doubts, *file_doubts(path, sides, data)]
+    if upstream_share(three) >= MOST:
         doubts.append(Doubt.UPSTREAM_HAS_MOST)
-    elif _puts_in_all(merge) and has_doubled_hunk(merge.three):
+    elif _puts_in_all(merge) and has_doubled_hunk(three):
         doubts.append(Doubt.UPSTREAM_HAS_A_HUNK)
-    names = names_gone(path, merge.three)
+    names = names_gone(path, three)
     if names:
         doubts.append(Doubt.NAME_GONE)
-    unbound = names_unbound(path, merge.three, merge.data or b"")
+    unbound = names_unbound(path, three, data)
     if unbound:
         doubts.append(Doubt.UNBOUND)
     return replace(merge, doubts=tuple(doubts), names=names, unbound=unbound)

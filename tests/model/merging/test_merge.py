@@ -327,6 +327,14 @@ def test_what_would_not_parse_is_refused() -> None:
     assert Doubt.DOES_NOT_PARSE in merged.doubts
 
 
+def test_what_git_merges_and_would_not_parse_is_doubted() -> None:
+    base = "def f(\n    one,\n    two,\n    three,\n): ...\n"
+    upstream = swapped("    one,\n", "    new: int,\n    one,\n", base)
+    merged = merge(upstream, swapped("    three,\n", "    three,\n    new,\n", base), base)
+    assert (merged.clean, merged.doubts) == (True, (Doubt.DOES_NOT_PARSE,))
+    assert confidence_of(merged).lines < 0.5
+
+
 def test_the_only_order_that_parses() -> None:
     base = "call(\n    one,\n)\n"
     upstream = swapped("    one,\n", "    one,\n    **options,\n", base)
