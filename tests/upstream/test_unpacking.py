@@ -167,7 +167,11 @@ FILES: dict[str, Content] = {f"d/{n}.txt": f"{n}\n" * 99 for n in range(20)}
 @pytest.mark.parametrize(
     "data",
     [
-        *(whole[:cut] for whole in (make_tar(FILES), make_zip(FILES)) for cut in (0, 1, 30, 200)),
+        *(
+            pytest.param(make(FILES)[:cut], id=f"{cut} bytes of {make.__name__}")
+            for make in (make_tar, make_zip)
+            for cut in (0, 1, 30, 200)
+        ),
         pytest.param(make_tar({"d/a": "x" * 5000}, compression="")[:3000], id="ends early"),
         pytest.param(_locked(make_zip({"d/a": "1"})), id="has a password"),
         pytest.param(_stored().replace(b"some text", b"same text"), id="is damaged"),

@@ -25,10 +25,9 @@ def demo(project: Project, upstream: Upstream) -> Project:
 
 
 def test_try_tells_every_site(demo: Project) -> None:
-    before = demo.files("")
     sites = ("3 sites", "  src/a.py:8 in f\n", "  src/a.py:13 in g\n", "  src/b.py:1 in h\n")
-    demo.run("recipe", RECIPE, "--sites").ok().shows(*sites)
-    assert demo.files("") == before
+    with demo.untouched():
+        demo.run("recipe", RECIPE, "--sites").ok().shows(*sites)
 
 
 def test_try_shows_the_diff_that_refresh_writes(demo: Project) -> None:
