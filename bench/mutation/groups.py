@@ -100,7 +100,10 @@ GROUPS = (
     Group(
         "halting",
         ("patchkit/workspace/waiting.py",),
-        ("tests/ops/test_resume.py", "tests/workspace/test_waiting.py"),
+        (
+            *("tests/ops/test_resume.py", "tests/workspace/test_waiting.py"),
+            "tests/refresh/test_conflict.py",
+        ),
     ),
     Group(
         "transaction",
