@@ -120,8 +120,10 @@ def test_a_change_of_the_same_author_and_date_is_absorbed(upstream: Upstream, ol
     commit = _taken(upstream)
     new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
     when = upstream.git("log", "-1", "--format=%aD", commit).decode().strip()
-    outcome = _carry(upstream, old, new, _patch(author=_OTHER, date=when))
-    assert outcome.status is Status.ABSORBED
+    author = _OTHER.replace("other@", "Other@")
+    (file,) = _carry(upstream, old, new, _patch(author=author, date=when)).files
+    assert file.status is Status.ABSORBED
+    assert f"upstream made this very change ({commit[:10]} Check the length)" in file.reasons
 
 
 def test_a_change_that_only_its_lines_tie_to_a_commit_is_absorbed(
