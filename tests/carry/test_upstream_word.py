@@ -123,7 +123,10 @@ def test_a_change_of_the_same_author_and_date_is_absorbed(upstream: Upstream, ol
     author = _OTHER.replace("other@", "Other@")
     (file,) = _carry(upstream, old, new, _patch(author=author, date=when)).files
     assert file.status is Status.ABSORBED
-    assert f"upstream made this very change ({commit[:10]} Check the length)" in file.reasons
+    assert file.reasons == (
+        f"upstream made this very change ({commit[:10]} Check the length)",
+        "upstream's file lacks 3 lines of it now",
+    )
 
 
 def test_a_change_that_only_its_lines_tie_to_a_commit_is_absorbed(
