@@ -192,6 +192,14 @@ def test_a_reworded_mail_keeps_its_other_lines(message: str, diff: list[str]) ->
     assert changed(MAIL, message) == diff
 
 
+def test_another_date_takes_the_line_of_the_old_one() -> None:
+    author = Identity("Ann Author", "ann@example.com", "1763722800 +0100")
+    assert changed(MAIL, read(MAIL).message, author) == [
+        "-Date: Fri, 21 Nov 2025 11:00:00 +0100",
+        "+Date: Fri, 21 Nov 2025 12:00:00 +0100",
+    ]
+
+
 def test_a_message_that_would_end_early_is_quoted_and_other_fields_stay() -> None:
     text = reword(split_lines(MAIL), read(MAIL), Header("Run\n\ndiff -u a b", read(MAIL).author))
     assert read(text).message == "Run\n\ndiff -u a b\n\nBug-Debian: https://bugs.example.com/8"
