@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.carry.cascade import waiting, waits
 from patchkit.carry.engine import joint_changes
 from patchkit.gitcmd.object_reader import reading
@@ -13,7 +14,9 @@ from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import FileResult, Status
+from patchkit.model.patch import Identity
 from patchkit.stack.build import SeriesPatch
+from patchkit.stack.patch_files import CommitChange
 from tests.model.oracle import Objects, git_diff
 from tests.support.laws import share
 from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
@@ -127,6 +130,20 @@ def test_what_waits(here: Status, there: Status, answer: bool) -> None:
     file = waiting(flagged, ("a.patch", "b.patch"))
     assert (file.status, file.review, file.confidence) == (Status.WAITING, False, 0.0)
     assert file.reasons == ("waits for a.patch, b.patch",)
+
+
+def test_a_patch_from_elsewhere_leaves_the_base_of_the_others(upstream: Upstream) -> None:
+    here = upstream.commit({"f": TEXT + "more\n", "g": TEXT})
+    there = upstream.tree(upstream.commit({"f": TEXT}, parents=()))
+    base = Base(here, TreeId(upstream.tree(here)), "1700000000 +0000")
+    series = [
+        SeriesPatch(name, parse_patch(make_patch({name: TEXT}, {name: TEXT + "end\n"}), name=name))
+        for name in "fg"
+    ]
+    options = CarryOptions(made_on={"f": CommitChange(there, there, "", Identity("A", "a@b"))})
+    with reading(Repository(upstream.path)) as reader:
+        report = carry_stack(reader, base, base, series, options)
+    assert statuses(report)[1] is Status.UNCHANGED
 
 
 def test_changes_of_one_file_are_joined_and_those_of_others_are_not() -> None:
