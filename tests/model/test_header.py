@@ -192,6 +192,14 @@ def test_a_reworded_mail_keeps_its_other_lines(message: str, diff: list[str]) ->
     assert changed(MAIL, message) == diff
 
 
+def test_only_a_mail_has_fields_in_its_text() -> None:
+    text = b"Description: Run\nAuthor: Ann Author <ann@example.com>\n\nFrom: Bob <bob@c>\n\nWhy.\n"
+    header = read(text)
+    assert header.author is not None
+    assert header.author.name == "Ann Author"
+    assert "From: Bob <bob@c>" in header.message
+
+
 def test_another_date_takes_the_line_of_the_old_one() -> None:
     author = Identity("Ann Author", "ann@example.com", "1763722800 +0100")
     assert changed(MAIL, read(MAIL).message, author) == [
