@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.extensions.machine.documents import is_intact
 from tests.support.commands import run
 
 ROOT = Path(__file__).parent.parent
 MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
 PAGES = sorted((ROOT / "docs" / "stacks").glob("*.md"))
 SCRIPTS = sorted((ROOT / "rendered").glob("*/*.sh"))
+LOCKS = sorted((ROOT / "rendered").glob("*/requirements-*.txt"))
 DOCKERFILES = sorted((ROOT / "rendered").glob("*/Dockerfile"))
 
 
@@ -103,3 +105,12 @@ def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
         "export", "--format", "machine", "--manifest", stack, "--output", str(folder), cwd=tmp_path
     )
     assert "torch_cpu_index" in refused.err
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.parent.name)
+def test_locks_hold_what_manifests_ask_for(lock: Path, tmp_path: Path) -> None:
+    """Components are not in this cache: what they ask for is held to the lock where they are."""
+    manifest = ("--manifest", lock.parent.name, "--cache", str(tmp_path))
+    ran = run("check", "--only", "machine", *manifest, "metadata", "--json", cwd=ROOT)
+    assert [each for each in ran.json["diagnoses"] if each["verdict"] in ("wrong", "missing")] == []
+    assert is_intact(lock.read_text(encoding="utf-8"))
