@@ -20,7 +20,7 @@ from msgspec import Struct
 from patchkit.disk.files import read_plain, scratch_folder
 from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.extensions.machine.site_values import SiteValues
-from patchkit.extensions.machine.wishes import Wishes, read_wishes, wished
+from patchkit.extensions.machine.wishes import THIS_PYTHON, Wishes, read_wishes, wished
 from patchkit.gitcmd.target_python import run_program
 from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.model.names import filled, referred
@@ -111,10 +111,11 @@ def _resolvers(python: str, folder: Path) -> dict[str, list[str]]:
         words = [uv, "pip", "compile", asked, "--quiet", "--no-config"]
         words += [f"--excludes={folder / 'without'}", f"--python-version={python}"]
         return {each: [*words, f"--python-platform={each}-{_LIBRARY}"] for each in ARCHITECTURES}
-    here = ".".join(platform.python_version_tuple()[:2])
-    if here != python:
-        hint = "uv solves for others: pip install 'patchkit-cli[machine]'"
-        raise SurroundingsError(f"pip solves for Python {here} alone, not for {python}", hint=hint)
+    if python != THIS_PYTHON:
+        raise SurroundingsError(
+            f"pip solves for Python {THIS_PYTHON} alone, not for {python}",
+            hint="uv solves for others: pip install 'patchkit-cli[machine]'",
+        )
     return {platform.machine(): [sys.executable, "-m", "pip", "lock", "--requirement", asked]}
 
 

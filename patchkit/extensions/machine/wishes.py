@@ -4,6 +4,7 @@ components as their patches leave it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,8 +33,10 @@ from patchkit.upstream.requirements import (
 )
 from patchkit.upstream.store import Store
 
-#: Pythons that may be asked for, newest first.
-_PYTHONS = [f"3.{minor}" for minor in range(14, 7, -1)]
+#: The Python that this is, as 3.11.
+THIS_PYTHON = f"3.{sys.version_info.minor}"
+#: Pythons that may be asked for: this one, then the newest first.
+_PYTHONS = [THIS_PYTHON, *(f"3.{minor}" for minor in range(14, 7, -1))]
 
 
 class Wishes(Struct, frozen=True):
@@ -56,7 +59,7 @@ class Wishes(Struct, frozen=True):
         return [e for e in self.asked if e.enforced and e.certain and e.name not in left]
 
     def python(self) -> str:
-        """The newest Python that all allow, as 3.11; BadInputError if there is none."""
+        """This Python if all allow it, else the newest that they do; BadInputError for none."""
         asked = [each for each in self.asked if each.name == "python"]
         for python in _PYTHONS:
             releases = [f"{python}.{number}" for number in range(40)]

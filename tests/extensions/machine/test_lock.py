@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from patchkit.extensions.machine.wishes import Wishes, wished
 from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import Upstream
@@ -133,6 +134,13 @@ def test_what_has_no_solution_names_both_requirements(project: Project, upstream
     assert "numpy==1.26.0 is asked for by demo.yaml" in failed.err
     assert "decord2 is asked for by core's setup.py" in failed.err
     assert not (project.root / LOCK).exists()
+
+
+def test_the_python_is_this_one_where_it_may_be() -> None:
+    this = ".".join(platform.python_version_tuple()[:2])
+    for python, wanted in ((">=3.10", this), ("==3.9.*", "3.9")):
+        asked = tuple(wished([f"python{python}"], "demo.yaml"))
+        assert Wishes(asked, (), (), ()).python() == wanted
 
 
 @pytest.mark.usefixtures("_resolver")
