@@ -233,8 +233,9 @@ def test_modes_are_given_and_taken_back(
     running = {"become.sh", "changed.sh", "added.sh", *(["stays.sh"] * installer_keeps)}
     assert _running(bare) == running
     bare.install().ok().shows("unchanged")
-    (bare / "demo/become.sh").chmod(0o644)  # of which the patch changes nothing else
-    bare.told().ends(1).shows("partly live  one.patch  demo/become.sh")
+    for name in ("become", "changed"):  # of one the patch changes nothing else
+        (bare / f"demo/{name}.sh").chmod(0o644)
+    bare.told().ends(1).shows("partly live  one.patch  demo/become.sh, demo/changed.sh")
     bare.install().ok()
     assert _running(bare) == running
     bare.attest().ok()
