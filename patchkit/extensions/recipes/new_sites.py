@@ -176,22 +176,24 @@ class SiteSearch(Struct, frozen=True):
     ) -> Iterator[tuple[Fingerprint, CommitId]]:
         """Sites of one file with the commits that brought them, of its versions in order.
 
-        Invariant: a version is parsed, or it is in a run of versions in which the texts of the
-        sites stand equally often, and the oldest of the run has all of those sites. To parse takes
-        a hundred times as long as to count.
+        Invariant: a version is parsed, or no text of a site that is still looked for stands in it, or
+        it is in a run of versions in which the texts of the sites stand equally often, and the
+        oldest of the run has all of those sites. To parse takes a hundred times as long as to count.
         """
         left, by = sites, dict.fromkeys(sites, CommitId(""))
         rules = [rule for rule in self.rules if rule.id in {site.rule for site in sites}]
         path = next(iter(sites)).path
-        needles = sorted({_needle(site.text) for site in sites})
+        needles = {site: _needle(site.text) for site in sites}
 
         @cache
         def has(data: bytes) -> frozenset[Fingerprint]:
+            if not any(needles[site] in data for site in left):
+                return frozenset()
             there = Counter(map(fingerprint, sites_of_file(rules, path, data)))
             return frozenset(site for site in sites if there[site] > known[site])
 
         def counts(version: tuple[CommitId, bytes]) -> list[int]:
-            return [version[1].count(needle) for needle in needles]
+            return [version[1].count(needle) for needle in set(needles.values())]
 
         for _, group in groupby(reversed(versions), key=counts):
             run = list(group)
