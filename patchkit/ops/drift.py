@@ -313,13 +313,12 @@ def _seen(component: ComponentDrift, now: datetime) -> Seen:
         ref=component.ref,
         pin=component.pin,
         tip=component.tip.commit,
-        patches={each.name: _seen_patch(each) for each in component.patches},
+        patches={
+            patch.name: SeenPatch(patch.status, patch.event.commit if patch.event else "")
+            for patch in component.patches
+        },
         notes=tuple(dict.fromkeys(_notes(component))),
     )
-
-
-def _seen_patch(patch: PatchDrift) -> SeenPatch:
-    return SeenPatch(patch.status, patch.event.commit if patch.event is not None else "")
 
 
 def _notes(component: ComponentDrift) -> Iterator[str]:
@@ -344,7 +343,9 @@ def _since(
     shown = {each.about for each in findings}
     since = replace(since, new=tuple(each for each in since.new if each not in shown))
     changed = {change.patch for change in since.changes}
-    changed |= {patch.name for patch in component.patches if _is_named(patch, since)}
+    for patch in component.patches:
+        if any(note.startswith(f"{patch.name}: ") for note in since.new):
+            changed.add(patch.name)
     return replace(
         component,
         patches=tuple(patch for patch in component.patches if patch.name in changed),
@@ -352,10 +353,6 @@ def _since(
         since=since,
         exit_code=_since_exit_code(component, since),
     )
-
-
-def _is_named(patch: PatchDrift, since: Since) -> bool:
-    return any(note.startswith(f"{patch.name}: ") for note in since.new)
 
 
 def _since_exit_code(component: ComponentDrift, since: Since) -> ExitCode:

@@ -176,9 +176,10 @@ class SiteSearch(Struct, frozen=True):
     ) -> Iterator[tuple[Fingerprint, CommitId]]:
         """Sites of one file with the commits that brought them, of its versions in order.
 
-        Invariant: a version is parsed, or no text of a site that is still looked for stands in it, or
-        it is in a run of versions in which the texts of the sites stand equally often, and the
-        oldest of the run has all of those sites. To parse takes a hundred times as long as to count.
+        Invariant: a version is parsed, or no text of a site that is still looked for stands in it,
+        or it is in a run of versions in which the texts of the sites stand equally often, and the
+        oldest of the run has all of those sites. To parse takes a hundred times as long as to
+        count.
         """
         left, by = sites, dict.fromkeys(sites, CommitId(""))
         rules = [rule for rule in self.rules if rule.id in {site.rule for site in sites}]
