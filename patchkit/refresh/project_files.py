@@ -252,7 +252,10 @@ def foresee(
     store: Store,
     progress: Progress,
 ) -> Consequences:
-    """Try the changed files in every stack that takes them, at its own pin."""
+    """Try the changed files in every stack that takes them, at its own pin.
+
+    None may lose what a patch does there: that was decided for another stack.
+    """
     problems: list[Problem] = []
     locks: dict[Path, dict[str, LockedComponent]] = {}
     for use in uses:
@@ -296,10 +299,17 @@ def _tried(
     except BadInputError as error:
         whats = (f"could not be read any more: {each.what}" for each in error.problems)
         raise PatchkitError(*(Problem(what, str(use), _OWN_FILES) for what in whats)) from error
+    before = load_series(use.manifest, use.component, store, progress, partly=True)
+    names = {patch.name for patch in series.patches}
+    gone = [patch for patch in before.patches if patch.name not in names]
     with reading(store.repository(use.component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
+        old = build_stack(reader, base, before.series_patches) if gone else stack
     for outcome in stack.outcomes:
         if not outcome.status.applies:
             what = f"{outcome.name} would not apply there any more"
             raise PatchkitError(Problem(what, str(use), _OWN_FILES))
+    if old.tree != stack.tree:  # not where a patch has another name or is part of another one
+        what = f"would lose {', '.join(patch.name for patch in gone)}, which does something there"
+        raise PatchkitError(Problem(what, str(use), _OWN_FILES))
     return lock_component(stack, series)

@@ -324,6 +324,12 @@ def test_a_patch_of_a_shared_series_is_not_taken_from_others(
     assert (demo.root / "manifests/other.lock.json").exists()  # what it comes to there is known
     demo.run("undo", "-m", "demo").ok()
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
+    with demo.untouched():
+        demo.run("drop", "two", "-m", "demo").ends(
+            1, "demo of other.yaml: would lose two.patch", "--copy-series"
+        )
+    demo.run("edit", "two", "--name", "twenty", "-m", "demo").ok()  # taken from none
+    demo.run("undo", "-m", "demo").ok()
     demo.run("edit", "two", "--name", "twenty", "-m", "demo", "--copy-series").ok()
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
 
