@@ -283,7 +283,9 @@ def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, byte
     return bool(paths & changed.keys())
 
 
-_OWN_FILES = "--copy-series gives this component patch files of its own"
+_OWN_FILES = (
+    "--copy-series gives this component patch files of its own (patchkit abort first, if it waits)"
+)
 
 
 def _tried(

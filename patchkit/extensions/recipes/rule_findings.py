@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
+from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.errors import PatchkitError
 from patchkit.extension import CheckedStack, CheckRun, Finder, WatchedLine
 from patchkit.extensions.recipes.rule_keys import RuleStep, ScanKeys
@@ -18,6 +22,10 @@ from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import TreeId
 from patchkit.model.text import listed
+
+if TYPE_CHECKING:
+    from patchkit.extensions.recipes.run import Recipe
+    from patchkit.extensions.recipes.sites import Site
 
 #: So many places are named, the rest is counted.
 _NAMED = 3
@@ -28,9 +36,9 @@ def sites(run: CheckRun) -> Finder:
     return partial(_sites, run)
 
 
-def rules(_run: CheckRun) -> Finder:
+def rules(run: CheckRun) -> Finder:
     """What rules of `verify` find, and should not, or do not find."""
-    return _rules
+    return partial(_rules, run.store.cache)
 
 
 def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
@@ -60,36 +68,51 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
     yield from (*scan.findings, *residual_findings(review, name, command))
 
 
-def _rules(checked: CheckedStack) -> Iterator[Finding]:
+def _rules(cache: Path, checked: CheckedStack) -> Iterator[Finding]:
     if not checked.component.verify:
         return
     for step in checked.component.verify:
         tree = checked.tree_after(step.after)
         if isinstance(step, RuleStep) and tree is not None:  # else `check` says so
-            yield from _step(step, checked, tree)
+            yield from _step(step, checked, tree, cache)
 
 
-def _step(step: RuleStep, checked: CheckedStack, tree: TreeId) -> Iterator[Finding]:
+def _step(step: RuleStep, checked: CheckedStack, tree: TreeId, cache: Path) -> Iterator[Finding]:
     from patchkit.extensions.recipes.recipe_file import load_recipe  # noqa: PLC0415
 
     root = checked.manifest.root
     try:
         recipe = load_recipe(root / step.rules, step.rules, root=root)
-        run = recipe.run(TreeView(checked.source, tree).contents(recipe.covers))
+        sites, findings = _found_once(recipe, TreeView(checked.source, tree), cache)
     except PatchkitError as error:
         for problem in error.problems:
             where = problem.where or str(step.where)
             yield Finding(Severity.ERROR, "verify-rules", problem.what, where, problem.hint)
         return
-    for finding in run.findings:
+    for finding in findings:
         rule = finding.what.partition(":")[0]
-        counted = [site for site in run.sites if site.rule == rule and site.allowed is None]
-        places = listed([site.place for site in counted], _NAMED)
+        places = listed([site.place for site in sites if site.rule == rule], _NAMED)
         what = f"{finding.what}: {places}" if places else finding.what
         name = f"{step.name}: " if step.name else ""
         code = finding.code.replace("recipe-", "verify-rules-")
         hint = "if these are right, change `expect` or `allow` them" if places else finding.hint
         yield replace(finding, code=code, what=name + what, hint=hint)
+
+
+def _found_once(
+    recipe: Recipe, tree: TreeView, cache: Path
+) -> tuple[tuple[Site, ...], tuple[Finding, ...]]:
+    """The sites that a recipe does not allow, and what is wrong; kept below the cache folder."""
+    from patchkit.extensions.recipes.sites import Site, engine_version  # noqa: PLC0415
+
+    facts = [recipe.facts, engine_version(), tree.oid]
+    path = memory_path(cache, "rule-steps", facts)
+    found = recall_as(path, tuple[tuple[Site, ...], tuple[Finding, ...]])
+    if found is None:
+        run = recipe.run(tree.contents(recipe.covers))
+        found = tuple(site for site in run.sites if site.allowed is None), run.findings
+        remember(path, to_builtins(found))
+    return found
 
 
 class NewSites:
