@@ -43,8 +43,8 @@ class Wishes(Struct, frozen=True):
     """What is asked for, Python among it; as its file each has whoever asks, in words.
 
     `folders` are components whose metadata a build has to tell, with their extras: /tmp/core[npu].
-    `without` is what nobody is to install from the index: it does not work here, or is a component;
-    by normal name.
+    `without` is what nobody is to install from the index: it does not work here, or is a component
+    that is read; by normal name.
     `unknown` is why something else is not known.
     """
 
@@ -84,9 +84,11 @@ def read_wishes(
     python = f"python{environment.versions.get('python', '')}"
     asked = [*wished([python, *requirements(environment)], manifest.path.name)]
     folders: list[str] = []
+    without = [*environment.unsupported]
     unknown: list[Problem] = []
     for component in manifest.components:
         name = component.name
+        without.append(name)
         if isinstance(component.source, IndexSource) and isinstance(component.pin, IndexPin):
             line = f"{component.source.project}=={component.pin.version}"
             asked += wished([line], f"the pin of {name}")
@@ -97,8 +99,11 @@ def read_wishes(
                 told = read_requirements(built.tip.data, component.install)
                 if told.unread and builds is not None:
                     write_tree(built.source, built.stack.tree, builds / name)
-                    own = followed(component.install)
-                    folders += [f"{builds / name / where}{extras}" for where, extras in own]
+                    without.remove(name)  # it comes from there, with what it asks for
+                    folders += [
+                        f"{builds / name / where}{extras}"
+                        for where, extras in followed(component.install)
+                    ]
         except PatchkitError as error:
             unknown += error.problems
             continue
@@ -107,5 +112,4 @@ def read_wishes(
         if builds is None:
             hint = "--build-metadata of `patchkit export --format machine` runs it to find out"
             unknown += [Problem(text, name, hint) for text in told.unread]
-    names = (*environment.unsupported, *(each.name for each in manifest.components))
-    return Wishes(tuple(asked), tuple(folders), tuple(map(normal_name, names)), tuple(unknown))
+    return Wishes(tuple(asked), tuple(folders), tuple(map(normal_name, without)), tuple(unknown))

@@ -143,6 +143,34 @@ def test_the_python_is_this_one_where_it_may_be() -> None:
         assert Wishes(asked, (), (), ()).python() == wanted
 
 
+#: A build without setuptools, which is in no index here.
+BACKEND = """\
+from pathlib import Path
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+
+def prepare_metadata_for_build_wheel(folder, config_settings=None):
+    info = Path(folder, "core-1.dist-info")
+    info.mkdir()
+    told = "Metadata-Version: 2.1\\nName: core\\nVersion: 1\\nRequires-Dist: decord2\\n"
+    info.joinpath("METADATA").write_text(told)
+    return info.name
+"""
+
+
+@pytest.mark.usefixtures("index", "_resolver")
+def test_what_a_build_tells_is_locked(project: Project, upstream: Upstream) -> None:
+    """The component has the name of its package, and is itself none of the index's."""
+    system = "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.']\n"
+    upstream.commit({"pyproject.toml": system, "own.py": BACKEND})
+    stack(project, upstream, ">=1.26", "open('needs').readlines()")
+    lock(project, "--build-metadata").ok()
+    text = (project.root / LOCK).read_text()
+    pinned = [line.split()[0] for line in text.splitlines() if "==" in line]
+    assert pinned == ["decord2==3.4.0", "numpy==1.26.4"]
+
+
 @pytest.mark.usefixtures("_resolver")
 def test_code_runs_only_where_it_is_said(project: Project, upstream: Upstream, index: Path) -> None:
     wheel(index, "setuptools", "80.0")
