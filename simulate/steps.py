@@ -68,6 +68,11 @@ class Step:
         """RUN/STEP."""
         return f"{self.run}/{self.name}"
 
+    @property
+    def beside(self) -> list[str]:
+        """The other steps that it is compared with, as RUN/STEP."""
+        return [how.other for how in self.against if "/" in how.other]
+
 
 _found: dict[str, dict[str, Step]] = {}
 

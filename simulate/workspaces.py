@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
-from simulate.steps import HERE, Step
+from simulate.steps import HERE, Step, one_step
 
 PROJECT = HERE.parent
 
@@ -21,10 +21,11 @@ def patchkit() -> list[str]:
     return [str(own) if own.exists() else "patchkit"]
 
 
-def make(steps: Iterable[Step], workspaces: Path) -> None:
-    """Apply what the steps need: each manifest in a folder of its name."""
+def make(steps: Sequence[Step], workspaces: Path) -> None:
+    """Apply what the steps, and those beside them, need: each manifest in a folder of its name."""
     needed: dict[str, set[str] | None] = {}
-    for step in steps:
+    others = [one_step(title) for step in steps for title in step.beside]
+    for step in [*steps, *others]:
         before = needed.get(step.manifest, set())
         more = set(step.components)
         needed[step.manifest] = before | more if before is not None and more else None

@@ -7,6 +7,7 @@ to those within a tolerance, and not to six digits; the reason is with each comp
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from simulate import gpt
@@ -16,8 +17,11 @@ STACK = "qwen3-vl-npu"
 COMPONENTS = ["megatron-lm", "mindspeed"]
 
 
-def adapt(place: Place, **launched: Any) -> None:
-    """Import MindSpeed's adaptor first, as slime does, then repatch with what the launch says."""
+def adapt(place: Place, kind: Callable[..., Any], **launched: Any) -> None:
+    """Import MindSpeed's adaptor first, as slime does, then repatch with what the launch says.
+
+    kind: what that is given as, slime's argparse.Namespace or verl's dict.
+    """
     place.use("MindSpeed", "Megatron-LM")
     place.start()
     from mindspeed.megatron_adaptor import repatch
@@ -30,12 +34,19 @@ def adapt(place: Place, **launched: Any) -> None:
         "use_flash_attn": True,
         "use_rotary_position_embeddings": True,
     }
-    repatch(argparse.Namespace(**said | launched))
+    repatch(kind(**said | launched))
 
 
-def _train(place: Place, *, config: dict[str, Any] | None = None, **more: Any) -> Figures:
+def train(
+    place: Place,
+    *,
+    kind: Callable[..., Any] = argparse.Namespace,
+    config: dict[str, Any] | None = None,
+    **more: Any,
+) -> Figures:
+    """Three steps; see `adapt` and gpt.train."""
     config = config or {}
-    adapt(place, sequence_parallel=config.get("sequence_parallel", False))
+    adapt(place, kind, sequence_parallel=config.get("sequence_parallel", False))
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_with_transformer_engine_spec
 
     gpt.parallel(place)
@@ -43,7 +54,8 @@ def _train(place: Place, *, config: dict[str, Any] | None = None, **more: Any) -
     return gpt.train(place, gpt.configuration(place, **config), spec, masked=False, **more)
 
 
-def _like(other: str, *, bf16: bool = False) -> Against:
+def like(other: str, *, bf16: bool = False) -> Against:
+    """A comparison with a step of Megatron's own layers."""
     if bf16:
         return Against(
             other,
@@ -60,16 +72,16 @@ def _like(other: str, *, bf16: bool = False) -> Against:
     )
 
 
-@step(STACK, components=COMPONENTS, quick=True, against=[_like("megatron/tp1-fp32")])
+@step(STACK, components=COMPONENTS, quick=True, against=[like("megatron/tp1-fp32")])
 def tp1_fp32(place: Place) -> Figures:
     """One process, fp32."""
-    return _train(place)
+    return train(place)
 
 
-@step(STACK, components=COMPONENTS, against=[_like("megatron/tp1-fp32", bf16=True)])
+@step(STACK, components=COMPONENTS, against=[like("megatron/tp1-fp32", bf16=True)])
 def tp1_bf16(place: Place) -> Figures:
     """One process, bf16."""
-    return _train(place, config={"bf16": True})
+    return train(place, config={"bf16": True})
 
 
 _RECOMPUTE = {
@@ -83,32 +95,32 @@ _RECOMPUTE = {
     STACK,
     components=COMPONENTS,
     processes=2,
-    against=[_like("megatron/tp2-fp32")],
+    against=[like("megatron/tp2-fp32")],
 )
 def tp2_fp32_sequence_parallel(place: Place) -> Figures:
     """Two processes, sequence parallel, layers recomputed: what the launches say."""
-    return _train(place, config={"sequence_parallel": True, **_RECOMPUTE})
+    return train(place, config={"sequence_parallel": True, **_RECOMPUTE})
 
 
 @step(
     STACK,
     components=COMPONENTS,
     processes=2,
-    against=[_like("megatron/tp2-fp32", bf16=True)],
+    against=[like("megatron/tp2-fp32", bf16=True)],
 )
 def tp2_bf16_sequence_parallel(place: Place) -> Figures:
     """The same in bf16 with the optimizer's states divided."""
     config = {"sequence_parallel": True, "bf16": True, **_RECOMPUTE}
-    return _train(place, config=config, distributed_optimizer=True)
+    return train(place, config=config, distributed_optimizer=True)
 
 
-@step(STACK, components=COMPONENTS, against=[_like("megatron/tp1-fp32-apart")])
+@step(STACK, components=COMPONENTS, against=[like("megatron/tp1-fp32-apart")])
 def tp1_fp32_packed(place: Place) -> Figures:
     """Three sequences packed in one row, as slime's trainer has them: equal to one by one."""
-    return _train(place, packed=(5, 8, 3))
+    return train(place, packed=(5, 8, 3))
 
 
-@step(STACK, components=COMPONENTS, processes=2, against=[_like("megatron/tp2-fp32-apart")])
+@step(STACK, components=COMPONENTS, processes=2, against=[like("megatron/tp2-fp32-apart")])
 def tp2_fp32_packed_sequence_parallel(place: Place) -> Figures:
     """Packed, two processes, sequence parallel."""
-    return _train(place, config={"sequence_parallel": True}, packed=(5, 8, 3))
+    return train(place, config={"sequence_parallel": True}, packed=(5, 8, 3))
