@@ -10,7 +10,7 @@ from shlex import quote
 
 from msgspec import Struct
 
-from patchkit.manifest.values import Component, LocalSeries, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, LocalSeries, Manifest, OrderedFolder, PinnedPatch
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
@@ -178,6 +178,8 @@ def _check(target: str) -> str:
 
 
 def _other_strip(strip: int, patch: LoadedPatch, manifest: Manifest) -> str:
+    if isinstance(patch.origin, OrderedFolder):
+        return f"say how many folders go off its patches' paths, in the component: strip: {strip}"
     how = f"{patch.name} -p{strip}" if isinstance(patch.origin, LocalSeries) else f"strip: {strip}"
     return f"say how many folders go off its paths, in {_entry(patch, manifest)}: {how}"
 
@@ -230,7 +232,7 @@ def _other_base(explanation: PatchExplanation, component: Component) -> Iterator
 
 def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
     """Where the patch is listed."""
-    if isinstance(patch.origin, LocalSeries):
+    if isinstance(patch.origin, LocalSeries) and patch.origin.folder != patch.origin.path:
         return f"its line in {patch.origin.path}"
     return f"its entry at {patch.origin.where.below(manifest.root)}"
 

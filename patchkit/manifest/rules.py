@@ -174,7 +174,8 @@ def _folders(components: _Components) -> Iterator[Problem]:
         checkouts.append((folder.text.casefold(), (folder, key.text)))
         series += [
             (os.path.normpath(path.text).casefold(), (path, key.text))
-            for path in table.scalars("patches.*.series")
+            for entry in table.tables("patches.*")
+            if isinstance(path := entry.get("series") or entry.get("folder"), Scalar)
         ]
     for (folder, name), (_, owner) in repeated(checkouts):
         if owner != name:
@@ -191,13 +192,13 @@ def _patches(
     name: str, table: Table, components: Mapping[str, Table], suggestions: Suggestions
 ) -> Iterator[Problem]:
     entries = list(table.tables("patches.*"))
-    series = [entry for entry in entries if entry.get("series") is not None]
+    series = [entry for entry in entries if entry.get("series") or entry.get("folder")]
     for entry in series[1:]:
         place = _seen_from(entry, series[0])
         what = f"{name} has a second series, the first is in {place}"
         hint = "one series per component: `refresh` must know where to write"
         yield Problem(what, str(entry.where), hint)
-    single = [entry for entry in entries if entry.get("series") is None]
+    single = [entry for entry in entries if entry not in series]
     yield from _patch_names(single)
     for entry in single:
         for origin in entry.scalars("component"):

@@ -199,10 +199,46 @@ class LocalSeries(Struct, frozen=True):
             "a series file", rf"(?!.*\.patch$){FILE_PATTERN}", check_series_path, meant=plain_path
         ),
         Key("series"),
-        "A series file of this project (quilt's format): all its patches, in its order. At most "
-        "one per component; this is where `refresh` writes.",
+        "A file of this project that lists patches (quilt's format): all its patches, in its "
+        "order. At most one per component; this is where `refresh` writes.",
     ]
     where: Location  # the entry in the manifest
+
+    @property
+    def folder(self) -> str:
+        """The folder that the patches' names start from, "" for the project's root."""
+        return self.path.rpartition("/")[0]
+
+    def place(self, line: int) -> Location:
+        """Where a patch is listed: a line of the file."""
+        return Location(Path(self.path), line)
+
+
+class OrderedFolder(LocalSeries, frozen=True, kw_only=True):
+    """All patches of a folder, in the order of their names."""
+
+    path: Annotated[
+        str,
+        Text("a folder", FOLDER_PATTERN, check_inner_path, meant=plain_path),
+        Key("folder"),
+        "A folder of this project whose .patch and .diff files say their order by their names. In "
+        "the place of a series file: `refresh` writes here.",
+    ]
+    order: Annotated[
+        str,
+        Text("an order", "number|name|path", example="name"),
+        "`number`: by the number that each name begins with; `name`: as `LC_ALL=C` sorts them, "
+        "and so does `git am FOLDER/*`; `path`: the same, with the files of all inner folders.",
+    ]
+
+    @property
+    def folder(self) -> str:
+        """The folder itself."""
+        return self.path
+
+    def place(self, line: int) -> Location:
+        """No file lists it: the entry in the manifest."""
+        return self.where
 
 
 class ReviewedFile(Struct, frozen=True):
@@ -274,7 +310,7 @@ class RepositoryPatch(PinnedPatch, frozen=True, kw_only=True):
 
 PatchEntry: TypeAlias = Annotated[
     LocalPatch | LocalSeries | PinnedPatch,
-    OneOf("patch entry", (LocalSeries, LocalPatch, ComponentPatch, RepositoryPatch)),
+    OneOf("patch entry", (LocalSeries, OrderedFolder, LocalPatch, ComponentPatch, RepositoryPatch)),
 ]
 
 

@@ -1,14 +1,14 @@
 """A series file: which patches, in which order. quilt's format, kept to the byte.
 
 One patch name a line, optionally followed by `-pN` and by a comment after ` #`; lines that begin
-with `#` and blank lines are the user's. Every edit returns a new series in which all that is not
-concerned keeps its bytes and its place.
+with `#`, or with a `-` that stands alone (`- off.patch`), and blank lines are the user's. Every
+edit returns a new series in which all that is not concerned keeps its bytes and its place.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -161,6 +161,11 @@ class Series(Struct, frozen=True):
             raise BadInputError(f"{name} is in the series already")
 
 
+def series_of(names: Iterable[str]) -> Series:
+    """A series of these patches, one a line."""
+    return Series(tuple(SeriesLine(f"{name}\n", name) for name in names))
+
+
 def parse_series(data: bytes, *, name: str) -> Series:
     """A series from a file's bytes; `name` is the file, for messages.
 
@@ -183,7 +188,7 @@ def parse_series(data: bytes, *, name: str) -> Series:
 
 def _parse_line(raw: str) -> tuple[SeriesLine, Problem | None]:
     words = _COMMENT.sub("", raw).split(maxsplit=1)
-    if not words:
+    if not words or (words[0] == "-" and len(words) > 1):
         return SeriesLine(raw), None
     name, options = words[0], "".join(words[1:]).strip()
     if not is_listed_name(name):

@@ -143,8 +143,8 @@ def _series(manifest: Manifest, entry: LocalSeries, names: dict[str, str]) -> It
         yield from error.problems
         return
     for patch in series.entries:
-        where = Location(Path(entry.path), patch.line)
-        path = (Path(entry.path).parent / patch.name).as_posix()
+        where = entry.place(patch.line)
+        path = (Path(entry.folder) / patch.name).as_posix()
         yield from _unreadable(manifest.root, path, where)
         yield from _once(patch.name, str(where), names)
 

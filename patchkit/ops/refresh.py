@@ -576,7 +576,7 @@ def _start(
         stack=stack,
         commits=commits,
         worktree=worktree,
-        taken=patch_names_in(found.project.home.folder),
+        taken=patch_names_in(found.project.home),
     )
 
 

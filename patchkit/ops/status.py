@@ -21,9 +21,9 @@ from patchkit.errors import (
 )
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
-from patchkit.model.series_file import parse_series
 from patchkit.parallel import in_parallel
 from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, recorded_in
+from patchkit.stack.series import read_series
 from patchkit.workspace import (
     Checkout,
     CheckoutState,
@@ -171,13 +171,11 @@ def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:
         if isinstance(entry, LocalPatch):
             yield entry.path
         elif isinstance(entry, LocalSeries):
-            folder = entry.path.rpartition("/")[0]
-            data = _bytes(manifest.root, entry.path)
-            if data is None:
+            if not (manifest.root / entry.path).exists():
                 yield entry.path
                 continue
-            for name in parse_series(data, name=entry.path).names:
-                yield f"{folder}/{name}" if folder else name
+            for name in read_series(manifest, entry).names:
+                yield f"{entry.folder}/{name}" if entry.folder else name
 
 
 def _bytes(root: Path, path: str) -> bytes | None:

@@ -53,7 +53,6 @@ from patchkit.stack.series import (
     LoadedSeries,
     load_series,
     one_a_mail,
-    read_series,
 )
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import open_history
@@ -114,16 +113,15 @@ def adopt_patches(
     """
     project = Project(manifest, component)
     home, seen = project.home, files_of(project)  # before they are read for good
-    listed = read_series(manifest, component.series).names if component.series else ()
     old = load_series(manifest, component, store, progress, partly=True)
     known = {patch.data for patch in old.patches}
-    named = _named([p for p in found.patches if p.data not in known], home, old, listed)
+    named = _named([p for p in found.patches if p.data not in known], project, old)
     new = [imported_patch(each, home) for each in named]
     base, series = store.base(component, progress), with_imported(project, old, named)
     with reading(store.repository(component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
         stack, explanations = explain_stack(reader, stack, series.series_patches)
-    names = *listed, *(each.name for each in new)
+    names = *project.listed, *(each.name for each in new)
     draft = Draft(series.patches, revisions(old.patches, series.patches), stack, names)
     writes = changed_files(project, draft, seen[manifest.path] or b"")
     others = foresee(other_uses(manifest, component, writes), writes, store, progress)
@@ -179,13 +177,13 @@ def _write(
 
 
 def _named(
-    patches: Sequence[ImportedPatch],
-    home: SeriesFolder,
-    old: LoadedSeries,
-    listed: Sequence[str] = (),
+    patches: Sequence[ImportedPatch], project: Project, old: LoadedSeries
 ) -> list[ImportedPatch]:
-    taken = {each.name for each in old.patches} | patch_names_in(home.folder) | {*listed}
-    return with_free_names(patches, taken)
+    home, listed = project.home, project.listed
+    taken = {each.name for each in old.patches} | patch_names_in(home) | {*listed}
+    named = with_free_names(patches, taken)
+    numbered = home.renamed([*listed, *(each.name for each in named)], old.patches)
+    return [replace(each, name=numbered.get(each.name, each.name)) for each in named]
 
 
 # Patches that were made for another commit: merged from there, as a bump merges the stack.
@@ -243,7 +241,7 @@ def _to_merge(
 ) -> tuple[ImportedPatch, ...]:
     """The patches under the names that they get, or have in the series already."""
     listed = {each.data: each for each in old.patches if each.path is not None}
-    named = iter(_named([p for p in patches if p.data not in listed], project.home, old))
+    named = iter(_named([p for p in patches if p.data not in listed], project, old))
     return tuple(
         replace(patch, name=listed[patch.data].name, strip=listed[patch.data].strip)
         if patch.data in listed

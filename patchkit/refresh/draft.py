@@ -17,6 +17,7 @@ from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import subject_from
 from patchkit.model.names import (
     broken_name_rule,
+    is_listed_name,
     is_patch_name,
     new_name,
     pick_patch,
@@ -190,7 +191,10 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     pieces = read_changes(StackTrees(start.repository, start.reader, trees), start.worktree)
     fixed = {each.name for each in start.patches if each.path is None}
     names = start.taken.union(matching.names)
+    home = replace(home, numbered_anew=request.canonical)
     new = free_name(replace(start, taken=names), request.new) if request.new is not None else ""
+    if new and start.patches:
+        new = home.name_of(new, start.patches, start.patches[-1])
     routed = [_route(each, matching, fixed, request, new) for each in pieces]
     rows = tuple(_row(piece, number, (*matching.names, new)) for piece, number in routed)
     if any(number is None for _, number in routed):
@@ -288,7 +292,7 @@ def _number_of(name: str, matching: CommitMatching, fixed: Collection[str]) -> i
 def free_name(start: RefreshStart, given: str, old: str = "") -> str:
     """The name for a file that is to be made; UsageError if there can be none, or is one."""
     name = given if given.endswith(".patch") else f"{given}.patch"
-    if not is_patch_name(name):
+    if not (is_patch_name(name.rpartition("/")[2]) and is_listed_name(name)):
         hint = f"{broken_name_rule(name)}; for example {slug(given)}.patch"
         raise UsageError(f"{name!a} is not a valid patch name", hint=hint)
     taken = {each.casefold() for each in (*start.taken, *(each.name for each in start.patches))}

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.manifest.values import Component, LocalSeries
+from patchkit.manifest.values import Component, LocalSeries, OrderedFolder
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import mails_of, parse_patch, says
 from patchkit.model.objects import Base, TreeId
+from patchkit.model.ordered_folder import are_numbered, in_order, new_names
 from patchkit.model.patch import Identity, PatchFile
 from patchkit.model.revision import Revision, compare_patches
 from patchkit.refresh.assign import RoutedEdit, StackTrees, fold, read_changes
@@ -75,15 +76,55 @@ class SeriesFolder(Struct, frozen=True):
     root: Path  # of the project
     entry: LocalSeries  # of the manifest, which names the series
     component: Component
+    numbered_anew: bool = False  # all files of an ordered folder get other numbers
 
     @property
     def folder(self) -> Path:
         """The series' folder."""
-        return (self.root / self.entry.path).parent
+        return self.root / self.entry.folder
 
     def path(self, name: str) -> str:
         """The path of a patch of the series, relative to the project's root."""
-        return (Path(self.entry.path).parent / name).as_posix()
+        return (Path(self.entry.folder) / name).as_posix()
+
+    def at(self, patch: LoadedPatch, name: str) -> LoadedPatch:
+        """The patch as another file of the series."""
+        where = self.path(name)
+        return replace(patch, name=name, path=self.root / where, where=where)
+
+    def renamed(self, series: Sequence[str], old: Sequence[LoadedPatch]) -> dict[str, str]:
+        """What else patches are to be called for their names to give this order; {} for a list.
+
+        `old` are the patches as they are now. BadInputError where no names can.
+        """
+        if not isinstance(self.entry, OrderedFolder):
+            return {}
+        known = [each.name for each in old if isinstance(each.origin, LocalSeries)]
+        if not are_numbered(known):
+            return {}
+        names = new_names(series, known, self.entry.order, anew=self.numbered_anew)
+        made = [each.name for each in old if each.name in names and each.has_recipe]
+        if made:
+            what = f"{made[0]} is made from a recipe, and would need another name there"
+            raise BadInputError(Problem(what, self.path(made[0]), "rename the recipe with it"))
+        return names
+
+    def name_of(
+        self, name: str, old: Sequence[LoadedPatch], behind: LoadedPatch, *, instead: bool = False
+    ) -> str:
+        """What a new patch is called that stands behind another one, or in its place."""
+        series = [each.name for each in old if isinstance(each.origin, LocalSeries)]
+        at = series.index(behind.name) if behind.name in series else len(series)
+        series[at if instead else at + 1 : at + 1] = [name]
+        return self.renamed(series, old).get(name, name)
+
+    def as_named(self, patches: Sequence[LoadedPatch]) -> tuple[LoadedPatch, ...]:
+        """The patches as the series gives them: those of a folder by their names."""
+        if not isinstance(self.entry, OrderedFolder):
+            return tuple(patches)
+        listed = {each.name: each for each in patches if isinstance(each.origin, LocalSeries)}
+        names = iter(in_order(listed, self.entry.order, where=str(self.entry.where)))
+        return tuple(listed[next(names)] if each.name in listed else each for each in patches)
 
     def patch(self, name: str, data: bytes, file: PatchFile, strip: int) -> LoadedPatch:
         """A patch as the file of the series that it is to be."""
@@ -144,15 +185,65 @@ def plan_patches(
     emptied = tuple(slot.name for slot in slots if slot not in full)
     slots = _with_empty(listed, full)
     series = arrange(setting.home.component, listed, [slot.name for slot in slots])
+    renamed = setting.home.renamed(series, setting.old)
+    if renamed:
+        slots, setting = _renamed(slots, setting, renamed)
+        series = tuple(renamed.get(name, name) for name in series)
     written = {slot.name: _mails(slot, setting) for slot in slots if not _is_kept(slot)}
     data = iter(export_patches(setting.repository, list(chain(*written.values()))))
     exported = {name: b"".join(islice(data, len(mails))) for name, mails in written.items()}
-    patches = tuple(_patch(slot, exported.get(slot.name), setting.home) for slot in slots)
+    planned = [_patch(slot, exported.get(slot.name), setting.home) for slot in slots]
+    patches = setting.home.as_named(planned)
     stack = build_stack(setting.source, setting.base, [each.series_patch for each in patches])
-    for slot, patch, outcome in zip(slots, patches, stack.outcomes, strict=True):
-        if slot.change.after not in (slot.change.before, outcome.tree):
-            raise NotReproducedError(_wrong(patch))
-    return Draft(patches, revisions(setting.old, patches), stack, series, emptied=emptied)
+    if [*patches] != planned:
+        _require_new(patches, planned, stack, full[-1].change.after, setting)
+        series = arrange(setting.home.component, patches, [each.name for each in patches])
+    else:
+        for slot, patch, outcome in zip(slots, patches, stack.outcomes, strict=True):
+            if slot.change.after not in (slot.change.before, outcome.tree):
+                raise NotReproducedError(_wrong(patch))
+    changed = revisions(setting.old, patches)
+    return Draft(patches, changed, stack, series, emptied=emptied, renamed=renamed)
+
+
+def _renamed(
+    slots: Sequence[StackSlot], setting: PlanContext, names: Mapping[str, str]
+) -> tuple[list[StackSlot], PlanContext]:
+    """The slots, and what their patches did, under other names."""
+    home = setting.home
+    moved = [
+        replace(
+            slot,
+            name=names[slot.name],
+            loaded=slot.loaded and home.at(slot.loaded, names[slot.name]),
+        )
+        if slot.name in names
+        else slot
+        for slot in slots
+    ]
+    changes = {names.get(name, name): change for name, change in setting.changes.items()}
+    return moved, replace(setting, changes=changes)
+
+
+def _require_new(
+    patches: Sequence[LoadedPatch],
+    planned: Sequence[LoadedPatch],
+    stack: Stack,
+    tree: str,
+    setting: PlanContext,
+) -> None:
+    """Refuse names that give another order than was planned, unless no more is new than a patch
+    whose place does not matter.
+    """
+    old = [each.name for each in setting.old]
+    kept = [each.name for each in planned if each.name in old]
+    same_order = kept == [each.name for each in patches if each.name in old]
+    if same_order and stack.clean and stack.tree == tree:
+        return
+    wrong = next(one for one, other in zip(planned, patches, strict=True) if one != other)
+    what = f"{wrong.name} would be applied at another place: its name says where"
+    hint = "choose a name that sorts there, or list the patches in a series file"
+    raise NotReproducedError(Problem(what, setting.home.entry.path, hint))
 
 
 def _with_empty(patches: Sequence[LoadedPatch], full: Sequence[StackSlot]) -> list[StackSlot]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.disk.files import LARGEST_PATCH, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.edit import add_patch, fold_patches, set_series
@@ -23,17 +23,25 @@ from patchkit.manifest.values import (
     LocalSeries,
     Location,
     Manifest,
+    OrderedFolder,
     PinnedPatch,
 )
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.progress import Progress
 from patchkit.model.revision import Revision
-from patchkit.model.series_file import Series, parse_series
+from patchkit.model.series_file import Series, parse_series, series_of
 from patchkit.refresh.patch_plan import Draft, SeriesFolder
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import LockedComponent, lock_component
-from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series
+from patchkit.stack.series import (
+    ImportedPatch,
+    LoadedPatch,
+    LoadedSeries,
+    load_series,
+    patch_files,
+    read_series,
+)
 from patchkit.upstream.store import Store
 
 
@@ -51,6 +59,12 @@ class Project(Struct, frozen=True):
             path = f"patches/{self._own_folder}/series"
             entry = LocalSeries(path, Location(self.manifest.path, self.component.where.line))
         return SeriesFolder(self.manifest.root, entry, self.component)
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The names that its series lists."""
+        entry = self.component.series
+        return read_series(self.manifest, entry).names if entry is not None else ()
 
     @property
     def fork(self) -> str:
@@ -77,15 +91,13 @@ def files_of(project: Project) -> dict[Path, bytes | None]:
     `write_set` must find again.
     """
     root, component = project.manifest.root, project.component
-    paths = {project.manifest.path, root / project.home.entry.path}
+    home = project.home
+    paths = {project.manifest.path}
+    if not isinstance(home.entry, OrderedFolder):
+        paths.add(root / home.entry.path)
     for entry in component.patches:
         if isinstance(entry, LocalSeries):
-            series = root / entry.path
-            paths |= {
-                series,
-                *files_in(series.parent, "*.patch"),
-                *_listed_files(root, entry.path),
-            }
+            paths |= {*patch_files(root, entry), *_listed_files(project.manifest, entry)}
         elif isinstance(entry, LocalPatch):
             paths.add(root / entry.path)
     plain = {path for path in paths if path.is_file()}
@@ -95,18 +107,19 @@ def files_of(project: Project) -> dict[Path, bytes | None]:
     }
 
 
-def _listed_files(root: Path, series: str) -> list[Path]:
+def _listed_files(manifest: Manifest, entry: LocalSeries) -> list[Path]:
     """The files that a series lists, of any ending; none where it cannot be read."""
     try:
-        names = parse_series(read_plain(root / series, inside=root), name=series).names
-    except (OSError, BadInputError):
+        names = read_series(manifest, entry).names
+    except BadInputError:
         return []
-    return [(root / series).parent / name for name in names]
+    return [manifest.root / entry.folder / name for name in names]
 
 
-def patch_names_in(folder: Path) -> frozenset[str]:
-    """The names of all patch files in a folder, listed or not."""
-    return frozenset(path.name for path in files_in(folder, "*.patch"))
+def patch_names_in(home: SeriesFolder) -> frozenset[str]:
+    """The names of all patch files in a series' folder, listed or not."""
+    files = patch_files(home.root, home.entry)
+    return frozenset(path.relative_to(home.folder).as_posix() for path in files)
 
 
 def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path, bytes | None]:
@@ -121,11 +134,12 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
         if row.revision is Revision.UNCHANGED or patch is None or patch.path is None:
             continue
         writes[patch.path] = row.new.data if row.new is not None else None
-    path = root / home.entry.path
-    before = path.read_bytes() if path.exists() else None
-    text = _series(path, home.entry.path, draft, project.component.strip).data
-    if text != before and (draft.series or before is not None):
-        writes[path] = text
+    if not isinstance(home.entry, OrderedFolder):
+        path = root / home.entry.path
+        before = path.read_bytes() if path.exists() else None
+        text = _series(path, home.entry.path, draft, project.component.strip).data
+        if text != before and (draft.series or before is not None):
+            writes[path] = text
     component, file = project.component, project.manifest.path
     own = home.entry.path if component.series is None and draft.series else None
     copied = [
@@ -159,8 +173,11 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
         raise BadInputError(Problem(what, str(project.component.where), hint))
     path = manifest.root / project.fork
     strip = project.component.strip
-    text = _series(manifest.root / entry.path, entry.path, draft, strip).data
-    writes: dict[Path, bytes | None] = {path: text}
+    if isinstance(entry, OrderedFolder):
+        series = series_of(draft.series)
+    else:
+        series = _series(manifest.root / entry.path, entry.path, draft, strip)
+    writes: dict[Path, bytes | None] = {path: series.data}
     for patch in draft.patches:
         if isinstance(patch.origin, LocalSeries):
             writes[path.parent / patch.name] = patch.data
@@ -278,8 +295,11 @@ def other_manifests(manifest: Manifest) -> Iterator[Manifest]:
 def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]) -> bool:
     named = (e for e in component.patches if isinstance(e, LocalPatch | LocalSeries))
     paths = {manifest.root / each.path for each in named}
-    if component.series is not None:
-        paths.update(_listed_files(manifest.root, component.series.path))
+    series = component.series
+    if series is not None:
+        paths.update(_listed_files(manifest, series))
+    if isinstance(series, OrderedFolder):
+        paths.update(path for path in changed if path.is_relative_to(manifest.root / series.path))
     return bool(paths & changed.keys())
 
 

@@ -71,6 +71,7 @@ class MovePatch(Struct, frozen=True):
 
     patch: str  # as in EditPatch
     to: str  # the patch whose place it takes, as in EditPatch
+    numbered_anew: bool = False  # all files of an ordered folder get other numbers
 
 
 class FoldPatches(Struct, frozen=True):
@@ -93,6 +94,7 @@ class SplitPatch(Struct, frozen=True):
     message: str  # the new patch's; "" makes one from its name
     files: tuple[str, ...] = ()  # what goes there: paths, or PATH:N for a hunk, counted from 1
     staged: bool = False  # or: what the index takes out of the last tree; else all mails but one
+    numbered_anew: bool = False  # as in MovePatch
 
 
 class VendorPatches(Struct, frozen=True):
@@ -134,6 +136,8 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
     if not start.stack.clean and isinstance(edit, FoldPatches | SplitPatch):
         hint = "drop or move the patch in the way"
         raise CannotEditSeriesError(Problem("the series does not apply at its pin", hint=hint))
+    if isinstance(edit, MovePatch | SplitPatch):
+        folder = replace(folder, numbered_anew=edit.numbered_anew)
     match edit:
         case EditPatch():
             return _edited(start, folder, edit)
@@ -156,7 +160,8 @@ def _edited(start: RefreshStart, folder: SeriesFolder, edit: EditPatch) -> Draft
         edited = _reworded(start, patch, edit.message.strip())
         said.append("has another message")
     if edit.name:
-        edited = _at(folder, edited, free_name(start, edit.name, old=patch.name))
+        name = free_name(start, edit.name, old=patch.name)
+        edited = folder.at(edited, folder.name_of(name, start.patches, patch, instead=True))
         said.append(f"is called {edited.name}")
     listed = [edited if each is patch else each for each in start.patches]
     detail = f"{patch.name} {' and '.join(said)}"
@@ -173,11 +178,6 @@ def _reworded(start: RefreshStart, patch: LoadedPatch, message: str) -> LoadedPa
     new = replace(old, message=message)
     (data,) = export_patches(start.repository, [PatchToWrite(new, OriginalFile(patch.file, old))])
     return replace(patch, data=data, file=parse_written(data, patch.where, patch.strip, new))
-
-
-def _at(folder: SeriesFolder, patch: LoadedPatch, name: str) -> LoadedPatch:
-    where = folder.path(name)
-    return replace(patch, name=name, path=folder.root / where, where=where)
 
 
 def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Draft:
@@ -255,7 +255,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
 
 def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft:
     patch = _own(start, edit.patch, listed=True, plain=True)
-    name = free_name(start, edit.name)
+    name = folder.name_of(free_name(start, edit.name), start.patches, patch)
     if not (edit.files or edit.staged):
         return _split_mails(start, folder, patch, replace(edit, name=name))
     change = _require_change(start, patch)
@@ -296,7 +296,7 @@ def _split_mails(
         what = "split: --file PATH[:N] or --staged is missing: what goes there"
         raise UsageError(what, hint=hint)
     names = [edit.name, *(each.name for each in others[1:])]
-    moved = [_at(folder, each, name) for each, name in zip(others, names, strict=True)]
+    moved = [folder.at(each, name) for each, name in zip(others, names, strict=True)]
     at = start.patches.index(patch)
     patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
     return _files_edited(start, folder, patches, f"{', '.join(names)}: each a mail of {patch.name}")
@@ -404,7 +404,7 @@ def _copied(folder: SeriesFolder, patch: LoadedPatch, manifest: Manifest) -> Loa
     )
     reason = f"{subject_from(patch.name)}\n\nTaken over as it was published."
     data = with_trailer(patch.file, origin, reason)
-    copy = replace(_at(folder, patch, patch.name), data=data, origin=folder.entry)
+    copy = replace(folder.at(patch, patch.name), data=data, origin=folder.entry)
     return replace(copy, file=parse_patch(data, name=copy.where, strip=patch.strip))
 
 
@@ -424,7 +424,14 @@ def _files_edited(
 
     CannotEditSeriesError where a patch that applies, or a new one, would not apply then.
     """
-    renamed = renamed or {}
+    series = arrange(folder.component, listed, [each.name for each in listed])
+    numbered = folder.renamed(series, start.patches)
+    listed = [folder.at(e, numbered[e.name]) if e.name in numbered else e for e in listed]
+    series = tuple(numbered.get(name, name) for name in series)
+    renamed = {**(renamed or {}), **numbered}
+    if folder.as_named(listed) != tuple(listed):
+        what = "the names of the patches give another order"
+        raise UsageError(Problem(what, folder.entry.path, "choose a name that sorts there"))
     stack = build_stack(start.reader, start.base, [each.series_patch for each in listed])
     before, after = (
         {each.name for each in made.outcomes if not each.status.applies}
@@ -433,7 +440,6 @@ def _files_edited(
     if lost := sorted(after - {renamed.get(name, name) for name in before}):
         what = f"{', '.join(lost)} would not apply any more"
         raise CannotEditSeriesError(Problem(what, hint="take them together"))
-    series = arrange(folder.component, listed, [each.name for each in listed])
     revised = revisions(start.patches, listed)
     return Draft(
         tuple(listed), revised, stack, series, dropped=dropped, renamed=renamed, detail=detail

@@ -30,16 +30,24 @@ from patchkit.manifest.values import (
     LocalSeries,
     Location,
     Manifest,
+    OrderedFolder,
     PatchEntry,
     PinnedPatch,
 )
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import mails_of, parse_patch
-from patchkit.model.names import RECIPE_ENDING, new_name, recipe_name
+from patchkit.model.names import (
+    RECIPE_ENDING,
+    broken_name_rule,
+    is_listed_name,
+    new_name,
+    recipe_name,
+)
+from patchkit.model.ordered_folder import in_order
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.repair import repaired
-from patchkit.model.series_file import Series, parse_series
+from patchkit.model.series_file import Series, parse_series, series_of
 from patchkit.stack.build import SeriesPatch
 from patchkit.upstream.store import Store
 
@@ -218,26 +226,26 @@ class _Loading(Struct):
         return problems
 
     def _of_series(self, entry: LocalSeries) -> Iterator[LoadedPatch]:
-        data = self._tried(lambda: self._read(entry.path, entry.where))
-        if data is None:
-            return
         try:
-            series = parse_series(data, name=entry.path)
+            series = read_series(self._manifest, entry, self._changed)
         except BadInputError as error:
             self._errors.append(error)
-            if not all(each.where for each in error.problems):
-                return  # and more: it is no series
-            rows = split_lines(data)
-            for problem in error.problems:
-                number = int(problem.where.rpartition(":")[2]) - 1
-                rows[number] = b"# " + rows[number]  # what it names is no file that nobody lists
-            series = parse_series(b"".join(rows), name=entry.path)
+            series = self._without_wrong_lines(entry, error)
         self.series[entry.path] = series
-        folder = entry.path.rpartition("/")[0]
         for line in series.entries:
-            where = Location(Path(entry.path), line.line)
-            path = _beside(folder, line.name)
-            yield from self._local(entry, path, where, line.strip, name=line.name)
+            path = _beside(entry.folder, line.name)
+            yield from self._local(entry, path, entry.place(line.line), line.strip, name=line.name)
+
+    def _without_wrong_lines(self, entry: LocalSeries, error: BadInputError) -> Series:
+        """What a series file lists in lines that can be read."""
+        places = [each.where.rpartition(":") for each in error.problems]
+        if any(file != entry.path or not line for file, _, line in places):
+            return Series()  # and more: it is no series
+        rows = split_lines(self._read(entry.path, entry.where))
+        for _, _, line in places:
+            number = int(line) - 1
+            rows[number] = b"# " + rows[number]  # what it names is no file that nobody lists
+        return parse_series(b"".join(rows), name=entry.path)
 
     def _local(
         self,
@@ -339,10 +347,53 @@ def _key(data: bytes, strip: int) -> str:
     return f"{strip} {sha256(data).hexdigest()}"
 
 
-def read_series(manifest: Manifest, entry: LocalSeries) -> Series:
-    """The series file of an entry; BadInputError with every line that is wrong."""
-    data = read_listed(manifest.root, entry.path, entry.where)
+def read_series(
+    manifest: Manifest, entry: LocalSeries, changed: Mapping[Path, bytes | None] | None = None
+) -> Series:
+    """What an entry lists; BadInputError with every line, or file of a folder, that is wrong.
+
+    `changed`: see `load_series`.
+    """
+    if isinstance(entry, OrderedFolder):
+        return series_of(_names_in(manifest.root, entry, changed or {}))
+    data = read_listed(manifest.root, entry.path, entry.where, changed)
     return parse_series(data, name=entry.path)
+
+
+def patch_files(root: Path, entry: LocalSeries) -> list[Path]:
+    """The files beside a series, or in its folder, that are patches by their names."""
+    folder, deep = root / entry.folder, isinstance(entry, OrderedFolder) and entry.order == "path"
+    folders = [folder]
+    for inner in folders if deep else ():  # grows while it is walked
+        folders += [
+            path for path in files_in(inner, "*") if path.is_dir() and not path.is_symlink()
+        ]
+    return [
+        path for inner in folders for end in ("*.patch", "*.diff") for path in files_in(inner, end)
+    ]
+
+
+def _names_in(
+    root: Path, entry: OrderedFolder, changed: Mapping[Path, bytes | None]
+) -> tuple[str, ...]:
+    """The names of the patches of a folder, in its order."""
+    folder, where = root / entry.folder, str(entry.where)
+    if not folder.is_dir() and not changed:
+        hint = "create it, or remove it from the list"
+        raise BadInputError(Problem(f"{entry.path} is not there", where, hint))
+    there = {path.relative_to(folder).as_posix() for path in patch_files(root, entry)}
+    for path, data in changed.items():
+        if path.is_relative_to(folder) and path.suffix in (".patch", ".diff"):
+            name = path.relative_to(folder).as_posix()
+            there = there - {name} if data is None else there | {name}
+    problems = [
+        Problem(f"{name!a} is not a valid patch name", where, broken_name_rule(name))
+        for name in sorted(there)
+        if not is_listed_name(name)
+    ]
+    if problems:
+        raise BadInputError(*problems)
+    return in_order(there, entry.order, where=where)
 
 
 def read_listed(
@@ -376,7 +427,7 @@ def _unlisted(
     listed = {e.path for e in component.patches if isinstance(e, LocalPatch)}
     found: list[str] = []
     for entry in entries:
-        folder = entry.path.rpartition("/")[0]
+        folder = entry.folder
         listed |= {_beside(folder, name) for name in _named(series[entry.path])}
         files = files_in(manifest.root / folder, "*.patch")
         found += [_beside(folder, file.name) for file in files]

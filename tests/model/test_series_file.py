@@ -49,10 +49,19 @@ def test_entries_have_their_options_and_lines() -> None:
         TEXT.replace(b"\n", b"\r\n"),
         b"# caf\xe9, not UTF-8\na.patch\n",
         b"\ta.patch \t-p1\t\n   b.patch\t#comment\n",
+        b"a.patch\n- b.patch\n-\tsub/c.patch -p1\nd.patch\n",
     ],
 )
 def test_what_is_read_is_written_again(data: bytes) -> None:
     assert parse(data).data == data
+
+
+def test_a_patch_that_is_off_keeps_its_place() -> None:
+    series = parse(b"a.patch\n- off.patch -p1 # not yet\nb.patch\n")
+    assert series.names == ("a.patch", "b.patch")
+    assert series.remove("a.patch").append("c.patch").data == (
+        b"- off.patch -p1 # not yet\nb.patch\nc.patch\n"
+    )
 
 
 def test_a_hash_inside_a_word_is_part_of_it() -> None:

@@ -60,7 +60,8 @@ CanonicalOption = Annotated[
     bool,
     typer.Option(
         "--canonical",
-        help="Rewrite every diff in patchkit's form, with today's line numbers and blob ids.",
+        help="Rewrite every diff in patchkit's form, with today's line numbers and blob ids; "
+        "number all files of an ordered folder anew.",
     ),
 ]
 

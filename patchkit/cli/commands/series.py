@@ -25,6 +25,10 @@ _EXITS = {
 }
 _HOW = "The patch's name, the start of it, or its number in the series."
 
+NumberedOption = Annotated[
+    bool,
+    typer.Option("--canonical", help="Number all files of an ordered folder anew."),
+]
 PatchArgument = Annotated[str, typer.Argument(metavar="PATCH", help=_HOW)]
 PatchesArgument = Annotated[list[str], typer.Argument(metavar="PATCH", help=_HOW)]
 
@@ -111,6 +115,7 @@ def move(
             "--to", metavar="PATCH", help="The patch whose place it takes, or that place."
         ),
     ],
+    numbered: NumberedOption = False,
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -122,7 +127,7 @@ def move(
     """
     from patchkit.refresh.series_edits import MovePatch
 
-    return _change(session, [patch, to], MovePatch(patch, to), fork=fork, dry_run=dry_run)
+    return _change(session, [patch, to], MovePatch(patch, to, numbered), fork=fork, dry_run=dry_run)
 
 
 @command(
@@ -188,6 +193,7 @@ def split(
             "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
         ),
     ] = "",
+    numbered: NumberedOption = False,
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -204,7 +210,7 @@ def split(
 
     if staged and file:
         raise UsageError("split: --staged goes without --file")
-    wanted = SplitPatch(patch, new, message, tuple(file or ()), staged)
+    wanted = SplitPatch(patch, new, message, tuple(file or ()), staged, numbered)
     return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
 
 

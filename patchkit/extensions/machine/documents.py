@@ -30,6 +30,7 @@ from patchkit.manifest.values import (
     LocalPatch,
     LocalSeries,
     Manifest,
+    OrderedFolder,
     whole_environment,
 )
 from patchkit.model.names import filled, referred
@@ -408,7 +409,9 @@ class _Planner:
         paths = {self._place.folder, _folder_of(self._place.manifest)}
         for component in manifest.components:
             for entry in component.patches:
-                if isinstance(entry, LocalSeries | LocalPatch):
+                if isinstance(entry, OrderedFolder):
+                    paths.add(entry.path)
+                elif isinstance(entry, LocalSeries | LocalPatch):
                     paths.add(_folder_of(entry.path))
         outer = sorted(path for path in paths if not any(_is_below(path, each) for each in paths))
         return [

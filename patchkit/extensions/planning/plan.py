@@ -49,7 +49,7 @@ from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
 from patchkit.ops.drift import memory_of
 from patchkit.parallel import in_parallel
-from patchkit.stack.series import load_series
+from patchkit.stack.series import load_series, patch_files
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import History, HistoryReader, open_history
 from patchkit.upstream.store import Store
@@ -154,8 +154,9 @@ def _patch_bytes(manifest: Manifest, component: Component) -> int:
         if not isinstance(entry, LocalPatch | LocalSeries):
             total += _FROM_ELSEWHERE
             continue
-        path = manifest.root / entry.path
-        files = path.parent.glob("*") if isinstance(entry, LocalSeries) else [path]
+        files = [manifest.root / entry.path]
+        if isinstance(entry, LocalSeries):
+            files = patch_files(manifest.root, entry)
         with suppress(OSError):  # said where it is read
             total += sum(file.stat().st_size for file in files if file.is_file())
     return total

@@ -289,7 +289,7 @@ def baseline_path(component: Component) -> str:
     if baseline := component.added(ScanKeys).residual.baseline:
         return baseline
     series = component.series
-    folder = series.path.rpartition("/")[0] if series else f"patches/{component.name}"
+    folder = series.folder if series else f"patches/{component.name}"
     return f"{folder}/residual.yml" if folder else "residual.yml"
 
 
