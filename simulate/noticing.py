@@ -7,12 +7,15 @@ patch is in are executed, until something fails. What fails without a mistake do
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,7 @@ ABOUT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "sglang": (
         ("sglang", "sglang_metadata", "devices", "real_torch"),
-        ("sglang/prefill-and-decode", "slime/grpo"),
+        ("sglang/decode-in-graphs", "sglang/prefill-and-decode", "slime/grpo"),
     ),
     "megatron-lm": (
         ("megatron", "devices", "real_torch"),
@@ -56,56 +59,78 @@ def run(names: list[str], only_tests: bool, report: Path | None) -> int:
     for mistake in mistakes.listed():
         if names and mistake.name not in names:
             continue
-        found[mistake.name] = {
-            "kind": mistake.kind,
-            "by": _noticed(mistake, have[mistake.patch], only_tests),
-        }
-        by = found[mistake.name]["by"]
+        by = noticed(mistake, have[mistake.patch], only_tests)
+        found[mistake.name] = {"kind": mistake.kind, "by": by}
         print(f"{'noticed' if by else 'MISSED '}  {mistake.name}  {mistake.kind}  {by}", flush=True)
         if report:
             report.parent.mkdir(parents=True, exist_ok=True)
             report.write_text(json.dumps(found, indent=2) + "\n")
-    noticed = sum(bool(each["by"]) for each in found.values())
-    print(f"{noticed} of {len(found)} noticed")
+    print(f"{sum(bool(each['by']) for each in found.values())} of {len(found)} noticed")
     return 0 if found else 1
 
 
-def _noticed(mistake: Mistake, owner: Owner, only_tests: bool) -> list[str]:
-    tests, steps = ABOUT[owner.component]
-    with tempfile.TemporaryDirectory(prefix="simulate-mistake-") as made:
-        project = Path(made) / "project"
-        _copy(project)
+def noticed(mistake: Mistake, owner: Owner, only_tests: bool) -> list[str]:
+    """What fails with the mistake, and does not without it."""
+    with _project() as project:
         path = project / mistake.patch
         path.write_text(mistakes.damaged(path.read_text(), mistake))
-        if failed := _failing(project, [f"stack_tests/test_{each}.py" for each in tests]):
+        failed = _failing(project, owner.component)
+        if failed := [each for each in failed if each not in failing_without(owner.component)]:
             return failed
-        if broken := _broken_calls(project, owner):
+        broken = _broken_calls(project, owner)
+        if broken := [each for each in broken if each not in _broken_without(owner)]:
             return broken
         if only_tests:
             return []
-        for title in steps:
-            if failed := _step_fails(project, title):
-                return [f"{title}: {failed}"]
+        for title in ABOUT[owner.component][1]:
+            if (says := _step_fails(project, title)) and not _step_fails_without(title):
+                return [f"{title}: {says}"]
     return []
 
 
-def _copy(project: Path) -> None:
-    listed = subprocess.run(
-        ["git", "-C", str(workspaces.PROJECT), "ls-files", "-z", "-co", "--exclude-standard"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in listed.stdout.split("\0"):
-        if name and (workspaces.PROJECT / name).is_file():
-            (project / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(workspaces.PROJECT / name, project / name)
-    for lock in (project / "manifests").glob("*.lock.json"):
-        lock.unlink()
+@functools.cache
+def failing_without(component: str) -> list[str]:
+    """The tests about a component that fail in the project as it is."""
+    with _project() as project:
+        return _failing(project, component)
 
 
-def _failing(project: Path, tests: list[str]) -> list[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rf", "--tb=no"]
+@functools.cache
+def _broken_without(owner: Owner) -> list[str]:
+    with _project() as project:
+        return _broken_calls(project, owner)
+
+
+@functools.cache
+def _step_fails_without(title: str) -> str:
+    with _project() as project:
+        return _step_fails(project, title)
+
+
+@contextlib.contextmanager
+def _project() -> Iterator[Path]:
+    """A copy of the project, without locks."""
+    with tempfile.TemporaryDirectory(prefix="simulate-mistake-") as made:
+        project = Path(made) / "project"
+        listed = subprocess.run(
+            ["git", "-C", str(workspaces.PROJECT), "ls-files", "-z", "-co", "--exclude-standard"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for name in listed.stdout.split("\0"):
+            if name and (workspaces.PROJECT / name).is_file():
+                (project / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(workspaces.PROJECT / name, project / name)
+        for lock in (project / "manifests").glob("*.lock.json"):
+            lock.unlink()
+        yield project
+
+
+def _failing(project: Path, component: str) -> list[str]:
+    """The tests about a component that fail."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE", "--tb=no"]
+    tests = [f"stack_tests/test_{each}.py" for each in ABOUT[component][0]]
     ran = subprocess.run(
         [*command, *tests],
         cwd=project,

@@ -56,6 +56,35 @@ class Stack:
         return git_in(self.workspace / checkout, "show", f"{revision}:{path}").decode()
 
 
+@dataclass(frozen=True)
+class Tree:
+    """One checkout of a stack."""
+
+    stack: Stack
+    checkout: str
+
+    def before(self, path: str) -> str:
+        """A file without any patch."""
+        return self.stack.before(self.checkout, path)
+
+    def after(self, path: str) -> str:
+        """A file with all patches."""
+        return self.stack.after(self.checkout, path)
+
+
+#: Parameters of a fixture that gives the tree of either stack.
+TREES = [
+    pytest.param("index_stack", marks=pytest.mark.index),
+    pytest.param("git_stack", marks=pytest.mark.upstream),
+]
+
+
+def tree(request: pytest.FixtureRequest, in_index: str, in_git: str) -> Tree:
+    """The checkout, by its name in the stack that the parameter names."""
+    checkout = {"index_stack": in_index, "git_stack": in_git}[request.param]
+    return Tree(request.getfixturevalue(request.param), checkout)
+
+
 class Applied(Protocol):
     """Applies a manifest's stacks; `git`: they come from real git upstreams."""
 

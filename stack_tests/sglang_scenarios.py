@@ -192,14 +192,14 @@ def position_embeddings(side: Side) -> str:
         return str(told)
 
 
-def compiled(side: Side, path: str) -> list[str]:
-    """The functions in a file that go through torch.compile."""
-    found: list[str] = []
+def compiled(side: Side, path: str) -> list[tuple[str, dict[str, Any]]]:
+    """The functions in a file that go through torch.compile, and how."""
+    found: list[tuple[str, dict[str, Any]]] = []
 
     def compile_(*, disable: bool = False, **options: Any) -> Any:
         def decorator(function: Any) -> Any:
             if not disable:
-                found.append(getattr(function, "__func__", function).__name__)
+                found.append((getattr(function, "__func__", function).__name__, options))
             return function
 
         return decorator

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stack_tests.conftest import Stack
+from stack_tests.conftest import TREES, Stack, Tree, tree
 from stack_tests.stubs import Stub, execute, module, notes, torch_for
 
 MAPPING = "src/megatron/bridge/models/conversion/param_mapping.py"
@@ -45,46 +45,37 @@ def parallelism(source: str, kind: str, parameter: str, **attributes: object) ->
     return str(mapping._detect_parallelism_type(layer))
 
 
-@pytest.mark.index
+@pytest.fixture(scope="session", params=TREES)
+def bridge(request: pytest.FixtureRequest) -> Tree:
+    """Megatron-Bridge of either stack, which are two releases with patches of their own."""
+    return tree(request, "megatron-bridge", "Megatron-Bridge")
+
+
 class TestModuleTypes:
     @pytest.mark.parametrize(("kind", "parameter"), MINDSPEED)
-    def test_mindspeed_classes_are_known(
-        self, index_stack: Stack, kind: str, parameter: str
-    ) -> None:
-        source = index_stack.after("megatron-bridge", MAPPING)
+    def test_mindspeed_classes_are_known(self, bridge: Tree, kind: str, parameter: str) -> None:
+        source = bridge.after(MAPPING)
         assert parallelism(source, kind, parameter) == MINDSPEED[kind, parameter]
 
-    def test_upstream_does_not_know_them(self, index_stack: Stack) -> None:
-        source = index_stack.before("megatron-bridge", MAPPING)
+    def test_upstream_does_not_know_them(self, bridge: Tree) -> None:
+        source = bridge.before(MAPPING)
         for kind in {kind for kind, _ in MINDSPEED} - {FUSED}:
             with pytest.raises(ValueError, match="Cannot determine parallelism type"):
                 parallelism(source, kind, "weight")
 
-    def test_upstream_takes_the_fused_layers_weight_for_replicated(
-        self, index_stack: Stack
-    ) -> None:
-        assert parallelism(index_stack.before("megatron-bridge", MAPPING), FUSED, "weight") == (
-            "replicated"
-        )
+    def test_upstream_takes_the_fused_layers_weight_for_replicated(self, bridge: Tree) -> None:
+        assert parallelism(bridge.before(MAPPING), FUSED, "weight") == "replicated"
 
     @pytest.mark.parametrize(("kind", "parameter"), TRANSFORMER_ENGINE)
-    def test_transformer_engine_classes_stay(
-        self, index_stack: Stack, kind: str, parameter: str
-    ) -> None:
-        for source in (
-            index_stack.before("megatron-bridge", MAPPING),
-            index_stack.after("megatron-bridge", MAPPING),
-        ):
+    def test_transformer_engine_classes_stay(self, bridge: Tree, kind: str, parameter: str) -> None:
+        for source in (bridge.before(MAPPING), bridge.after(MAPPING)):
             assert parallelism(source, kind, parameter) == TRANSFORMER_ENGINE[kind, parameter]
 
     @pytest.mark.parametrize("mode", ["column", "row", "duplicated"])
-    def test_te_linear_is_read_as_before(self, index_stack: Stack, mode: str) -> None:
+    def test_te_linear_is_read_as_before(self, bridge: Tree, mode: str) -> None:
         before, after = (
             parallelism(source, "TELinear", "weight", parallel_mode=mode)
-            for source in (
-                index_stack.before("megatron-bridge", MAPPING),
-                index_stack.after("megatron-bridge", MAPPING),
-            )
+            for source in (bridge.before(MAPPING), bridge.after(MAPPING))
         )
         assert before == after == ("replicated" if mode == "duplicated" else mode)
 
@@ -142,26 +133,21 @@ class _Layer:
         return Tensor(f"{hidden_states}>{self.layer_number}"), None
 
 
-@pytest.mark.index
 @pytest.mark.parametrize("method", ["uniform", "block"])
 class TestDeepStack:
-    def test_embeddings_reach_their_layers(self, index_stack: Stack, method: str) -> None:
-        source = index_stack.after("megatron-bridge", BLOCK)
+    def test_embeddings_reach_their_layers(self, bridge: Tree, method: str) -> None:
+        source = bridge.after(BLOCK)
         embeds = [Tensor("a"), Tensor("b")]
         assert forward(source, embeds, method) == "h>1+a>2+b>3"
 
-    def test_upstream_hands_over_a_list(self, index_stack: Stack, method: str) -> None:
-        source = index_stack.before("megatron-bridge", BLOCK)
+    def test_upstream_hands_over_a_list(self, bridge: Tree, method: str) -> None:
+        source = bridge.before(BLOCK)
         with pytest.raises(TypeError, match="save_for_backward"):
             forward(source, [Tensor("a")], method)
 
-    def test_without_images_nothing_changes(self, index_stack: Stack, method: str) -> None:
+    def test_without_images_nothing_changes(self, bridge: Tree, method: str) -> None:
         before, after = (
-            forward(source, None, method)
-            for source in (
-                index_stack.before("megatron-bridge", BLOCK),
-                index_stack.after("megatron-bridge", BLOCK),
-            )
+            forward(source, None, method) for source in (bridge.before(BLOCK), bridge.after(BLOCK))
         )
         assert before == after == "h>1>2>3"
 

@@ -98,7 +98,7 @@ class TestGitStacks:
         expected = {
             "slime": ["nccl-by-name", "gpus-asked-of-ray", "ids-of-gpus", "visible-gpus"],
             "sglang": [
-                *("head_dim is passed as q_weight", "gives vllm"),
+                *("head_dim is passed as q_weight", "provides vllm"),
                 *("compiled-on-npu", "features-dropped"),
             ],
             "mbridge": ["by name"],
@@ -106,7 +106,7 @@ class TestGitStacks:
         for component, rules in expected.items():
             assert len(found[component]) == len(rules), found[component]
             for rule in rules:
-                assert any(rule in what for what in found[component]), rule
+                assert any(rule in what for what in found[component]), found[component]
         assert any("matches 8 sites" in what for what in found["slime"])
 
 

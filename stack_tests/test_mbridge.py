@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stack_tests.conftest import Stack
+from stack_tests.conftest import TREES, Tree, tree
 from stack_tests.stubs import Stub, execute, torch_for
 
 PATH = "mbridge/models/ext/deepseek_v3/dequant_fp8_safetensor_io.py"
@@ -40,7 +40,12 @@ def devices_opened(source: str, device: str) -> list[str]:
     """The devices for which the weight's file and its scale's file are opened."""
     opened: list[str] = []
     safetensors: Any = Stub("safetensors")
-    safetensors.safe_open = lambda file, framework, device: OpenFile(opened, device)
+
+    def safe_open(file: str, framework: str, device: str) -> OpenFile:
+        assert framework == "pt"
+        return OpenFile(opened, device)
+
+    safetensors.safe_open = safe_open
     modules = {"torch": torch_for(device), "safetensors": safetensors}
     module = execute(source, "mbridge.models.ext.deepseek_v3.dequant_fp8_safetensor_io", modules)
     reader = object.__new__(module.DequantFP8SafeTensorIO)
@@ -50,12 +55,15 @@ def devices_opened(source: str, device: str) -> list[str]:
     return opened
 
 
-@pytest.mark.index
+@pytest.fixture(scope="session", params=TREES)
+def mbridge(request: pytest.FixtureRequest) -> Tree:
+    """mbridge of either stack, which are two releases with a patch each."""
+    return tree(request, "mbridge", "mbridge")
+
+
 @pytest.mark.parametrize(
     ("device", "expected"), [("cuda", "cuda"), ("npu", "npu"), ("npu-hidden", "cuda")]
 )
-def test_files_are_opened_on_the_accelerator(
-    index_stack: Stack, device: str, expected: str
-) -> None:
-    assert devices_opened(index_stack.before("mbridge", PATH), device) == ["cuda", "cuda"]
-    assert devices_opened(index_stack.after("mbridge", PATH), device) == [expected, expected]
+def test_files_are_opened_on_the_accelerator(mbridge: Tree, device: str, expected: str) -> None:
+    assert devices_opened(mbridge.before(PATH), device) == ["cuda", "cuda"]
+    assert devices_opened(mbridge.after(PATH), device) == [expected, expected]

@@ -168,7 +168,9 @@ class Hccl(ProcessGroup):  # type: ignore[misc]
         """Reduce with gloo, which knows no average: a sum, then divided."""
         names = [each for each in _OPERATIONS if options.reduceOp == getattr(dist.ReduceOp, each)]
         if not names:
-            raise RuntimeError(f"HCCL: Cannot use the reduce operation {options.reduceOp}")
+            kinds = dist.ReduceOp.RedOpType.__members__.items()
+            [asked] = [each for each, kind in kinds if options.reduceOp == kind]
+            raise RuntimeError(f"HCCL: Cannot use the reduce operation {asked}")
         mean = options.reduceOp == dist.ReduceOp.AVG
         if mean:
             options.reduceOp = dist.ReduceOp.SUM
