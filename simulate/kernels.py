@@ -36,7 +36,7 @@ def install(
     package = ModuleType(folder.name)
     package.__path__ = [str(folder)]
     sys.modules[folder.name] = package  # its own __init__ loads the compiled library
-    triton.language.extract_slice, triton.language.insert_slice = extract_slice, insert_slice
+    _extend(triton.language)
     for name in ("binary_op", "unary_op"):
         setattr(InterpreterBuilder, name, _in_float(getattr(InterpreterBuilder, name)))
     run = InterpretedFunction.run
@@ -52,6 +52,16 @@ def install(
     from sgl_kernel_npu.utils import triton_utils
 
     triton_utils.get_device_properties = lambda: CORES
+
+
+def _extend(language: ModuleType) -> None:
+    """Where releases of triton-ascend have the two functions: in the language, or apart from it."""
+    package = ModuleType("triton.language.extra.cann")
+    package.extension = ModuleType(f"{package.__name__}.extension")  # type: ignore[attr-defined]
+    for module in (language, package.extension):
+        module.extract_slice, module.insert_slice = extract_slice, insert_slice
+    for module in (package, package.extension):
+        sys.modules[module.__name__] = module
 
 
 def extract_slice(ful: Any, offsets: Any, sizes: Any, strides: Any) -> Any:

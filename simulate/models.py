@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,13 @@ def images(sample: Sample) -> list[tuple[int, int]]:
     """The first and the last token of each image."""
     marks = [at for at, token in enumerate(sample.prompt) if token in (START, END)]
     return [(start + 1, end - 1) for start, end in zip(marks[::2], marks[1::2], strict=True)]
+
+
+def kinds(model: Any, image_tokens: Any) -> dict[str, Any]:
+    """What transformers 5 asks for beside images: which tokens stand for one."""
+    if "mm_token_type_ids" not in inspect.signature(model.forward).parameters:
+        return {}
+    return {"mm_token_type_ids": image_tokens.int()}
 
 
 def qwen3(folder: Path, *, seed: int = 0) -> Path:

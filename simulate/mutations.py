@@ -109,6 +109,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         "log probabilities differ",
     ),
     Mutation(
+        "patches/sglang-0.5.15/vision-attention-on-npu.patch",
+        "sglang/next-prefill-and-decode",
+        "'images': 'VisionSdpaAttention'",
+    ),
+    Mutation(
         "patches/slime/qwen3-vl-to-hf.patch",
         "slime/grpo",
         "Unknown parameter name: module.module.vision_model.patch_embed.proj.weight",

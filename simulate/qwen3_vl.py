@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
+
+from simulate import models
 
 IMAGE, START, END, VOCABULARY = 120, 121, 122, 128
 PATCH, TEMPORAL, MERGE = 4, 2, 2
@@ -107,8 +108,7 @@ def reference(model: Any, sample: dict[str, Any]) -> Any:
 
     tokens = sample["tokens"].unsqueeze(0)
     given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), **sample["multimodal"]}
-    if "mm_token_type_ids" in inspect.signature(model.forward).parameters:  # transformers 5
-        given["mm_token_type_ids"] = (tokens == IMAGE).int()
+    given |= models.kinds(model, tokens == IMAGE)
     logits = model(**given).logits[0]
     wanted = sample["response_length"]
     scores = torch.log_softmax(logits.float()[-wanted - 1 : -1], -1)

@@ -185,6 +185,44 @@ def fused(query: "torch.Tensor", cache: Cache, lengths: list[int], **more: objec
     )
 
 
+def test_fused_attention_within_sequences() -> None:
+    """Ends of sequences, where the other operators have lengths."""
+    query, key = rand(sum(NEW), HEADS, SIZE), rand(sum(NEW), GROUPS, SIZE)
+    ends = torch.tensor(NEW).cumsum(0).tolist()
+    said = {"num_heads": HEADS, "num_key_value_heads": GROUPS, "scale": SIZE**-0.5}
+
+    def asked(lengths: list[int], **more: object) -> "torch.Tensor":
+        return torch_npu.npu_fused_infer_attention_score(
+            query,
+            key,
+            -key,
+            actual_seq_lengths=lengths,
+            actual_seq_lengths_kv=lengths,
+            input_layout="TND",
+            **said | more,
+        )[0]
+
+    parts = zip(*(each.cpu().split(NEW) for each in (query, key, -key, asked(ends))), strict=True)
+    for part in parts:
+        *inputs, result = (each.transpose(0, 1)[None] for each in part)
+        close(result, scaled_dot_product_attention(*inputs, enable_gqa=True))
+    with pytest.raises(ValueError, match="not ends of sequences in 7 tokens"):
+        asked(NEW)
+    with pytest.raises(ValueError, match="2 heads of 2 are said, query and key have 4 and 2"):
+        asked(ends, num_heads=GROUPS)
+    with pytest.raises(NotImplementedError, match="sparse_mode"):
+        asked(ends, sparse_mode=3)
+
+
+def test_dynamic_quant() -> None:
+    values = rand(5, 16)
+    made, scale = torch_npu.npu_dynamic_quant(values, dst_type=torch.int8)
+    assert made.dtype == torch.int8
+    assert made.cpu().abs().amax(-1).eq(127).all()
+    worst = (made * scale.unsqueeze(-1) - values.float()).cpu().abs().amax(-1)
+    assert worst.le(scale.cpu() / 2 + 1e-6).all()
+
+
 def test_a_captured_decode_step(cache: Cache) -> None:
     """Memory of the capture, lengths of the update; without an update it does not end."""
     query, out = torch.zeros(2, HEADS, SIZE).half().npu(), rand(2, 1, HEADS * SIZE)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulate import gpt
+from simulate import gpt, newer
 from simulate.steps import Against, Figures, Place, step
 
 STACK = "qwen3-vl-npu"
+NEXT = "qwen3-vl-npu-next"
 CPU = Against("cpu", digits=6)
 
 
@@ -87,4 +88,25 @@ def tp1_fp32_apart(place: Place) -> Figures:
 @step(STACK, components=["megatron-lm"], processes=2)
 def tp2_fp32_apart(place: Place) -> Figures:
     """The same with two processes, tensor parallel: another model than with one."""
+    return _train(place, packed=(5, 8, 3), apart=True)
+
+
+@step(NEXT, components=["megatron-lm"], against=[CPU])
+def next_tp1_fp32(place: Place) -> Figures:
+    """Megatron-LM 1dcf0daf, of the stack of today: one process, fp32."""
+    newer.use()
+    return _train(place)
+
+
+@step(NEXT, components=["megatron-lm"])
+def next_tp1_fp32_apart(place: Place) -> Figures:
+    """Three sequences one by one."""
+    newer.use()
+    return _train(place, packed=(5, 8, 3), apart=True)
+
+
+@step(NEXT, components=["megatron-lm"], processes=2)
+def next_tp2_fp32_apart(place: Place) -> Figures:
+    """The same with two processes, tensor parallel."""
+    newer.use()
     return _train(place, packed=(5, 8, 3), apart=True)

@@ -10,10 +10,11 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from simulate import gpt
+from simulate import gpt, newer
 from simulate.steps import Against, Figures, Place, step
 
 STACK = "qwen3-vl-npu"
+NEXT = "qwen3-vl-npu-next"
 COMPONENTS = ["megatron-lm", "mindspeed"]
 
 
@@ -124,3 +125,17 @@ def tp1_fp32_packed(place: Place) -> Figures:
 def tp2_fp32_packed_sequence_parallel(place: Place) -> Figures:
     """Packed, two processes, sequence parallel."""
     return train(place, config={"sequence_parallel": True}, packed=(5, 8, 3))
+
+
+@step(NEXT, components=COMPONENTS, against=[like("megatron/next-tp1-fp32")])
+def next_tp1_fp32(place: Place) -> Figures:
+    """MindSpeed core_r0.16.0 and Megatron-LM 1dcf0daf, of the stack of today."""
+    newer.use()
+    return train(place)
+
+
+@step(NEXT, components=COMPONENTS, against=[like("megatron/next-tp1-fp32-apart")])
+def next_tp1_fp32_packed(place: Place) -> Figures:
+    """Three sequences packed in one row."""
+    newer.use()
+    return train(place, packed=(5, 8, 3))

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from simulate import gpt, qwen3_vl
+from simulate import gpt, newer, qwen3_vl
 from simulate.runs import bridge
 from simulate.steps import Figures, Place, step
 
@@ -53,17 +53,9 @@ def _arguments(place: Place, checkpoint: Path) -> argparse.Namespace:
 
 def _start(place: Place) -> tuple[argparse.Namespace, Any]:
     """Import in the launch's order; gives the arguments and Hugging Face's model."""
-    packages = Path(sys.prefix) / "next"
-    if not packages.is_dir():
-        raise FileNotFoundError(f"{packages} is not there: make .simenv")
-    sys.path.insert(0, str(packages))  # the stack's transformers; the others' is another
+    newer.use()
     place.use("slime", "MindSpeed", "Megatron-LM")
-    torch = place.start()
-    # torchvision's compiled part is for CUDA. MindSpeed looks for names in every module, for which
-    # transformers imports all of its image processors, and these import torchvision.
-    compiled = torch.library.Library("torchvision", "DEF")
-    for name in ("nms", "qnms"):
-        compiled.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    place.start()
     importlib.import_module("slime.backends.megatron_utils")  # imports MindSpeed's adaptor first
     from mindspeed.megatron_adaptor import repatch
 

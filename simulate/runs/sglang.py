@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from simulate import models
-from simulate.rollout import Engine, importable
+from simulate import models, newer
+from simulate.rollout import Engine, NewerEngine, importable
 from simulate.steps import Figures, Place, step
 
 TOLERANCE = 0.06
@@ -32,13 +32,27 @@ def decode_in_graphs(place: Place) -> Figures:
     return _run(place, graphs=4)
 
 
-def _run(place: Place, *, graphs: int = 0) -> Figures:
+@step("qwen3-vl-npu-next", components=("sglang", "sgl-kernel-npu"))
+def next_prefill_and_decode(place: Place) -> Figures:
+    """SGLang 0.5.15 and transformers 5, of the stack of today."""
+    newer.use()
+    return _run(place, NewerEngine)
+
+
+@step("qwen3-vl-npu-next", components=("sglang", "sgl-kernel-npu"))
+def next_decode_in_graphs(place: Place) -> Figures:
+    """The same with decode steps that are captured once and replayed."""
+    newer.use()
+    return _run(place, NewerEngine, graphs=4)
+
+
+def _run(place: Place, kind: type[Engine] = Engine, *, graphs: int = 0) -> Figures:
     place.start()
     place.use("sglang/python")
     importable(place)
     folder = models.qwen3_vl(place.scratch / "model")
     expected = _by_transformers(folder)
-    engine = Engine(place, folder, graphs=graphs)
+    engine = kind(place, folder, graphs=graphs)
     if place.device == "npu":
         _chosen(engine, graphs)
     found = engine.log_probs(models.samples())
@@ -55,7 +69,7 @@ def _chosen(engine: Engine, graphs: int) -> None:
     found = {
         "words": type(runner.attn_backend).__name__,
         "images": type(runner.model.visual.blocks[0].attn.qkv_backend).__name__,
-        "graphs": type(runner.graph_runner).__name__,
+        "graphs": type(engine.graphs).__name__,
     }
     wanted = {
         "words": "AscendAttnBackend",
@@ -73,11 +87,13 @@ def _by_transformers(folder: Path) -> list[list[float]]:
     model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
     result = []
     for sample in models.samples():
+        tokens = torch.tensor([sample.tokens])
         seen: dict[str, Any] = {}
         if sample.pixels is not None:
             seen = {"pixel_values": sample.pixels, "image_grid_thw": torch.tensor(models.GRIDS)}
+            seen |= models.kinds(model, tokens == models.IMAGE)
         with torch.no_grad():
-            logits = model(input_ids=torch.tensor([sample.tokens]), **seen).logits[0]
+            logits = model(input_ids=tokens, **seen).logits[0]
         at = logits.log_softmax(-1)[len(sample.prompt) - 1 : -1]
         chosen = at.gather(1, torch.tensor(sample.response)[:, None])
         result.append(chosen.flatten().tolist())

@@ -5,6 +5,7 @@ order; a context length says how many of their tokens count.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import torch
 
@@ -163,20 +164,34 @@ def npu_fused_infer_attention_score(
     key: torch.Tensor,
     value: torch.Tensor,
     *,
+    atten_mask: torch.Tensor | None = None,
+    actual_seq_lengths: list[int] | None = None,
     actual_seq_lengths_kv: list[int] | None = None,
     block_table: torch.Tensor | None = None,
     num_heads: int = 1,
     scale: float = 1.0,
     input_layout: str = "BSH",
     num_key_value_heads: int = 0,
+    sparse_mode: int = 0,
     block_size: int = 0,
     workspace: torch.Tensor | None = None,
     out: list[torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention of one token of each request, (requests, 1, heads * size), to its paged tokens."""
+    """Attention of one token of each request, (requests, 1, heads * size), to its paged tokens.
+
+    TND: within each sequence of (tokens, heads, size), whose ends are the lengths.
+    """
+    if sparse_mode or atten_mask is not None:
+        raise NotImplementedError("npu_fused_infer_attention_score: a mask, or sparse_mode")
+    made = [torch.zeros_like(query), query.new_zeros(1)] if out is None else out
+    groups = num_key_value_heads or num_heads
+    if input_layout == "TND" and block_table is None:
+        _check_heads((query.shape[1], key.shape[1]), (num_heads, groups))
+        ends = (actual_seq_lengths, actual_seq_lengths_kv)
+        _by_sequence(query, key, value, ends, scale, made[0])
+        return made[0], made[1]
     if input_layout != "BSH" or block_table is None or query.shape[1] != 1:
         raise NotImplementedError(f"npu_fused_infer_attention_score: {input_layout}, not paged")
-    groups = num_key_value_heads or num_heads
     if num_heads % groups or key.shape[-1] % groups or query.shape[-1] % num_heads:
         raise ValueError(f"npu_fused_infer_attention_score: {num_heads} heads of {groups}")
     if query.shape[-1] // num_heads != key.shape[-1] // groups:
@@ -188,7 +203,6 @@ def npu_fused_infer_attention_score(
         )
     if actual_seq_lengths_kv is None or len(actual_seq_lengths_kv) != query.shape[0]:
         raise ValueError("npu_fused_infer_attention_score: a length for each request is needed")
-    made = [torch.zeros_like(query), query.new_zeros(1)] if out is None else out
     pages = (each.unflatten(-1, (groups, -1)) for each in (key, value))
     lengths = torch.tensor(actual_seq_lengths_kv)
     found = zip(query, _paged(*pages, block_table, lengths), made[0], strict=True)
@@ -202,6 +216,51 @@ def npu_fused_infer_attention_score(
 
 
 npu_fused_infer_attention_score.out = npu_fused_infer_attention_score  # type: ignore[attr-defined]
+
+
+def _check_heads(found: tuple[int, int], said: tuple[int, int]) -> None:
+    if found != said:
+        raise ValueError(
+            f"npu_fused_infer_attention_score: {said[0]} heads of {said[1]} are said, query and "
+            f"key have {found[0]} and {found[1]}"
+        )
+
+
+def _by_sequence(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    ends: tuple[list[int] | None, list[int] | None],
+    scale: float,
+    out: torch.Tensor,
+) -> None:
+    lengths = []
+    for found, tensor in zip(ends, (query, key), strict=True):
+        if not found or found[-1] != tensor.shape[0] or found != sorted(found):
+            raise ValueError(
+                f"npu_fused_infer_attention_score: {found} are not ends of sequences in "
+                f"{tensor.shape[0]} tokens"
+            )
+        lengths.append([end - start for start, end in pairwise([0, *found])])
+    parts = (query.split(lengths[0]), key.split(lengths[1]), value.split(lengths[1]))
+    for mine, keys, values, result in zip(*parts, out.split(lengths[0]), strict=True):
+        result.copy_(_attention(mine, keys, values, scale, causal=False))
+
+
+@operator
+def npu_dynamic_quant(
+    input: torch.Tensor,
+    *,
+    smooth_scales: torch.Tensor | None = None,
+    group_index: torch.Tensor | None = None,
+    dst_type: torch.dtype | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each token in int8, and the scale that brings it back."""
+    others = (smooth_scales, group_index)
+    if any(each is not None for each in others) or dst_type not in (None, torch.int8):
+        raise NotImplementedError("npu_dynamic_quant: anything but int8 without smooth scales")
+    scale = input.float().abs().amax(-1) / 127
+    return (input.float() / scale.unsqueeze(-1)).round().to(torch.int8), scale
 
 
 @operator
