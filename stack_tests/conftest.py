@@ -122,6 +122,12 @@ def git_stack(applied: Applied) -> Stack:
 
 
 @pytest.fixture(scope="session")
+def next_stack(applied: Applied) -> Stack:
+    """qwen3-vl-npu-next.yaml, applied."""
+    return applied("qwen3-vl-npu-next", git=True)
+
+
+@pytest.fixture(scope="session")
 def sglang_stack(applied: Applied) -> Stack:
     """SGLang of verl-mindspeedllm-npu.yaml, which comes from the package index."""
     return applied("verl-mindspeedllm-npu", "sglang")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from stack_tests.conftest import Stack
-from stack_tests.stubs import Stub, execute, stubbed, torch_for
+from stack_tests.stubs import Stub, execute, module, notes, stubbed, torch_for
 
 ADAPTOR = "mindspeed/megatron_adaptor.py"
 ROPE = "mindspeed/core/fusions/fused_rope.py"
+LINEAR = "mindspeed/te/pytorch/module/layernorm_column_parallel_linear.py"
 ATTENTION = "mindspeed/te/pytorch/attention/dot_product_attention/dot_product_attention.py"
 
 
@@ -37,8 +39,11 @@ def repatched(source: str, arguments: object) -> SimpleNamespace:
 
 @pytest.mark.upstream
 class TestRepatch:
-    def test_a_namespace_is_as_good_as_a_dict(self, git_stack: Stack) -> None:
-        source = git_stack.after("MindSpeed", ADAPTOR)
+    @pytest.mark.parametrize("stack", ["git_stack", "next_stack"])
+    def test_a_namespace_is_as_good_as_a_dict(
+        self, stack: str, request: pytest.FixtureRequest
+    ) -> None:
+        source = request.getfixturevalue(stack).after("MindSpeed", ADAPTOR)
         for arguments in (Namespace(changed=2), {"changed": 2}):
             assert repatched(source, arguments) == SimpleNamespace(kept=1, changed=2)
 
@@ -142,6 +147,59 @@ class TestFusedRope:
     def test_whole_batches_are_as_before(self, git_stack: Stack) -> None:
         before = rope_call(git_stack.before("MindSpeed", ROPE), cp_group="g")
         assert rope_call(git_stack.after("MindSpeed", ROPE), cp_group="g") == before
+
+
+def strides(source: str, *, on_cpu: bool, **more: Any) -> list[Any]:
+    """How a layer behind a norm divides its weight, and its bias, among the ranks."""
+    kept: list[dict[str, Any]] = []
+    layers: Any = Stub("megatron.core.tensor_parallel.layers")
+    layers._initialize_affine_weight_cpu = layers._initialize_affine_weight_gpu = notes(kept)
+    layers.set_tensor_model_parallel_attributes = lambda tensor, parallel, dim, stride: kept.append(
+        {"stride": stride}
+    )
+    state: Any = Stub("megatron.core.parallel_state")
+    state.get_tensor_model_parallel_world_size = lambda: 2
+    utils = module("megatron.core.utils", divide=lambda whole, part: whole // part)
+    torch = torch_for("npu")
+    torch.no_grad = nullcontext
+    torch.nn = Stub("torch.nn")
+
+    class Module:
+        def register_parameter(self, name: str, parameter: Any) -> None:
+            setattr(self, name, parameter)
+
+    torch.nn.Module = Module
+    torch.nn.Parameter = lambda tensor: SimpleNamespace(zero_=lambda: None)
+    torch.ones = torch.empty = torch.cuda.current_device = lambda *given, **options: None
+    modules = {each.__name__: each for each in (layers, state, utils, torch, torch.nn)}
+    made = execute(source, "layernorm_column_parallel_linear", modules)
+    config = SimpleNamespace(
+        sequence_parallel=True,
+        gradient_accumulation_fusion=False,
+        normalization="RMSNorm",
+        params_dtype=None,
+        use_cpu_initialization=on_cpu,
+        perform_initialization=True,
+    )
+    flags = {"gather_output": False, "bias": True, "skip_bias_add": False}
+    made.TELayerNormColumnParallelLinear(4, 8, config=config, init_method=None, **flags, **more)
+    return [each["stride"] for each in kept]
+
+
+@pytest.mark.upstream
+@pytest.mark.parametrize("on_cpu", [True, False])
+class TestStride:
+    """Of weight and bias: that of a gated layer, and of one that is not."""
+
+    def test_it_is_the_layers(self, next_stack: Stack, on_cpu: bool) -> None:
+        source = next_stack.after("MindSpeed", LINEAR)
+        assert strides(source, on_cpu=on_cpu, stride=2) == [2, 2]
+        assert strides(source, on_cpu=on_cpu) == [1, 1]
+
+    def test_upstream_drops_it(self, next_stack: Stack, on_cpu: bool) -> None:
+        source = next_stack.before("MindSpeed", LINEAR)
+        assert strides(source, on_cpu=on_cpu, stride=2) == [1, 1]
+        assert strides(source, on_cpu=on_cpu) == [1, 1]
 
 
 CAUSAL = "causal"

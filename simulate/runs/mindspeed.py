@@ -139,3 +139,10 @@ def next_tp1_fp32_packed(place: Place) -> Figures:
     """Three sequences packed in one row."""
     newer.use()
     return train(place, packed=(5, 8, 3))
+
+
+@step(NEXT, components=COMPONENTS, processes=2, against=[like("megatron/next-tp2-fp32-apart")])
+def next_tp2_fp32_packed_sequence_parallel(place: Place) -> Figures:
+    """Packed, two processes, sequence parallel."""
+    newer.use()
+    return train(place, config={"sequence_parallel": True}, packed=(5, 8, 3))
