@@ -189,20 +189,20 @@ def _appended(text: str, patches: Items, entry: str) -> TextEdit:
         place = patches.end - 1
         if not patches.items:
             return TextEdit(patches.start, patches.end, f"[{entry}]")
-        last = _last_character(text, patches.items[-1])
+        last = last_character(text, patches.items[-1])
         return (
             TextEdit(last, last, f", {entry}")
             if "," not in re.sub("#.*", "", text[last:place])
             else TextEdit(place, place, entry)
         )
     dash = " " * (patches.where.column - 1) + "- "
-    return _insert_line(text, _last_character(text, patches), dash + entry)
+    return _insert_line(text, last_character(text, patches), dash + entry)
 
 
 def _folded_flow(
     text: str, patches: Items, gone: Sequence[int], entry: str | None
 ) -> Iterator[TextEdit]:
-    items = [text[each.start : _last_character(text, each)] for each in patches.items]
+    items = [text[each.start : last_character(text, each)] for each in patches.items]
     if entry is not None:
         items[gone[0]], gone = entry, gone[1:]
     kept = [each for number, each in enumerate(items) if number not in gone]
@@ -214,7 +214,7 @@ def _folded_block(
 ) -> Iterator[TextEdit]:
     for place in gone:
         item = patches.items[place]
-        end = _last_character(text, item)
+        end = last_character(text, item)
         if entry is not None and place == gone[0]:
             yield TextEdit(item.start, end, entry)
         else:
@@ -226,9 +226,7 @@ def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> Text
     indent = " " * (table.entries[0][0].where.column - 1)
     if null is not None:
         return _insert_line(text, _key_end(text, table, "patches"), f"{indent}  - {entry}")
-    return _insert_line(
-        text, _last_character(text, table), f"{indent}patches:\n{indent}  - {entry}"
-    )
+    return _insert_line(text, last_character(text, table), f"{indent}patches:\n{indent}  - {entry}")
 
 
 def _insert_line(text: str, after: int, lines: str) -> TextEdit:
@@ -240,14 +238,14 @@ def _insert_line(text: str, after: int, lines: str) -> TextEdit:
     return TextEdit(end + 1, end + 1, lines + _line_ends(text, "\n"))
 
 
-def _last_character(text: str, node: Node) -> int:
+def last_character(text: str, node: Node) -> int:
     """Behind the last character that belongs to `node` (block nodes end at the next token)."""
     if isinstance(node, Scalar):
         return node.start + len(text[node.start : node.end].rstrip())
     if node.flow:
         return node.end
     last = node.items[-1] if isinstance(node, Items) else node.entries[-1][1]
-    return max(_last_character(text, last), node.start)
+    return max(last_character(text, last), node.start)
 
 
 def _key_end(text: str, table: Table, key: str) -> int:

@@ -173,7 +173,7 @@ def _folders(components: _Components) -> Iterator[Problem]:
         folder = node if isinstance(node, Scalar) else key
         checkouts.append((folder.text.casefold(), (folder, key.text)))
         series += [
-            (os.path.normpath(path.text).casefold(), (path, key.text))
+            (f"{os.path.normpath(path.text)}\0{entry.text('target')}".casefold(), (path, key.text))
             for entry in table.tables("patches.*")
             if isinstance(path := entry.get("series") or entry.get("folder"), Scalar)
         ]

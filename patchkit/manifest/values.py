@@ -190,6 +190,12 @@ class LocalPatch(Struct, frozen=True):
         return self.path.rpartition("/")[2]
 
 
+#: Endings of files whose format they tell.
+_DIALECTS = {"json": "bazel", "yml": "conan", "yaml": "conan"}
+#: Where patches stand beside such a file.
+FOLDER_BESIDE = "patches/"
+
+
 class LocalSeries(Struct, frozen=True):
     """All patches of a series file."""
 
@@ -199,15 +205,34 @@ class LocalSeries(Struct, frozen=True):
             "a series file", rf"(?!.*\.patch$){FILE_PATTERN}", check_series_path, meant=plain_path
         ),
         Key("series"),
-        "A file of this project that lists patches (quilt's format): all its patches, in its "
-        "order. At most one per component; this is where `refresh` writes.",
+        "A file of this project that lists patches: all its patches, in its order. At most one per "
+        "component; this is where `refresh` writes.",
     ]
     where: Location  # the entry in the manifest
+    dialect: Annotated[
+        str,
+        Text("a format", "bazel|conan|quilt", example="conan"),
+        Key(default="by the file's name"),
+        "The file's format: `bazel` (a registry's source.json, any .json), `conan` (conandata.yml, "
+        "any .yml or .yaml; patches in `patches/` beside both), `quilt` (all others).",
+    ] = ""
+    target: Annotated[
+        Line,
+        Key(default="the only one"),
+        "The version whose patches are meant, where the file has lists for several.",
+        also("version"),
+    ] = ""
+
+    @property
+    def kind(self) -> str:
+        """The file's format."""
+        return self.dialect or _DIALECTS.get(self.path.rpartition(".")[2], "quilt")
 
     @property
     def folder(self) -> str:
         """The folder that the patches' names start from, "" for the project's root."""
-        return self.path.rpartition("/")[0]
+        outer, mark, _ = self.path.rpartition("/")
+        return outer if self.kind == "quilt" else f"{outer}{mark}{FOLDER_BESIDE}".rstrip("/")
 
     def place(self, line: int) -> Location:
         """Where a patch is listed: a line of the file."""
@@ -230,6 +255,8 @@ class OrderedFolder(LocalSeries, frozen=True, kw_only=True):
         "`number`: by the number that each name begins with; `name`: as `LC_ALL=C` sorts them, "
         "and so does `git am FOLDER/*`; `path`: the same, with the files of all inner folders.",
     ]
+    dialect: str = "quilt"
+    target: str = ""
 
     @property
     def folder(self) -> str:

@@ -8,7 +8,7 @@ edit returns a new series in which all that is not concerned keeps its bytes and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,8 +16,12 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.model.names import broken_name_rule, is_listed_name
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _COMMENT = re.compile(r"(?:^|[ \t]+)#.*", re.DOTALL)
+#: With more wrong lines than this and none that is right, a file is no series.
+_MOST_SLIPS = 2
+#: For hints: the formats of lists that are read.
+KNOWN_LISTS = "known are quilt's series, Conan's conandata.yml and Bazel's source.json"
 _STRIP = re.compile(r"-p[ \t]*([0-9]{1,2})")
 
 
@@ -35,12 +39,39 @@ class SeriesLine(Struct, frozen=True):
     text: str  # as it stands in the file
     name: str | None = None
     strip: int | None = None  # of `-pN`; None where it says none
+    at: int = 0  # where the name stands in the text
+
+    def called(self, name: str, options: str = "") -> SeriesLine:
+        """The line with another name, and options directly behind it."""
+        rest = self.text[self.at + len(self.name or "") :]
+        return replace(self, text=f"{self.text[: self.at]}{name}{options}{rest}", name=name)
 
 
 class Series(Struct, frozen=True):
-    """The lines of a series file; edit with the methods, write `data`."""
+    """The lines of a series file; edit with the methods, write `data`.
+
+    Other formats (`stack/structured_lists.py`) are lists of pieces in the place of lines.
+    """
 
     lines: tuple[SeriesLine, ...] = ()
+
+    @property
+    def strip(self) -> int | None:
+        """How many folders go from the paths of all patches; None where that is not said here."""
+        return None
+
+    @property
+    def others(self) -> Mapping[str, str]:
+        """Patches that the file lists for another version as well: name -> where."""
+        return {}
+
+    def objection(self, name: str, data: bytes) -> Problem | None:
+        """That the file says something of a patch's bytes that is not true of these."""
+        return None
+
+    def with_bytes(self, name: str, data: bytes) -> Series:
+        """With what the file says of a patch's bytes."""
+        return self
 
     @property
     def data(self) -> bytes:
@@ -50,11 +81,13 @@ class Series(Struct, frozen=True):
     @property
     def entries(self) -> tuple[SeriesEntry, ...]:
         """The patches in order."""
-        return tuple(
-            SeriesEntry(line.name, line.strip, number)
-            for number, line in enumerate(self.lines, 1)
-            if line.name is not None
-        )
+        found, number = list[SeriesEntry](), 1
+        for line in self.lines:
+            if line.name is not None:
+                above = line.text.count("\n", 0, line.at)
+                found.append(SeriesEntry(line.name, line.strip, number + above))
+            number += line.text.count("\n")
+        return tuple(found)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,16 +107,26 @@ class Series(Struct, frozen=True):
         lines = self._closed()
         place = self._first() if after is None else self._index(after) + 1
         if self.names[-1:] == (after,):
-            place = len(lines)
-        line = SeriesLine(name + self._line_end, name)
-        return Series((*lines[:place], line, *lines[place:]))
+            place = self._end(place)
+        return self._made((*lines[:place], self._new(name), *lines[place:]))
+
+    def _new(self, name: str) -> SeriesLine:
+        """What lists a new patch."""
+        return SeriesLine(name + self._line_end, name)
+
+    def _end(self, place: int) -> int:
+        """Where a patch goes that is to be the last: the last one stands before `place`."""
+        return len(self.lines)
+
+    def _made(self, lines: Sequence[SeriesLine]) -> Series:
+        """With these lines in the place of all."""
+        return replace(self, lines=tuple(lines))
 
     def with_strip(self, name: str, strip: int) -> Series:
         """With `-pN` behind the patch `name`, which has no options yet."""
         place = self._index(name)
-        text = self.lines[place].text.replace(name, f"{name} -p{strip}", 1)
-        line = replace(self.lines[place], text=text, strip=strip)
-        return self._with(place, line)
+        line = self.lines[place].called(name, f" -p{strip}")
+        return self._with(place, replace(line, strip=strip))
 
     def remove(self, name: str) -> Series:
         """Without the patch `name`; comments stay, they are the user's."""
@@ -95,9 +138,7 @@ class Series(Struct, frozen=True):
         if old.casefold() != new.casefold():
             self._require_new(new)
         _require_name(new)
-        line = self.lines[place]
-        renamed = replace(line, text=line.text.replace(old, new, 1), name=new)
-        return self._with(place, renamed)
+        return self._with(place, self.lines[place].called(new))
 
     def arrange(self, names: Sequence[str]) -> Series:
         """With exactly the patches `names` in that order; a patch that moves keeps its options.
@@ -106,7 +147,7 @@ class Series(Struct, frozen=True):
         """
         if len({name.casefold() for name in names}) != len(names):
             raise ValueError("a series names no patch twice")
-        series = self
+        series: Series = self
         for name in self.names:
             if name not in names:
                 series = series.remove(name)
@@ -128,11 +169,11 @@ class Series(Struct, frozen=True):
                 moved += blocks[next(order)]
             elif id(line) not in taken:
                 moved.append(line)
-        return Series(tuple(moved))
+        return self._made(moved)
 
     def _with(self, place: int, *lines: SeriesLine) -> Series:
         """With these lines in the place of one."""
-        return Series((*self.lines[:place], *lines, *self.lines[place + 1 :]))
+        return self._made((*self.lines[:place], *lines, *self.lines[place + 1 :]))
 
     def _closed(self) -> tuple[SeriesLine, ...]:
         """The lines, the last one with a line end."""
@@ -174,12 +215,14 @@ def parse_series(data: bytes, *, name: str) -> Series:
     text = data.decode("utf-8", "surrogateescape")
     lines: list[SeriesLine] = []
     problems: list[Problem] = []
-    for number, raw in enumerate(_LINE.findall(text), 1):
+    for number, raw in enumerate(LINE.findall(text), 1):
         line, problem = _parse_line(raw)
         lines.append(line)
         if problem is not None:
             problems.append(replace(problem, where=f"{name}:{number}"))
-    problems += _repeated(lines, name)
+    problems += name_problems(Series(tuple(lines)), name)
+    if len(problems) > _MOST_SLIPS and not any(line.name for line in lines):
+        raise BadInputError(Problem("lists no patches", problems[0].where, KNOWN_LISTS))
     if problems:
         problems.sort(key=lambda each: int(each.where.rsplit(":", 1)[1]))
         raise BadInputError(*first_problems(problems))
@@ -193,29 +236,28 @@ def _parse_line(raw: str) -> tuple[SeriesLine, Problem | None]:
     name, options = words[0], "".join(words[1:]).strip()
     if not is_listed_name(name):
         return SeriesLine(raw), _name_problem(name, "rename the file, and this line: ")
+    at = raw.index(name)
     if not options:
-        return SeriesLine(raw, name), None
+        return SeriesLine(raw, name, at=at), None
     strip = _STRIP.fullmatch(options)
     if strip is None:
-        return SeriesLine(raw, name), _options_problem(name, options)
-    return SeriesLine(raw, name, int(strip[1])), None
+        return SeriesLine(raw, name, at=at), _options_problem(name, options)
+    return SeriesLine(raw, name, int(strip[1]), at), None
 
 
-def _repeated(lines: Sequence[SeriesLine], name: str) -> list[Problem]:
+def name_problems(series: Series, name: str) -> list[Problem]:
+    """What is wrong with the names that a file lists, each at its line of the file `name`."""
     problems: list[Problem] = []
     first: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if line.name is None:
-            continue
-        before = first.setdefault(line.name.casefold(), number)
-        if before != number:
-            problems.append(
-                Problem(
-                    f"{_shown(line.name)} is in line {before} already",
-                    f"{name}:{number}",
-                    "each patch once; names must differ in more than case",
-                )
-            )
+    for entry in series.entries:
+        where = f"{name}:{entry.line}"
+        if not is_listed_name(entry.name):
+            problems.append(replace(_name_problem(entry.name), where=where))
+        before = first.setdefault(entry.name.casefold(), entry.line)
+        if before != entry.line:
+            what = f"{_shown(entry.name)} is in line {before} already"
+            hint = "each patch once; names must differ in more than case"
+            problems.append(Problem(what, where, hint))
     return problems
 
 

@@ -76,6 +76,8 @@ class SeriesFolder(Struct, frozen=True):
     root: Path  # of the project
     entry: LocalSeries  # of the manifest, which names the series
     component: Component
+    strip: int = 1  # of its new patches
+    others: Mapping[str, str] = {}  # patches that are another version's, too: name -> which
     numbered_anew: bool = False  # all files of an ordered folder get other numbers
 
     @property
@@ -117,6 +119,12 @@ class SeriesFolder(Struct, frozen=True):
         at = series.index(behind.name) if behind.name in series else len(series)
         series[at if instead else at + 1 : at + 1] = [name]
         return self.renamed(series, old).get(name, name)
+
+    def shared(self, patch: LoadedPatch) -> Problem:
+        """That a file which another version takes as well would change."""
+        what = f"{patch.name} is a patch of {self.others[patch.name]} as well, and would change"
+        hint = f"patchkit edit {patch.name} --name other.patch  makes one for this version"
+        return Problem(what, patch.where, hint)
 
     def as_named(self, patches: Sequence[LoadedPatch]) -> tuple[LoadedPatch, ...]:
         """The patches as the series gives them: those of a folder by their names."""
@@ -201,7 +209,7 @@ def plan_patches(
     else:
         for slot, patch, outcome in zip(slots, patches, stack.outcomes, strict=True):
             if slot.change.after not in (slot.change.before, outcome.tree):
-                raise NotReproducedError(_wrong(patch))
+                raise NotReproducedError(_wrong(patch, setting.home))
     changed = revisions(setting.old, patches)
     return Draft(patches, changed, stack, series, emptied=emptied, renamed=renamed)
 
@@ -321,7 +329,7 @@ def _mails(slot: StackSlot, setting: PlanContext) -> list[PatchToWrite]:
 
 def _layout(slot: StackSlot, setting: PlanContext) -> Layout:
     component = setting.home.component
-    strip, folder = component.strip, component.subdirectory
+    strip, folder = setting.home.strip, component.subdirectory
     if slot.loaded is not None:
         strip, folder = slot.loaded.strip, slot.loaded.subdirectory
         if slot.loaded.file.changes:
@@ -334,13 +342,15 @@ def _layout(slot: StackSlot, setting: PlanContext) -> Layout:
 
 
 def _patch(slot: StackSlot, data: bytes | None, home: SeriesFolder) -> LoadedPatch:
-    if slot.loaded is not None and (data is None or data == slot.loaded.data):
+    if slot.loaded is not None and (
+        data is None or data == slot.loaded.data or slot.loaded.name in home.others
+    ):
         return slot.loaded
     assert data is not None
     if slot.loaded is not None:
         file = parse_written(data, slot.loaded.where, slot.loaded.file.strip, slot.change)
         return replace(slot.loaded, data=data, file=file)
-    strip = home.component.strip
+    strip = home.strip
     file = parse_written(data, home.path(slot.name), strip, slot.change)
     return home.patch(slot.name, data, file, strip)
 
@@ -359,7 +369,9 @@ def parse_written(data: bytes, where: str, strip: int, change: CommitChange) -> 
     return file
 
 
-def _wrong(patch: LoadedPatch) -> Problem:
+def _wrong(patch: LoadedPatch, home: SeriesFolder) -> Problem:
+    if patch.name in home.others:
+        return home.shared(patch)
     if patch.path is None:
         return Problem(
             f"{patch.name} belongs to another repository and cannot be rewritten",

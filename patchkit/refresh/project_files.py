@@ -30,7 +30,7 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.progress import Progress
 from patchkit.model.revision import Revision
-from patchkit.model.series_file import Series, parse_series, series_of
+from patchkit.model.series_file import Series
 from patchkit.refresh.patch_plan import Draft, SeriesFolder
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import LockedComponent, lock_component
@@ -42,6 +42,7 @@ from patchkit.stack.series import (
     patch_files,
     read_series,
 )
+from patchkit.stack.structured_lists import parse_list
 from patchkit.upstream.store import Store
 
 
@@ -58,7 +59,9 @@ class Project(Struct, frozen=True):
         if entry is None:
             path = f"patches/{self._own_folder}/series"
             entry = LocalSeries(path, Location(self.manifest.path, self.component.where.line))
-        return SeriesFolder(self.manifest.root, entry, self.component)
+        listed = Series() if entry.kind == "quilt" else read_series(self.manifest, entry)
+        strip = self.component.strip if listed.strip is None else listed.strip
+        return SeriesFolder(self.manifest.root, entry, self.component, strip, listed.others)
 
     @property
     def listed(self) -> tuple[str, ...]:
@@ -133,11 +136,14 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
         patch = row.new or row.old
         if row.revision is Revision.UNCHANGED or patch is None or patch.path is None:
             continue
-        writes[patch.path] = row.new.data if row.new is not None else None
+        if patch.name in home.others and row.new is not None:
+            raise BadInputError(home.shared(patch))
+        if patch.name not in home.others:
+            writes[patch.path] = row.new.data if row.new is not None else None
     if not isinstance(home.entry, OrderedFolder):
         path = root / home.entry.path
         before = path.read_bytes() if path.exists() else None
-        text = _series(path, home.entry.path, draft, project.component.strip).data
+        text = _series(path, home.entry, draft, home.strip).data
         if text != before and (draft.series or before is not None):
             writes[path] = text
     component, file = project.component, project.manifest.path
@@ -173,10 +179,8 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
         raise BadInputError(Problem(what, str(project.component.where), hint))
     path = manifest.root / project.fork
     strip = project.component.strip
-    if isinstance(entry, OrderedFolder):
-        series = series_of(draft.series)
-    else:
-        series = _series(manifest.root / entry.path, entry.path, draft, strip)
+    listed = manifest.root / entry.path if entry.kind == "quilt" else path  # no such file yet
+    series = _series(listed, replace(entry, dialect="quilt"), draft, strip)
     writes: dict[Path, bytes | None] = {path: series.data}
     for patch in draft.patches:
         if isinstance(patch.origin, LocalSeries):
@@ -190,18 +194,21 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
     return writes
 
 
-def _series(path: Path, name: str, draft: Draft, strip: int) -> Series:
-    """The series file as a draft leaves it: options and comments move with their patch.
+def _series(path: Path, entry: LocalSeries, draft: Draft, strip: int) -> Series:
+    """The list as a draft leaves it: options and comments move with their patch.
 
     `strip` is the component's, of which nothing has to be said.
     """
-    series = parse_series(path.read_bytes(), name=name) if path.exists() else Series()
+    series = parse_list(path.read_bytes(), entry) if path.is_file() else Series()
     for old, new in draft.renamed.items():
-        series = series.rename(old, new)
+        if old in series.names:
+            series = series.rename(old, new)
     known, series = series.names, series.arrange(draft.series)
     for patch in draft.patches:
-        if patch.name in series.names and patch.name not in known and patch.strip != strip:
-            series = series.with_strip(patch.name, patch.strip)
+        if patch.name in series.names:
+            if patch.name not in known and patch.strip != strip:
+                series = series.with_strip(patch.name, patch.strip)
+            series = series.with_bytes(patch.name, patch.data)
     return series
 
 
@@ -211,7 +218,7 @@ def _series(path: Path, name: str, draft: Draft, strip: int) -> Series:
 def imported_patch(patch: ImportedPatch, home: SeriesFolder) -> LoadedPatch:
     """The patch as the file of the series that it is to be."""
     # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
-    strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
+    strip = max(home.strip, 1) if patch.strip is None else patch.strip
     file = parse_patch(patch.data, name=patch.where, strip=strip)
     return home.patch(patch.name, patch.data, file, strip)
 

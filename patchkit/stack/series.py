@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +26,7 @@ from patchkit.disk.result_cache import (
 )
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.manifest.values import (
+    FOLDER_BESIDE,
     Component,
     LocalPatch,
     LocalSeries,
@@ -47,8 +49,9 @@ from patchkit.model.ordered_folder import in_order
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.repair import repaired
-from patchkit.model.series_file import Series, parse_series, series_of
+from patchkit.model.series_file import Series, series_of
 from patchkit.stack.build import SeriesPatch
+from patchkit.stack.structured_lists import parse_list
 from patchkit.upstream.store import Store
 
 T = TypeVar("T")
@@ -57,7 +60,7 @@ T = TypeVar("T")
 _MANY = 20
 
 _RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
-_MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
+_MENTIONED = re.compile(rf"(?:{FOLDER_BESIDE})?([^\s#\"']+\.(?:patch|recipe\.yml))\b")
 
 
 class LoadedPatch(Struct, frozen=True):
@@ -233,19 +236,24 @@ class _Loading(Struct):
             series = self._without_wrong_lines(entry, error)
         self.series[entry.path] = series
         for line in series.entries:
-            path = _beside(entry.folder, line.name)
-            yield from self._local(entry, path, entry.place(line.line), line.strip, name=line.name)
+            path, place = _beside(entry.folder, line.name), entry.place(line.line)
+            for loaded in self._local(entry, path, place, line.strip, name=line.name):
+                if objection := series.objection(loaded.name, loaded.data):
+                    self._errors.append(BadInputError(replace(objection, where=str(place))))
+                yield loaded
 
     def _without_wrong_lines(self, entry: LocalSeries, error: BadInputError) -> Series:
         """What a series file lists in lines that can be read."""
         places = [each.where.rpartition(":") for each in error.problems]
-        if any(file != entry.path or not line for file, _, line in places):
-            return Series()  # and more: it is no series
-        rows = split_lines(self._read(entry.path, entry.where))
-        for _, _, line in places:
-            number = int(line) - 1
-            rows[number] = b"# " + rows[number]  # what it names is no file that nobody lists
-        return parse_series(b"".join(rows), name=entry.path)
+        wrong = [int(line) for file, _, line in places if file == entry.path and line.isdigit()]
+        if entry.kind == "quilt" and len(wrong) == len(places):
+            rows = split_lines(self._read(entry.path, entry.where))
+            for line in wrong:
+                # what it names is no file that nobody lists
+                rows[line - 1] = b"# " + rows[line - 1]
+            with suppress(BadInputError):
+                return parse_list(b"".join(rows), entry)
+        return Series()  # it is no series
 
     def _local(
         self,
@@ -357,7 +365,7 @@ def read_series(
     if isinstance(entry, OrderedFolder):
         return series_of(_names_in(manifest.root, entry, changed or {}))
     data = read_listed(manifest.root, entry.path, entry.where, changed)
-    return parse_series(data, name=entry.path)
+    return parse_list(data, entry)
 
 
 def patch_files(root: Path, entry: LocalSeries) -> list[Path]:
