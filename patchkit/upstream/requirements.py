@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -29,6 +30,7 @@ ReadFile = Callable[[str], "bytes | None"]
 _PIP_INSTALL = re.compile(r"\bpip3?\s+install\b([^\n;&|]*(?:\\\n[^\n;&|]*)*)")
 _OWN = re.compile(r"(?:^|\s|['\"])\./?(?:['\"]|\s|$)")
 _EXTRAS = re.compile(r"\.\[([A-Za-z0-9_,. -]+)\]")
+_OF_EXTRAS = re.compile(r"\s*([\w.-]+)\s*\[\s*([\w., -]*?)\s*\]")
 _FILE = re.compile(r"(?:-r|--requirement)[ =]*([^\s'\"]+)")
 
 _COPY = re.compile(r"^cp (\S+) (\S+)$", re.MULTILINE)
@@ -79,10 +81,27 @@ class _Installation(Struct, frozen=True):
 class _FileMetadata(Struct, frozen=True):
     """What one file says."""
 
-    lines: tuple[str, ...]  # requirements, one each
+    lines: Sequence[str]  # requirements, one each
     python: str = ""  # specifier; "" for none
     unread: str = ""  # why the rest is unknown; "" for nothing
     certain: bool = True  # pip goes by this file
+    project: str = ""  # its name; "" for unknown
+    extras: Mapping[str, Sequence[str]] = field(default_factory=dict)  # extra -> its requirements
+
+    def with_extras(self, wanted: Iterable[str]) -> _FileMetadata:
+        """The requirements of extras among the others; an extra may take others of its project."""
+        lines, left, taken = [*self.lines], sorted(wanted), set[str]()
+        while left:
+            extra = left.pop(0)
+            new = () if extra in taken else self.extras.get(extra, ())
+            taken.add(extra)
+            for line in new:
+                own = _OF_EXTRAS.match(line)
+                if own is not None and normal_name(own[1]) == normal_name(self.project):
+                    left += re.split(r"[,\s]+", own[2])
+                else:
+                    lines.append(line)
+        return replace(self, lines=lines)
 
 
 def read_requirements(read: ReadFile, steps: Sequence[InstallStep]) -> DeclaredRequirements:
@@ -129,12 +148,14 @@ def followed(steps: Sequence[InstallStep]) -> list[tuple[str, str]]:
     return [(each.folder, f"[{','.join(each.extras)}]" if each.extras else "") for each in own]
 
 
-def named_by_steps(steps: Sequence[InstallStep]) -> Iterator[str]:
-    """The requirements that steps write out, and follow: `pip install 'peft>=0.15'`."""
+def named_by_steps(steps: Sequence[InstallStep], *, alone: bool = False) -> Iterator[str]:
+    """The requirements that steps write out: `pip install 'peft>=0.15'`; with `alone` those that
+    they install whatever others ask for: `pip install --no-deps 'peft>=0.15'`.
+    """
     for call in (call[1] for step in steps for call in _PIP_INSTALL.finditer(step.run)):
         for word in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", _FILE.sub("", call)):
             with suppress(InvalidRequirement):
-                if "--no-deps" not in call:
+                if ("--no-deps" in call) == alone:
                     yield str(Requirement(word.strip("'\"")))
 
 
@@ -161,10 +182,10 @@ def _metadata(read: ReadFile, where: _Installation) -> Iterator[tuple[str, _File
         ("setup.py", _setup_py),
     ):
         data = read(prefix + name) if where.own else None
-        told = parse(data.decode("utf-8", "replace"), where.extras) if data is not None else None
+        told = parse(data.decode("utf-8", "replace")) if data is not None else None
         if told is None:
             continue
-        yield prefix + name, told
+        yield prefix + name, told.with_extras(where.extras)
         # where code makes the requirements, it probably reads them from this file
         computed = where.enforced and told.unread and not told.lines
         guessed = read(f"{prefix}requirements.txt") if computed else None
@@ -174,7 +195,7 @@ def _metadata(read: ReadFile, where: _Installation) -> Iterator[tuple[str, _File
         return
 
 
-def _pyproject(text: str, extras: frozenset[str]) -> _FileMetadata | None:
+def _pyproject(text: str) -> _FileMetadata | None:
     try:
         tomllib = import_module("tomllib")
     except ImportError:
@@ -185,33 +206,39 @@ def _pyproject(text: str, extras: frozenset[str]) -> _FileMetadata | None:
         return _FileMetadata((), unread=f"not TOML: {error}")
     if not isinstance(project, dict):
         return None  # only the build system: the rest is in another file
-    lines = _texts(project.get("dependencies"))
-    optional = project.get("optional-dependencies")
-    for extra in sorted(extras):
-        lines += _texts(optional.get(extra)) if isinstance(optional, dict) else []
     dynamic = project.get("dynamic")
     if isinstance(dynamic, list) and "dependencies" in dynamic:
         return None  # a build made them, or code will
-    return _FileMetadata(tuple(lines), str(project.get("requires-python", "")))
+    optional = project.get("optional-dependencies")
+    extras = optional.items() if isinstance(optional, dict) else ()
+    return _FileMetadata(
+        _texts(project.get("dependencies")),
+        str(project.get("requires-python", "")),
+        project=str(project.get("name", "")),
+        extras={extra: _texts(lines) for extra, lines in extras},
+    )
 
 
-def _pkg_info(text: str, extras: frozenset[str]) -> _FileMetadata | None:
+def _pkg_info(text: str) -> _FileMetadata | None:
     headers = HeaderParser().parsestr(text)
     lines = headers.get_all("Requires-Dist")
     if lines is None:
         return None
-    wanted = []
+    own: list[str] = []
+    extras: dict[str, list[str]] = {}
     for line in lines:
-        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", line)
-        if extra is None or extra[1] in extras:
-            wanted.append(
-                re.sub(r"\s*(?:and\s+)?extra\s*==\s*['\"][^'\"]+['\"]", "", line).rstrip("; ")
-            )
+        extra = re.search(r"\s*(?:and\s+)?extra\s*==\s*['\"]([^'\"]+)['\"]", line)
+        if extra is None:
+            own.append(line)
+        else:
+            plain = line.replace(extra[0], "").rstrip("; ")
+            extras.setdefault(extra[1], []).append(plain)
     # pyproject.toml was looked at before: its build makes them, and may make others here
-    return _FileMetadata(tuple(wanted), headers.get("Requires-Python", ""), certain=False)
+    python, project = headers.get("Requires-Python", ""), headers.get("Name", "")
+    return _FileMetadata(own, python, certain=False, project=project, extras=extras)
 
 
-def _setup_cfg(text: str, extras: frozenset[str]) -> _FileMetadata | None:
+def _setup_cfg(text: str) -> _FileMetadata | None:
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read_string(text)
@@ -219,19 +246,27 @@ def _setup_cfg(text: str, extras: frozenset[str]) -> _FileMetadata | None:
         return _FileMetadata((), unread=f"not readable: {lines_of(error.message)[0]}")
     if not parser.has_option("options", "install_requires"):
         return None
-    lines = lines_of(parser.get("options", "install_requires"))
-    for extra in sorted(extras):
-        lines += lines_of(parser.get("options.extras_require", extra, fallback=""))
-    python = parser.get("options", "python_requires", fallback="")
-    return _FileMetadata(tuple(line for line in lines if line.strip() and line[0] != "#"), python)
+
+    def lines(section: str, option: str) -> list[str]:
+        told = lines_of(parser.get(section, option, fallback=""))
+        return [line for line in told if line.strip() and line[0] != "#"]
+
+    section = "options.extras_require"
+    names = parser.options(section) if parser.has_section(section) else ()
+    return _FileMetadata(
+        lines("options", "install_requires"),
+        parser.get("options", "python_requires", fallback=""),
+        project=parser.get("metadata", "name", fallback=""),
+        extras={name: lines(section, name) for name in names},
+    )
 
 
-def _setup_py(text: str, _extras: frozenset[str]) -> _FileMetadata | None:
+def _setup_py(text: str) -> _FileMetadata | None:
     found = setup_arguments(text)
     if found is None:
         return _FileMetadata((), unread="not Python that can be read")
     lines = found.get("install_requires", ())
-    if not isinstance(lines, tuple) or not all(isinstance(each, str) for each in lines):
+    if not isinstance(lines, tuple) or not all(isinstance(line, str) for line in lines):
         return _FileMetadata((), unread="its requirements are computed by code")
     return _FileMetadata(lines)
 

@@ -60,6 +60,19 @@ def test_extras_that_a_step_names(run: str) -> None:
 
 
 @needs_tomllib
+def test_an_extra_takes_others_of_its_project_along() -> None:
+    text = PYPROJECT + 'all = ["X[npu, mesh]"]\nmesh = ["six", "x[all]", "y[all]"]\n'
+    found = requirements({"pyproject.toml": text}, InstallStep("pip install -e .[all]"))
+    assert lines(found)[2:] == ["torch_npu==2.8.0", "six", "y[all]"]
+    text = "[metadata]\nname = x\n[options]\ninstall_requires = six\n[options.extras_require]\n"
+    text += "b = ray\na = x[b]\n"
+    assert lines(requirements({"setup.cfg": text}, InstallStep("pip install .[a]"))) == [
+        "six",
+        "ray",
+    ]
+
+
+@needs_tomllib
 @pytest.mark.parametrize(
     "steps", [(), (InstallStep("make"),), (InstallStep("pip install --no-deps -e ."),)]
 )

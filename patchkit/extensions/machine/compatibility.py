@@ -13,9 +13,10 @@ from enum import Enum
 from msgspec import Struct
 
 from patchkit.extensions.machine.ascend import AscendHost, InstalledSoftware
+from patchkit.extensions.machine.lock import EnvironmentLock
 from patchkit.extensions.machine.notation import quote
 from patchkit.extensions.machine.topic import Topic
-from patchkit.extensions.machine.wishes import Wishes
+from patchkit.extensions.machine.wishes import Wishes, wished
 from patchkit.gitcmd.target_python import TargetPython
 from patchkit.manifest.values import SYSTEM_SOFTWARE, Environment, normal_name
 from patchkit.upstream.requirements import DeclaredRequirement, exact, satisfies
@@ -78,7 +79,7 @@ TORCH_NPU_CANN = {
 # A diagnosis for each thing that a manifest wants: how it stands, and what to do about it.
 
 
-_LOCK = "make the lock again: `patchkit export --format machine lock`"
+RELOCK = "make the lock again: `patchkit export --format machine lock`"
 _CHANGE = "change one of them, or install the component with --no-deps"
 
 #: What documents call it, and where it is had.
@@ -217,34 +218,39 @@ def diagnose_profile(versions: Mapping[str, str], where: str) -> Iterator[Diagno
 def diagnose_wishes(
     wishes: Wishes,
     unsupported: Collection[str],
-    locked: Sequence[DeclaredRequirement],
+    lock: EnvironmentLock,
     markers: Mapping[str, str],
 ) -> Iterator[Diagnosis]:
-    """Requirements that do not allow the version that somebody before them asks for, a lock first;
-    and what a lock lacks. `markers` are the values of markers on the machine.
+    """Requirements that do not allow the version that somebody before them asks for, the lock
+    first; and what it lacks. `markers` are the values of markers on the machine.
     """
     left = {normal_name(name) for name in unsupported}
-    exactly: dict[str, tuple[str, str]] = {}
+    locked = [*wished((f"{one.name}=={one.version}" for one in lock.packages), lock.file)]
+    needed = {wish for wish in wishes.packages() if wish.name not in wishes.elsewhere}
+    alone = {wish.name for wish in wishes.alone}
+    exactly: dict[str, tuple[str, DeclaredRequirement]] = {}
     for wish in (*locked, *wishes.asked):
         asked = wish.requirement
         if asked.marker is not None and not asked.marker.evaluate(dict(markers)):
             continue
-        version, who = exactly.get(wish.name, ("", ""))
+        version, before = exactly.get(wish.name, ("", wish))
         wanted = ("metadata", wish.file, str(asked))
         if wish.name in left:
             found = "does not work here, and is left out"
             yield _of(wanted, MachineVerdict.NOTE, found)
         elif version and satisfies(version, str(asked.specifier)) is False:
-            # a step may keep pip from it, and code may ask for another
-            verdict = MachineVerdict.WRONG if wish.certain else MachineVerdict.UNCERTAIN
-            verdict = verdict if wish.enforced else MachineVerdict.NOTE
-            found = f"{who} asks for {wish.name} {version}"
-            yield _of(wanted, verdict, found, "", _LOCK if locked else _CHANGE)
-        elif locked and not version and wish in wishes.packages():
-            yield _of(wanted, MachineVerdict.MISSING, f"{locked[0].file} lacks it", "", _LOCK)
+            # a step may keep pip from one of them, and code may ask for another
+            certain = wish.certain and before.certain
+            verdict = MachineVerdict.WRONG if certain else MachineVerdict.UNCERTAIN
+            followed = wish.enforced and before.enforced and wish.name not in alone
+            verdict = verdict if followed else MachineVerdict.NOTE
+            found = f"{before.file} asks for {wish.name} {version}"
+            yield _of(wanted, verdict, found, "", RELOCK if locked else _CHANGE)
+        elif locked and not version and wish in needed:
+            yield _of(wanted, MachineVerdict.MISSING, f"{lock.file} lacks it", "", RELOCK)
         own = exact(str(asked.specifier))
         if own is not None:
-            exactly.setdefault(wish.name, (own, wish.file))
+            exactly.setdefault(wish.name, (own, wish))
 
 
 def _of(

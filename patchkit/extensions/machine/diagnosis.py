@@ -15,6 +15,7 @@ from patchkit.errors import BadInputError, ExitCode, SurroundingsError
 from patchkit.extensions.machine.ascend import DEFAULT_HOME, AscendHost
 from patchkit.extensions.machine.compatibility import (
     FINDINGS,
+    RELOCK,
     Diagnosis,
     MachineVerdict,
     diagnose_packages,
@@ -24,7 +25,7 @@ from patchkit.extensions.machine.compatibility import (
     diagnose_variables,
     diagnose_wishes,
 )
-from patchkit.extensions.machine.lock import ARCHITECTURES, locked
+from patchkit.extensions.machine.lock import ARCHITECTURES, EnvironmentLock, rendered_locks
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import Topic
 from patchkit.extensions.machine.wishes import read_wishes
@@ -202,15 +203,18 @@ def _metadata(manifest: Manifest, store: Store, progress: Progress) -> Iterator[
     except BadInputError as error:
         yield Diagnosis(Topic.METADATA, "python", MachineVerdict.WRONG, found=str(error))
         return
-    folder = manifest.root / "rendered" / manifest.name
-    locks = {architecture: locked(folder, architecture) for architecture in ARCHITECTURES}
-    for architecture in [each for each in ARCHITECTURES if locks[each]] or ARCHITECTURES[:1]:
+    locks = [*rendered_locks(manifest.root / "rendered" / manifest.name)]
+    for lock in locks or [EnvironmentLock(ARCHITECTURES[0], python)]:
+        if not (lock.python and wishes.allow(lock.python)):
+            wanted = (f"Python {lock.python or 'unknown'}", lock.file)
+            yield Diagnosis(Topic.METADATA, "python", MachineVerdict.WRONG, "", *wanted, RELOCK)
+            continue
         markers = {
-            "python_version": python,
-            "python_full_version": f"{python}.0",
+            "python_version": lock.python,
+            "python_full_version": f"{lock.python}.0",
             "sys_platform": "linux",
             "platform_system": "Linux",
-            "platform_machine": architecture,
+            "platform_machine": lock.architecture,
             "extra": "",
         }
-        yield from diagnose_wishes(wishes, environment.unsupported, locks[architecture], markers)
+        yield from diagnose_wishes(wishes, environment.unsupported, lock, markers)

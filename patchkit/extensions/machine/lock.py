@@ -20,13 +20,12 @@ from msgspec import Struct
 from patchkit.disk.files import read_plain, scratch_folder
 from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.extensions.machine.site_values import SiteValues
-from patchkit.extensions.machine.wishes import THIS_PYTHON, Wishes, read_wishes, wished
+from patchkit.extensions.machine.wishes import THIS_PYTHON, Wishes, read_wishes
 from patchkit.gitcmd.target_python import run_program
 from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.model.names import filled, referred
 from patchkit.model.progress import Progress
 from patchkit.upstream.index import index_configuration
-from patchkit.upstream.requirements import DeclaredRequirement
 from patchkit.upstream.store import Store
 
 #: As `uname -m` says them.
@@ -48,9 +47,10 @@ class LockedPackage(Struct, frozen=True):
 
 
 class EnvironmentLock(Struct, frozen=True):
-    """The packages for an architecture, or why there are none."""
+    """The packages for an architecture and a Python, or why there are none."""
 
     architecture: str
+    python: str  # as 3.11
     packages: tuple[LockedPackage, ...] = ()
     problem: Problem | None = None
 
@@ -60,11 +60,16 @@ class EnvironmentLock(Struct, frozen=True):
         return f"requirements-{self.architecture}.txt"
 
 
-def locked(folder: Path, architecture: str) -> list[DeclaredRequirement]:
-    """The releases of the lock that is in a folder; none without it."""
-    file = folder / EnvironmentLock(architecture).file
-    text = read_plain(file).decode() if file.is_file() else ""
-    return [*wished(re.findall(r"(?m)^[^#\s]+==\S+", text), file.name)]
+def rendered_locks(folder: Path) -> Iterator[EnvironmentLock]:
+    """The locks in a folder, without their hashes."""
+    for architecture in ARCHITECTURES:
+        file = folder / EnvironmentLock(architecture, "").file
+        text = read_plain(file).decode() if file.is_file() else ""
+        python = re.search(r"(?m)^# Python (\S+)$", text)
+        packages = re.findall(r"(?m)^([^#\s]+)==(\S+)", text)
+        if packages:
+            found = tuple(LockedPackage(name, version, ()) for name, version in packages)
+            yield EnvironmentLock(architecture, "" if python is None else python[1], found)
 
 
 def solved_locks(
@@ -78,9 +83,8 @@ def solved_locks(
     if find_spec("tomllib") is None:  # what resolvers write is TOML
         raise SurroundingsError("run patchkit on Python 3.11 or later to make a lock")
     variables = whole_environment(manifest).variables
-    values = dict.fromkeys(site.missing, "") | dict(site.values)
     own = {name: variables.get(name, "") for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")}
-    places = _places({name: filled(text, values) for name, text in own.items()})
+    values = dict.fromkeys(site.missing, "") | dict(site.values)
     lacking = [name for text in own.values() for name in referred(text) if not values[name]]
     hint = " ".join(f"--set {name}=..." for name in lacking)
     with scratch_folder() as folder:
@@ -88,35 +92,90 @@ def solved_locks(
         if wishes.unknown:
             raise BadInputError(*wishes.unknown)
         (folder / "without").write_text("\n".join(wishes.without))
-        lines = [*(str(each.requirement) for each in wishes.packages()), *wishes.folders]
+        overrides = [str(wish.requirement) for wish in wishes.alone]
+        (folder / "overrides").write_text("\n".join(overrides))
+        lines = [*(str(wish.requirement) for wish in wishes.packages()), *wishes.folders]
         (folder / "asked").write_text("\n".join(lines))
-        options = [*([] if build else ["--only-binary=:all:"]), "-o", str(folder / _LOCK)]
-        options += [] if places["UV_DEFAULT_INDEX"] else ["--no-index"]
+        python = wishes.python()
+        indexes = {name: filled(text, values) for name, text in own.items()}
 
-        def lock(architecture: str, words: Sequence[str]) -> EnvironmentLock:
-            refusal = _refusal([*words, *options], places)
-            if refusal:
-                what = f"no lock for {architecture}: {refusal}{_askers(refusal, wishes)}"
-                return EnvironmentLock(architecture, problem=Problem(what, hint=hint))
-            return EnvironmentLock(architecture, tuple(_packages(folder, wishes.without)))
+        def lock(architecture: str, resolver: _Resolver) -> EnvironmentLock:
+            found = _solution(resolver, folder, (*wishes.without, *wishes.elsewhere), build=build)
+            if isinstance(found, str):
+                what = f"no lock for {architecture}: {found}{_askers(found, wishes)}"
+                return EnvironmentLock(architecture, python, problem=Problem(what, hint=hint))
+            return EnvironmentLock(architecture, python, found)
 
-        return tuple(starmap(lock, _resolvers(wishes.python(), folder).items()))
+        return tuple(starmap(lock, _resolvers(indexes, python, folder).items()))
 
 
-def _resolvers(python: str, folder: Path) -> dict[str, list[str]]:
-    """Architecture -> the command that solves for it what is asked in a folder."""
+class _Resolver(Struct, frozen=True):
+    """A command that solves what is asked in a folder, and the variables with its indexes."""
+
+    words: Sequence[str]
+    variables: Mapping[str, str]
+
+
+def _resolvers(indexes: Mapping[str, str], python: str, folder: Path) -> dict[str, _Resolver]:
+    """Architecture -> what solves for it; `indexes` are the manifest's, as pip's variables."""
     asked = str(folder / "asked")
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
     if uv is not None:
+        variables = _variables_of_uv(indexes)
         words = [uv, "pip", "compile", asked, "--quiet", "--no-config"]
-        words += [f"--excludes={folder / 'without'}", f"--python-version={python}"]
-        return {each: [*words, f"--python-platform={each}-{_LIBRARY}"] for each in ARCHITECTURES}
+        words += [f"--excludes={folder / 'without'}", f"--overrides={folder / 'overrides'}"]
+        words.append(f"--python-version={python}")
+        words += [] if variables["UV_DEFAULT_INDEX"] else ["--no-index"]
+        return {
+            architecture: _Resolver(
+                [*words, f"--python-platform={architecture}-{_LIBRARY}"], variables
+            )
+            for architecture in ARCHITECTURES
+        }
     if python != THIS_PYTHON:
         raise SurroundingsError(
             f"pip solves for Python {THIS_PYTHON} alone, not for {python}",
             hint="uv solves for others: pip install 'patchkit-cli[machine]'",
         )
-    return {platform.machine(): [sys.executable, "-m", "pip", "lock", "--requirement", asked]}
+    words = [sys.executable, "-m", "pip", "lock", "--requirement", asked]
+    given = {name: text for name, text in indexes.items() if text}
+    return {platform.machine(): _Resolver(words, given)}
+
+
+def _variables_of_uv(indexes: Mapping[str, str]) -> dict[str, str]:
+    """The indexes of a manifest and those of the user, whom pip's configuration may have told."""
+    found = index_configuration()
+    return {
+        "NO_COLOR": "1",
+        "UV_PYTHON": sys.executable,
+        "UV_DEFAULT_INDEX": indexes["PIP_INDEX_URL"] or "".join(found.indexes[:1]),
+        "UV_INDEX": " ".join([indexes["PIP_EXTRA_INDEX_URL"], *found.indexes[1:]]),
+        "UV_FIND_LINKS": ",".join(found.find_links),
+        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip: the newest of all indexes
+    }
+
+
+def _solution(
+    resolver: _Resolver, folder: Path, left: Collection[str], *, build: bool
+) -> tuple[LockedPackage, ...] | str:
+    """What to install, but for names that are `left` out; else why there is no solution.
+
+    Builds such as 2.8.0+cpu, which count as newer than 2.8.0, are taken only where there is no
+    solution without them: an index for another architecture may have them for this one.
+    """
+    limits, solved = folder / "limits", folder / _LOCK
+    command = [*resolver.words, "--constraint", str(limits), "-o", str(solved)]
+    command += [] if build else ["--only-binary=:all:"]
+
+    def attempt(refused: Sequence[str]) -> tuple[LockedPackage, ...] | str:
+        limits.write_text("\n".join(refused))
+        solved.unlink(missing_ok=True)  # uv keeps to what is there
+        return _refusal(command, resolver.variables) or tuple(_packages(solved, left))
+
+    found = attempt(())
+    builds = [] if isinstance(found, str) else [one for one in found if "+" in one.version]
+    other = attempt([f"{one.name}!={one.version}" for one in builds]) if builds else found
+    return found if isinstance(other, str) else other
 
 
 #: What pip says of a contradiction.
@@ -134,35 +193,23 @@ def _refusal(command: Sequence[str], variables: Mapping[str, str]) -> str:
     return " ".join(" ".join(causes).split()) or "no answer"
 
 
-def _packages(folder: Path, without: Collection[str]) -> Iterator[LockedPackage]:
+def _packages(solved: Path, left: Collection[str]) -> Iterator[LockedPackage]:
     """What was solved, but for what is built of a folder: that has no hash."""
-    for table in import_module("tomllib").loads((folder / _LOCK).read_text())["packages"]:
+    for table in import_module("tomllib").loads(solved.read_text())["packages"]:
         others = [table[kind] for kind in ("sdist", "archive") if kind in table]
         hashes = [file["hashes"]["sha256"] for file in table.get("wheels") or others]
-        if hashes and table["name"] not in without:
+        if hashes and table["name"] not in left:
             yield LockedPackage(table["name"], table["version"], tuple(hashes))
 
 
 def _askers(refusal: str, wishes: Wishes) -> str:
-    """Who asks for the packages that a resolver names."""
+    """Who asks for what a resolver names."""
     named = [
-        f"{each.requirement} is asked for by {each.file}"
-        for each in wishes.packages()
-        if re.search(rf"(?<![\w.-]){each.name}(?![\w-])", refusal)
+        f"{wish.requirement} is asked for by {wish.file}"
+        for wish in wishes.packages()
+        if re.search(
+            rf"(?<![\w.-]){wish.name}(\[[^]]*\])?{re.escape(str(wish.requirement.specifier))}(?![\w.+-])",
+            refusal,
+        )
     ]
-    return f" [{'; '.join(named)}]" if named else ""
-
-
-def _places(indexes: Mapping[str, str]) -> dict[str, str]:
-    """Where packages are, as variables of pip and of uv: what the manifest says, then the user."""
-    found = index_configuration()
-    more = [indexes["PIP_EXTRA_INDEX_URL"], *found.indexes[1:]]
-    return {
-        **{name: text for name, text in indexes.items() if text},
-        "NO_COLOR": "1",
-        "UV_PYTHON": sys.executable,
-        "UV_DEFAULT_INDEX": indexes["PIP_INDEX_URL"] or "".join(found.indexes[:1]),
-        "UV_INDEX": " ".join(more),
-        "UV_FIND_LINKS": ",".join(found.find_links),
-        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip: the newest of all indexes
-    }
+    return f" [{'; '.join(dict.fromkeys(named))}]" if named else ""

@@ -4,6 +4,7 @@ components as their patches leave it.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -38,34 +39,46 @@ THIS_PYTHON = f"3.{sys.version_info.minor}"
 #: Pythons that may be asked for: this one, then the newest first.
 _PYTHONS = [THIS_PYTHON, *(f"3.{minor}" for minor in range(14, 7, -1))]
 
+#: The name of what pip installs from git+https://host/name.git@commit.
+_REPOSITORY = re.compile(r"\bgit\+\S*/([\w.-]+?)(?:\.git)?(?:[@#]\S*)?(?:\s|$)")
+
 
 class Wishes(Struct, frozen=True):
     """What is asked for, Python among it; as its file each has whoever asks, in words.
 
     `folders` are components whose metadata a build has to tell, with their extras: /tmp/core[npu].
     `without` is what nobody is to install from the index: it does not work here, or is a component
-    that is read; by normal name.
+    that is read; by normal name. `elsewhere` is what a step installs from somebody's repository,
+    `alone` what one installs whatever others ask for.
     `unknown` is why something else is not known.
     """
 
     asked: tuple[DeclaredRequirement, ...]
     folders: tuple[str, ...]
     without: tuple[str, ...]
+    elsewhere: tuple[str, ...]
+    alone: tuple[DeclaredRequirement, ...]
     unknown: tuple[Problem, ...]
 
     def packages(self) -> list[DeclaredRequirement]:
         """What pip is to follow."""
         left = ("python", *self.without)
-        return [e for e in self.asked if e.enforced and e.certain and e.name not in left]
+        return [
+            wish for wish in self.asked if wish.enforced and wish.certain and wish.name not in left
+        ]
+
+    def allow(self, python: str) -> bool:
+        """Whether everybody takes this Python, as 3.11."""
+        releases = [f"{python}.{number}" for number in range(40)]
+        asked = [wish.requirement.specifier for wish in self.asked if wish.name == "python"]
+        return all(any(specifier.filter(releases)) for specifier in asked)
 
     def python(self) -> str:
         """This Python if all allow it, else the newest that they do; BadInputError for none."""
-        asked = [each for each in self.asked if each.name == "python"]
-        for python in _PYTHONS:
-            releases = [f"{python}.{number}" for number in range(40)]
-            if all(any(each.requirement.specifier.filter(releases)) for each in asked):
-                return python
-        told = ", ".join(f"{each.requirement} ({each.file})" for each in asked)
+        for python in filter(self.allow, _PYTHONS):
+            return python
+        asked = [wish for wish in self.asked if wish.name == "python"]
+        told = ", ".join(f"{wish.requirement} ({wish.file})" for wish in asked)
         raise BadInputError(f"no Python is all of {told}")
 
 
@@ -85,6 +98,8 @@ def read_wishes(
     asked = [*wished([python, *requirements(environment)], manifest.path.name)]
     folders: list[str] = []
     without = [*environment.unsupported]
+    elsewhere: list[str] = []
+    alone: list[DeclaredRequirement] = []
     unknown: list[Problem] = []
     for component in manifest.components:
         name = component.name
@@ -93,6 +108,8 @@ def read_wishes(
             line = f"{component.source.project}=={component.pin.version}"
             asked += wished([line], f"the pin of {name}")
         asked += wished(named_by_steps(component.install), f"a step of {name}")
+        alone += wished(named_by_steps(component.install, alone=True), f"a step of {name}")
+        elsewhere += [one for step in component.install for one in _REPOSITORY.findall(step.run)]
         try:
             with built_stack(manifest, component, store, progress) as built:
                 require_clean(built, manifest)
@@ -107,9 +124,11 @@ def read_wishes(
         except PatchkitError as error:
             unknown += error.problems
             continue
-        asked += [replace(each, file=f"{name}'s {each.file}") for each in told.requirements]
+        asked += [replace(wish, file=f"{name}'s {wish.file}") for wish in told.requirements]
         asked += wished([f"python{told.python}"], f"{name}'s {told.python_file}")
         if builds is None:
             hint = "--build-metadata of `patchkit export --format machine` runs it to find out"
             unknown += [Problem(text, name, hint) for text in told.unread]
-    return Wishes(tuple(asked), tuple(folders), tuple(map(normal_name, without)), tuple(unknown))
+    asked += alone
+    left, others = (tuple(map(normal_name, names)) for names in (without, elsewhere))
+    return Wishes(tuple(asked), tuple(folders), left, others, tuple(alone), tuple(unknown))

@@ -140,7 +140,7 @@ def test_the_python_is_this_one_where_it_may_be() -> None:
     this = ".".join(platform.python_version_tuple()[:2])
     for python, wanted in ((">=3.10", this), ("==3.9.*", "3.9")):
         asked = tuple(wished([f"python{python}"], "demo.yaml"))
-        assert Wishes(asked, (), (), ()).python() == wanted
+        assert Wishes(asked, (), (), (), (), ()).python() == wanted
 
 
 #: A build without setuptools, which is in no index here.
