@@ -189,3 +189,4 @@ def test_what_steps_name_and_follow() -> None:
     )
     assert followed(steps) == [("python", "[npu]")]
     assert [*named_by_steps(steps)] == ["peft>=0.15", "ninja"]
+    assert [*named_by_steps(steps, alone=True)] == ["other"]

@@ -245,7 +245,8 @@ def diagnose_wishes(
             followed = wish.enforced and before.enforced and wish.name not in alone
             verdict = verdict if followed else MachineVerdict.NOTE
             found = f"{before.file} asks for {wish.name} {version}"
-            yield _of(wanted, verdict, found, "", RELOCK if locked else _CHANGE)
+            todo = RELOCK if locked else _CHANGE
+            yield _of(wanted, verdict, found, "", todo if verdict in FINDINGS else "")
         elif locked and not version and wish in needed:
             yield _of(wanted, MachineVerdict.MISSING, f"{lock.file} lacks it", "", RELOCK)
         own = exact(str(asked.specifier))

@@ -196,8 +196,8 @@ def _metadata(manifest: Manifest, store: Store, progress: Progress) -> Iterator[
     yield from diagnose_profile(environment.versions, manifest.path.name)
     wishes = read_wishes(manifest, store, progress)
     for problem in wishes.unknown:
-        found = (MachineVerdict.UNCERTAIN, "", problem.what, "", problem.hint)
-        yield Diagnosis(Topic.METADATA, problem.where, *found)
+        told = (MachineVerdict.UNCERTAIN, "", problem.what, "", problem.hint)
+        yield Diagnosis(Topic.METADATA, problem.where, *told)
     try:
         python = wishes.python()
     except BadInputError as error:
@@ -206,8 +206,10 @@ def _metadata(manifest: Manifest, store: Store, progress: Progress) -> Iterator[
     locks = [*rendered_locks(manifest.root / "rendered" / manifest.name)]
     for lock in locks or [EnvironmentLock(ARCHITECTURES[0], python)]:
         if not (lock.python and wishes.allow(lock.python)):
-            wanted = (f"Python {lock.python or 'unknown'}", lock.file)
-            yield Diagnosis(Topic.METADATA, "python", MachineVerdict.WRONG, "", *wanted, RELOCK)
+            wanted = environment.versions.get("python", "")
+            found = f"{lock.file} is for Python {lock.python or '?'}"
+            told = (MachineVerdict.WRONG, wanted, found, "", RELOCK)
+            yield Diagnosis(Topic.METADATA, "python", *told)
             continue
         markers = {
             "python_version": lock.python,

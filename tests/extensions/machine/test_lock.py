@@ -117,6 +117,12 @@ def test_one_solution_with_hashes(project: Project, upstream: Upstream) -> None:
     assert text.count("--hash=sha256:") == 2
     checked = project.run("check", "--only", "machine", "metadata").ok()
     assert "wrong" not in checked.out.partition("compared")[0]
+    this = ".".join(platform.python_version_tuple()[:2])
+    assert f"\n# Python {this}\n" in text
+    (project.root / LOCK).write_text(text.replace(f"# Python {this}\n", "# Python 2.7\n"))
+    checked = project.run("check", "--only", "machine", "metadata")
+    assert (checked.code, f"is for Python 2.7 (wanted =={this}.*)" in checked.out) == (1, True)
+    (project.root / LOCK).write_text(text)
     stack(project, upstream, "==1.26.0")
     checked = project.run("check", "--only", "machine", "metadata")
     assert (
@@ -192,7 +198,7 @@ def test_each_architecture_by_its_index(
     needs = (on.format("2.8.0", "aarch64"), on.format("2.8.0+cpu", "x86_64"))
     wheel(index, "torch-npu", "2.8.0", *needs)
     builds = index.parent / "builds"
-    wheel(builds, "torch", "2.8.0+cpu")
+    wheel(builds, "torch", "2.8.0+cpu")  # for both architectures, as on PyTorch's own index
     stack(project, upstream, ">=1.26", "['torch-npu']")
     path = project.root / "manifests" / "demo.yaml"
     data = yaml.safe_load(path.read_text())
@@ -205,7 +211,31 @@ def test_each_architecture_by_its_index(
     aarch64 = project.root / "rendered/demo/requirements-aarch64.txt"
     assert "torch==2.8.0 " in aarch64.read_text()
     lock(project, "--set", f"cpu_index={builds.as_uri()}").ok()
+    assert "torch==2.8.0 " in aarch64.read_text()
     assert "torch==2.8.0+cpu " in aarch64.with_name("requirements-x86_64.txt").read_text()
+
+
+def test_what_steps_install_alone_or_from_elsewhere(
+    project: Project, upstream: Upstream, index: Path
+) -> None:
+    """Whatever others ask for is not followed; and what comes from a repository is not replaced."""
+    if shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
+        pytest.skip("uv is not installed")
+    wheel(index, "einops", "1.0", "six")
+    wheel(index, "six", "1.0")
+    stack(project, upstream, ">=1.26", "['decord2', 'numpy>=1.26.4', 'einops']")
+    path = project.root / "manifests" / "demo.yaml"
+    data = yaml.safe_load(path.read_text())
+    data["components"]["core"]["install"] += [
+        {"run": "pip install --no-deps numpy==1.26.0"},
+        {"run": "pip install git+https://host/team/einops.git@0f00"},
+    ]
+    path.write_text(yaml.safe_dump(data))
+    lock(project).ok()
+    text = (project.root / LOCK).read_text()
+    pinned = [line.split()[0] for line in text.splitlines() if "==" in line]
+    assert pinned == ["decord2==3.4.0", "numpy==1.26.0", "six==1.0"]
+    project.run("check", "--only", "machine", "metadata").ok()
 
 
 @pytest.mark.usefixtures("_resolver")

@@ -21,6 +21,9 @@ from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch
 
 pytestmark = pytest.mark.slow
+IS_FOR_IT = (
+    'import sys; sys.exit("# Python %d.%d\\n" % sys.version_info[:2] not in open(sys.argv[1]))'
+)
 
 
 @pytest.fixture
@@ -57,6 +60,7 @@ def test_the_install_script_does_all_in_order_and_again(root: Path, machine: Mac
         (root, f"patchkit {checks} [system]"),
         (root, f"patchkit [apply] {manifest} [--workspace] [{workspace}]"),
         (root, f"{made} [--build-metadata] [lock]"),
+        (root, f"python3 [-c] [{IS_FOR_IT}] [{lock}]"),
         (root, environment),
         (f"{workspace}/Core", f"{pip} [-e] [.]"),
         (f"{workspace}/trainer/examples", "tool [one]"),
@@ -238,6 +242,16 @@ def test_the_install_script_and_patchkit_itself(
         assert done.returncode == 0, done.stdout + done.stderr
         assert (tmp_path / "installed").read_text() == "new\n"
     assert "cann    8.5.0 (wanted ==8.5.0)" in done.stdout
+    lock = script.with_name(f"requirements-{platform.machine()}.txt")
+    text = lock.read_text()
+    lock.write_text(re.sub("(?m)^# Python .*", "# Python 2.7", text))
+    refused = machine.run(script)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        f"{lock} is for Python 2.7, not for Python {platform.python_version()}: "
+        "activate that one\n",
+    )
+    lock.write_text(text)
     (cann / "version.cfg").write_text("toolkit_running_version=[7.6:8.1.RC1]\n")
     (tmp_path / "installed").unlink()
     assert machine.run(script).returncode == 1
