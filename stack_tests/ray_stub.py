@@ -28,6 +28,7 @@ class Ray:
         ray: Any = Stub("ray")
         ray.remote = self._remote
         ray.get = lambda value: value
+        ray.wait = lambda references, timeout: (references, [])
         ray.kill = lambda actor: None
         ray.get_gpu_ids = lambda: self._ids("GPU")
         ray.get_runtime_context = lambda: SimpleNamespace(

@@ -42,7 +42,9 @@ def utils(device: str, *, cuda: bool = True, hip: bool = False) -> dict[str, Mod
     made.is_npu = lambda: npu
     made.is_cuda = lambda: cuda and not npu
     made.is_hip = lambda: hip
-    made.is_cpu = made.is_xpu = made.is_blackwell = made.cpu_has_amx_support = lambda: False
+    made.is_cpu = made.is_xpu = made.is_musa = made.is_blackwell = made.cpu_has_amx_support = (
+        lambda: False
+    )
     made.is_sm100_supported = made.is_sm90_supported = made.is_blackwell_supported = lambda: False
     made.get_bool_env_var = lambda name, default="false": False
     made.get_device_capability = lambda: (9, 0) if cuda else (9, 4)
@@ -59,9 +61,9 @@ def vision_attention(side: Side, root: str) -> list[str]:
         arguments = SimpleNamespace(mm_attention_backend=None)
         server: Any = Stub("sglang.srt.server_args")
         server.get_global_server_args = lambda found=arguments: found
-        loaded = side.load(
-            f"{root}/{VISION}", {**utils(side.device, **platform), server.__name__: server}
-        )
+        kernels = {name: module(name) for name in ("flashinfer", "flashinfer.prefill")}
+        modules = {**utils(side.device, **platform), server.__name__: server, **kernels}
+        loaded = side.load(f"{root}/{VISION}", modules)
         attention = object.__new__(loaded.VisionAttention)
         taken.append(attention._determine_attention_backend(None))
         taken.append(attention._determine_attention_backend("the model's"))
@@ -209,10 +211,12 @@ def compiled(side: Side, path: str) -> list[tuple[str, dict[str, Any]]]:
     side.torch.library.register_fake = lambda name: lambda function: function
     patches: Any = Stub("sglang.srt.utils.patch_torch")
     patches.register_fake_if_exists = side.torch.library.register_fake
+    operators = module("sglang.srt.utils.custom_op")
+    operators.register_custom_op = lambda **options: lambda function: function
     modules = {
         **utils(side.device),
         "torch.library": side.torch.library,
-        patches.__name__: patches,
+        **{each.__name__: each for each in (patches, operators)},
     }
     side.load(path, modules, missing=["kt_kernel"])
     return found
@@ -278,3 +282,9 @@ SCENARIOS_0_5_9 = (
         if path not in {NPU_ALREADY, "managers/overlap_utils.py"}
     ),
 )
+#: Files with functions that are compiled for the platform in 0.5.15
+COMPILED_0_5_15 = (
+    *("layers/moe/kt_ep_wrapper.py", "layers/moe/topk.py", "layers/rotary_embedding/utils.py"),
+    *("models/cohere2_moe.py", "models/commandr.py", "models/llama4.py", "models/minimax_m2.py"),
+)
+SCENARIOS_0_5_15 = (_vision(ROOT), *(_compiled(path) for path in COMPILED_0_5_15))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
+from warnings import catch_warnings, simplefilter
 
 from stack_tests.devices import Branch, Scenario, Side
 from stack_tests.ray_stub import Ray
@@ -36,7 +37,8 @@ def first_imports(side: Side) -> list[str]:
     modules = {"torch": side.torch, **ours(side)}
     source = side.source(f"{MEGATRON}/__init__.py")
     with stubbed(modules) as imported:
-        exec(compile(source, "<package>", "exec"), {"__name__": "slime.backends.megatron_utils"})
+        name = "slime.backends.megatron_utils"
+        exec(compile(source, "<package>", "exec"), {"__name__": name, "__package__": name})
     return [name for name in imported if name in ("mindspeed.megatron_adaptor", "megatron.bridge")]
 
 
@@ -59,7 +61,7 @@ def start_of_init(side: Side) -> list[str]:
 
     groups = module("slime.utils.reloadable_process_group", monkey_patch_torch_dist=monkey_patch)
     adaptor = module(
-        "mindspeed.megatron_adaptor", repatch=lambda args: done.append(f"repatch({args})")
+        "mindspeed.megatron_adaptor", repatch=lambda args: done.append(f"repatch({args.said})")
     )
     actor, modules = _actor(
         side,
@@ -68,7 +70,7 @@ def start_of_init(side: Side) -> list[str]:
     trainer = object.__new__(actor.MegatronTrainRayActor)
     with stubbed(modules):
         try:
-            trainer.init("arguments", "actor")
+            trainer.init(SimpleNamespace(said="arguments", debug_rollout_only=False), "actor")
         except Stop:
             return done
     raise AssertionError("init did not wrap torch.distributed")
@@ -85,6 +87,7 @@ def imports_of_tool(side: Side) -> list[str]:
         order = [name for name in imported if name.startswith(("megatron", "slime.backends.m"))]
         first = order[0]
         if first == made.__name__:
+            made.__package__ = made.__name__
             exec(compile(package, "<package>", "exec"), made.__dict__)
         return [name for name in imported if name == "mindspeed.megatron_adaptor"]
 
@@ -153,6 +156,12 @@ def groups_made_again(side: Side) -> list[Any]:
     return _backends(kept)
 
 
+def collective_group_destroyed(side: Side) -> list[bool]:
+    """Whether the group of all is one of the accelerator's, and destroyed for a sleep."""
+    loaded = side.load("slime/utils/reloadable_process_group.py", ours(side))
+    return [loaded._uses_nccl(name) for name in ("nccl", "cpu:gloo,npu:hccl", "gloo")]
+
+
 def default_backend(side: Side) -> Any:
     """What --distributed-backend is where nobody says it."""
     same = module(
@@ -161,7 +170,9 @@ def default_backend(side: Side) -> Any:
     router = module("sglang_router.launch_router")
     router.RouterArgs.add_cli_args = lambda *arguments, **keywords: None
     modules = {**ours(side), same.__name__: same, router.__name__: router}
-    loaded = side.load("slime/utils/arguments.py", modules)
+    with catch_warnings():
+        simplefilter("ignore")  # an escape in a text that is none
+        loaded = side.load("slime/utils/arguments.py", modules)
     parser = argparse.ArgumentParser()
     loaded.get_slime_extra_args_provider()(parser)
     return parser.get_default("distributed_backend")
@@ -211,15 +222,21 @@ def _noting(side: Side) -> list[tuple[str, Any]]:
 def clear_memory(side: Side) -> list[tuple[str, Any]]:
     """What is emptied, with the cache of the host's memory."""
     kept = _noting(side)
-    side.load("slime/utils/memory_utils.py", ours(side)).clear_memory(clear_host_memory=True)
+    _memory(side).clear_memory(clear_host_memory=True)
     return kept
+
+
+def _memory(side: Side) -> Any:
+    host = SimpleNamespace(total=2**33, available=2**32, used=2**32, free=2**32)
+    psutil = module("psutil", virtual_memory=lambda: host)
+    return side.load("slime/utils/memory_utils.py", {**ours(side), psutil.__name__: psutil})
 
 
 def available_memory(side: Side) -> Any:
     """What is asked, and what is told of it."""
     kept = _noting(side)
-    told = side.load("slime/utils/memory_utils.py", ours(side)).available_memory()
-    return kept, told
+    told = _memory(side).available_memory()
+    return kept, {name: value for name, value in told.items() if not name.startswith("host_")}
 
 
 def device_of_actor(side: Side) -> list[Any]:
@@ -284,8 +301,8 @@ def joined_along(side: Side) -> list[int]:
     loaded = side.load(f"{MEGATRON}/update_weight/common.py", ours(side))
     done = SimpleNamespace(wait=lambda: None)
     loaded.dist.all_gather = lambda parts, data, **more: done
-    loaded.mpu.get_tensor_model_parallel_world_size = lambda: 1
-    loaded.mpu.get_expert_tensor_parallel_world_size = lambda: 1
+    loaded.mpu.get_tensor_model_parallel_world_size = lambda: 2
+    loaded.mpu.get_expert_tensor_parallel_world_size = lambda: 2
     weights = (("mlp.experts.linear_fc1.weight0", 1), ("mlp.linear_fc1.weight", 0))
     for name, dim in (*weights, ("mlp.experts.linear_fc2.weight0", 0), ("linear_proj.weight", 1)):
         param = SimpleNamespace(
@@ -334,8 +351,11 @@ def training_actors(side: Side) -> list[dict[str, Any]]:
     arguments = SimpleNamespace(
         train_env_vars={}, offload_train=False, train_backend="megatron", use_routing_replay=False
     )
+    placed = ("group", [0, 1], [0, 1])
     with stubbed(ray.modules):
-        loaded.RayTrainGroup(arguments, 1, 2, ("group", [0, 1], [0, 1]), 0.4)
+        group = loaded.RayTrainGroup(arguments, 1, 2, placed, 0.4)
+        if not ray.asked:  # v0.3.1 does it later
+            group._allocate_gpus_for_actor(placed, 0.4)
     return ray.asked
 
 
@@ -353,6 +373,34 @@ def rollout_engines(side: Side) -> list[dict[str, Any]]:
         rollout_external=False,
     )
     loaded.init_rollout_engines(arguments, ("group", [0, 1], [0, 1]), [None, None])
+    return ray.asked
+
+
+def server_group(side: Side) -> list[dict[str, Any]]:
+    """What the two engines of a group of servers ask for."""
+    loaded, ray = _on_ray(side, "slime/ray/rollout.py")
+    ray.asked.clear()
+    loaded._allocate_rollout_engine_addr_and_ports_normal = lambda **keywords: ([{}, {}], {})
+    arguments = SimpleNamespace(
+        debug_train_only=False,
+        num_gpus_per_node=8,
+        rollout_num_gpus=2,
+        rollout_num_gpus_per_engine=1,
+    )
+    loaded.ServerGroup.start_engines(
+        SimpleNamespace(
+            args=arguments,
+            worker_type="regular",
+            pg=("group", [0, 1], [0, 1]),
+            all_engines=[None, None],
+            num_gpus_per_engine=1,
+            rank_offset=0,
+            gpu_offset=0,
+            sglang_overrides={},
+            router_ip=None,
+            router_port=None,
+        )
+    )
     return ray.asked
 
 
@@ -414,7 +462,7 @@ def start_of_ray(side: Side) -> list[str]:
     loaded = side.load("slime/utils/external_utils/command_utils.py", modules)
     with mock.patch.dict(os.environ, {"SLIME_SCRIPT_ENABLE_RAY_SUBMIT": "0"}):
         loaded.execute_train("--x", 8, "qwen3-8B")
-    return [command for command in commands if "ray start" in command]
+    return [command[command.index("ray start") :] for command in commands if "ray start" in command]
 
 
 def _scenario(name: str, run: Callable[[Side], Any], npu: Any) -> Scenario:
@@ -473,8 +521,22 @@ SCENARIOS = (
         "start-of-ray",
         start_of_ray,
         [
-            "export PYTHONBUFFERED=16 && ray start --head --node-ip-address 127.0.0.1 "
+            "ray start --head --node-ip-address 127.0.0.1 "
             "--resources '{\"NPU\": 8}' --disable-usage-stats"
         ],
     ),
+)
+_OTHERS = (
+    _scenario("adaptor-first", first_imports, ["mindspeed.megatron_adaptor"]),
+    _scenario("groups-made-again", collective_group_destroyed, [False, True, False]),
+    _scenario("device-of-actor", device_of_actor, [("npu.set_device", ("npu:3",)), "BACKEND"]),
+    _scenario("rollout-engines", server_group, [{"num_cpus": 0.2, "resources": {"NPU": 0.2}}] * 2),
+)
+_GONE = {
+    f"slime-{name}" for name in ("actor-and-critic", "weights-to-engines-fsdp", "flags-of-provider")
+}
+#: Of slime v0.3.1, which has no FSDP and no bridge
+SCENARIOS_0_3_1 = (
+    *(each for each in SCENARIOS if each.name not in {*_GONE, *map(str, _OTHERS)}),
+    *_OTHERS,
 )

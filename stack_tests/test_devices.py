@@ -15,6 +15,11 @@ GIT = (
     *sglang_scenarios.SCENARIOS,
     *megatron_scenarios.SCENARIOS,
 )
+NEXT = (
+    *slime_scenarios.SCENARIOS_0_3_1,
+    *sglang_scenarios.SCENARIOS_0_5_15,
+    *megatron_scenarios.SCENARIOS[:3],
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,10 @@ def _parameters() -> list[object]:
         *(
             pytest.param(("git_stack", each), marks=pytest.mark.upstream, id=str(each))
             for each in GIT
+        ),
+        *(
+            pytest.param(("next_stack", each), marks=pytest.mark.upstream, id=f"next-{each}")
+            for each in NEXT
         ),
         *(
             pytest.param(("index_stack", each), marks=pytest.mark.index, id=f"index-{each}")

@@ -43,6 +43,16 @@ def test_as_the_documents_do_by_hand_in_0_5_9(index_stack: Stack) -> None:
     assert asked(ours, "srt_npu") == asked(other, "srt_npu")
 
 
+@pytest.mark.upstream
+def test_as_the_documents_do_by_hand_in_0_5_15(next_stack: Stack) -> None:
+    other = next_stack.before("sglang", "python/pyproject_npu.toml")
+    ours = next_stack.after("sglang", "python/pyproject.toml")
+    assert asked(ours, "srt_npu") == asked(other, "srt_npu")
+    built = tomllib.loads(ours)
+    assert built["build-system"] == tomllib.loads(other)["build-system"]
+    assert "setuptools-rust" not in built["tool"]
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_what_is_built_is_the_same(sglang_stack: Stack, when: str) -> None:
     text = getattr(sglang_stack, when)("sglang", "pyproject.toml")

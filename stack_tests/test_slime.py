@@ -45,14 +45,15 @@ def loaded(stack: Stack, path: str, modules: dict[str, ModuleType], *, patched: 
         (False, False, True),  # Ray has hidden the NPUs: this process asked for none
     ],
 )
+@pytest.mark.parametrize("stack", ["git_stack", "next_stack"])
 def test_every_process_of_a_job_gets_the_same_answer(
-    git_stack: Stack, npu: bool | None, cuda: bool, answer: bool
+    request: pytest.FixtureRequest, stack: str, npu: bool | None, cuda: bool, answer: bool
 ) -> None:
     torch = torch_for("cuda" if npu is None else "npu")
     torch.cuda.is_available = lambda: cuda
     if npu is not None:
         torch.npu.is_available = lambda: npu
-    source = git_stack.after("slime", "slime/utils/device.py")
+    source = request.getfixturevalue(stack).after("slime", "slime/utils/device.py")
     assert execute(source, "slime.utils.device", {"torch": torch}).is_npu() is answer
 
 
