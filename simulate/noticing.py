@@ -70,12 +70,12 @@ def run(names: list[str], only_tests: bool, report: Path | None) -> int:
 
 
 def noticed(mistake: Mistake, owner: Owner, only_tests: bool) -> list[str]:
-    """What fails with the mistake, and does not without it."""
+    """What fails first with the mistake, and does not without it."""
     with _project() as project:
         path = project / mistake.patch
         path.write_text(mistakes.damaged(path.read_text(), mistake))
-        failed = _failing(project, owner.component)
-        if failed := [each for each in failed if each not in failing_without(owner.component)]:
+        but = [f"--deselect={each}" for each in failing_without(owner.component)]
+        if failed := _failing(project, owner.component, "-x", *but):
             return failed
         broken = _broken_calls(project, owner)
         if broken := [each for each in broken if each not in _broken_without(owner)]:
@@ -92,19 +92,27 @@ def noticed(mistake: Mistake, owner: Owner, only_tests: bool) -> list[str]:
 def failing_without(component: str) -> list[str]:
     """The tests about a component that fail in the project as it is."""
     with _project() as project:
-        return _failing(project, component)
+        return _said(_failing(project, component))
 
 
 @functools.cache
 def _broken_without(owner: Owner) -> list[str]:
     with _project() as project:
-        return _broken_calls(project, owner)
+        return _said(_broken_calls(project, owner))
 
 
 @functools.cache
 def _step_fails_without(title: str) -> str:
     with _project() as project:
-        return _step_fails(project, title)
+        says = _step_fails(project, title)
+    _said([f"{title}: {says}"] if says else [])
+    return says
+
+
+def _said(found: list[str]) -> list[str]:
+    for each in found:
+        print(f"fails without a mistake: {each}", flush=True)
+    return found
 
 
 @contextlib.contextmanager
@@ -127,12 +135,12 @@ def _project() -> Iterator[Path]:
         yield project
 
 
-def _failing(project: Path, component: str) -> list[str]:
+def _failing(project: Path, component: str, *options: str) -> list[str]:
     """The tests about a component that fail."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE", "--tb=no"]
     tests = [f"stack_tests/test_{each}.py" for each in ABOUT[component][0]]
     ran = subprocess.run(
-        [*command, *tests],
+        [*command, *options, *tests],
         cwd=project,
         env=os.environ | {"PATCHKIT_TEST_UPSTREAM": "1"},
         capture_output=True,

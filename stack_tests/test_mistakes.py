@@ -11,6 +11,7 @@ import pytest
 from simulate import mistakes
 from simulate.mistakes import Mistake
 from stack_tests.conftest import ROOT, Stack
+from stack_tests.sglang_scenarios import MODEL
 from stack_tests.test_bridge import (
     BLOCK,
     MAPPING,
@@ -21,6 +22,7 @@ from stack_tests.test_bridge import (
     forward,
     parallelism,
 )
+from stack_tests.test_real_torch import GRIDS, interpolated
 from tests.support.repos import git_in
 from tests.support.upstreams import reaching_upstreams
 
@@ -131,3 +133,17 @@ def test_a_tuple_that_is_empty_or_not(
     name = "megatron-bridge/deepstack-checkpoint-tensors/0"
     same = Same(git_stack, "Megatron-Bridge", name, BLOCK, tmp_path)
     assert forward(same.without, embeds, method) == forward(same.with_it, embeds, method)
+
+
+@pytest.mark.parametrize("grids", GRIDS)
+def test_an_index_of_an_int_and_a_long(
+    git_stack: Stack, tmp_path: Path, grids: list[list[int]]
+) -> None:
+    torch = pytest.importorskip("torch", reason="needs torch")
+    name = "sglang/position-embeddings-on-npu/3"
+    same = Same(git_stack, "sglang", name, MODEL, tmp_path)
+    table = torch.nn.Embedding(48 * 48, 8)
+    without, with_it = (
+        interpolated(source, "npu", grids, table) for source in (same.without, same.with_it)
+    )
+    assert torch.equal(without, with_it)

@@ -127,6 +127,18 @@ class TestMegatron:
 GRIDS = ([[1, 2, 2]], [[1, 4, 6], [3, 48, 2], [1, 50, 94]])
 
 
+def interpolated(source: str, device: str, grids: list[list[int]], table: Any) -> Any:
+    """The position embeddings of SGLang's Qwen3-VL for images of these grids."""
+    torch: Any = importlib.import_module("torch")
+    triton: Any = Stub("triton")
+    module = run(source, "sglang.srt.models.qwen3_vl", triton, *utils(device).values())
+    model = object.__new__(module.Qwen3VLMoeVisionModel)
+    torch.nn.Module.__init__(model)
+    model.num_position_embeddings, model.num_grid_per_side = 48 * 48, 48
+    model.spatial_merge_size, model.pos_embed = 2, table
+    return model.fast_pos_embed_interpolate(torch.tensor(grids, dtype=torch.int32))
+
+
 @pytest.mark.parametrize("grids", GRIDS)
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 def test_position_embeddings_have_the_same_numbers(
@@ -134,20 +146,11 @@ def test_position_embeddings_have_the_same_numbers(
 ) -> None:
     torch.manual_seed(2)
     table = torch.nn.Embedding(48 * 48, 8).to(getattr(torch, kind))
-
-    def interpolate(source: str, device: str) -> Any:
-        triton: Any = Stub("triton")
-        module = run(source, "sglang.srt.models.qwen3_vl", triton, *utils(device).values())
-        model = object.__new__(module.Qwen3VLMoeVisionModel)
-        torch.nn.Module.__init__(model)
-        model.num_position_embeddings, model.num_grid_per_side = 48 * 48, 48
-        model.spatial_merge_size, model.pos_embed = 2, table
-        return model.fast_pos_embed_interpolate(torch.tensor(grids, dtype=torch.int32))
-
-    upstream = interpolate(git_stack.before_ours("sglang", MODEL), "cuda")
+    upstream = interpolated(git_stack.before_ours("sglang", MODEL), "cuda", grids, table)
     assert upstream.shape == (sum(t * h * w for t, h, w in grids), 8)
     for device in ("cuda", "npu"):
-        assert torch.equal(interpolate(git_stack.after("sglang", MODEL), device), upstream)
+        after = interpolated(git_stack.after("sglang", MODEL), device, grids, table)
+        assert torch.equal(after, upstream)
 
 
 def test_weights_come_back_as_the_bridge_took_them_in(git_stack: Stack, torch: Any) -> None:

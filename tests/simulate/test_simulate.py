@@ -88,8 +88,8 @@ def test_the_short_form(python: str, tmp_path: Path) -> None:
 @pytest.mark.upstream
 def test_the_patches_on_real_sources(python: str) -> None:
     """All that mistakes in patches are tried with; the sources are fetched, or it is skipped."""
-    about = sorted({name for tests, _ in noticing.ABOUT.values() for name in tests})
-    files = [f"stack_tests/test_{name}.py" for name in about]
+    about = {name for tests, _ in noticing.ABOUT.values() for name in tests}
+    files = [f"stack_tests/test_{name}.py" for name in sorted({*about, "mistakes"})]
     how = ("-n", "2", "--dist", "loadfile", "-q", "-rs", "-p", "no:cacheprovider")
     made = run(python, "-m", "pytest", *files, *how, more={"PATCHKIT_TEST_UPSTREAM": "1"})
     assert not made.returncode, made.stdout[-8000:] + made.stderr[-2000:]
