@@ -21,7 +21,7 @@ STEPS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test quick check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
-.PHONY: dist site stacks site-deploy audit clean simulate simulate-quick simulate-mutations
+.PHONY: dist site stacks site-deploy audit clean simulate simulate-quick simulate-mutations simulate-mistakes
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -115,6 +115,9 @@ simulate-quick: $(VENV)/.runs .simenv-quick  ## the short form, some minutes
 
 simulate-mutations: $(VENV)/.runs .simenv  ## each patch taken away: does the step that is about it fail?
 	.simenv/bin/python -m simulate mutations $(STEPS) --device $(DEVICE) --report build/simulate-mutations.json
+
+simulate-mistakes: $(VENV)/.runs .simenv  ## sixty small mistakes in patches: does a test notice, or a step? An hour
+	.simenv/bin/python -m simulate mistakes $(STEPS) --report build/simulate-mistakes.json
 
 # torch for CPUs, and what the runs import; done again when requirements.txt changes
 .PHONY: .simenv .simenv-quick
