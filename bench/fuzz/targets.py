@@ -48,7 +48,7 @@ from patchkit.model.series_file import parse_series
 from patchkit.ops.upstream_tests import read_junit, read_record
 from patchkit.report.markdown import plan_issues
 from patchkit.stack.build import SeriesPatch
-from patchkit.stack.importing import ImportSource, _readable
+from patchkit.stack.importing import ImportSource, readable
 from patchkit.stack.lockfile import load_lock
 from patchkit.stack.series import ImportedPatch
 from patchkit.upstream.archive import Limits, unpack
@@ -173,7 +173,7 @@ def mail(random: Random) -> None:
             again = parse_patch(written + _CHANGE, name="x.patch").header
             assert again is not None
             assert format_header(again) == written
-        _readable(ImportSource("patch", (ImportedPatch("x.patch", data, "x"),)))
+        readable(ImportSource("patch", (ImportedPatch("x.patch", data, "x"),)))
 
 
 def mail_as_git(random: Random) -> None:

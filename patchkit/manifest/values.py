@@ -305,8 +305,9 @@ class PinnedPatch(Struct, frozen=True):
     repair: Annotated[
         tuple[Annotated[str, Text("a mend", MEND.pattern, example="last newline")], ...],
         "What is damaged in that file and mended when it is read, after its SHA-256: `last "
-        "newline`, or `counts of line N`, the number of an @@ line. What can be read in two ways, "
-        "or is whole, is refused.",
+        "newline`, `line ends` (CRLF), `entities` (of HTML), `non-breaking spaces`, `indentation`, "
+        "`context spaces`, or `counts of line N`, the number of an @@ line. What can be read in "
+        "two ways, or is whole, is refused. `check` says which.",
     ] = ()
     component: str | None = None
     git: str | None = None

@@ -23,7 +23,10 @@ COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 # `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
 PATCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%-]{0,119}\.patch")
 #: What is mended in a damaged patch (`model/repair.py`).
-MEND = re.compile(r"last newline|counts of line [1-9][0-9]{0,5}")
+MEND = re.compile(
+    r"line ends|entities|non-breaking spaces|indentation|last newline|(?:all )?context spaces"
+    r"|counts of line [1-9][0-9]{0,5}"
+)
 RECIPE_ENDING = ".recipe.yml"
 #: The ending of a file that remembers how a conflict was resolved.
 RESOLUTION_ENDING = ".resolution"

@@ -5,7 +5,7 @@ patch turned round.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
 from enum import Enum
 
@@ -81,14 +81,18 @@ _INDEX = re.compile(rb"^(?:dis)?similarity index |^index ")
 
 def interdiff(old: PatchFile | None, new: PatchFile | None, name: str) -> bytes:
     """A unified diff of the patch files, `@@` numbers and blob ids left out; b"" if it is empty."""
-    # difflib knows text only; latin-1 takes any byte there and back
-    before, after = (
-        [line.decode("latin-1") for line in _lines(each)] if each is not None else []
-        for each in (old, new)
-    )
+    before, after = ([*_lines(each)] if each is not None else [] for each in (old, new))
     sides = (f"old/{name}" if old else "/dev/null", f"new/{name}" if new else "/dev/null")
-    rows = unified_diff(before, after, *sides, lineterm="\n")
-    return "".join(row if row.endswith("\n") else row + "\n" for row in rows).encode("latin-1")
+    return unified(before, after, sides)
+
+
+def unified(before: Iterable[bytes], after: Iterable[bytes], sides: tuple[str, str]) -> bytes:
+    """A unified diff of lines, under the names of both `sides`; b"" if they are the same."""
+    # difflib knows text only; latin-1 takes any byte there and back
+    old, new = ([line.decode("latin-1") for line in each] for each in (before, after))
+    rows = unified_diff(old, new, *sides, lineterm="\n")
+    cut = "\n\\ No newline at end of file\n"
+    return "".join(row if row.endswith("\n") else row + cut for row in rows).encode("latin-1")
 
 
 def _lines(file: PatchFile) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +39,7 @@ from patchkit.model.lint import lint_patch
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress
+from patchkit.model.repair import BLANKS_OF_BASE
 from patchkit.model.text import listed
 from patchkit.ops.check_report import (
     BrokenManifest,
@@ -223,16 +225,46 @@ def _check_stack(
             lock = _lock_findings(task, stack, series, locked=tools.locked)
             guards = guard_findings(checked, tools.of_run, tools.finders)
             findings = (*findings, *lock, *guards)
+        problems = tuple(_with_repairs(series, stack, source, task))
     check = replace(
         blank,
         base=base.commit,
         tree=stack.tree if complete else None,
         patches=patches,
         findings=findings,
-        problems=series.problems,
+        problems=problems,
     )
     check = taken_strictly(check) if tools.strict else check
     return replace(check, exit_code=_exit_code(check))
+
+
+def _with_repairs(
+    series: LoadedSeries, stack: Stack, source: Overlay, task: _Task
+) -> Iterator[Problem]:
+    """What is wrong with the series, with how to mend what is damaged for certain."""
+    hints = {
+        patch.where: _repair_hint(patch, TreeView(source, stack.trees[number]), task)
+        for number, patch in series.damaged
+    }
+    for each in series.problems:
+        hint = hints.get(each.where.rpartition(":")[0])
+        yield replace(each, hint=hint) if hint else each
+
+
+def _repair_hint(patch: LoadedPatch, view: TreeView, task: _Task) -> str:
+    """How to mend a damaged patch for the tree of `view`; "" where that is not certain."""
+    from patchkit.stack.damage import repair_patch  # most are whole
+
+    repair = repair_patch(patch.data, view, patch.where, patch.strip, patch.subdirectory)
+    if repair is None or repair.problem is not None:
+        return ""
+    if patch.path is None:
+        where = patch.listed_at(task.manifest.root)
+        if BLANKS_OF_BASE in repair.mends:
+            return ""
+        return f"at {where}, beside its sha256: `repair: [{', '.join(repair.mends)}]`"
+    target = task.manifest.options(task.component.name)
+    return f"patchkit import --repair {quote(patch.where)} {target}  mends it"
 
 
 def _waiting(task: _Task, workspace: Path | None) -> Iterator[Finding]:
@@ -280,13 +312,16 @@ def _check_patches(  # noqa: PLR0917
             view = TreeView(overlay, tree)
             changes = patch_changes(patch.series_patch)
             origin = tools.missing(find_origin(view, changes, results=tools.results), earlier)
+        mend = ""
+        if outcome.status in (Status.CONFLICTED, Status.EMPTY):
+            mend = _repair_hint(patch, TreeView(overlay, tree), task)
         check = PatchCheck(
             patch.name,
             patch.where,
             outcome,
             origin,
             findings=(
-                *_outcome_findings(patch, outcome, origin),
+                *_outcome_findings(patch, outcome, origin, mend),
                 *_generated(patch, outcome, overlay, tree),
                 *lint_patch(patch.file, name=patch.where, ours=patch.path is not None),
             ),
@@ -297,6 +332,8 @@ def _check_patches(  # noqa: PLR0917
             origin = tools.missing(explanation.origin, earlier)
             explanation = replace(explanation, origin=origin)
             check = _explained(check, explanation, patch, task, stack.base.commit)
+            if mend:
+                check = replace(check, next_steps=(f"it is damaged: {mend}",))
         checks.append(check)
         earlier.add(patch.sha256)
         tree = outcome.tree or tree
@@ -334,7 +371,7 @@ def _explained(
 
 
 def _outcome_findings(
-    patch: LoadedPatch, outcome: PatchResult, origin: Origin | None
+    patch: LoadedPatch, outcome: PatchResult, origin: Origin | None, mend: str
 ) -> Iterator[Finding]:
     reviewed = patch.origin.other_base if isinstance(patch.origin, PinnedPatch) else ()
     others = {other.path for other in origin.others} if origin is not None else set[str]()
@@ -356,7 +393,7 @@ def _outcome_findings(
             hint = "check that it is the right place; if so, write it as git does: patchkit refresh"
             yield Finding(Severity.WARNING, "another-scope", what, patch.where, hint)
     if outcome.status is Status.EMPTY:
-        hint = "remove it from the list"
+        hint = mend or "remove it from the list"
         yield Finding(Severity.WARNING, "empty-patch", "changes no file", patch.where, hint)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.commit_history import commit_with
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.header import format_header
 from patchkit.model.mailinfo import format_author
@@ -44,8 +46,9 @@ from patchkit.refresh.project_files import (
     patch_names_in,
     with_imported,
 )
-from patchkit.stack.build import build_stack, patch_changes
-from patchkit.stack.importing import ImportSource, with_free_names
+from patchkit.stack.build import Stack, StackBuilder, build_stack, patch_changes
+from patchkit.stack.damage import PatchRepair, repair_patch
+from patchkit.stack.importing import ImportSource, readable, with_free_names
 from patchkit.stack.lockfile import LockedComponent, lock_component
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
 from patchkit.stack.series import (
@@ -92,6 +95,7 @@ class AdoptReport(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     merged: RefreshedComponent | None = None  # what became of the series, with --3way
+    repairs: tuple[PatchRepair, ...] = ()  # with --repair: what was damaged
 
 
 def adopt_patches(
@@ -107,32 +111,32 @@ def adopt_patches(
 ) -> AdoptReport:
     """Append the patches of a source to a component's series; nothing is overwritten.
 
-    Nothing is written if a patch cannot be read, or, without `force`, does not apply. One whose
-    bytes the series has already is passed over; one of the series that cannot be read stays, and
-    is in the notes. On disk: patch files, series, manifest and lock, all or none.
+    Nothing is written if a patch cannot be read, or, without `force`, does not apply. What the
+    series has already is passed over; what of it cannot be read is in the notes. On disk: patch
+    files, series, manifest and lock, all or none.
     """
     project = Project(manifest, component)
     home, seen = project.home, files_of(project)  # before they are read for good
-    old = load_series(manifest, component, store, progress, partly=True)
+    read = manifest, component, store, progress
+    old = load_series(*read, partly=True)
     known = {patch.data for patch in old.patches}
     named = _named([p for p in found.patches if p.data not in known], project, old)
-    new = [imported_patch(each, home) for each in named]
-    base, series = store.base(component, progress), with_imported(project, old, named)
+    whole = load_series(*read, partly=True, changed=found.mended)
+    base, series = store.base(component, progress), with_imported(project, whole, named)
     with reading(store.repository(component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
         stack, explanations = explain_stack(reader, stack, series.series_patches)
-    names = *project.listed, *(each.name for each in new)
-    draft = Draft(series.patches, revisions(old.patches, series.patches), stack, names)
+    names = [each.name for each in named]
+    revised = revisions(old.patches, series.patches)
+    draft = Draft(series.patches, revised, stack, (*project.listed, *names))
     writes = changed_files(project, draft, seen[manifest.path] or b"")
     others = foresee(other_uses(manifest, component, writes), writes, store, progress)
-    if stack.clean and not series.problems:
-        locks = others.locks.setdefault(manifest.lock_path, {})
-        locks[component.name] = lock_component(stack, series)
+    _lock(project, stack, series, others.locks)
     fits = stack.clean and not others.problems
     allowed = (fits or force) and not (found.damaged or options.dry_run)
-    if written := bool(new) and allowed:
-        what = f"import: {', '.join(each.name for each in new)}"
-        _write(project, workspace, what, writes=writes, locks=others.locks, seen=seen)
+    names += [path.name for path in found.mended]
+    if written := bool(names) and allowed:
+        _write(project, workspace, names, writes=writes, locks=others.locks, seen=seen)
     return AdoptReport(
         component.name,
         found.kind,
@@ -142,8 +146,21 @@ def adopt_patches(
         BadInputError.exit_code if found.damaged else ExitCode.OK if fits else ExitCode.FINDING,
         explanations,
         (*found.damaged, *others.problems),
-        (*found.notes, *old.problems),
+        (*found.notes, *series.problems),
+        repairs=found.repairs,
     )
+
+
+def _lock(
+    project: Project,
+    stack: Stack,
+    series: LoadedSeries,
+    locks: dict[Path, dict[str, LockedComponent]],
+) -> None:
+    """Put what a series that applies comes to among the locks that are to be written."""
+    if stack.clean and not series.problems:
+        own = locks.setdefault(project.manifest.lock_path, {})
+        own[project.component.name] = lock_component(stack, series)
 
 
 def _adopted(
@@ -161,17 +178,17 @@ def _adopted(
 def _write(
     project: Project,
     workspace: Path,
-    what: str,
+    names: Sequence[str],
     *,
     writes: Mapping[Path, bytes | None],
     locks: Mapping[Path, Mapping[str, LockedComponent]],
     seen: Mapping[Path, bytes | None],
 ) -> None:
-    """Write files, and entries of the locks that are there; the checkout stays."""
+    """Write files of these patches, and entries of the locks there; the checkout stays."""
     checkout = checkout_of(workspace, project.manifest, project.component)
     with locked(checkout):
         there = {path: entries for path, entries in locks.items() if path.exists()}
-        operation = Operation(project.component.name, what)
+        operation = Operation(project.component.name, f"import: {', '.join(names)}")
         change = Change(checkout, operation, writes, there, seen)
         write_changes(project.manifest.root, [change])
 
@@ -184,6 +201,44 @@ def _named(
     named = with_free_names(patches, taken)
     numbered = home.renamed([*listed, *(each.name for each in named)], old.patches)
     return [replace(each, name=numbered.get(each.name, each.name)) for each in named]
+
+
+# Damaged patches: as they were, where the tree that they are for leaves no doubt.
+
+
+def repair_source(
+    manifest: Manifest, component: Component, found: ImportSource, store: Store, progress: Progress
+) -> ImportSource:
+    """A source that nobody looked at yet with its patches mended, for their places at the series'
+    end, or in it: then they are mended where they stand. What is refused is among the damaged ones.
+    """
+    series = load_series(manifest, component, store, progress, partly=True)
+    numbered = (*enumerate(series.patches), *series.damaged)
+    own = {each.path.resolve(): (number, each) for number, each in numbered if each.path}
+    base, home = store.base(component, progress), Project(manifest, component).home
+    patches, repairs, mended = list[ImportedPatch](), list[PatchRepair](), dict[Path, bytes]()
+    with reading(store.repository(component)) as reader:
+        builder = StackBuilder(reader, base)
+        trees = builder.build(series.series_patches).trees
+        for patch in found.patches:
+            number, listed = own.get(Path(patch.where).resolve(), (-1, None))
+            tree = trees[number] if listed is not None else builder.tree_id
+            strip = (listed or patch).strip or 0
+            view = TreeView(Overlay(reader, builder.objects), tree)
+            repair = repair_patch(patch.data, view, patch.where, strip, component.subdirectory)
+            repairs += [repair] if repair is not None else []
+            whole = patch if repair is None else replace(patch, data=repair.data)
+            if repair is not None and repair.problem is not None:
+                continue
+            if listed is None or listed.path is None:
+                patches.append(whole)
+                with suppress(BadInputError):
+                    builder.push(imported_patch(whole, home).series_patch)
+            elif repair is not None:
+                mended[listed.path] = repair.data
+    problems = tuple(each.problem for each in repairs if each.problem is not None)
+    found = replace(found, patches=tuple(patches), damaged=(*found.damaged, *problems))
+    return replace(readable(found, partly=True), mended=mended, repairs=tuple(repairs))
 
 
 # Patches that were made for another commit: merged from there, as a bump merges the stack.

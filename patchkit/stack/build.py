@@ -104,6 +104,14 @@ class Stack(Struct, frozen=True):
         """Whether every patch applies."""
         return all(outcome.status.applies for outcome in self.outcomes)
 
+    @property
+    def trees(self) -> tuple[TreeId, ...]:
+        """The base's tree, then the one after each patch; one that does not apply leaves it."""
+        trees = [self.base.tree]
+        for outcome in self.outcomes:
+            trees.append(outcome.tree or trees[-1])
+        return tuple(trees)
+
 
 class StackCommit(Struct, frozen=True):
     """A commit of a stack; `message` is without our trailer, which gave `patch` (or None)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import email
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -29,7 +29,9 @@ from patchkit.model.mail import mails_of, parse_patch
 from patchkit.model.names import can_be_a_file, is_listed_name, is_patch_name, new_name, slug
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.patch import Header, Identity
+from patchkit.model.repair import without_returns
 from patchkit.stack.build import StackCommit, read_stack
+from patchkit.stack.damage import PatchRepair
 from patchkit.stack.patch_files import canonical_diffs, named_author
 from patchkit.stack.series import ImportedPatch
 
@@ -46,13 +48,16 @@ _NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
 class ImportSource(Struct, frozen=True):
     """What a source holds; `kind` is a word for it, `notes` say what was left out.
 
-    `damaged` is what is wrong with patches that cannot be read.
+    `damaged` is what is wrong with patches that cannot be read. `mended` are files of the series
+    itself as they were before they were damaged, `repairs` what was done.
     """
 
     kind: str
     patches: tuple[ImportedPatch, ...]  # in the order of application
     notes: tuple[Problem, ...] = ()
     damaged: tuple[Problem, ...] = ()
+    mended: Mapping[Path, bytes] = {}
+    repairs: tuple[PatchRepair, ...] = ()
 
 
 #: Reads a file of one ending, under which the entry points in `patchkit.imports` have it; its
@@ -60,10 +65,13 @@ class ImportSource(Struct, frozen=True):
 ReadFile: TypeAlias = Callable[[Path], ImportSource]
 
 
-def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> ImportSource:
+def read_source(
+    source: Path, order: Sequence[str] | None, *, strip: int, raw: bool = False
+) -> ImportSource:
     """The patches at a path that is no repository; `order` names files of a folder.
 
-    `strip` leading folders go from the paths of a patch that a series says nothing of.
+    `strip` leading folders go from the paths of a patch that a series says nothing of. With `raw`
+    they are not looked at yet (see `readable`).
 
     A file with an ending that an extension reads is that one's. UsageError if there is nothing to
     read, BadInputError if no patch of it can be read.
@@ -76,7 +84,8 @@ def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Imp
         kind, patches = _raw(source, order)
         found = ImportSource(kind, tuple(patches))
     filled = (p if p.strip is not None else replace(p, strip=strip) for p in found.patches)
-    return _readable(replace(found, patches=tuple(filled)))
+    found = replace(found, patches=tuple(filled))
+    return found if raw else readable(found)
 
 
 def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
@@ -207,15 +216,10 @@ def _file(source: Path) -> tuple[str, list[ImportedPatch]]:
     if not starts or starts[0] != 0:
         return "patch", [ImportedPatch(source.name, data, str(source))]
     ends = [*starts[1:], len(data)]
-    mails = [_sent(data[start:end]) for start, end in zip(starts, ends, strict=True)]
+    mails = [without_returns(data[start:end]) for start, end in zip(starts, ends, strict=True)]
     return "mailbox", [
         ImportedPatch("", mail, f"{source} (mail {number})") for number, mail in enumerate(mails, 1)
     ]
-
-
-def _sent(mail: bytes) -> bytes:
-    """A mail without the line ends of its transport: CRLF throughout is none of the patch's."""
-    return mail.replace(b"\r\n", b"\n") if mail.count(b"\r\n") == mail.count(b"\n") else mail
 
 
 def _folder(folder: Path, order: Sequence[str] | None) -> list[ImportedPatch]:
@@ -240,18 +244,23 @@ def _by_number(names: Collection[str], folder: Path) -> list[str]:
     raise UsageError(Problem("nothing says in which order its patches apply", str(folder), hint))
 
 
-def _readable(source: ImportSource) -> ImportSource:
-    """Its patches, decoded where need be; BadInputError if none can be read."""
+def readable(source: ImportSource, *, partly: bool = False) -> ImportSource:
+    """Its patches, decoded where need be; BadInputError if none can be read, unless `partly`."""
     found: list[ImportedPatch] = []
     problems = [*source.damaged]
     for patch in source.patches:
         try:
             found += _checked(patch)
         except PatchkitError as error:
-            problems += error.problems
-    if problems and not found:
+            problems += error.problems if partly else map(_to_repair, error.problems)
+    if problems and not found and not partly:
         raise BadInputError(*problems)
     return replace(source, patches=tuple(found), damaged=tuple(problems))
+
+
+def _to_repair(problem: Problem) -> Problem:
+    hint = f"{problem.hint}; or " if problem.hint else ""
+    return replace(problem, hint=f"{hint}import it with --repair, which mends what is certain")
 
 
 def _checked(patch: ImportedPatch) -> Iterator[ImportedPatch]:

@@ -122,6 +122,8 @@ class LoadedSeries(Struct, frozen=True):
     unlisted: tuple[str, ...] = ()
     #: What is wrong with those that were left out, where that was asked for.
     problems: tuple[Problem, ...] = ()
+    #: Those of them that cannot be parsed, each with the number of patches before it.
+    damaged: tuple[tuple[int, LoadedPatch], ...] = ()
 
     @property
     def series_patches(self) -> tuple[SeriesPatch, ...]:
@@ -192,7 +194,8 @@ def load_series(
     parsed = {_key(loaded.data, loaded.strip): loaded.file for loaded in patches}
     if len(parsed) >= _MANY and parsed.keys() != known.keys():
         remember_packed(memory, parsed)
-    return LoadedSeries(patches, _unlisted(manifest, component, loading.series), problems)
+    unlisted = _unlisted(manifest, component, loading.series)
+    return LoadedSeries(patches, unlisted, problems, tuple(loading.damaged))
 
 
 class _Loading(Struct):
@@ -206,6 +209,8 @@ class _Loading(Struct):
     _changed: Mapping[Path, bytes | None]
     _known: Mapping[str, PatchFile]  # by `_key`: as they were parsed last
     _errors: list[PatchkitError] = field(default_factory=list)
+    _sound: int = 0  # how many patches are in order so far
+    damaged: list[tuple[int, LoadedPatch]] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     #: Path -> the series that was read there.
     series: dict[str, Series] = field(default_factory=dict)
@@ -317,27 +322,30 @@ class _Loading(Struct):
         strip: int | None,
     ) -> Iterator[LoadedPatch]:
         strip = self._component.strip if strip is None else strip
+        loaded = LoadedPatch(
+            name=name,
+            data=data,
+            file=PatchFile(data, b"", b"", None, ()),
+            origin=entry,
+            path=path,
+            where=where,
+            strip=strip,
+            subdirectory=self._component.subdirectory,
+        )
         file = None
         try:
             file = self._known.get(_key(data, strip)) or parse_patch(data, name=where, strip=strip)
         except BadInputError as error:
             self._errors.append(error)
+            self.damaged.append((self._sound, loaded))
         taken = self._names.setdefault(name.casefold(), where)
         if taken != where:
             hint = "give one of them another name"
             problem = Problem(f"{name} is the name of two patches: {taken} and this", where, hint)
             self._errors.append(BadInputError(problem))
         elif file is not None:
-            yield LoadedPatch(
-                name=name,
-                data=data,
-                file=file,
-                origin=entry,
-                path=path,
-                where=where,
-                strip=strip,
-                subdirectory=self._component.subdirectory,
-            )
+            self._sound += 1
+            yield replace(loaded, file=file)
 
     def _read(self, path: str, where: Location) -> bytes:
         return read_listed(self._manifest.root, path, where, self._changed)

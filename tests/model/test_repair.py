@@ -30,7 +30,8 @@ diff --git a/b b/b
 +y
  z
 """
-PLAIN = WHOLE.replace(b"diff --git a/b b/b\n", b"")
+SHORT = WHOLE.replace(b"@@ -1,2 +1,2 @@", b"@@ -1,3 +1,3 @@")
+MISCOUNTED = WHOLE.replace(b"diff --git a/b b/b\n", b"").replace(b"-20,2 +21,2", b"-20,3 +21,2")
 
 
 def mended(data: bytes, *mends: str) -> bytes:
@@ -64,13 +65,13 @@ def test_a_line_without_a_newline_in_its_file_counts_once() -> None:
 @pytest.mark.parametrize(
     ("data", "mend", "why"),
     [
-        (WHOLE, "last newline", "there is a newline at its end"),
-        (WHOLE, "counts of line 4", "they are right"),
+        (WHOLE, "last newline", "nothing there is damaged so"),
+        (WHOLE, "counts of line 4", "nothing there is damaged so"),
         (WHOLE, "counts of line 5", "it is no @@ line"),
         (WHOLE, "counts of line 900", "it is no @@ line"),
         (WHOLE + b"\n", "counts of line 17", "whether line 21 is the last of its hunk"),
-        (PLAIN, "counts of line 10", "whether line 13 is the last of its hunk"),
-        (WHOLE + b"-- \n", "counts of line 17", "whether line 20 is the last of its hunk"),
+        (MISCOUNTED, "counts of line 10", "whether line 13 is the last of its hunk"),
+        (SHORT + b"-- \n", "counts of line 17", "whether line 20 is the last of its hunk"),
     ],
 )
 def test_what_has_not_one_reading_is_refused(data: bytes, mend: str, why: str) -> None:

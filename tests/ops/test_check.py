@@ -301,7 +301,7 @@ def test_a_reviewed_file_of_another_base(
     [
         ([], 4, "lacks only the newline"),
         (["last newline"], 0, "1 patch applies"),
-        (["last newline", "last newline"], 4, "there is a newline at its end"),
+        (["last newline", "last newline"], 4, "nothing there is damaged so"),
         (["the last newline"], 4, "is not a mend"),
     ],
 )

@@ -16,10 +16,13 @@ from patchkit.errors import ExitCode
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from patchkit.cli.terminal import Line
     from patchkit.manifest.values import Component
     from patchkit.model.patch import Identity
     from patchkit.ops.transfer import AdoptReport, ExportReport, Form
+    from patchkit.stack.damage import PatchRepair
     from patchkit.stack.importing import ImportSource
 
 
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
         ("patchkit import ~/src/mbridge -m demo -c mbridge", "commits on the pin, and edits"),
         ("patchkit import ~/src/mbridge --git v1..topic -m demo -c mbridge", "a range of commits"),
         ("patchkit import fix.patch --3way -m demo -c mbridge", "made for another version"),
+        ("patchkit import fix.patch --repair -m demo -c mbridge", "damaged on its way"),
     ],
     exits={
         ExitCode.OK: "the patches are in the series",
@@ -95,6 +99,14 @@ def import_(
             "index lines.",
         ),
     ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Mend damaged patches where the base leaves no doubt what they were, and show "
+            "how; those of the series where they stand.",
+        ),
+    ] = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Adopt patches from elsewhere into a component's series.
@@ -112,21 +124,29 @@ def import_(
     With --3way patches that were made for another commit are merged as by `patchkit bump`: a
     conflict waits in the checkout for `patchkit continue`, `skip` or `abort`; author, date and
     message stay. A patch that the series has already is merged where it stands.
+
+    With --repair a last newline that is missing, counts of hunks, lost spaces, CRLF of a mail, and
+    entities, indentation, non-breaking spaces and tabs of a web page are mended: where the blob ids
+    of index lines tell that the result is right, or only one reading of the patch applies.
     """
     import time
 
     from patchkit.errors import UsageError
     from patchkit.ops.refresh_input import RefreshOptions
-    from patchkit.ops.transfer import adopt_patches, merge_patches
+    from patchkit.ops.transfer import adopt_patches, merge_patches, repair_source
 
     if base is not None and not three_way:
         raise UsageError("--base goes with --3way")
     if force and three_way:
         raise UsageError("--3way writes nothing that does not apply: leave out --force")
+    if repair and (three_way or git is not None):
+        raise UsageError("--repair is for patch files, at the pin: leave out the other option")
     into = session.component
-    found = _read(source, into, git=git, order=order, strip=strip, message=message)
+    found = _read(source, into, git=git, order=order, strip=strip, message=message, raw=repair)
     adopt = partial(merge_patches, base=base) if three_way else partial(adopt_patches, force=force)
     with session.progress() as progress:
+        if repair:
+            found = repair_source(session.manifest, into, found, session.store, progress)
         report = adopt(
             session.manifest,
             into,
@@ -147,6 +167,7 @@ def _read(
     order: list[str] | None,
     strip: int | None,
     message: str,
+    raw: bool,
 ) -> ImportSource:
     from patchkit.errors import UsageError
     from patchkit.gitcmd.process import user_identity
@@ -161,7 +182,18 @@ def _read(
     if is_worktree(source) and order is None:
         pin = component.pin.commit if isinstance(component.pin, GitPin) else None
         return read_edits(source, pin, message, user_identity(source))
-    return read_source(source, order, strip=component.strip if strip is None else strip)
+    strip = component.strip if strip is None else strip
+    return read_source(source, order, strip=strip, raw=raw)
+
+
+def _print_repairs(terminal: Terminal, repairs: Sequence[PatchRepair]) -> None:
+    from patchkit.cli.status_words import word
+
+    for each in repairs:
+        for diff in each.diffs:
+            terminal.diff(diff)
+        if each.problem is None:
+            terminal.product([word("mended"), f"  {each.source}: {', '.join(each.mends)}"])
 
 
 def _render_import(terminal: Terminal, report: AdoptReport) -> None:
@@ -172,6 +204,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     rows: list[list[Line]] = [
         [verdict(each.status), each.file, f"from {each.source}"] for each in report.patches
     ]
+    _print_repairs(terminal, report.repairs)
     terminal.table(rows)
     if report.merged is not None:
         print_refreshed(terminal, report.merged, diff=False, dry_run=not report.written)
@@ -183,7 +216,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
         terminal.warn(note)
     if report.merged is not None:
         return
-    if not report.patches:
+    if not (report.patches or report.repairs or report.problems):
         terminal.say(f"{report.component}: nothing new in this {report.kind}")
     elif report.written:
         how = (
