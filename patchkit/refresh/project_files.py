@@ -310,9 +310,7 @@ def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, byte
     return bool(paths & changed.keys())
 
 
-_OWN_FILES = (
-    "--copy-series gives this component patch files of its own (patchkit abort first, if it waits)"
-)
+_OWN_FILES = "--copy-series gives it patch files of its own (`patchkit abort` first, if it waits)"
 
 
 def _tried(
