@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,13 @@ from packaging.version import InvalidVersion, Version
 
 from patchkit.manifest.values import InstallStep, normal_name
 from patchkit.model.objects import lines_of
-from patchkit.model.syntax import called_name, constant_value, module_constants, parse_python
+from patchkit.model.syntax import (
+    called_name,
+    constant_text,
+    constant_value,
+    module_constants,
+    parse_python,
+)
 
 #: A file of the component's tree by its path; None if there is none.
 ReadFile = Callable[[str], "bytes | None"]
@@ -78,19 +85,24 @@ class _Installation(Struct, frozen=True):
     files: tuple[str, ...] = ()
 
 
-class _FileMetadata(Struct, frozen=True):
-    """What one file says."""
+class FileMetadata(Struct, frozen=True):
+    """What one file says of a project.
 
-    lines: Sequence[str]  # requirements, one each
+    `lines` are requirements, None where it says nothing of them. `version` may
+    say where it stands, as in setup.cfg: "attr: a.b", "file: VERSION".
+    """
+
+    lines: Sequence[str] | None = None
     python: str = ""  # specifier; "" for none
     unread: str = ""  # why the rest is unknown; "" for nothing
     certain: bool = True  # pip goes by this file
     project: str = ""  # its name; "" for unknown
+    version: str = ""
     extras: Mapping[str, Sequence[str]] = field(default_factory=dict)  # extra -> its requirements
 
-    def with_extras(self, wanted: Iterable[str]) -> _FileMetadata:
+    def with_extras(self, wanted: Iterable[str]) -> FileMetadata:
         """The requirements of extras among the others; an extra may take others of its project."""
-        lines, left, taken = [*self.lines], sorted(wanted), set[str]()
+        lines, left, taken = [*(self.lines or ())], sorted(wanted), set[str]()
         while left:
             extra = left.pop(0)
             new = () if extra in taken else self.extras.get(extra, ())
@@ -116,7 +128,7 @@ def read_requirements(read: ReadFile, steps: Sequence[InstallStep]) -> DeclaredR
                 unread.append(f"{file}: {told.unread}")
             if not python and len(told.python) <= _LONGEST:
                 python, python_file = told.python, file if told.python else ""
-            for line in told.lines:
+            for line in told.lines or ():
                 try:
                     if len(line) > _LONGEST:
                         raise InvalidRequirement(line)
@@ -172,106 +184,131 @@ def _installations(steps: Sequence[InstallStep]) -> Iterator[_Installation]:
                 yield _Installation(step.directory, own, enforced, frozenset(names), files)
 
 
-def _metadata(read: ReadFile, where: _Installation) -> Iterator[tuple[str, _FileMetadata]]:
+def _metadata(read: ReadFile, where: _Installation) -> Iterator[tuple[str, FileMetadata]]:
     """The first file of a component's own that says something, with its path."""
     prefix = f"{where.folder}/" if where.folder else ""
+    for file, told in files_metadata(read, prefix) if where.own else ():
+        if told.lines is None:
+            continue
+        yield file, told.with_extras(where.extras)
+        # where code makes the requirements, it probably reads them from this file
+        computed = where.enforced and told.unread and not told.lines
+        guessed = read(f"{prefix}requirements.txt") if computed else None
+        if guessed is not None:
+            lines = _requirement_lines(guessed)
+            yield f"{prefix}requirements.txt", FileMetadata(lines, certain=False)
+        return
+
+
+def files_metadata(read: ReadFile, prefix: str) -> Iterator[tuple[str, FileMetadata]]:
+    """The files of a project that are there, by their paths, in the order in which they count."""
     for name, parse in (
         ("pyproject.toml", _pyproject),
         ("PKG-INFO", _pkg_info),
         ("setup.cfg", _setup_cfg),
         ("setup.py", _setup_py),
     ):
-        data = read(prefix + name) if where.own else None
-        told = parse(data.decode("utf-8", "replace")) if data is not None else None
-        if told is None:
-            continue
-        yield prefix + name, told.with_extras(where.extras)
-        # where code makes the requirements, it probably reads them from this file
-        computed = where.enforced and told.unread and not told.lines
-        guessed = read(f"{prefix}requirements.txt") if computed else None
-        if guessed is not None:
-            lines = _requirement_lines(guessed)
-            yield f"{prefix}requirements.txt", _FileMetadata(lines, certain=False)
-        return
+        data = read(prefix + name)
+        if data is not None:
+            yield prefix + name, parse(data.decode("utf-8", "replace"))
 
 
-def _pyproject(text: str) -> _FileMetadata | None:
+def _pyproject(text: str) -> FileMetadata:
     try:
         tomllib = import_module("tomllib")
     except ImportError:
-        return _FileMetadata((), unread="run patchkit on Python 3.11 or later to read it")
+        return FileMetadata((), unread="run patchkit on Python 3.11 or later to read it")
     try:
-        project = tomllib.loads(text).get("project")
+        told = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        return _FileMetadata((), unread=f"not TOML: {error}")
-    if not isinstance(project, dict):
-        return None  # only the build system: the rest is in another file
-    dynamic = project.get("dynamic")
-    if isinstance(dynamic, list) and "dependencies" in dynamic:
-        return None  # a build made them, or code will
-    optional = project.get("optional-dependencies")
-    extras = optional.items() if isinstance(optional, dict) else ()
-    return _FileMetadata(
-        _texts(project.get("dependencies")),
+        return FileMetadata((), unread=f"not TOML: {error}")
+    project = _table(told, "project")
+    by_build = "dependencies" in _texts(project.get("dynamic"))  # or code will make them
+    place = _table(told, "tool", "setuptools", "dynamic", "version")
+    file = place.get("file")
+    files = ",".join([file] if isinstance(file, str) else _texts(file))
+    where = f"file: {files}" if files else f"attr: {place.get('attr', '')}"
+    return FileMetadata(
+        None if by_build or not project else _texts(project.get("dependencies")),
         str(project.get("requires-python", "")),
-        project=str(project.get("name", "")),
-        extras={extra: _texts(lines) for extra, lines in extras},
+        project=constant_text(project.get("name")),
+        version=constant_text(project.get("version")) or where,
+        extras={
+            extra: _texts(lines)
+            for extra, lines in _table(project, "optional-dependencies").items()
+        },
     )
 
 
-def _pkg_info(text: str) -> _FileMetadata | None:
+def _table(told: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    for name in names:
+        below = told.get(name)
+        told = below if isinstance(below, dict) else {}
+    return told
+
+
+def _pkg_info(text: str) -> FileMetadata:
     headers = HeaderParser().parsestr(text)
-    lines = headers.get_all("Requires-Dist")
-    if lines is None:
-        return None
     own: list[str] = []
     extras: dict[str, list[str]] = {}
-    for line in lines:
+    for line in headers.get_all("Requires-Dist", ()):
         extra = re.search(r"\s*(?:and\s+)?extra\s*==\s*['\"]([^'\"]+)['\"]", line)
         if extra is None:
             own.append(line)
         else:
             plain = line.replace(extra[0], "").rstrip("; ")
             extras.setdefault(extra[1], []).append(plain)
-    # pyproject.toml was looked at before: its build makes them, and may make others here
-    python, project = headers.get("Requires-Python", ""), headers.get("Name", "")
-    return _FileMetadata(own, python, certain=False, project=project, extras=extras)
+    return FileMetadata(
+        own if own or extras else None,
+        headers.get("Requires-Python", ""),
+        certain=False,  # pyproject.toml was looked at before: its build may make others here
+        project=headers.get("Name", ""),
+        version=headers.get("Version", ""),
+        extras=extras,
+    )
 
 
-def _setup_cfg(text: str) -> _FileMetadata | None:
+def _setup_cfg(text: str) -> FileMetadata:
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        return _FileMetadata((), unread=f"not readable: {lines_of(error.message)[0]}")
-    if not parser.has_option("options", "install_requires"):
-        return None
+        return FileMetadata((), unread=f"not readable: {lines_of(error.message)[0]}")
 
     def lines(section: str, option: str) -> list[str]:
         told = lines_of(parser.get(section, option, fallback=""))
         return [line for line in told if line.strip() and line[0] != "#"]
 
     section = "options.extras_require"
-    names = parser.options(section) if parser.has_section(section) else ()
-    return _FileMetadata(
-        lines("options", "install_requires"),
+    there = parser.has_option("options", "install_requires")
+    return FileMetadata(
+        lines("options", "install_requires") if there else None,
         parser.get("options", "python_requires", fallback=""),
-        project=parser.get("metadata", "name", fallback=""),
-        extras={name: lines(section, name) for name in names},
+        project=parser.get("metadata", "name", fallback="").strip(),
+        version=parser.get("metadata", "version", fallback="").strip(),
+        extras={
+            name: lines(section, name)
+            for name in (parser.options(section) if parser.has_section(section) else ())
+        },
     )
 
 
-def _setup_py(text: str) -> _FileMetadata | None:
-    found = setup_arguments(text)
+def _setup_py(text: str) -> FileMetadata:
+    found = _setup_arguments(text)
     if found is None:
-        return _FileMetadata((), unread="not Python that can be read")
+        return FileMetadata((), unread="not Python that can be read")
     lines = found.get("install_requires", ())
     if not isinstance(lines, tuple) or not all(isinstance(line, str) for line in lines):
-        return _FileMetadata((), unread="its requirements are computed by code")
-    return _FileMetadata(lines)
+        lines = None
+    return FileMetadata(
+        lines or (),
+        unread="its requirements are computed by code" if lines is None else "",
+        project=constant_text(found.get("name")),
+        version=constant_text(found.get("version")),
+    )
 
 
-def setup_arguments(text: str) -> dict[str, object] | None:
+def _setup_arguments(text: str) -> dict[str, object] | None:
     """What a setup.py says by its constants: `name`, `version` and `install_requires`, if at all.
 
     A value that code makes is None; None if it is no Python. Requirements may be in any call, such
@@ -293,14 +330,14 @@ def setup_arguments(text: str) -> dict[str, object] | None:
     return found
 
 
-def _requirement_files(read: ReadFile, where: _Installation) -> Iterator[tuple[str, _FileMetadata]]:
+def _requirement_files(read: ReadFile, where: _Installation) -> Iterator[tuple[str, FileMetadata]]:
     for name in where.files:
         path = _below(where.folder, name)
         data = None if path is None else read(path)
         if path is None or data is None:
-            yield name, _FileMetadata((), unread="not in the component")
+            yield name, FileMetadata((), unread="not in the component")
         else:
-            yield path, _FileMetadata(_requirement_lines(data))
+            yield path, FileMetadata(_requirement_lines(data))
 
 
 def _requirement_lines(data: bytes) -> tuple[str, ...]:
@@ -314,15 +351,8 @@ def _requirement_lines(data: bytes) -> tuple[str, ...]:
 
 def _below(folder: str, name: str) -> str | None:
     """A path of the component, None for one that leads out of it."""
-    parts: list[str] = []
-    for part in f"{folder}/{name}".split("/"):
-        if part == "..":
-            if not parts:
-                return None
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return None if name.startswith("/") else "/".join(parts)
+    path = posixpath.normpath(posixpath.join(folder, name))
+    return None if path.split("/")[0] in ("", "..") else path
 
 
 def _texts(value: Any) -> list[str]:

@@ -174,18 +174,17 @@ def diagnose_variables(
     """What is set in this shell; a wanted value of None is one that only the site knows."""
     for name, text in variables.items():
         there = shell.get(name)
-        shown = "a value of this site" if text is None else text
-        wanted = ("variables", name, shown)
         advice = f"export {name}={'...' if text is None else quote(text)}"
         if there is None:
-            yield _of(wanted, MachineVerdict.MISSING, "not set", "", advice)
+            verdict = MachineVerdict.MISSING
         elif text is None:
-            told = "give the site's values with --set"
-            yield _of(wanted, MachineVerdict.UNCERTAIN, there, "", told)
+            verdict, advice = MachineVerdict.UNCERTAIN, "give the site's values with --set"
+        elif there == text:
+            verdict, advice = MachineVerdict.OK, ""
         else:
-            right = there == text
-            verdict = MachineVerdict.OK if right else MachineVerdict.WRONG
-            yield _of(wanted, verdict, there, "", "" if right else advice)
+            verdict = MachineVerdict.WRONG
+        wanted = ("variables", name, "a value of this site" if text is None else text)
+        yield _of(wanted, verdict, "not set" if there is None else there, "", advice)
     for name, folders in paths.items():
         present = shell.get(name, "").split(":")
         lacking = [folder for folder in folders if folder not in present]

@@ -72,7 +72,7 @@ class DoctorReport(Struct, frozen=True):
     @property
     def exit_code(self) -> ExitCode:
         """FINDING for anything wrong or missing."""
-        found = any(each.verdict in FINDINGS for each in self.diagnoses)
+        found = any(diagnosis.verdict in FINDINGS for diagnosis in self.diagnoses)
         return ExitCode.FINDING if found else ExitCode.OK
 
 
@@ -139,7 +139,11 @@ def _pip_check(
     that asks for it with --no-deps.
     """
     left = {normal_name(name) for name in environment.unsupported}
-    alone = {normal_name(each.name) for each in manifest.components if not followed(each.install)}
+    alone = {
+        normal_name(component.name)
+        for component in manifest.components
+        if not followed(component.install)
+    }
 
     def verdict(line: str) -> MachineVerdict:
         broken = _BROKEN.match(line)
@@ -184,7 +188,7 @@ def _variables(
 
     variables = {name: known(text) for name, text in environment.variables.items()}
     paths = {
-        name: [folder for each in folders if (folder := known(each)) is not None]
+        name: [folder for written in folders if (folder := known(written)) is not None]
         for name, folders in environment.paths.items()
     }
     yield from diagnose_variables(variables, paths, view.shell)

@@ -106,41 +106,43 @@ def _render(terminal: Terminal, report: DoctorReport) -> None:
     from patchkit.extensions.machine.compatibility import FINDINGS
 
     for topic in Topic:
-        found = [each for each in report.diagnoses if each.topic is topic]
+        found = [diagnosis for diagnosis in report.diagnoses if diagnosis.topic is topic]
         if found:
             place = f"  of {report.python}" if topic is Topic.PACKAGES else ""
             terminal.product(f"{topic.value}{place}")
-        for line, each in zip(columns(map(_row, found), indent=2), found, strict=True):
+        for line, diagnosis in zip(columns(map(_row, found), indent=2), found, strict=True):
             terminal.product(line)
-            for more in _more(each):
+            for more in _more(diagnosis):
                 terminal.product(f"      {more}")
     if not report.diagnoses:
-        what = f"{report.manifest} has no requirements on the machine: nothing was compared"
+        what = f"{report.manifest} asks for nothing that does not fit"
         terminal.product([word("ok"), f": {what}"])
         return
-    wrong = sum(each.verdict in FINDINGS for each in report.diagnoses)
-    unknown = sum(each.verdict == "uncertain" for each in report.diagnoses)
+    wrong = sum(diagnosis.verdict in FINDINGS for diagnosis in report.diagnoses)
+    unknown = sum(diagnosis.verdict == "uncertain" for diagnosis in report.diagnoses)
     looked = f"{len(report.diagnoses)} compared"
     terminal.product()
     verdict = word("failed", "wrong") if wrong else word("ok")
     terminal.product([verdict, f": {looked}, {wrong} wrong or missing, {unknown} uncertain"])
-    if any(each.topic is Topic.VARIABLES and each.advice for each in report.diagnoses):
+    if any(
+        diagnosis.topic is Topic.VARIABLES and diagnosis.advice for diagnosis in report.diagnoses
+    ):
         terminal.hint(
             "all variables at once: `. env.sh`, made by "
             f"`patchkit export --format machine -m {report.manifest} env`"
         )
 
 
-def _row(each: Diagnosis) -> tuple[Line, ...]:
+def _row(diagnosis: Diagnosis) -> tuple[Line, ...]:
     from patchkit.cli.status_words import word
 
     # what is missing is a finding here
-    shown = word("wrong", "missing") if each.verdict == "missing" else word(each.verdict)
-    same = each.verdict == "ok" and each.found == each.wanted
-    wanted = "" if same or not each.wanted else f" (wanted {each.wanted})"
-    return (shown, each.name, each.found + wanted)
+    shown = word("wrong", "missing") if diagnosis.verdict == "missing" else word(diagnosis.verdict)
+    same = diagnosis.verdict == "ok" and diagnosis.found == diagnosis.wanted
+    wanted = "" if same or not diagnosis.wanted else f" (wanted {diagnosis.wanted})"
+    return (shown, diagnosis.name, diagnosis.found + wanted)
 
 
-def _more(each: Diagnosis) -> list[str]:
-    told = (each.where, f"do: {each.advice}" if each.advice else "")
-    return [] if each.verdict == "ok" else [line for line in told if line]
+def _more(diagnosis: Diagnosis) -> list[str]:
+    told = (diagnosis.where, f"do: {diagnosis.advice}" if diagnosis.advice else "")
+    return [] if diagnosis.verdict == "ok" else [line for line in told if line]

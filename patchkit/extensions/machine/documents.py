@@ -113,7 +113,7 @@ def replaced(page: str, manifest: str, table: str, where: str) -> tuple[str, Con
     A block without a digest is one that waits for its first table, so long as it is empty. Raises
     BadInputError if the page has no block for the manifest, or more than one.
     """
-    blocks = [each for each in _BLOCK.finditer(page) if each["manifest"] == manifest]
+    blocks = [block for block in _BLOCK.finditer(page) if block["manifest"] == manifest]
     begin = f"<!-- patchkit versions: {manifest} -->"
     if len(blocks) != 1:
         what = "has no place" if not blocks else f"has {len(blocks)} places"
@@ -133,7 +133,7 @@ def replaced(page: str, manifest: str, table: str, where: str) -> tuple[str, Con
 
 def patch_counts(manifest: Manifest) -> dict[str, int]:
     """Component -> how many patches it has; reads the series files. Raises BadInputError."""
-    return {each.name: _patch_count(manifest, each) for each in manifest.components}
+    return {component.name: _patch_count(manifest, component) for component in manifest.components}
 
 
 #: How documents call the system's software.
@@ -257,7 +257,7 @@ class _Planner:
         self._place = place
         self._site = site
         self._locks = locks
-        self._names = ("workspace", *(each.name for each in manifest.values))
+        self._names = ("workspace", *(value.name for value in manifest.values))
 
     def documents(self, kind: DocumentKind) -> Iterator[Document]:
         """The files of one kind."""
@@ -300,7 +300,7 @@ class _Planner:
         )
 
     def _install(self) -> Document:
-        runs = [step.run for each in self._manifest.components for step in each.install]
+        runs = [step.run for component in self._manifest.components for step in component.install]
         return self._document(
             DocumentKind.INSTALL,
             "install.sh",
@@ -309,7 +309,7 @@ class _Planner:
             executable=True,
             root=self._root('"$here'),
             workspace=self._workspace('"$here'),
-            components=[each for each in self._manifest.components if each.install],
+            components=[component for component in self._manifest.components if component.install],
             environment=self._environment,
         )
 
@@ -341,7 +341,9 @@ class _Planner:
     def _launch(self, launch: Launch) -> Document:
         values = [value for group in launch.arguments.values() for value in group.values()]
         values += (launch.ray.npus, launch.ray.machines) if launch.ray else ()
-        texts = [text for each in values for text in ((each,) if isinstance(each, str) else each)]
+        texts = [
+            text for value in values for text in ((value,) if isinstance(value, str) else value)
+        ]
         texts += [*launch.variables.values(), *launch.needs]
         component = self._manifest.component(launch.component or "")
         steps = [step.run for step in launch.before]
@@ -413,7 +415,7 @@ class _Planner:
                     paths.add(entry.path)
                 elif isinstance(entry, LocalSeries | LocalPatch):
                     paths.add(_folder_of(entry.path))
-        outer = sorted(path for path in paths if not any(_is_below(path, each) for each in paths))
+        outer = sorted(path for path in paths if not any(_is_below(path, other) for other in paths))
         return [
             f"{path}/" if (manifest.root / path).is_dir() or path == self._place.folder else path
             for path in outer

@@ -187,7 +187,7 @@ def argument(value: str | Sequence[str], name: str) -> str:
         assert isinstance(value, str), "the manifest's rules refuse a list here"
         return word(f"{name}={value}")
     values = (value,) if isinstance(value, str) else value
-    return " ".join((quote(name), *(word(each) for each in values if each != "")))
+    return " ".join((quote(name), *(word(text) for text in values if text != "")))
 
 
 def in_workspace(checkout: str, directory: str) -> str:

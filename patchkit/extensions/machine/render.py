@@ -81,7 +81,7 @@ class RenderReport(Struct, frozen=True):
     def exit_code(self) -> ExitCode:
         """FINDING for a file that does not say what the manifest says, and was not written."""
         wrong = any(
-            not each.written and each.condition is not Condition.FRESH for each in self.files
+            not file.written and file.condition is not Condition.FRESH for file in self.files
         )
         return ExitCode.FINDING if wrong or self.problems else ExitCode.OK
 
@@ -107,13 +107,13 @@ def render_manifest(manifest: Manifest, request: RenderRequest) -> RenderReport:
     if not request.check:
         _finish(manifest.root, request)
     wanted = [*_documents(manifest, request), *_pages(manifest, request)]
-    to_write = [each for each in wanted if _may_write(each, request)]
+    to_write = [file for file in wanted if _may_write(file, request)]
     _write(manifest.root, to_write)
     files = tuple(
-        RenderedFile(each.path.as_posix(), each.condition, each in to_write, each.detail)
-        for each in wanted
+        RenderedFile(file.path.as_posix(), file.condition, file in to_write, file.detail)
+        for file in wanted
     )
-    problems = tuple(each.problem for each in request.locks if each.problem is not None)
+    problems = tuple(lock.problem for lock in request.locks if lock.problem is not None)
     name = manifest.path.relative_to(manifest.root).as_posix()
     return RenderReport(name, request.check, files, problems)
 
@@ -136,7 +136,7 @@ def _documents(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
     place = TargetFolders.of(manifest, request.output)
     templates = templates_of(manifest.root)
     names: set[str] = set()
-    locks = [each for each in request.locks if each.problem is None]
+    locks = [lock for lock in request.locks if lock.problem is None]
     texts = [
         (document, document_text(document, templates))
         for document in plan_documents(manifest, kinds, place, site, locks)
@@ -220,20 +220,20 @@ def _finish(root: Path, request: RenderRequest) -> None:
 def _write(root: Path, wanted: Sequence[_Wanted]) -> None:
     """Write the files: those of the project as one set, others as one in each folder."""
     homes: dict[Path, list[_Wanted]] = {}
-    for each in wanted:
-        homes.setdefault(_home(root, each.path), []).append(each)
+    for file in wanted:
+        homes.setdefault(_home(root, file.path), []).append(file)
     for home, files in homes.items():
         try:
             home.mkdir(parents=True, exist_ok=True)
-            for each in files:
-                _make_room(each)
+            for file in files:
+                _make_room(file)
         except OSError as error:
             raise SurroundingsError(f"{home} cannot be written: {error.strerror}") from error
         write_set(
             home,
-            {each.path: _bytes(each.text) for each in files},
-            {each.path: _bytes(each.there) for each in files},
-            executable={each.path: True for each in files if each.executable},
+            {file.path: _bytes(file.text) for file in files},
+            {file.path: _bytes(file.there) for file in files},
+            executable={file.path: True for file in files if file.executable},
         )
 
 

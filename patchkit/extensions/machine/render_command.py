@@ -135,13 +135,13 @@ def _render(terminal: Terminal, report: RenderReport) -> None:
 
     terminal.table(
         [
-            (word("written" if each.written else each.condition), _place(each))
-            for each in report.files
+            (word("written" if file.written else file.condition), _place(file))
+            for file in report.files
         ]
     )
     for problem in report.problems:
         terminal.problem(problem)
-    conditions = {each.condition.value for each in report.files if not each.written}
+    conditions = {file.condition.value for file in report.files if not file.written}
     if conditions & {"stale", "missing", "leftover"}:
         terminal.hint(
             f"write them again: patchkit export --format machine -m {Path(report.manifest).stem}"

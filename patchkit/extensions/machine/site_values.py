@@ -57,7 +57,7 @@ class SiteValues(Struct, frozen=True):
     def require(self, names: Iterable[str], manifest: Manifest) -> None:
         """Raise UsageError that names every value of `names` that is missing."""
         absent = [name for name in dict.fromkeys(names) if name in self.missing]
-        places = {each.name: str(each.where) for each in manifest.values}
+        places = {value.name: str(value.where) for value in manifest.values}
         options = " ".join(f"--set {name}=..." for name in absent)
         hint = f"give {options}, or a file that has them: --set @FILE"
         if absent:
@@ -114,18 +114,20 @@ def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> SiteValues:
 
     Raises BadInputError for values that the manifest does not declare, or that are none.
     """
-    problems = [problem for each in given for problem in _wrong(each, manifest)]
+    problems = [problem for value in given for problem in _wrong(value, manifest)]
     if problems:
         raise BadInputError(*problems)
     values = {"workspace": DEFAULT_WORKSPACE}
-    values |= {each.name: each.default for each in manifest.values if each.default is not None}
-    values |= {each.name: each.text for each in given}
-    missing = {each.name: each.description for each in manifest.values if each.name not in values}
+    values |= {value.name: value.default for value in manifest.values if value.default is not None}
+    values |= {value.name: value.text for value in given}
+    missing = {
+        value.name: value.description for value in manifest.values if value.name not in values
+    }
     return SiteValues(values, missing)
 
 
 def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:
-    known = [*(each.name for each in manifest.values), *ALWAYS_THERE]
+    known = [*(value.name for value in manifest.values), *ALWAYS_THERE]
     if given.name not in known:
         hint = Suggestions().hint([given.name], known, f"it has {', '.join(known)}")
         what = f"{shown(given.name)} is not a site value of {manifest.path.name}"

@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from email.parser import HeaderParser
-from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +24,7 @@ from patchkit.model.syntax import constant_text, module_constants, parse_python
 from patchkit.model.tree import Overlay, Tree
 from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
 from patchkit.upstream.history import HistoryReader, tree_of
-from patchkit.upstream.requirements import ReadFile, read_requirements, setup_arguments
+from patchkit.upstream.requirements import ReadFile, files_metadata, read_requirements
 
 # Declarations in the files of one commit. A version that only tags know is unknown here: see
 # `TaggedVersions`.
@@ -62,40 +59,19 @@ def _asks_git(read: ReadFile, prefix: str) -> bool:
 
 def _identity(read: ReadFile, prefix: str) -> tuple[str, str]:
     name = version = ""
-    for file, parse in (
-        ("pyproject.toml", _pyproject),
-        ("setup.cfg", _setup_cfg),
-        ("setup.py", _setup_py),
-        ("PKG-INFO", _pkg_info),
-    ):
-        data = read(prefix + file)
-        if data is not None:
-            with suppress(RecursionError, MemoryError):  # nested without end
-                found = parse(data.decode("utf-8", "replace"), read, prefix)
-                name, version = name or found[0], version or found[1]
+    for _, told in files_metadata(read, prefix):
+        name, version = name or told.project, version or _told(told.version, read, prefix)
     return name[:_LONGEST], version[:_LONGEST]
 
 
-def _pyproject(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
-    try:
-        told = import_module("tomllib").loads(text)
-    except (ImportError, ValueError):
-        return "", ""
-    project = _table(told, "project")
-    version = project.get("version", "")
-    if not version:
-        dynamic = _table(told, "tool", "setuptools", "dynamic").get("version")
-        version = _dynamic(dynamic, read, prefix) if isinstance(dynamic, dict) else ""
-    return constant_text(project.get("name")), constant_text(version)
-
-
-def _dynamic(told: Mapping[str, Any], read: ReadFile, prefix: str) -> str:
-    files = told.get("file", [])
-    for file in [files] if isinstance(files, str) else files if isinstance(files, list) else []:
-        data = read(f"{prefix}{file}")
-        if data is not None:
-            return data.decode("utf-8", "replace").strip()
-    return _attribute(str(told.get("attr", "")), read, prefix)
+def _told(version: str, read: ReadFile, prefix: str) -> str:
+    """A version, or the one that stands where this says: `attr: a.b.NAME`, `file: VERSION`."""
+    kind, _, where = version.partition(":")
+    if kind == "file":
+        found = (read(f"{prefix}{file.strip()}") for file in where.split(","))
+        data = next((data for data in found if data is not None), b"")
+        return data.decode("utf-8", "replace").strip()
+    return _attribute(where.strip(), read, prefix) if kind == "attr" else version
 
 
 def _attribute(dotted: str, read: ReadFile, prefix: str) -> str:
@@ -108,39 +84,9 @@ def _attribute(dotted: str, read: ReadFile, prefix: str) -> str:
         for file in (f"{root}{path}.py", f"{root}{path}/__init__.py"):
             data = read(file)
             if data is not None:
-                return constant_text(module_constants(parse_python(data)[0]).get(name))
+                with suppress(RecursionError, MemoryError):  # nested without end
+                    return constant_text(module_constants(parse_python(data)[0]).get(name))
     return ""
-
-
-def _setup_cfg(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
-    parser = configparser.ConfigParser(interpolation=None)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return "", ""
-    version = parser.get("metadata", "version", fallback="").strip()
-    kind, _, where = version.partition(":")
-    if kind in ("attr", "file"):
-        version = _dynamic({kind: where.strip()}, read, prefix)
-    return parser.get("metadata", "name", fallback="").strip(), version
-
-
-def _setup_py(text: str, _read: ReadFile, _prefix: str) -> tuple[str, str]:
-    found = setup_arguments(text) or {}
-    name, version = (constant_text(found.get(each)) for each in ("name", "version"))
-    return name, version
-
-
-def _pkg_info(text: str, _read: ReadFile, _prefix: str) -> tuple[str, str]:
-    headers = HeaderParser().parsestr(text)
-    return headers.get("Name", ""), headers.get("Version", "")
-
-
-def _table(told: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    for name in names:
-        below = told.get(name)
-        told = below if isinstance(below, dict) else {}
-    return told
 
 
 def asked_for(read: ReadFile, steps: Sequence[InstallStep]) -> Iterator[str]:
