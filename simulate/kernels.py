@@ -23,19 +23,27 @@ def install(
     host: Callable[[Any], Any],
     recorded: Callable[[Callable[..., Any]], Callable[..., Any]],
 ) -> None:
-    """Make `sgl_kernel_npu` importable from the folder of that name in its checkout.
+    """Make `sgl_kernel_npu` importable from the folder of that name in its checkout."""
+    package = ModuleType(folder.name)
+    package.__path__ = [str(folder)]
+    sys.modules[folder.name] = package  # its own __init__ loads the compiled library
+    interpret(host, recorded)
 
-    Before anything decorates a kernel. host: an npu tensor as a CPU tensor in the same memory;
-    recorded: what a graph that is captured keeps of a function.
+
+def interpret(
+    host: Callable[[Any], Any],
+    recorded: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> None:
+    """Have the kernels of the package interpreted, before anything decorates one.
+
+    host: an npu tensor as a CPU tensor in the same memory; recorded: what a graph that is captured
+    keeps of a function.
     """
     os.environ["TRITON_INTERPRET"] = "1"
     import torch
     import triton.language
     from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder
 
-    package = ModuleType(folder.name)
-    package.__path__ = [str(folder)]
-    sys.modules[folder.name] = package  # its own __init__ loads the compiled library
     _extend(triton.language)
     for name in ("binary_op", "unary_op"):
         setattr(InterpreterBuilder, name, _in_float(getattr(InterpreterBuilder, name)))

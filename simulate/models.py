@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import inspect
+import io
 from pathlib import Path
 from typing import Any
 
 VOCABULARY = 128
 IMAGE, VIDEO, START, END = 124, 125, 126, 127  # tokens
+MARKS = {
+    IMAGE: "<|image_pad|>",
+    VIDEO: "<|video_pad|>",
+    START: "<|vision_start|>",
+    END: "<|vision_end|>",
+}
 # Patches of two images: frames, rows, columns; four of them are a token. None is as large as the
 # table of positions, 6 x 6, so that these are interpolated down, up and between.
 GRIDS = [[1, 4, 8], [1, 10, 2]]
@@ -67,15 +75,61 @@ def qwen3_vl(folder: Path, *, seed: int = 0) -> Path:
 
 
 def _tokenizer() -> Any:
-    """A word per token: what trainers load and do not use."""
+    """A word per token, and Qwen's names of those that are about images."""
     from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
+    from transformers import Qwen2TokenizerFast
 
-    words = Tokenizer(models.WordLevel({f"w{i}": i for i in range(VOCABULARY)}, unk_token="w0"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    return PreTrainedTokenizerFast(
+    named = {f"w{i}": i for i in range(IMAGE)} | {MARKS[at]: at for at in MARKS}
+    words = Tokenizer(models.WordLevel(named, unk_token="w0"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made = Qwen2TokenizerFast(
         tokenizer_object=words, unk_token="w0", eos_token="w1", pad_token="w1"
     )
+    made.add_special_tokens({"additional_special_tokens": list(MARKS.values())})
+    return made
+
+
+# Messages as Qwen3-VL's template writes them, without the names of roles.
+TEMPLATE = """\
+{%- for message in messages -%}
+{%- if message.content is string -%}{{ message.content }}{%- else -%}
+{%- for part in message.content -%}
+{%- if part.type == "text" -%}{{ part.text }}
+{%- else -%}{{ " <|vision_start|><|image_pad|><|vision_end|> " }}{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{%- endfor -%}"""
+
+
+def launchable(folder: Path) -> None:
+    """The Qwen3-VL in `folder/model`, with the processor that servers and trainers read beside it,
+    and `folder/train.parquet`: problems with an image each.
+    """
+    import pyarrow
+    import pyarrow.parquet
+    from PIL import Image
+    from safetensors.torch import load_file, save_file
+    from transformers import Qwen2VLImageProcessorFast, Qwen3VLProcessor, Qwen3VLVideoProcessor
+
+    model = qwen3_vl(folder / "model")
+    weights = load_file(model / "model.safetensors")
+    weights["lm_head.weight"][IMAGE:] = 0  # a response never has an image of its own
+    save_file(weights, model / "model.safetensors", {"format": "pt"})
+    sizes = {"patch_size": 4, "temporal_patch_size": 2, "merge_size": 2}
+    sizes["size"] = {"shortest_edge": 64, "longest_edge": 1024}  # pixels
+    Qwen3VLProcessor(
+        image_processor=Qwen2VLImageProcessorFast(**sizes),
+        tokenizer=_tokenizer(),
+        video_processor=Qwen3VLVideoProcessor(**sizes),
+        chat_template=TEMPLATE,
+    ).save_pretrained(model)
+    rows = []
+    for number, (_, high, wide) in enumerate(GRIDS * 2):
+        image = io.BytesIO()
+        Image.effect_noise((4 * wide, 4 * high), 90).convert("RGB").save(image, "PNG")
+        url = f"data:image/png;base64,{base64.b64encode(image.getvalue()).decode()}"
+        rows.append({"problem": f"<image>w{number + 2} w7", "answer": str(number), "images": [url]})
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "train.parquet")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 def get_soc_name() -> str:
     """As torch.npu.get_device_name."""
+    import torch  # noqa: F401 - where it loads torch_npu by itself, that comes first
     from npusim.accelerator import NAME
 
     return NAME

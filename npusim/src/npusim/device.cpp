@@ -714,6 +714,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_has_compatible_shallow_copy_type", TORCH_FN(can_take_on));
 }
 
+// Up to torch 2.8 an operator without a gradient of its own stops before it gets here.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  m.impl("_has_compatible_shallow_copy_type", torch::CppFunction::makeFallthrough());
+}
+
 // torch.autocast("npu"): the same lists as on CUDA.
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFallthrough());
@@ -732,6 +737,7 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
 TORCH_LIBRARY(npusim, m) {
   m.def("host(Tensor(a) tensor) -> Tensor(a)");
   m.impl("host", DispatchKey::PrivateUse1, TORCH_FN(as_host));
+  m.impl("host", DispatchKey::AutogradPrivateUse1, torch::CppFunction::makeFallthrough());
 }
 
 extern "C" {
