@@ -60,6 +60,8 @@ def main(arguments: list[str]) -> int:
             says = (step.function.__doc__ or "").strip().partition("\n")[0]
             print(f"{step.title:45} {'quick ' if step.quick else '      '}{says}")
         return 0
+    if not chosen.names:
+        steps = [step for step in steps if not step.apart]
     if not chosen.keep:
         workspaces.make(steps, chosen.workspaces)
     if chosen.command == "apply":

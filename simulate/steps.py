@@ -49,7 +49,8 @@ class Against:
 class Step:
     """One function of a run, which processes of its own execute.
 
-    `environment` is what the launch sets for them. A quick step is in the short form, too.
+    `environment` is what the launch sets for them. A quick step is in the short form, too; one that
+    is apart runs only where it is named.
     """
 
     run: str
@@ -59,6 +60,7 @@ class Step:
     components: tuple[str, ...] = ()  # of the manifest; none named: all
     processes: int = 1
     quick: bool = False
+    apart: bool = False
     against: tuple[Against, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     minutes: float = 10
@@ -83,6 +85,7 @@ def step(
     components: Sequence[str] = (),
     processes: int = 1,
     quick: bool = False,
+    apart: bool = False,
     against: Sequence[Against] = (),
     environment: dict[str, str] | None = None,
     minutes: float = 10,
@@ -99,6 +102,7 @@ def step(
             components=tuple(components),
             processes=processes,
             quick=quick,
+            apart=apart,
             against=tuple(against),
             environment=tuple(sorted((environment or {}).items())),
             minutes=minutes,

@@ -1,4 +1,4 @@
-"""Run 8: install.sh as it is rendered for a site, in an environment that is empty before.
+"""Run 9: install.sh as it is rendered for a site, in an environment that is empty before.
 
 What needs CANN is stood in for by name (simulate/stand_ins.py); the figures name each. All else is
 the script's own line: the sources, the lock for this machine, the steps, the questions at its end.
@@ -21,10 +21,11 @@ from simulate.steps import HERE, Figures, Place, step
 
 BUILD = HERE.parent / "build" / "simulate-install"
 MANIFESTS = HERE.parent / "manifests"
+BARE = getattr(sys, "_base_executable", sys.executable)  # not that of an environment
 RENDERED = HERE.parent / "rendered"
 
 
-@step("qwen3-vl-npu", components=["slime"], minutes=30)
+@step("qwen3-vl-npu", components=["slime"], apart=True, minutes=60)
 def qwen3_vl_npu(place: Place) -> Figures:
     """Every line of qwen3-vl-npu's install.sh; what differs from its lock of another machine."""
     return _install("qwen3-vl-npu")
@@ -33,7 +34,7 @@ def qwen3_vl_npu(place: Place) -> Figures:
 def _install(manifest: str) -> Figures:
     site = BUILD / manifest
     shutil.rmtree(site, ignore_errors=True)
-    subprocess.run([sys._base_executable, "-m", "venv", site / "env"], check=True)  # type: ignore[attr-defined]
+    subprocess.run([BARE, "-m", "venv", site / "env"], check=True)
     found = stand_ins.make(site / "stand-ins", _pinned(manifest))
     settings = [f"@{RENDERED / manifest / 'values.yaml'}", f"workspace={site / 'workspace'}"]
     settings += [f"{name}={found[name]}" for name in ("torch_cpu_index", "ascend_home")]
@@ -45,7 +46,7 @@ def _install(manifest: str) -> Figures:
     return {
         "stand-ins": stand_ins.STAND_INS,
         "installed": installed,
-        "not as locked": _differences(manifest, installed),
+        "not as locked": differences(manifest, installed),
     }
 
 
@@ -85,7 +86,7 @@ def _installed(environment: Path) -> dict[str, str]:
     return {_normal(each["name"]): each["version"] for each in json.loads(found.stdout)}
 
 
-def _differences(manifest: str, installed: dict[str, str]) -> dict[str, str]:
+def differences(manifest: str, installed: dict[str, str]) -> dict[str, str]:
     """What the shipped lock, of another architecture, has in other versions: name -> both."""
     [lock] = (RENDERED / manifest).glob("requirements-*.txt")
     locked = dict(re.findall(r"(?m)^([^#\s=]+)==(\S+)", lock.read_text()))
