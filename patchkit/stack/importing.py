@@ -24,18 +24,23 @@ from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import git_folder, tracked_tree
+from patchkit.manifest.values import LocalSeries, Location
 from patchkit.model.header import format_header
 from patchkit.model.mail import mails_of, parse_patch
-from patchkit.model.names import can_be_a_file, is_listed_name, is_patch_name, new_name, slug
-from patchkit.model.objects import CommitId, lines_of
+from patchkit.model.names import is_listed_name, is_patch_name, new_name, slug
+from patchkit.model.objects import CommitId
 from patchkit.model.patch import Header, Identity
 from patchkit.model.repair import without_returns
+from patchkit.model.series_file import Series
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.damage import PatchRepair
 from patchkit.stack.patch_files import canonical_diffs, named_author
 from patchkit.stack.series import ImportedPatch
+from patchkit.stack.structured_lists import parse_list
 
 _ENDINGS = (".patch", ".diff", ".txt", ".eml")
+#: How names of files end that may list patches.
+_LISTS = ("", ".conf", ".json", ".yml", ".yaml")
 _NUMBER = re.compile(r"^(?:v\d+-)?\d{2,5}[-_. ]+(?=[A-Za-z0-9])")
 _FROM_LINE = re.compile(rb"^From .*\d\d:\d\d:\d\d.*\d{4}[^\n]*\n", re.MULTILINE)
 _ENCODED = re.compile(
@@ -155,59 +160,48 @@ def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[ImportedP
     """A word for the source, and what it holds, not looked at yet."""
     if not source.exists():
         raise UsageError(f"{source}: no such file or folder")
-    if source.is_file() and not _is_list(source):
-        return _file(source)
-    lists = [source]
+    files = [source]
     if source.is_dir():
-        lists = [*filter(_is_list, (*files_in(source, "*"), source / "patches" / "series"))]
-        lists = [path for path in lists if path.name == "series"][:1] or lists
+        files = [*files_in(source, "*"), source / "patches" / "series"]
+    found = [(path, series) for path in files if (series := _list_at(path)) is not None]
+    lists = [each for each in found if each[0].name == "series"][:1] or found
+    if source.is_file() and not lists:
+        return _file(source)
     if order is not None or not lists:
         return "folder", _folder(source, order)
     if len(lists) > 1:
-        names = ", ".join(path.name for path in lists)
-        hint = f"patchkit import {lists[0]}  goes by that one"
+        names = ", ".join(path.name for path, _ in lists)
+        hint = f"patchkit import {lists[0][0]}  goes by that one"
         raise UsageError(Problem(f"several files list patches: {names}", str(source), hint))
-    return "quilt series", _quilt(lists[0])
+    return "list of patches", _listed(*lists[0])
 
 
-def _listed_in(series: Path) -> Iterator[tuple[str, str]]:
-    """The names in a list of patches, each with what stands behind it; no comments."""
-    for line in lines_of(read_given(series).decode("utf-8", "surrogateescape")):
-        name, *options = re.sub(r"(?:^|\s)#.*", "", line).split(maxsplit=1) or [""]
-        if name:
-            yield name, "".join(options)
-
-
-def _is_list(path: Path) -> bool:
-    """Whether a file of any name lists patches: most of its lines name files beside it."""
-    if path.suffix not in ("", ".conf") or not path.is_file():
-        return False
-    there = [can_be_a_file(name) and (path.parent / name).is_file() for name, _ in _listed_in(path)]
-    return path.name == "series" or 2 * sum(there) > len(there)
-
-
-def _quilt(series: Path) -> list[ImportedPatch]:
-    """A series whose names may be of any kind, with folders, as quilt allows."""
-    return [
-        ImportedPatch(
-            name,
-            read_given(series.parent / name),
-            name,
-            _strip_option(options, f"{series}: {name}"),
-            listed=True,
-        )
-        for name, options in _listed_in(series)
-    ]
-
-
-def _strip_option(text: str, where: str) -> int | None:
-    if not text.strip():
+def _list_at(path: Path) -> Series | None:
+    """What a file lists, of any name, if most of that stands beside it; "series" always does."""
+    if path.suffix not in _LISTS or not path.is_file():
         return None
-    match = re.fullmatch(r"-p[ \t]*(\d{1,2})", text.strip())
-    if match is None:
-        hint = "only -pN is understood; a reversed patch must be reversed first (interdiff)"
-        raise BadInputError(Problem(f"has the option {text.strip()}", where, hint))
-    return int(match[1])
+    entry = _entry(path)
+    try:
+        series = parse_list(read_given(path), entry)
+    except BadInputError:
+        if path.name == "series":
+            raise
+        return None
+    there = [Path(entry.folder, name).is_file() for name in series.names]
+    return series if path.name == "series" or 2 * sum(there) > len(there) else None
+
+
+def _entry(path: Path) -> LocalSeries:
+    return LocalSeries(str(path), Location(path, 1))
+
+
+def _listed(path: Path, series: Series) -> list[ImportedPatch]:
+    """The patches of a list, whose names may have folders."""
+    folder = Path(_entry(path).folder)
+    return [
+        ImportedPatch(e.name, read_given(folder / e.name), e.name, e.strip, listed=True)
+        for e in series.entries
+    ]
 
 
 def _file(source: Path) -> tuple[str, list[ImportedPatch]]:

@@ -321,7 +321,7 @@ def test_names_do_not_collide_and_the_same_patch_comes_once(
         ("one.patch", "\n", 4, "holds no diff"),
         ("one.patch", "Just words.\n", 4, "holds no diff"),
         ("one.patch", "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n", 4, "one.patch:"),
-        ("series", "README -R\n", 4, "has the option -R"),
+        ("series", "README -R\n", 4, "README is to be applied in reverse"),
         ("", "", 2, "holds no .patch"),
         ("nowhere", "", 2, "nowhere"),
     ],
