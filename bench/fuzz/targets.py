@@ -36,6 +36,7 @@ from patchkit.extensions.installed.stacks_in_packages import attest, reverse_int
 from patchkit.extensions.installed.wheel_record import edited
 from patchkit.extensions.recipes.recipe_file import parse_recipe
 from patchkit.manifest.load import load_manifest
+from patchkit.manifest.values import LocalSeries, Location
 from patchkit.model.header import clean_message, format_header
 from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
@@ -51,6 +52,7 @@ from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import ImportSource, readable
 from patchkit.stack.lockfile import load_lock
 from patchkit.stack.series import ImportedPatch
+from patchkit.stack.structured_lists import parse_list
 from patchkit.upstream.archive import Limits, unpack
 from tests.extensions.installed.wheels import install
 from tests.extensions.python_guards.test_agreement import CALLS, LIB
@@ -118,6 +120,14 @@ _MAIL = (
 _CHANGE = b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n"
 _RECIPE = recipe_text(DROP, text=({"id": "t", "find": "a", "replace": "b"},)).encode()
 _SERIES = b"# why\none.patch\ntwo.patch -p0 # here\n\nthree.patch\n"
+_LISTS = {
+    "series": b"# all\n\tone.patch\n+a\ttwo.patch -p0 # here\n-a three.patch\n- off.patch\n",
+    "conandata.yml": b'sources:\n  "1.2": {url: ""}\npatches:\n  "1.2":\n    # why\n'
+    b'    - patch_file: "patches/one.patch"\n      base_path: src\n\n'
+    b"    - patch_file: patches/two.patch  # here\n  a:\n    - patch_file: patches/two.patch\n",
+    "source.json": b'{\n    "patches": {\n        "one.patch": "sha256-x",\n'
+    b'        "two.patch": "sha512-y"\n    },\n    "patch_strip": 1\n}\n',
+}
 _LOCK = (
     b'{"components": {"demo": {"base": {"commit": "%(o)s", "tree": "%(o)s"}, "patches": [{"name":'
     b' "a.patch", "sha256": "%(h)s", "tree": "%(o)s"}], "tree": "%(o)s"}}, "version": 1}'
@@ -305,6 +315,20 @@ def manifest(random: Random) -> None:
         path.parent.mkdir()
         path.write_bytes(data)
         load_manifest(path)
+
+
+def patch_lists(random: Random) -> None:
+    """Damaged lists are read or refused, written as they were read, and take one patch more."""
+    where = Location(Path("m.yaml"), 1)
+    for name, sample in _LISTS.items():
+        data = damaged(random, sample, (*_YAML, *_JSON, b"patch_file", b"+a "), (*_LISTS.values(),))
+        entry = LocalSeries(name, where, target=random.choice(("", "a", "1.2")))
+        with suppress(BadInputError):
+            series = parse_list(data, entry)
+            assert series.data == data
+            before = series.names
+            written = series.append("zz-new.patch").data
+            assert parse_list(written, entry).names == (*before, "zz-new.patch")
 
 
 def small_files(random: Random) -> None:
@@ -512,7 +536,18 @@ _JUNIT = (
 TARGETS: dict[str, Callable[[Random], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
-        *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
+        *(
+            patch,
+            patch_as_git,
+            mail,
+            mail_as_git,
+            manifest,
+            small_files,
+            patch_lists,
+            contracts,
+            carry,
+            archive,
+        ),
         *(recipe, text_rule, metadata, records, installed, issues, test_results),
         *(merger, resolutions, package_lists, mends),
     )

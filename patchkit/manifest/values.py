@@ -219,7 +219,8 @@ class LocalSeries(Struct, frozen=True):
     target: Annotated[
         Line,
         Key(default="the only one"),
-        "The version whose patches are meant, where the file has lists for several.",
+        "The version whose patches are meant, where the file has lists for several; of guards "
+        "(`+slime a.patch`) the symbols that hold.",
         also("version"),
     ] = ""
 

@@ -1,14 +1,15 @@
 """A series file: which patches, in which order. quilt's format, kept to the byte.
 
 One patch name a line, optionally followed by `-pN` and by a comment after ` #`; lines that begin
-with `#`, or with a `-` that stands alone (`- off.patch`), and blank lines are the user's. Every
-edit returns a new series in which all that is not concerned keeps its bytes and its place.
+with `#` and blank lines are the user's. Guards before a name (`+slime`, `-npu`, a lone `-` for off)
+say for which targets it is: lines for others are the user's, too. Every edit returns a new series
+in which all that is not concerned keeps its bytes and its place.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ _COMMENT = re.compile(r"(?:^|[ \t]+)#.*", re.DOTALL)
 _MOST_SLIPS = 2
 #: For hints: the formats of lists that are read.
 KNOWN_LISTS = "known are quilt's series, Conan's conandata.yml and Bazel's source.json"
+#: What says for which targets the patch of a line is: `+slime -!npu `.
+_GUARDS = re.compile(r"[ \t]*(?:[-+][^\s#]*[ \t]+)+(?=[^\s#])")
 _STRIP = re.compile(r"-p[ \t]*([0-9]{1,2})")
 
 
@@ -108,11 +111,17 @@ class Series(Struct, frozen=True):
         place = self._first() if after is None else self._index(after) + 1
         if self.names[-1:] == (after,):
             place = self._end(place)
-        return self._made((*lines[:place], self._new(name), *lines[place:]))
+        return self._made((*lines[:place], self._new(after, name), *lines[place:]))
 
-    def _new(self, name: str) -> SeriesLine:
-        """What lists a new patch."""
-        return SeriesLine(name + self._line_end, name)
+    def _new(self, after: str | None, name: str) -> SeriesLine:
+        """What lists a new patch, set in and guarded as the one before it."""
+        like = (
+            self.lines[self._first() if after is None else self._index(after)]
+            if self.names
+            else None
+        )
+        begin = like.text[: like.at] if like is not None else ""
+        return SeriesLine(f"{begin}{name}{self._line_end}", name, None, len(begin))
 
     def _end(self, place: int) -> int:
         """Where a patch goes that is to be the last: the last one stands before `place`."""
@@ -207,16 +216,19 @@ def series_of(names: Iterable[str]) -> Series:
     return Series(tuple(SeriesLine(f"{name}\n", name) for name in names))
 
 
-def parse_series(data: bytes, *, name: str) -> Series:
+def parse_series(data: bytes, *, name: str, target: str = "") -> Series:
     """A series from a file's bytes; `name` is the file, for messages.
+
+    `target` are the symbols, set apart by blanks, by which lines with guards are chosen.
 
     Raises BadInputError with every line that cannot be taken.
     """
     text = data.decode("utf-8", "surrogateescape")
     lines: list[SeriesLine] = []
     problems: list[Problem] = []
+    symbols = target.split()
     for number, raw in enumerate(LINE.findall(text), 1):
-        line, problem = _parse_line(raw)
+        line, problem = _parse_line(raw, symbols)
         lines.append(line)
         if problem is not None:
             problems.append(replace(problem, where=f"{name}:{number}"))
@@ -229,20 +241,39 @@ def parse_series(data: bytes, *, name: str) -> Series:
     return Series(tuple(lines))
 
 
-def _parse_line(raw: str) -> tuple[SeriesLine, Problem | None]:
-    words = _COMMENT.sub("", raw).split(maxsplit=1)
-    if not words or (words[0] == "-" and len(words) > 1):
+def _parse_line(raw: str, symbols: Collection[str]) -> tuple[SeriesLine, Problem | None]:
+    found = _GUARDS.match(raw)
+    at = found.end() if found else len(raw) - len(raw.lstrip())
+    guards = found[0].split() if found else []
+    words = _COMMENT.sub("", raw)[at:].split(maxsplit=1)
+    if not words:
+        return SeriesLine(raw), None
+    if not symbols and (named := [each for each in guards if each.strip("+-!")]):
+        hint = f"beside series: target: {named[0].strip('+-!')}"
+        return SeriesLine(raw), Problem(f"{words[0]!a} is for {named[0]} only", hint=hint)
+    if not _is_chosen(guards, symbols):
         return SeriesLine(raw), None
     name, options = words[0], "".join(words[1:]).strip()
     if not is_listed_name(name):
         return SeriesLine(raw), _name_problem(name, "rename the file, and this line: ")
-    at = raw.index(name)
-    if not options:
-        return SeriesLine(raw, name, at=at), None
     strip = _STRIP.fullmatch(options)
-    if strip is None:
+    if options and strip is None:
         return SeriesLine(raw, name, at=at), _options_problem(name, options)
-    return SeriesLine(raw, name, int(strip[1]), at), None
+    return SeriesLine(raw, name, int(strip[1]) if strip else None, at), None
+
+
+def _is_chosen(guards: Sequence[str], symbols: Collection[str]) -> bool:
+    """Whether the last guard that holds includes a line; the first says what is without one.
+
+    As guards(1) has it: `+x` includes, `-x` excludes where x is a symbol, `+!x` where it is none,
+    and a sign alone always holds.
+    """
+    chosen = not guards or guards[0].startswith("-")
+    for guard in guards:
+        symbol = guard[1:].removeprefix("!")
+        if not symbol or (symbol in symbols) != guard[1:].startswith("!"):
+            chosen = guard.startswith("+")
+    return chosen
 
 
 def name_problems(series: Series, name: str) -> list[Problem]:

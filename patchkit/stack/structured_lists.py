@@ -40,7 +40,7 @@ def parse_list(data: bytes, entry: LocalSeries) -> Series:
     BadInputError with every line that cannot be taken.
     """
     if entry.kind == "quilt":
-        return parse_series(data, name=entry.path)
+        return parse_series(data, name=entry.path, target=entry.target)
     text = decode(data, Path(entry.path))
     root = parse(text, Path(entry.path))
     if not isinstance(root, Table):
@@ -135,7 +135,7 @@ class RegistrySource(_Pieces, frozen=True):
         last = self.lines[0].text.rpartition("\n")[2]
         return last[: len(last) - len(last.lstrip())]
 
-    def _new(self, name: str) -> SeriesLine:
+    def _new(self, after: str | None, name: str) -> SeriesLine:
         if self.like.name is not None:
             return self.like.called(name)
         begin = f'\n{self._indent * 2 or "  "}"'
@@ -195,7 +195,7 @@ class ConanPatches(_Pieces, frozen=True):
         what = f"{name} needs -p{strip}, which Conan has no word for"
         raise BadInputError(Problem(what, self.where, "write its paths with a/ and b/"))
 
-    def _new(self, name: str) -> SeriesLine:
+    def _new(self, after: str | None, name: str) -> SeriesLine:
         like = self.like
         dash = re.match(r"\s*-\s+", like.text)
         quote = like.text[like.at - len(FOLDER_BESIDE) - 1]
@@ -233,7 +233,7 @@ def _conan_patches(text: str, root: Table, entry: LocalSeries) -> Series:
     if problems:
         raise BadInputError(*problems)
     pieces += map(SeriesLine, LINE.findall(text[at:]))
-    first = next(number for number, line in enumerate(pieces) if line.name)
+    first = next(number for number, line in enumerate(pieces) if line.name is not None)
     return ConanPatches(tuple(pieces), first, str(node.where), pieces[first], elsewhere=others)
 
 

@@ -56,6 +56,51 @@ def test_what_is_read_is_written_again(data: bytes) -> None:
     assert parse(data).data == data
 
 
+GUARDED = b"""\
+# all take this
+\tcommon.patch
++a\ta.patch -p0
+ +b -slow b.patch  # not where it is slow
+-a\tnot-a.patch
++!a\tno-a.patch
++a\t- off.patch
+- off.patch
++b\ta.patch
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("a", ("common.patch", "a.patch")),
+        ("b", ("common.patch", "b.patch", "not-a.patch", "no-a.patch", "a.patch")),
+        ("b slow", ("common.patch", "not-a.patch", "no-a.patch", "a.patch")),
+        ("c", ("common.patch", "not-a.patch", "no-a.patch")),
+    ],
+)
+def test_guards_choose_as_guards_does(target: str, names: tuple[str, ...]) -> None:
+    series = parse_series(GUARDED, name="series.conf", target=target)
+    assert (series.names, series.data) == (names, GUARDED)
+    more = series.insert_after("common.patch", "new.patch").remove("common.patch")
+    assert more.data == GUARDED.replace(b"\tcommon.patch", b"\tnew.patch")
+    added = series.append("more.patch").data
+    begin = {"a": b"+a\t", "c": b"+!a\t"}.get(target, b"+b\t")
+    assert added == GUARDED + begin + b"more.patch\n"
+    again = parse_series(added, name="series.conf", target=target)
+    assert again.names == (*names, "more.patch")
+
+
+def test_guards_without_a_target_are_refused() -> None:
+    with pytest.raises(BadInputError) as raised:
+        parse(GUARDED)
+    problems = raised.value.problems
+    assert [each.where for each in problems] == [f"series:{n}" for n in (3, 4, 5, 6, 7, 9)]
+    assert (problems[0].what, problems[0].hint) == (
+        "'a.patch' is for +a only",
+        "beside series: target: a",
+    )
+
+
 def test_a_patch_that_is_off_keeps_its_place() -> None:
     series = parse(b"a.patch\n- off.patch -p1 # not yet\nb.patch\n")
     assert series.names == ("a.patch", "b.patch")

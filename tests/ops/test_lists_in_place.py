@@ -163,6 +163,35 @@ def test_a_bump_writes_there(demo: Project, upstream: Upstream, tmp_path: Path) 
     assert agrees(demo, tmp_path) == ["patches/0001-one.patch"]
 
 
+def test_lines_for_other_targets_stay(project: Project, upstream: Upstream) -> None:
+    """A kernel's series.conf: tabs, and guards that say which target takes a patch."""
+    rows = "\tone.patch\n+slow\tother.patch\n+npu\ttwo.patch\n- off.patch\n"
+    files = {"one.patch": ONE, "two.patch": TWO, "other.patch": b"none", "off.patch": b"none"}
+    write_files(project.root / "kernel", {"series.conf": rows, **files})
+    entry = {"series": "kernel/series.conf", "target": "npu"}
+    project.component("demo", upstream, shouted(), [entry])
+    project.run("apply").ok()
+    (project.checkout("demo") / "b.py").write_text("new\n")
+    project.run("refresh", "--new", "rework-b").ok()
+    assert project.read("kernel/series.conf") == f"{rows}+npu\trework-b.patch\n"
+    project.run("drop", "two").ok()
+    left = rows.replace("+npu\ttwo.patch\n", "")
+    assert project.read("kernel/series.conf") == f"{left}+npu\trework-b.patch\n"
+    project.run("apply", "--locked").ok()
+
+
+def test_a_list_is_imported_in_its_order(demo: Project, upstream: Upstream, tmp_path: Path) -> None:
+    """Where it stands, as a folder or by its own name."""
+    if tool(demo) == "conandata.yml":
+        text = demo.read("recipe/conandata.yml")
+        demo.write({"recipe/conandata.yml": text.partition('  "1.0":')[0]})
+    project = Project(tmp_path / "other")
+    project.component("demo", upstream, shouted())
+    project.run("import", str(demo.root / "recipe" / tool(demo))).ok()
+    listed = "0001-one.patch\ntwo.patch\n"
+    assert project.files()["patches/demo/series"].decode().replace(" -p1", "") == listed
+
+
 def test_files_that_list_nothing(project: Project, upstream: Upstream) -> None:
     write_files(
         project.root / "recipe", {"conandata.yml": CONAN, "list": "<ul>\n<li>\n<li>\n</ul>\n"}
