@@ -97,12 +97,10 @@ def diagnose_python(specifier: str, python: TargetPython | str, program: str) ->
     if isinstance(python, str):
         advice = "name one with --python, or activate the environment of the stack"
         return _of(wanted, MachineVerdict.MISSING, python, program, advice)
-    if satisfies(python.version, specifier):
-        return _of(wanted, MachineVerdict.OK, python.version, python.path)
     advice = (
         f"make an environment with Python {specifier}, and activate it or name it with --python"
     )
-    return _of(wanted, MachineVerdict.WRONG, python.version, python.path, advice)
+    return _compared(wanted, InstalledSoftware(python.version, python.path), advice)
 
 
 def diagnose_software(name: str, specifier: str, host: AscendHost) -> Diagnosis:
@@ -154,10 +152,8 @@ def diagnose_packages(environment: Environment, python: TargetPython) -> Iterato
         advice = f"{quote(python.path)} -m pip install {word}"
         if version is None:
             yield _of(wanted, MachineVerdict.MISSING, "not installed", "", advice)
-        elif satisfies(version, specifier):
-            yield _of(wanted, MachineVerdict.OK, version)
         else:
-            yield _of(wanted, MachineVerdict.WRONG, version, "", advice)
+            yield _compared(wanted, InstalledSoftware(version, ""), advice)
     for name, reason in environment.unsupported.items():
         version = python.packages.get(normal_name(name))
         if version is not None:

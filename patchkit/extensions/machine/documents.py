@@ -209,12 +209,15 @@ class TargetFolders(Struct, frozen=True):
 
 def kinds_of(manifest: Manifest) -> tuple[DocumentKind, ...]:
     """What the manifest says enough for."""
-    lacking = {
-        DocumentKind.DOCKERFILE: manifest.image is None,
-        DocumentKind.LAUNCH: not manifest.launches,
-        DocumentKind.LOCK: True,
-    }
-    return tuple(kind for kind in DocumentKind if not lacking.get(kind))
+    left = {DocumentKind.LOCK, *lacking_keys(manifest)}
+    return tuple(kind for kind in DocumentKind if kind not in left)
+
+
+def lacking_keys(manifest: Manifest) -> dict[DocumentKind, str]:
+    """What cannot be made, each with the key of the manifest that it is made from."""
+    keys = {DocumentKind.DOCKERFILE: "image", DocumentKind.LAUNCH: "launch"}
+    there = {DocumentKind.DOCKERFILE: manifest.image, DocumentKind.LAUNCH: manifest.launches}
+    return {kind: key for kind, key in keys.items() if not there[kind]}
 
 
 def with_needed(kinds: Iterable[DocumentKind]) -> tuple[DocumentKind, ...]:

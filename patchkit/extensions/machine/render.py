@@ -19,6 +19,7 @@ from patchkit.extensions.machine.documents import (
     is_intact,
     is_marked,
     kinds_of,
+    lacking_keys,
     patch_counts,
     plan_documents,
     replaced,
@@ -160,19 +161,16 @@ def _wanted(path: Path, text: str, *, executable: bool) -> _Wanted:
 
 
 def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[DocumentKind, ...]:
-    possible = kinds_of(manifest)
-    if request.into and not request.kinds:
-        return ()
     if not request.kinds:
-        return possible
-    lacking = {DocumentKind.DOCKERFILE: "image", DocumentKind.LAUNCH: "launch"}
+        return () if request.into else kinds_of(manifest)
+    lacking = lacking_keys(manifest)
     problems = [
         Problem(
             f"{manifest.path.name} has no `{lacking[kind]}:`",
             hint=f"{kind.value} is made from it; docs/manifest.md says what goes there",
         )
         for kind in request.kinds
-        if kind in lacking and kind not in possible
+        if kind in lacking
     ]
     if problems:
         raise UsageError(*problems)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,12 +53,12 @@ class Wishes(Struct, frozen=True):
     `unknown` is why something else is not known.
     """
 
-    asked: tuple[DeclaredRequirement, ...]
-    folders: tuple[str, ...]
-    without: tuple[str, ...]
-    elsewhere: tuple[str, ...]
-    alone: tuple[DeclaredRequirement, ...]
-    unknown: tuple[Problem, ...]
+    asked: Sequence[DeclaredRequirement]
+    folders: Sequence[str]
+    without: Sequence[str]
+    elsewhere: Sequence[str]
+    alone: Sequence[DeclaredRequirement]
+    unknown: Sequence[Problem]
 
     def packages(self) -> list[DeclaredRequirement]:
         """What pip is to follow."""
@@ -130,5 +130,5 @@ def read_wishes(
             hint = "--build-metadata of `patchkit export --format machine` runs it to find out"
             unknown += [Problem(text, name, hint) for text in told.unread]
     asked += alone
-    left, others = (tuple(map(normal_name, names)) for names in (without, elsewhere))
-    return Wishes(tuple(asked), tuple(folders), left, others, tuple(alone), tuple(unknown))
+    left, others = ([*map(normal_name, names)] for names in (without, elsewhere))
+    return Wishes(asked, folders, left, others, alone, unknown)
