@@ -20,16 +20,16 @@ from typing import Any
 from msgspec import Struct
 
 from patchkit import entry_points
-from patchkit.disk.files import files_in, is_inside
+from patchkit.disk.files import files_in, is_inside, read_plain
 from patchkit.disk.result_cache import code_digest, memory_path, recall_as, remember
 from patchkit.errors import SurroundingsError
 from patchkit.manifest import values
 from patchkit.manifest.find import absolute, project_root
 from patchkit.manifest.types import KEYS
-from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest
+from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest, SubmodulePin
 
 #: The code that decides what becomes of a text: a change of it makes another key.
-_CODE = ("manifest", "model/names", "model/text")
+_CODE = ("manifest", "model/dates", "model/decoding", "model/names", "model/patch", "model/text")
 
 
 def read_manifest(path: Path, cache: Path) -> Manifest:
@@ -45,6 +45,8 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
 
         inspection = inspect_manifest(path)
         manifest = inspection.require()
+        if any(isinstance(each.pin, SubmodulePin) for each in manifest.components):
+            return manifest  # what git's index says is asked each time
         digests = {str(file): sha256(data).hexdigest() for file, data in inspection.files.items()}
         modules = set[str]()
         data = _packed(manifest, modules)
@@ -86,7 +88,7 @@ def _stays_inside(manifest: Manifest) -> bool:
 
 
 def _digest(file: Path) -> str:
-    return sha256(file.read_bytes()).hexdigest()
+    return sha256(read_plain(file)).hexdigest()
 
 
 def _code_beside(module: str) -> list[Path]:

@@ -50,16 +50,30 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
-def set_pin(data: bytes, component: str, pin: Pin, *, file: Path) -> bytes:
+def set_pin(
+    data: bytes, component: str, pin: Pin, *, file: Path, tags: Sequence[str] = ("", "")
+) -> bytes:
     """The manifest with another pin for `component`: exactly the pin's characters change.
 
+    With `tags`, what the old and the new pin are called, a comment beside it that says the old one
+    says the new one, or goes where that is "". Any other comment is left alone.
     `file` is for messages. Raises BadInputError where the pin does not stand in this file (it may
     be inherited: `Component.pin_where` tells where) or is of another kind.
     """
     parts = as_data(pin)
     texts = parts if isinstance(parts, dict) else {"": parts}
     places = [f"pin.{key}".removesuffix(".") for key in texts]
-    return _with_texts(data, component, places, [*map(str, texts.values())], file)
+    data = _with_texts(data, component, places, [*map(str, texts.values())], file)
+    old, new = tags
+    if not old:
+        return data
+    text = decode(data, file)
+    end = _scalars(text, component, places, file)[0].end
+    comment = re.compile(rf"([ \t]+#[ \t]*){re.escape(old)}(?=[ \t]*(?:\r?\n|\Z))").match(text, end)
+    if comment is None:
+        return data
+    edit = TextEdit(comment.end(1), comment.end(), new) if new else TextEdit(*comment.span(), "")
+    return _encode(data, apply_edits(text, [edit]), file)
 
 
 #: Where the URLs of an archive stand.

@@ -21,7 +21,7 @@ from patchkit.manifest.keys import record_of
 from patchkit.manifest.rules import check_rules, find_warnings
 from patchkit.manifest.types import MapOf, Record, check_manifest_path
 from patchkit.manifest.validate import Whole, read_shape, shown
-from patchkit.manifest.values import FORMAT_VERSION, Manifest
+from patchkit.manifest.values import FORMAT_VERSION, Component, FilePin, Manifest, SubmodulePin
 from patchkit.manifest.yaml_nodes import (
     MAXIMUM_BYTES,
     Items,
@@ -46,13 +46,15 @@ _OWN = ("version", "description", "retired", "extends")
 class Inspection(Struct, frozen=True):
     """What was found in a manifest; `manifest` is None if there are problems.
 
-    `files` are the files read and their bytes, the manifest first, then its parts.
+    `files` are the files read and their bytes, the manifest first, then its parts and the files
+    that pins stand in. `nameless` are components whose pin is a name that the lock does not know.
     """
 
     files: Mapping[Path, bytes]
     manifest: Manifest | None
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]  # what is right and probably not meant
+    nameless: tuple[Component, ...] = ()
 
     def require(self) -> Manifest:
         """The manifest; raises BadInputError with every problem, each with its file:line."""
@@ -71,6 +73,7 @@ def inspect_manifest(path: Path) -> Inspection:
     root = project_root(path)
     files = _Files(root)
     table, manifest, warnings = files.read(path, ()), None, list[Problem]()
+    nameless: tuple[Component, ...] = ()
     if table is not None:
         given = {"path": absolute(path), "root": root, "name": path.stem}
         whole = Whole(root=root, partial=files.incomplete, given=given)
@@ -78,9 +81,11 @@ def inspect_manifest(path: Path) -> Inspection:
         if len(files.problems) < _HOPELESS:
             files.add(check_rules(table, root))
             warnings = list(find_warnings(table))
+    if manifest is not None and not files.problems:
+        manifest, nameless = files.read_pins(manifest)
     if files.problems:
         manifest = None
-    return Inspection(files.data, manifest, files.sorted_problems(), tuple(warnings))
+    return Inspection(files.data, manifest, files.sorted_problems(), tuple(warnings), nameless)
 
 
 class _Files:
@@ -113,6 +118,17 @@ class _Files:
         value, problems = read_shape(table, record_of(Manifest), whole)
         self.add(problems)
         return value if isinstance(value, Manifest) else None
+
+    def read_pins(self, manifest: Manifest) -> tuple[Manifest, tuple[Component, ...]]:
+        """The manifest with what other files say of its pins; and whose names nobody knows yet."""
+        if not any(isinstance(c.pin, FilePin | SubmodulePin) for c in manifest.components):
+            return manifest, ()
+        from patchkit.manifest.pin_places import read_pins  # noqa: PLC0415 (most pins are here)
+
+        read = read_pins(manifest)
+        self.data.update(read.files)
+        self.add(read.problems)
+        return replace(manifest, components=tuple(read.components)), tuple(read.nameless)
 
     def read(self, path: Path, chain: tuple[Path, ...]) -> Table | None:
         """The file's table with its parts under it; None if it cannot be used at all."""

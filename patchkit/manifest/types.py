@@ -453,6 +453,18 @@ def check_track(text: str) -> Complaint | None:
     return first_complaint(text, (r"[\s~^:\\]|\.\.|@\{|//|^[-/]", what, hint))
 
 
+def check_pattern(text: str) -> Complaint | None:
+    """A regular expression with one group."""
+    import regex  # noqa: PLC0415 (rarely needed)
+
+    try:
+        groups = regex.compile(text, regex.MULTILINE).groups
+    except (regex.error, OverflowError, RecursionError) as error:
+        return Complaint(f"is no regular expression: {error}", "Python's syntax")
+    hint = "the value is the one group; (?:...) is none"
+    return None if groups == 1 else Complaint(f"has {groups} groups, and not one", hint)
+
+
 def _is_version(text: str) -> bool:
     if re.fullmatch(_PLAIN_VERSION, text):
         return True

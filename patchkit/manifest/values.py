@@ -56,6 +56,7 @@ from patchkit.manifest.types import (
     check_manifest_path,
     check_patch_name,
     check_patch_path,
+    check_pattern,
     check_series_path,
     check_specifier,
     check_track,
@@ -64,6 +65,7 @@ from patchkit.manifest.types import (
     plain_path,
 )
 from patchkit.model.names import COMPONENT_NAME, MEND, PATCH_NAME
+from patchkit.model.objects import CommitId
 
 Keys = TypeVar("Keys", bound=Struct)
 
@@ -129,9 +131,70 @@ class GitPin(Struct, frozen=True):
     """A full commit id."""
 
     commit: Annotated[Commit, Key(""), "The commit."]
+    name: str = ""  # the tag or short id that stands there, "" where that is the commit itself
 
     def __str__(self) -> str:
         return self.commit
+
+
+_PinFile = Annotated[InnerFile, "A file of the project that has the pin."]
+_PlaceName = Text("a name", r"[^\s\"'=:]+")
+
+
+class FilePlace(GitPin, frozen=True, kw_only=True):
+    """A place in a file: told by at most one key, without one the file's only line."""
+
+    commit: CommitId = CommitId("")  # what the place says, once it was read
+    where: Location  # the entry in the manifest
+    file: _PinFile
+    arg: Annotated[Annotated[str, _PlaceName], "Name of an ARG or ENV of a Dockerfile."] = ""
+    variable: Annotated[
+        Annotated[str, _PlaceName],
+        "Name of a variable of a Makefile, a shell script or a PKGBUILD: `NAME = value`.",
+    ] = ""
+    cmake: Annotated[
+        Annotated[str, _PlaceName],
+        "What CMake declares with a GIT_TAG (FetchContent_Declare, ExternalProject_Add), sets, or "
+        "has from vcpkg by OUT_SOURCE_PATH.",
+    ] = ""
+    deps: Annotated[
+        Annotated[str, _PlaceName], "A variable, or a dependency's folder, of gclient's DEPS."
+    ] = ""
+    key: Annotated[
+        Annotated[str, Text("keys")],
+        "The keys that lead to a value of a YAML or JSON file, with dots between; of a list the "
+        "number, from 0.",
+    ] = ""
+    pattern: Annotated[
+        Annotated[str, Text("a regular expression", check=check_pattern)],
+        "A regular expression with one group, which is the value; ^ and $ match at every line.",
+    ] = ""
+
+
+_AlsoPinned = Annotated[
+    tuple[FilePlace, ...], "Places that must say the same; `bump` writes all of them."
+]
+
+
+class FilePin(FilePlace, frozen=True, kw_only=True):
+    """A commit that stands in a file of the project, where other tools read it."""
+
+    file: _PinFile
+    also: _AlsoPinned = ()
+
+
+class SubmodulePin(GitPin, frozen=True, kw_only=True):
+    """The commit of a submodule, as the index of the project's repository has it."""
+
+    commit: CommitId = CommitId("")  # once it was read
+    where: Location  # the entry in the manifest
+    submodule: Annotated[
+        InnerFile, "Folder of a submodule of the project: its commit in git's index is the pin."
+    ]
+    also: _AlsoPinned = ()
+
+
+_PinPlace = Annotated[FilePin | SubmodulePin, OneOf("place of a pin")]
 
 
 class IndexPin(Struct, frozen=True):
@@ -160,7 +223,14 @@ class ArchivePin(Struct, frozen=True):
 Source: TypeAlias = Annotated[GitSource | IndexSource | ArchiveSource, OneOf("source")]
 Pin: TypeAlias = Annotated[
     GitPin | IndexPin | ArchivePin,
-    OneOf("pin"),
+    OneOf(
+        "pin",
+        (
+            Annotated[GitPin, OneOf("a full commit id, or its place", (GitPin, _PinPlace))],
+            IndexPin,
+            ArchivePin,
+        ),
+    ),
     Follows("source", ("git", "index", "archive")),
 ]
 

@@ -7,6 +7,7 @@ conflict that has to be resolved.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
     Component,
+    FilePin,
     GitPin,
     GitSource,
     IndexPin,
@@ -39,6 +41,7 @@ from patchkit.manifest.values import (
     Manifest,
     Pin,
     Source,
+    SubmodulePin,
 )
 from patchkit.model.names import short_id
 from patchkit.model.objects import Base, CommitId, lines_of
@@ -93,8 +96,8 @@ def find_target(
         hint = "git and the package index say themselves what is behind a name"
         raise UsageError(Problem("--sha256 goes with an archive", component.name, hint))
     match component.source, component.pin:
-        case GitSource(), GitPin(old):
-            return _git_target(component, old, wanted, store, progress)
+        case GitSource(), GitPin() as pin:
+            return _git_target(component, pin, wanted, store, progress)
         case IndexSource(project), IndexPin() as pin:
             lacking = "what the package index has is not in the cache"
             store.require_network(component.name, lacking, "run it without --offline")
@@ -158,7 +161,10 @@ def moved_to(
 ) -> Component:
     """The component at its new pin, which is fetched; the old base is where the new one is."""
     if not target.archive:
-        moved = replace(component, pin=target.pin)
+        pin = target.pin
+        if isinstance(pin, GitPin) and isinstance(component.pin, GitPin):
+            pin = replace(component.pin, commit=pin.commit, name=pin.name)  # in its place
+        moved = replace(component, pin=pin)
         store.base(moved, progress)
         return moved
     url, *mirrors = (resolve_url(each, manifest.root) for each in target.archive)
@@ -176,14 +182,15 @@ def compare_link(source: Source, old: Pin, new: Pin) -> str:
 
 
 def _git_target(
-    component: Component, old: str, wanted: str, store: Store, progress: Progress
+    component: Component, pin: GitPin, wanted: str, store: Store, progress: Progress
 ) -> BumpTarget:
+    old = pin.commit
     meaning = find_commit(store, component, wanted, progress)
     named, refs = meaning.named, meaning.refs
     tag = named.tag or (refs.tag_at(named.commit) if refs and named.branch else "")
     before = refs.tag_at(old) if refs else ""
     return BumpTarget(
-        GitPin(named.commit),
+        GitPin(named.commit, named.tag if pin.name else ""),
         NamedPin(old, before, lasting=bool(before)),
         NamedPin(named.commit, tag or named.branch, lasting=bool(tag)),
     )
@@ -339,7 +346,10 @@ class _Bumping(Struct, frozen=True):
             RefreshResult.UNCHANGED,
             link=compare_link(component.source, component.pin, target.pin),
         )
-        old = store.base(component, self.progress)
+        pin = component.pin
+        # a name was asked for with the new pin; where that was its id, a tag may have moved
+        known = replace(pin, name="") if isinstance(pin, GitPin) else pin
+        old = store.base(replace(component, pin=known), self.progress)
         moved = moved_to(self.manifest, component, target, store, self.progress)
         new = store.base(moved, self.progress)
         if new.commit == old.commit:
@@ -448,35 +458,69 @@ def _edit_of(
     manifest: Manifest, component: Component, target: BumpTarget, old: CommitId
 ) -> PinEdit:
     """The edit of the file that has the pin; refused where other manifests have it from there."""
-    file, place = component.pin_where.file, str(component.pin_where)
-    # under the one name by which all that plan changes in it know it
-    file = manifest.path if file.samefile(manifest.path) else file.absolute()
-    sharing = sorted(_also_pinned_there(manifest, component))
+    place = str(component.pin_where)
+    sharing = list(_also_pinned_there(manifest, component))
     if sharing:
-        what = f"the pin of {component.name} is also that of {', '.join(sharing)}"
-        users = [manifest.name, *(name.rpartition(".")[0] for name in sharing)]
-        refreshes = [f"patchkit refresh -m {each} -c {component.name}" for each in users]
+        others = [each.path.name if each != manifest else c.name for each, c in sharing]
+        what = f"the pin of {component.name} is also that of {', '.join(others)}"
+        users = [(manifest, component), *sharing]
+        refreshes = [f"patchkit refresh {each.options(c.name)}" for each, c in users]
         ways = [
             (f"write a pin of its own into {manifest.path.name}", ""),
             ("or write the new one there, and carry all", refreshes[0]),
             *(("", each) for each in refreshes[1:]),
         ]
         raise BadInputError(Problem(what, place, in_columns(ways)))
+    pin = component.pin
+    if isinstance(pin, FilePin | SubmodulePin):
+        return _edit_in_place(manifest, pin, target, old)
+    file = component.pin_where.file
+    # under the one name by which all that plan changes in it know it
+    file = manifest.path if file.samefile(manifest.path) else file.absolute()
     before = file.read_bytes()
     if set_pin(before, component.name, component.pin, file=file) != before:
         raise BadInputError(Problem("the pin has just been changed", place, "run it again"))
-    after = set_pin(before, component.name, target.pin, file=file)
+    tags = [each.name if each.lasting else "" for each in (target.old, target.new)]
+    after = set_pin(before, component.name, target.pin, file=file, tags=tags)
     if target.archive:
         after = set_archive(after, component.name, target.archive, file=file)
-    return PinEdit(file, before, after, target, CommitId(old))
+    return PinEdit({file: (before, after)}, target, old)
 
 
-def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str]:
-    """The other manifests of the project whose pin stands at the same place."""
-    for other in other_manifests(manifest):
-        same = other.component(component.name)
-        if same is not None and same.pin_where.file.samefile(component.pin_where.file):
-            yield other.path.name
+def _edit_in_place(
+    manifest: Manifest, pin: FilePin | SubmodulePin, target: BumpTarget, old: CommitId
+) -> PinEdit:
+    """The edit of a pin that stands where other tools read it."""
+    from patchkit.manifest.pin_places import with_pin  # noqa: PLC0415 (most pins are not there)
+
+    new = target.pin
+    assert isinstance(new, GitPin)
+    names = {each.name: each.commit for each in (pin, new) if each.name} if new.name else {}
+    link = {pin.submodule: (old, new.commit)} if isinstance(pin, SubmodulePin) else {}
+    return PinEdit(with_pin(manifest.root, pin, new), target, old, link, names)
+
+
+def _also_pinned_there(
+    manifest: Manifest, component: Component
+) -> Iterator[tuple[Manifest, Component]]:
+    """The other components of the project, mostly in other manifests, with a pin at that place."""
+    places = _places(manifest, component)
+    for other in (manifest, *other_manifests(manifest)):
+        for each in other.components:
+            is_same = other is manifest and each.name == component.name
+            if not is_same and places & _places(other, each):
+                yield other, each
+
+
+def _places(manifest: Manifest, component: Component) -> set[tuple[str, int, int]]:
+    """Where a pin stands: files, with line and column; a submodule's folder."""
+    pin, wheres = component.pin, [component.pin_where]
+    if isinstance(pin, FilePin | SubmodulePin):
+        wheres += [each.where for each in pin.also]
+    places = {(os.path.realpath(each.file), each.line, each.column) for each in wheres}
+    if isinstance(pin, SubmodulePin):
+        places.add((str(manifest.root / pin.submodule), 0, 0))
+    return places
 
 
 def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedComponent:
@@ -497,13 +541,14 @@ def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedCompo
 
 
 def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:
-    rows = zip(lines_of(edit.before), lines_of(edit.after), strict=True)
-    for number, (before, after) in enumerate(rows, 1):
-        comment = re.search(rb"\s(#.*)$", after) if before != after else None
-        if comment is not None:
-            text = comment[1].decode("utf-8", "replace")
-            place = Location(edit.file, number).below(manifest.root)
-            yield Problem(f"the comment beside the pin stays as it is: {text}", place)
+    for file, sides in edit.files.items():
+        rows = zip(*map(lines_of, sides), strict=True)
+        for number, (before, after) in enumerate(rows, 1):
+            comment = re.search(rb"\s(#.*)$", after) if before != after else None
+            if comment is not None and before.endswith(comment[0]):
+                text = comment[1].decode("utf-8", "replace")
+                place = Location(file, number).below(manifest.root)
+                yield Problem(f"the comment beside the pin stays as it is: {text}", place)
 
 
 def _stale_rendering(manifest: Manifest) -> Iterator[Problem]:

@@ -9,12 +9,51 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem
-from patchkit.manifest.values import Component, Manifest
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    OfComponents,
+    PatchkitError,
+    Problem,
+    UsageError,
+)
+from patchkit.manifest.load import inspect_manifest
+from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.progress import Progress
 from patchkit.parallel import in_parallel
+from patchkit.stack.lockfile import load_lock, merge_lock, write_lock
+from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import JOBS, Store, cached_whole
+
+
+def learn_names(path: Path, store: Store, progress: Progress) -> bool:
+    """Have the lock hold the commits of tags that stand where pins do; False if it does already.
+
+    A tag whose commit the lock holds is never asked for again. BadInputError for a name that the
+    upstream has not, or that is a branch's.
+    """
+    nameless = inspect_manifest(path).nameless
+    learned: dict[str, dict[str, CommitId]] = {}
+    for component in nameless:
+        assert isinstance(component.pin, GitPin)
+        name, where = component.pin.name, str(component.pin_where)
+        try:
+            found = find_commit(store, component, name, progress).named
+        except UsageError as error:
+            problems = (Problem(p.what, where, p.hint) for p in error.problems)
+            raise BadInputError(*problems) from error
+        if found.branch:
+            hint = f"a branch moves: write a tag, or {found.commit}, where it is now"
+            raise BadInputError(Problem(f"{name} is a branch", where, hint))
+        learned[component.name] = {name: found.commit}
+    if not learned:
+        return False
+    lock_path = path.with_name(path.stem + ".lock.json")
+    lock = load_lock(lock_path)
+    known = lock.names if lock is not None else {}
+    names = {name: {**known.get(name, {}), **new} for name, new in learned.items()}
+    return write_lock(lock_path, merge_lock(lock, {}, names=names))
 
 
 class FetchStatus(str, Enum):

@@ -68,7 +68,13 @@ from patchkit.refresh.project_files import (
 )
 from patchkit.stack.build import Stack, StackCommit, build_stack, read_stack
 from patchkit.stack.emptied import emptied_patches
-from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component, recorded_in
+from patchkit.stack.lockfile import (
+    Lock,
+    LockedComponent,
+    load_lock,
+    lock_component,
+    recorded_in,
+)
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
@@ -146,7 +152,7 @@ class _Refreshing(Struct):
 
     def __post_init__(self) -> None:
         if self._pin is not None:
-            self._changes[self._pin.file] = self._pin.after
+            self._changes.update({path: after for path, (_, after) in self._pin.files.items()})
 
     def component(self, component: Component, lock: Lock | None) -> PlannedRefresh:
         """One component; never raises what concerns it alone."""
@@ -289,10 +295,18 @@ class _Refreshing(Struct):
         """
         there, stack = not found.absent, made.draft.stack
         move = self._arrival(found, stack, made.resumed) if there else None
-        operation = Operation(found.report.name, what, bump=made.resumed is not None)
+        operation = Operation(
+            found.report.name,
+            what,
+            bump=made.resumed is not None,
+            gitlinks=self._pin.gitlinks if self._pin is not None else {},
+        )
         planned = self._planned(
             found, made.draft, made.report, move, operation, resolutions=made.resolutions
         )
+        if self._pin is not None and self._pin.names and planned.change is not None:
+            names = {self._manifest.lock_path: {found.report.name: self._pin.names}}
+            planned = replace(planned, change=replace(planned.change, names=names))
         if self._bump is None or planned.change is None:
             return planned
         from patchkit.ops.undo import report_text  # noqa: PLC0415
@@ -529,21 +543,19 @@ class _Refreshing(Struct):
         writes = {**writes, **resolutions}
         there = {path: path.read_bytes() for path in resolutions if path.exists()}
         seen = {**found.seen, **there}
-        if self._pin is not None:
-            # where the pin stands in the manifest itself, that file may hold more by now
-            writes = {self._pin.file: self._pin.after, **writes}
-            seen = {**seen, self._pin.file: self._pin.before}
+        pinned = self._pin.files.items() if self._pin is not None else ()
+        # where the pin stands in the manifest itself, that file may hold more by now
+        writes = {**{path: after for path, (_, after) in pinned}, **writes}
+        seen = {**seen, **{path: before for path, (before, _) in pinned}}
         if clashes := changed_by_another(found, writes, self._changes):
             refuse(report, *clashes)
         self._changes |= writes
         if lock:
             own = lock_component(draft.stack, LoadedSeries(draft.patches))
             locks.setdefault(self._manifest.lock_path, {})[component.name] = own
-        report = replace(
-            report,
-            patches=tuple(_row(each) for each in draft.revised),
-            files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
-        )
+        files = {path_below(path, self._manifest.root) for path in writes} | {*operation.gitlinks}
+        patches = tuple(_row(each) for each in draft.revised)
+        report = replace(report, patches=patches, files=tuple(sorted(files)))
         return PlannedRefresh(report, Change(found.checkout, operation, writes, locks, seen, move))
 
 

@@ -21,7 +21,7 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError, NoAnswerError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.manifest.values import Component, ExternalMerger, GitPin
+from patchkit.manifest.values import Component, ExternalMerger, GitPin, SubmodulePin
 from patchkit.model.names import short_id
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.patch import Hunk
@@ -446,7 +446,10 @@ def _way_out(found: RefreshInput, old: CommitId) -> str:
         again = [("put the pin back", old)]
         if isinstance(pin := found.component.pin, GitPin):
             place = quote(str(found.component.pin_where.file))
-            again = [("put the pin back", f"sed -i s/{pin}/{old}/ {place}")]
+            way = f"sed -i s/{pin.name or pin}/{old}/ {place}"
+            if isinstance(pin, SubmodulePin):
+                way = f"git update-index --cacheinfo 160000,{old},{quote(pin.submodule)}"
+            again = [("put the pin back", way)]
             again += [("then make a checkout", f"patchkit apply {found.target}")]
             again += [("then bump it", f"patchkit bump {name} -m {manifest} --to {pin}")]
     return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)

@@ -23,6 +23,7 @@ from patchkit.ops.refresh_report import NamedPin, RefreshedComponent, RefreshRes
 from patchkit.refresh.draft import Request
 from patchkit.refresh.project_files import Project
 from patchkit.stack.build import Stack
+from patchkit.stack.lockfile import PinNames
 from patchkit.stack.series import ImportedPatch, LoadedSeries
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, inspect
@@ -308,12 +309,13 @@ class BumpTarget(Struct, frozen=True):
 class PinEdit(Struct, frozen=True):
     """A pin that is written together with the patches for it.
 
-    `file` holds `before`, and will hold `after`, with the target's pin in it; `old_base` is the
-    base that the patches are for.
+    `files` are those that say the pin, before and after; `old_base` is the base that the patches
+    are for. `gitlinks` are submodules with their commits before and after; `names` is what the lock
+    is to know of tags.
     """
 
-    file: Path
-    before: bytes
-    after: bytes
+    files: Mapping[Path, tuple[bytes, bytes]]
     target: BumpTarget
     old_base: CommitId
+    gitlinks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    names: PinNames = field(default_factory=dict)

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
 from patchkit.errors import PatchkitError, Problem, expected
+from patchkit.gitcmd.gitlinks import gitlinks_staged
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import TreeId
 from patchkit.ops.refresh_report import RefreshedComponent
 from patchkit.stack.build import Stack
-from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
+from patchkit.stack.lockfile import LockedComponent, PinNames, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import require_held
@@ -66,6 +67,8 @@ class Change(Struct, frozen=True):
     locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
     seen: Mapping[Path, bytes | None] = field(default_factory=dict)
     move: BranchMove | None = None  # of the checkout's branch; None where it stays
+    #: Lock file -> component -> what it knows of names then.
+    names: Mapping[Path, Mapping[str, PinNames]] = field(default_factory=dict)
 
 
 class PlannedRefresh(Struct, frozen=True):
@@ -100,14 +103,18 @@ def write_changes(root: Path, changes: Sequence[Change], began: int = 0) -> None
     writes: dict[Path, bytes | None] = {}
     seen: dict[Path, bytes | None] = {}
     locks: dict[Path, dict[str, LockedComponent]] = {}
+    names: dict[Path, Mapping[str, PinNames]] = {}
     for change in changes:
+        names.update(change.names)
         writes.update(change.writes)
         seen.update(change.seen)
         for path, components in change.locks.items():
             locks.setdefault(path, {}).update(components)
     for path, components in locks.items():
         seen[path] = path.read_bytes() if path.exists() else None
-        writes[path] = lock_bytes(merge_lock(load_lock(path), components))
+        writes[path] = lock_bytes(
+            merge_lock(load_lock(path), components, names=names.get(path, {}))
+        )
     with ExitStack() as history:
         for change in changes:
             if change.move is not None:
@@ -115,6 +122,7 @@ def write_changes(root: Path, changes: Sequence[Change], began: int = 0) -> None
             if change.operation is not None:
                 made = replace(_with_files(root, change, change.operation), when=began)
                 history.enter_context(recorded(change.checkout, root, made))
+                history.enter_context(gitlinks_staged(root, made.gitlinks))
         if writes:
             write_set(root, writes, seen)
 

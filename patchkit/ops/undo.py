@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, expected
+from patchkit.gitcmd.gitlinks import gitlinks_staged
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.gitcmd.trees import tree_changes
@@ -488,8 +489,9 @@ def put_files_back(
     if not writes:
         return report
     seen = {path: path.read_bytes() if path.exists() else None for path in writes}
-    write_set(root, writes, seen)
-    names = {path.relative_to(root).as_posix() for path in writes}
+    with gitlinks_staged(root, operation.turned.gitlinks):
+        write_set(root, writes, seen)
+    names = {path.relative_to(root).as_posix() for path in writes} | operation.gitlinks.keys()
     kept = [
         path for path in operation.files if path.endswith(RESOLUTION_ENDING) and path not in names
     ]

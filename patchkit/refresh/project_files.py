@@ -19,12 +19,14 @@ from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import (
     Component,
+    FilePin,
     LocalPatch,
     LocalSeries,
     Location,
     Manifest,
     OrderedFolder,
     PinnedPatch,
+    SubmodulePin,
 )
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import recipe_name
@@ -89,15 +91,19 @@ class Project(Struct, frozen=True):
 def files_of(project: Project) -> dict[Path, bytes | None]:
     """The files that a change of the component's patches starts from, as they are now.
 
-    Path -> bytes, None for one that is not there: the manifest, the series and the patches beside
-    it, patches that the manifest names. Read before anything is planned with them, it is what
-    `write_set` must find again.
+    Path -> bytes, None for one that is not there: the manifest, files that its pin stands in, the
+    series and the patches beside it, patches that the manifest names. Read before anything is
+    planned with them, it is what `write_set` must find again.
     """
     root, component = project.manifest.root, project.component
     home = project.home
     paths = {project.manifest.path}
     if not isinstance(home.entry, OrderedFolder):
         paths.add(root / home.entry.path)
+    pin = component.pin
+    if isinstance(pin, FilePin | SubmodulePin):
+        places = (pin, *pin.also) if isinstance(pin, FilePin) else pin.also
+        paths |= {root / each.file for each in places}
     for entry in component.patches:
         if isinstance(entry, LocalSeries):
             paths |= {*patch_files(root, entry), *_listed_files(project.manifest, entry)}

@@ -9,7 +9,8 @@
          "tree": "..."}},
      "overrides": {
        "mindspeed": {"megatron-lm": {"<commit>": {
-         "megatron.core.utils.log": {"kind": "function", "signature": "(a)", "body": "..."}}}}}}
+         "megatron.core.utils.log": {"kind": "function", "signature": "(a)", "body": "..."}}}}},
+     "names": {"megatron-lm": {"core_v0.16.0": "<commit>"}}}
 
 Beside the manifest as `<name>.lock.json`. `tree` of a patch is the tree after it, the last one the
 result. `files` has mode and blob id of each file that a patch changes, in the base ("") and after
@@ -18,7 +19,8 @@ neither cache nor git. `apply` compares with the lock and writes it where there 
 has no `files`, as older ones; `refresh` and `bump` write it.
 `overrides` is what somebody has reviewed of another component's code that a component replaces, by
 the other's commit at which it was so; only `patchkit check --only overrides --accept` writes it,
-everybody else keeps it. The key is there only if something is.
+everybody else keeps it. `names` has the commits of tags that stand where a pin does (`fetch` and
+`bump` write them, the one before stays for `undo`). These keys are there only if something is.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import json
 from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from msgspec import Meta, Struct, ValidationError, field, to_builtins
@@ -112,14 +115,20 @@ class ReviewedTarget(Struct, frozen=True):
 Reviewed = Mapping[str, ReviewedTarget]
 
 
+#: A tag, or a short id -> its commit.
+PinNames = Mapping[str, CommitId]
+
+
 class Lock(Struct, frozen=True):
     """What a lock file says, by component.
 
-    `overrides` maps (replacing component, target component) to what was reviewed of the target.
+    `overrides` maps (replacing component, target component) to what was reviewed of the target,
+    `names` a component to the commits of the names that stand, or stood, where its pin does.
     """
 
     components: Mapping[str, LockedComponent]
     overrides: Mapping[tuple[str, str], Reviewed] = field(default_factory=dict)
+    names: Mapping[str, PinNames] = field(default_factory=dict)
 
 
 def recorded_in(lock: Lock | None, name: str) -> LockedComponent | None:
@@ -169,7 +178,7 @@ def lock_bytes(lock: Lock) -> bytes:
         name: _Component(_Base(each.commit, each.tree), each.patches, each.result, each.files)
         for name, each in lock.components.items()
     }
-    document = _Document(_VERSION, components)
+    document = _Document(_VERSION, components, names=lock.names)
     for (name, target), reviewed in lock.overrides.items():
         commits = document.overrides.setdefault(name, {}).setdefault(target, {})
         for each, row in reviewed.items():
@@ -187,13 +196,20 @@ def write_lock(path: Path, lock: Lock) -> bool:
 
 
 def merge_lock(
-    lock: Lock | None, done: Mapping[str, LockedComponent], *, drop: Collection[str] = ()
+    lock: Lock | None,
+    done: Mapping[str, LockedComponent],
+    *,
+    drop: Collection[str] = (),
+    names: Mapping[str, PinNames] = MappingProxyType({}),
 ) -> Lock:
-    """The lock with some components put in and others dropped; the rest stays."""
+    """The lock with some components, and the names of pins, put in and others dropped; the rest
+    stays.
+    """
     kept = Lock({}) if lock is None else lock
     components = {n: c for n, c in {**kept.components, **done}.items() if n not in drop}
     overrides = {pair: each for pair, each in kept.overrides.items() if not {*pair} & {*drop}}
-    return Lock(components, overrides)
+    named = {n: each for n, each in {**kept.names, **names}.items() if n in names or n not in drop}
+    return Lock(components, overrides, named)
 
 
 # The file, as JSON has it.
@@ -224,6 +240,8 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     overrides: dict[str, dict[str, dict[_ObjectId, dict[str, _Review]]]] = field(
         default_factory=dict
     )
+    #: Component -> name -> commit.
+    names: Mapping[str, Mapping[str, _ObjectId]] = field(default_factory=dict)
 
 
 _Part = TypeVar("_Part", _Document, _Component)
@@ -251,7 +269,7 @@ def _parse(document: object) -> Lock:
         components[name] = LockedComponent(
             commit, each.base.tree, each.patches, each.tree, each.files
         )
-    return Lock(components, overrides)
+    return Lock(components, overrides, found.names)  # type: ignore[arg-type]
 
 
 def _converted(document: object, kind: type[_Part], name: str) -> _Part:

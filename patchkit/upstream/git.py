@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from patchkit.errors import Problem, SurroundingsError, UsageError
+from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
 from patchkit.gitcmd.pins import (
     make_partial,
     missing_in_tree,
@@ -33,7 +33,7 @@ from patchkit.gitcmd.remote import (
 )
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import adopt, staging
-from patchkit.manifest.values import GitSource
+from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, readable_url, short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Stop
@@ -141,6 +141,19 @@ def find_ref(
     if len({each.commit for each in found}) > 1:
         raise _ambiguous(refs, wanted, found)
     return found[0]
+
+
+def require_unmoved(refs: Refs, component: Component) -> None:
+    """BadInputError where the tag that stands where the pin does is at another commit by now."""
+    pin = component.pin
+    if not isinstance(pin, GitPin) or not pin.name:
+        return
+    tags = (refs.commits.get(each) for each in _places(pin.name) if _is_tag(each))
+    moved = next((each for each in tags if each is not None), pin.commit)
+    if pin.commit and moved != pin.commit:
+        what = f"{pin.name} was moved: it is {moved} upstream, and {pin.commit} in the lock"
+        hint = f"`patchkit bump {component.name} --to {moved}` goes there; or write {pin.commit}"
+        raise BadInputError(Problem(what, str(component.pin_where), hint))
 
 
 def branches_named(wanted: str) -> tuple[str, ...]:

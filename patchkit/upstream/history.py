@@ -62,6 +62,7 @@ from patchkit.upstream.git import (
     has_come,
     is_short_id,
     list_refs,
+    require_unmoved,
 )
 from patchkit.upstream.identity import upstream_key
 from patchkit.upstream.store import Store
@@ -269,6 +270,7 @@ def find_commit(
     progress.step(component.name, doing or f"asking {readable_url(source.url)}")
     with about(component.name):
         refs = list_refs(source, store.stop, wanted=name)
+    require_unmoved(refs, component)
     try:
         named = find_ref(refs, name, lambda short: known_commit(store, source, short))
     except UsageError as error:

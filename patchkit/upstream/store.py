@@ -63,9 +63,15 @@ def fetch_pin(component: Component, repository: Repository, fetching: Fetching) 
     """
     # imported here: each kind of source needs libraries that the others can do without
     match component.source, component.pin:
-        case GitSource() as source, GitPin(commit):
-            from patchkit.upstream.git import fetch_commit  # noqa: PLC0415
+        case GitSource() as source, GitPin(commit, name):
+            from patchkit.upstream.git import (  # noqa: PLC0415
+                fetch_commit,
+                list_refs,
+                require_unmoved,
+            )
 
+            if name:
+                require_unmoved(list_refs(source, fetching.stop), component)
             fetch_commit(source, commit, repository, fetching, track=component.track)
             return commit
         case IndexSource(project), IndexPin(version, digest):

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import JOURNAL, files_in, replace_file, sync_folder
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.gitlinks import staged_gitlink
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.decoding import from_builtins
@@ -91,6 +92,8 @@ class Operation(Struct, frozen=True):
     final: bool = False  # it cannot be taken back: `undo` stops there once
     # what a bump reported, for its review: see `report_text`; None of what is no bump
     report: Mapping[str, Any] | None = None
+    #: Submodule of the project -> its commit in git's index before and after.
+    gitlinks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     ref: str = ""  # the file that names it, once it is recorded
 
     @property
@@ -101,17 +104,25 @@ class Operation(Struct, frozen=True):
             path: {name: (new, old) for name, (old, new) in entries.items()}
             for path, entries in self.locks.items()
         }
-        return replace(self, files=files, locks=locks, before=self.after, after=self.before)
+        links = {path: (new, old) for path, (old, new) in self.gitlinks.items()}
+        turned = replace(self, files=files, locks=locks, gitlinks=links)
+        return replace(turned, before=self.after, after=self.before)
 
     def changed(self, root: Path) -> list[str]:
-        """The paths that are not as the operation made them; what was resolved is nobody's else."""
+        """The paths that are not as the operation made them; what was resolved is nobody's else.
+
+        A submodule is one where its commit is neither the one before nor the one after: a kill
+        comes before or behind the files.
+        """
         rows = self.files.items()
         files = [
             p
             for p, (_, new) in rows
             if _bytes(root / p) != new and not p.endswith(RESOLUTION_ENDING)
         ]
-        return files + [path for path in self.locks if not self._is_lock(root, path)]
+        files += [path for path in self.locks if not self._is_lock(root, path)]
+        links = self.gitlinks.items()
+        return files + [path for path, known in links if staged_gitlink(root, path) not in known]
 
     def is_undone(self, root: Path) -> bool:
         """Whether every file is as it was before."""
@@ -136,7 +147,7 @@ class Operation(Struct, frozen=True):
         entries = self.locks[path]
         old = {name: pair[0] for name, pair in entries.items() if pair[0] is not None}
         lock = merge_lock(load_lock(file), old, drop=entries.keys() - old.keys())
-        return lock_bytes(lock) if lock.components or lock.overrides else None
+        return lock_bytes(lock) if lock.components or lock.overrides or lock.names else None
 
 
 def files_made(
@@ -351,7 +362,7 @@ def parse_operation(data: bytes, contents: Callable[[str], bytes | None]) -> Ope
         if text.pop("version") != _VERSION:
             raise ValueError
         names = text.pop("files")
-        if not all(can_be_a_file(path) for path in (*names, *text["locks"])):
+        if not all(map(can_be_a_file, (*names, *text["locks"], *text.get("gitlinks", ())))):
             raise ValueError
         files = {path: (contents(f"before/{path}"), contents(f"after/{path}")) for path in names}
         return replace(from_builtins(text, Operation), files=files)

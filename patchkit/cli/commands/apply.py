@@ -14,7 +14,7 @@ from patchkit.cli.project import in_ci, near
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
-from patchkit.errors import ExitCode
+from patchkit.errors import BadInputError, ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.text import counted, listed
 
@@ -275,12 +275,19 @@ def fetch(
 
     Afterwards every command works offline.
 
-    Git upstreams are fetched at exactly the pinned commit, source distributions and archives are
+    Git upstreams are fetched at exactly the pinned commit; of a tag that stands where the pin does
+    the lock gets the commit, once. Source distributions and archives are
     verified by their SHA-256 and unpacked without running anything of theirs. What is cached is not
     fetched again. If one component cannot be fetched, the others still are.
     """
-    from patchkit.ops.fetch import fetch_components
+    from patchkit.ops.fetch import fetch_components, learn_names
 
+    try:
+        components = session.components
+    except BadInputError:
+        with session.progress() as progress:
+            if not learn_names(session.manifest_path, session.store, progress):
+                raise
     components = session.components
     names = [each.name for each in components]
     like = (word("fetched"), max(names, key=len), "")
