@@ -14,6 +14,7 @@ from stack_tests.sglang_scenarios import (
     QKV,
     QWEN3,
     ROOT,
+    VISION,
     fallback_kernels,
     kernel_at_pin,
     query_and_key,
@@ -51,6 +52,42 @@ class TestDeepStack:
         for arguments in [(1,), (1, 10)]:
             assert before.forward_npu(*arguments) == after.forward_npu(*arguments)
         assert after.forward_npu(1, 10, post_residual_addition=None) == (11, 11)
+
+
+def image_attention(stack: Stack, mask: object, *, patched: bool) -> str:
+    """Who computes the attention of images on an NPU: Ascend's operator, or with a mask SDPA."""
+    operators: Any = Stub("torch_npu")
+    operators.npu_fused_infer_attention_score = lambda **given: ["the operator"]
+    side = Side(stack, "sglang", "npu", patched)
+    loaded = side.load(f"{ROOT}/{VISION}", {**utils("npu"), "torch_npu": operators})
+
+    class Masked:
+        def __init__(self, **sizes: int) -> None:
+            self.sizes = sizes
+
+        def __call__(self, *given: object, attention_mask: object, **more: object) -> str:
+            return f"SDPA of {self.sizes['head_dim']} with {attention_mask}"
+
+    loaded.VisionSdpaAttention = Masked
+    loaded.envs.SGLANG_VIT_ENABLE_CUDA_GRAPH = SimpleNamespace(get=lambda: False)
+
+    class Ends:
+        def __getitem__(self, key: slice) -> Any:
+            return SimpleNamespace(to=lambda kind: SimpleNamespace(tolist=lambda: [4]))
+
+    loaded.resolve_seqlens = lambda *given, **more: Ends()
+    made = loaded.VisionAscendAttention(head_dim=72, num_heads=2, num_kv_heads=2)
+    tensor = SimpleNamespace(shape=(4, 2, 72))
+    found: str = made.forward(tensor, tensor, tensor, None, 1, 4, attention_mask=mask)
+    return found
+
+
+def test_masks_of_images_are_heeded(next_stack: Stack) -> None:
+    """Upstream has another default, and leaves the mask out where its operator is asked for."""
+    for patched in (True, False):
+        assert image_attention(next_stack, None, patched=patched) == "the operator"
+    assert image_attention(next_stack, "mask", patched=True) == "SDPA of 72 with mask"
+    assert image_attention(next_stack, "mask", patched=False) == "the operator"
 
 
 def head_after(stack: Stack, names: tuple[str, ...], *, tied: bool, patched: bool = True) -> Any:
