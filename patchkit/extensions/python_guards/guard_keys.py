@@ -203,14 +203,3 @@ class GuardKeys(Struct, frozen=True):
                 if target.text != name and target.text in names:
                     what = f"{name} overrides {target.text} twice"
                     yield Problem(what, str(target.where), "put the rules into one file")
-
-
-class Layering(Struct, frozen=True):
-    """Keys of a manifest."""
-
-    upon: Annotated[
-        tuple[Annotated[str, Text("a manifest's name", r"[^/\\\s]+", example="vendor")], ...],
-        "Manifests beside this one whose stacks lie beneath it in one workspace or folder of "
-        "installed packages, the lowest first: `check` says what both change, and which wins.",
-        also("on", "above", "layers", "on_top_of"),
-    ] = ()

@@ -31,19 +31,16 @@ def calls(run: CheckRun) -> Finder:
 
 
 def overrides(run: CheckRun) -> Finder:
-    """Functions that are replaced, and manifests that lie beneath."""
+    """Functions that are replaced."""
 
     def look(checked: CheckedStack) -> Iterable[Finding]:
-        keys = {*checked.component.more, *checked.manifest.more}
-        if keys.isdisjoint(("overrides", "upon")):
+        if "overrides" not in checked.component.more:
             return
         from patchkit.extensions.python_guards.guard_findings import (  # noqa: PLC0415
-            layer_findings,
             replacement_findings,
         )
 
         yield from replacement_findings(checked, run.store, run.progress)
-        yield from layer_findings(checked, run.store, run.progress)
 
     return look
 

@@ -1,16 +1,13 @@
-"""Layers on one function: patches of several manifests, and replacements while the stack runs; who
-changes the same thing, and which of them wins.
-"""
+"""Layers on one function: patches, and replacements while the stack runs; which of them wins."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
-from patchkit.extensions.python_guards.bodies import blocks_of, first_line
 from patchkit.extensions.python_guards.guard_keys import Overrides
 from patchkit.extensions.python_guards.modules import Imported, Modules, read_namespace
 from patchkit.extensions.python_guards.override_review import (
@@ -18,7 +15,6 @@ from patchkit.extensions.python_guards.override_review import (
     OverrideTarget,
     Survey,
     resolver_of,
-    survey,
 )
 from patchkit.extensions.python_guards.replacements import (
     CallSite,
@@ -29,16 +25,10 @@ from patchkit.extensions.python_guards.replacements import (
 from patchkit.extensions.python_guards.resolve import Code, Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.trees import TreeView
-from patchkit.model.diff_parse import split_lines
 from patchkit.model.finding import Finding, Severity
-from patchkit.model.objects import TreeId
 from patchkit.model.outcome import PatchResult
-from patchkit.model.syntax import FunctionNode, parse_python
 from patchkit.model.text import listed
-from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import Stack
-
-# Two layers on one function: patches of the target edit it, and a replacement takes its place.
 
 
 class LayeredTarget(Struct, frozen=True):
@@ -185,14 +175,6 @@ def _call(source: TreeView, site: CallSite) -> str:
     return call[:end]
 
 
-def layered_beneath(
-    declared: Overrides, calls: Replacements, own: TreeView, target: TreeView, stack: Stack
-) -> tuple[LayeredTarget, ...]:
-    """The same of a target of another manifest, of which no lock of this one says anything."""
-    found = survey(declared, calls, resolver_of(declared, target), {})
-    return layered_targets(declared, found, own, target, stack)
-
-
 def layered_findings(
     found: Sequence[LayeredTarget], component: str, target: str
 ) -> Iterator[Finding]:
@@ -227,118 +209,3 @@ def twice_replaced(
             hint = f"the first one: {places}"
             pair = f"{name} -> {declared.target}"
             yield Finding(Severity.NOTE, "override-twice", what, pair, hint)
-
-
-# Series of different manifests on one upstream, one on top of the other.
-
-
-class LayerStep(Struct, frozen=True):
-    """One patch of several series on one base: `title` says whose it is, `tree` what it makes."""
-
-    title: str
-    tree: TreeId
-    paths: frozenset[str]  # of the files that it changes
-
-
-def layer_step(title: str, outcome: PatchResult) -> LayerStep:
-    """A patch that applies, as a step; `title` is what goes before its name."""
-    assert outcome.tree is not None
-    paths = frozenset(each.path for each in outcome.files)
-    return LayerStep(title + outcome.name, outcome.tree, paths)
-
-
-class SharedPlace(Struct, frozen=True):
-    """A function that patches of two layers change; blank lines and comments do not count."""
-
-    path: str  # the upstream's
-    line: int  # where it begins with all patches, from 1
-    name: str  # with the classes around it
-    below: tuple[str, ...]  # titles of the patches that change it, in order
-    above: tuple[str, ...]  # the same of the layer on top
-
-
-def shared_places(
-    source: ObjectSource, base: TreeId, below: Sequence[LayerStep], above: Sequence[LayerStep]
-) -> Iterator[SharedPlace]:
-    """The functions that both layers change; `above` stands on `below`, and that on `base`.
-
-    No patch can take away a line that one beneath it made, and apply to the pin as well: what both
-    change runs. That both add an import, or a line to a list, is nothing to look at.
-    """
-    touched = [frozenset().union(*(each.paths for each in side)) for side in (below, above)]
-    for path in sorted(touched[0] & touched[1]):
-        trees = [base, *(each.tree for each in (*below, *above))]
-        states = [_places(path, TreeView(source, tree).data(path) or b"") for tree in trees]
-        middle = len(below)
-        for name in sorted(states[-1].keys() | states[middle].keys()):
-            lines = [each[name][1] if name in each else () for each in states]
-            who = (
-                _changing_steps(below, lines[: middle + 1]),
-                _changing_steps(above, lines[middle:]),
-            )
-            if not all(who):
-                continue
-            line = next(each[name][0] for each in reversed(states) if name in each)
-            yield SharedPlace(path, line, name, *who)
-
-
-def _changing_steps(
-    steps: Sequence[LayerStep], states: Sequence[Sequence[bytes]]
-) -> tuple[str, ...]:
-    pairs = zip(steps, states, states[1:], strict=False)  # one state more than steps
-    return tuple(step.title for step, before, after in pairs if before != after)
-
-
-def _places(path: str, data: bytes) -> Mapping[str, tuple[int, Sequence[bytes]]]:
-    """Function -> its first line, and its lines without comments; nothing for other files."""
-    lines = split_lines(data)
-    owners = [""] * len(lines)  # "": in no function
-    body = parse_python(data)[0].body if path.endswith((".py", ".pyi")) else []
-    starts: dict[str, int] = {}
-    for name, first, last in _functions(body, ""):
-        starts.setdefault(name, first)
-        owners[first - 1 : last] = [name] * (last - first + 1)
-    found: dict[str, list[bytes]] = {}
-    for owner, line in zip(owners, lines, strict=True):
-        if owner and line.strip() and not line.lstrip().startswith(b"#"):
-            found.setdefault(owner, []).append(line)
-    return {name: (starts[name], tuple(each)) for name, each in found.items()}
-
-
-def _functions(body: Iterable[ast.stmt], within: str) -> Iterator[tuple[str, int, int]]:
-    """(name, first line, last line) of functions and methods; what is in one belongs to it."""
-    for node in body:
-        if isinstance(node, FunctionNode):
-            yield within + node.name, first_line(node), node.end_lineno or node.lineno
-        else:
-            inner = f"{within}{node.name}." if isinstance(node, ast.ClassDef) else within
-            for block in blocks_of(node):
-                yield from _functions(block, inner)
-
-
-def shared_findings(found: Iterable[SharedPlace], component: str) -> Iterator[Finding]:
-    """One note for each function: both patches run, and only a person sees whether they fit."""
-    for each in found:
-        below, above = ", ".join(each.below), ", ".join(each.above)
-        what = f"{each.name} is changed by {below} and by {above}: both run"
-        where, hint = f"{component}: {each.path}:{each.line}", "see that they fit each other"
-        yield Finding(Severity.NOTE, "layers-both", what, where, hint)
-
-
-def no_layer_finding(
-    title: str, outcome: PatchResult, below: Sequence[LayerStep], twin: str
-) -> Finding:
-    """A patch that applies to the pin, and not on top of the layers beneath.
-
-    `twin` is the patch beneath with the same bytes, "" for none.
-    """
-    paths = {each.path for each in outcome.files if each.clashes}
-    others = listed([each.title for each in below if each.paths & paths], NAMED)
-    what = f"{title} does not apply on top of {others or 'the manifests beneath'}"
-    hint = "remove from this patch what the lower one does; drop it if nothing is left"
-    if twin:
-        what = f"{title} is {twin} again, and does not apply on top of it"
-        hint = (
-            "one manifest is enough for it: take it off this series, or take the other off `upon`"
-        )
-    return Finding(Severity.ERROR, "layers-conflict", what, listed(sorted(paths), NAMED), hint)
