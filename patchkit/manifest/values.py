@@ -305,6 +305,10 @@ class LocalSeries(Struct, frozen=True):
         outer, mark, _ = self.path.rpartition("/")
         return outer if self.kind == "quilt" else f"{outer}{mark}{FOLDER_BESIDE}".rstrip("/")
 
+    def beside(self, name: str) -> str:
+        """The path of a patch of that name."""
+        return f"{self.folder}/{name}" if self.folder else name
+
     def place(self, line: int) -> Location:
         """Where a patch is listed: a line of the file."""
         return Location(Path(self.path), line)

@@ -144,8 +144,7 @@ def _series(manifest: Manifest, entry: LocalSeries, names: dict[str, str]) -> It
         return
     for patch in series.entries:
         where = entry.place(patch.line)
-        path = (Path(entry.folder) / patch.name).as_posix()
-        yield from _unreadable(manifest.root, path, where)
+        yield from _unreadable(manifest.root, entry.beside(patch.name), where)
         yield from _once(patch.name, str(where), names)
 
 

@@ -154,8 +154,7 @@ def _changed_patches(
 ) -> Iterator[str]:
     """Files of the project that are not as in the lock; pinned ones cannot change."""
     known = {patch.name: patch.sha256 for patch in recorded.patches}
-    for path in _local_patches(manifest, component):
-        name = path.rpartition("/")[2]
+    for name, path in _local_patches(manifest, component):
         data = _bytes(manifest.root, path)
         if data is None:
             yield f"{path} is not there"
@@ -165,17 +164,17 @@ def _changed_patches(
             yield f"{path} has changed since it was locked"
 
 
-def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:
-    """The paths of the project's patches; that of a series if it is not there."""
+def _local_patches(manifest: Manifest, component: Component) -> Iterator[tuple[str, str]]:
+    """The names and paths of the project's patches; those of a series if it is not there."""
     for entry in component.patches:
         if isinstance(entry, LocalPatch):
-            yield entry.path
+            yield entry.patch_name, entry.path
         elif isinstance(entry, LocalSeries):
             if not (manifest.root / entry.path).exists():
-                yield entry.path
+                yield entry.path, entry.path
                 continue
             for name in read_series(manifest, entry).names:
-                yield f"{entry.folder}/{name}" if entry.folder else name
+                yield name, entry.beside(name)
 
 
 def _bytes(root: Path, path: str) -> bytes | None:

@@ -169,7 +169,7 @@ def _adopted(
     """What became of the patches, as far as that is known."""
     status = {each.name: each.status for each in outcomes}
     return tuple(
-        AdoptedPatch(each.name, each.where, home.path(each.name), status[each.name])
+        AdoptedPatch(each.name, each.where, home.entry.beside(each.name), status[each.name])
         for each in patches
         if each.name in status
     )

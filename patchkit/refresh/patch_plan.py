@@ -85,13 +85,9 @@ class SeriesFolder(Struct, frozen=True):
         """The series' folder."""
         return self.root / self.entry.folder
 
-    def path(self, name: str) -> str:
-        """The path of a patch of the series, relative to the project's root."""
-        return (Path(self.entry.folder) / name).as_posix()
-
     def at(self, patch: LoadedPatch, name: str) -> LoadedPatch:
         """The patch as another file of the series."""
-        where = self.path(name)
+        where = self.entry.beside(name)
         return replace(patch, name=name, path=self.root / where, where=where)
 
     def renamed(self, series: Sequence[str], old: Sequence[LoadedPatch]) -> dict[str, str]:
@@ -108,7 +104,9 @@ class SeriesFolder(Struct, frozen=True):
         made = [each.name for each in old if each.name in names and each.has_recipe]
         if made:
             what = f"{made[0]} is made from a recipe, and would need another name there"
-            raise BadInputError(Problem(what, self.path(made[0]), "rename the recipe with it"))
+            raise BadInputError(
+                Problem(what, self.entry.beside(made[0]), "rename the recipe with it")
+            )
         return names
 
     def name_of(
@@ -136,7 +134,7 @@ class SeriesFolder(Struct, frozen=True):
 
     def patch(self, name: str, data: bytes, file: PatchFile, strip: int) -> LoadedPatch:
         """A patch as the file of the series that it is to be."""
-        where = self.path(name)
+        where = self.entry.beside(name)
         return LoadedPatch(
             name=name,
             data=data,
@@ -351,7 +349,7 @@ def _patch(slot: StackSlot, data: bytes | None, home: SeriesFolder) -> LoadedPat
         file = parse_written(data, slot.loaded.where, slot.loaded.file.strip, slot.change)
         return replace(slot.loaded, data=data, file=file)
     strip = home.strip
-    file = parse_written(data, home.path(slot.name), strip, slot.change)
+    file = parse_written(data, home.entry.beside(slot.name), strip, slot.change)
     return home.patch(slot.name, data, file, strip)
 
 

@@ -122,7 +122,7 @@ def _listed_files(manifest: Manifest, entry: LocalSeries) -> list[Path]:
         names = read_series(manifest, entry).names
     except BadInputError:
         return []
-    return [manifest.root / entry.folder / name for name in names]
+    return [manifest.root / entry.beside(name) for name in names]
 
 
 def patch_names_in(home: SeriesFolder) -> frozenset[str]:

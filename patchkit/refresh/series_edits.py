@@ -376,7 +376,9 @@ def _vendored(start: RefreshStart, folder: SeriesFolder, edit: VendorPatches) ->
         what = f"{', '.join(strangers)}: not by reference in {component.name}"
         raise UsageError(Problem(what, hint=hint))
     there = [
-        Problem("is there already", folder.path(patch.name), f"name it at {patch.origin.where}")
+        Problem(
+            "is there already", folder.entry.beside(patch.name), f"name it at {patch.origin.where}"
+        )
         for patch in chosen
         if patch.name in start.taken
     ]

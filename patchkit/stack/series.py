@@ -241,7 +241,7 @@ class _Loading(Struct):
             series = self._without_wrong_lines(entry, error)
         self.series[entry.path] = series
         for line in series.entries:
-            path, place = _beside(entry.folder, line.name), entry.place(line.line)
+            path, place = entry.beside(line.name), entry.place(line.line)
             for loaded in self._local(entry, path, place, line.strip, name=line.name):
                 if objection := series.objection(loaded.name, loaded.data):
                     self._errors.append(BadInputError(replace(objection, where=str(place))))
@@ -443,27 +443,24 @@ def _unlisted(
     listed = {e.path for e in component.patches if isinstance(e, LocalPatch)}
     found: list[str] = []
     for entry in entries:
-        folder = entry.folder
-        listed |= {_beside(folder, name) for name in _named(series[entry.path])}
-        files = files_in(manifest.root / folder, "*.patch")
-        found += [_beside(folder, file.name) for file in files]
-        recipes = files_in(manifest.root / folder, f"*{RECIPE_ENDING}")
-        found += [_beside(folder, name) for name in _of_no_patch(recipes, folder, listed)]
+        folder = manifest.root / entry.folder
+        listed |= {entry.beside(name) for name in _named(series[entry.path])}
+        recipes = files_in(folder, f"*{RECIPE_ENDING}")
+        names = [file.name for file in (*files_in(folder, "*.patch"), *recipes)]
+        found += [
+            entry.beside(name) for name in names if not _has_patch(entry, folder, name, listed)
+        ]
     return tuple(path for path in found if path not in listed)
 
 
-def _of_no_patch(recipes: Iterable[Path], folder: str, listed: set[str]) -> Iterator[str]:
-    for recipe in recipes:
-        patch = recipe.with_name(recipe.name.removesuffix(RECIPE_ENDING) + ".patch")
-        if not patch.exists() and _beside(folder, patch.name) not in listed:
-            yield recipe.name
+def _has_patch(entry: LocalSeries, folder: Path, name: str, listed: set[str]) -> bool:
+    """Whether a file is a recipe whose patch is there, or listed."""
+    patch = name.removesuffix(RECIPE_ENDING) + ".patch"
+    made = name.endswith(RECIPE_ENDING)
+    return made and ((folder / patch).exists() or entry.beside(patch) in listed)
 
 
 def _named(series: Series) -> Iterator[str]:
     """The patches that a series lists, and those that a comment says something about."""
     for line in series.lines:
         yield from [line.name] if line.name else _MENTIONED.findall(line.text)
-
-
-def _beside(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name

@@ -28,6 +28,8 @@ from patchkit.model.series_file import (
     parse_series,
 )
 
+#: Recipes of BitBake's and specs of rpm's, which an extension reads.
+_ONLY_IMPORTED = (".bb", ".bbappend", ".inc", ".spec")
 _HASHES = ("sha256", "sha384", "sha512")
 _VALUE = re.compile(r'(":\s*")([^"]*)(")')
 _COMMA = re.compile(r"\s*,")
@@ -39,6 +41,9 @@ def parse_list(data: bytes, entry: LocalSeries) -> Series:
 
     BadInputError with every line that cannot be taken.
     """
+    if entry.path.endswith(_ONLY_IMPORTED):
+        hint = f"patchkit import {entry.path}  takes its patches over"
+        raise BadInputError(Problem("is not used in place", f"{entry.path}:1", hint))
     if entry.kind == "quilt":
         return parse_series(data, name=entry.path, target=entry.target)
     text = decode(data, Path(entry.path))

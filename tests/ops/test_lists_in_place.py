@@ -202,6 +202,10 @@ def test_files_that_list_nothing(project: Project, upstream: Upstream) -> None:
     project.run("check").ends(4, several, 'beside series: target: "1.1" (there are 1.1, 1.0)')
     project.component("demo", upstream, shouted(), [{"series": "recipe/list"}])
     project.run("check").ends(4, "recipe/list:1: lists no patches", "known are quilt's series")
+    write_files(project.root / "recipe", {"demo_1.1.bb": 'SRC_URI = "file://one.patch"\n'})
+    project.component("demo", upstream, shouted(), [{"series": "recipe/demo_1.1.bb"}])
+    wanted = ("recipe/demo_1.1.bb:1: is not used in place", "patchkit import recipe/demo_1.1.bb")
+    project.run("check").ends(4, *wanted)
     entry = {"series": "recipe/list", "dialect": "bazel"}
     project.component("demo", upstream, shouted(), [entry])
     project.run("check").ends(4, "recipe/list:")

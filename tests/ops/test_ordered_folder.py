@@ -153,6 +153,8 @@ def test_a_mirror_tree_of_files(project: Project, upstream: Upstream) -> None:
     ]
     project.run("apply", "--locked").ok()
     project.run("refresh").ok().shows("unchanged")
+    status = project.run("status").ok()
+    assert "lock" not in status.out + status.err
     with project.untouched():
         project.run("move", "1", "--to", "3").ends(1, "its name says where")
 
