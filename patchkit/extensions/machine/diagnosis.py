@@ -25,7 +25,12 @@ from patchkit.extensions.machine.compatibility import (
     diagnose_variables,
     diagnose_wishes,
 )
-from patchkit.extensions.machine.lock import ARCHITECTURES, EnvironmentLock, rendered_locks
+from patchkit.extensions.machine.lock import (
+    ARCHITECTURES,
+    EnvironmentLock,
+    rendered_locks,
+    solved_locks,
+)
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import Topic
 from patchkit.extensions.machine.wishes import read_wishes
@@ -85,15 +90,19 @@ def examine(
     topics: Sequence[Topic] = tuple(Topic),
     given: Sequence[GivenValue] = (),
 ) -> DoctorReport:
-    """Look at the topics. Raises BadInputError for site values that cannot be."""
+    """Look at the topics. Raises BadInputError for site values that cannot be, SurroundingsError
+    where no resolver can be asked.
+    """
     environment = whole_environment(manifest)
     found: list[Diagnosis] = []
     if Topic.SYSTEM in topics or Topic.PACKAGES in topics:
         found += _programs(manifest, environment, view, topics)
     if Topic.VARIABLES in topics:
         found += _variables(manifest, environment, view, given)
-    if Topic.METADATA in topics:
+    if Topic.METADATA in topics or Topic.SOLUTION in topics:
         found += _metadata(manifest, store, progress)
+    if Topic.SOLUTION in topics:
+        found += _solutions(manifest, store, progress, given)
     return DoctorReport(manifest.name, view.python, tuple(dict.fromkeys(found)))
 
 
@@ -224,3 +233,16 @@ def _metadata(manifest: Manifest, store: Store, progress: Progress) -> Iterator[
             "extra": "",
         }
         yield from diagnose_wishes(wishes, environment.unsupported, lock, markers)
+
+
+def _solutions(
+    manifest: Manifest, store: Store, progress: Progress, given: Sequence[GivenValue]
+) -> Iterator[Diagnosis]:
+    """Whether what is known to be asked for has a solution; if not, what contradicts what."""
+    site = resolve_site(manifest, given)
+    for lock in solved_locks(manifest, site, store, progress, partly=True):
+        found, verdict = f"{len(lock.packages)} packages", MachineVerdict.OK
+        advice = ""
+        if lock.problem is not None:
+            found, verdict, advice = lock.problem.what, MachineVerdict.WRONG, lock.problem.hint
+        yield Diagnosis(Topic.SOLUTION, lock.architecture, verdict, "", found, "", advice)

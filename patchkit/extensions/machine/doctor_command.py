@@ -31,6 +31,10 @@ if TYPE_CHECKING:
             "patchkit check --only machine -m demo --set @site.yaml",
             "variables that only the site knows, too",
         ),
+        (
+            "patchkit check --only machine -m demo solution",
+            "can all that is asked for be installed together?",
+        ),
     ],
     exits={
         ExitCode.OK: "nothing is wrong or missing, though something may be uncertain",
@@ -45,7 +49,10 @@ def doctor(
     *,
     topics: Annotated[
         list[Topic] | None,
-        typer.Argument(metavar="TOPIC", help="Look only at this. Default: at all."),
+        typer.Argument(
+            metavar="TOPIC",
+            help="Look only at this. Default: at all but solution, which asks the package index.",
+        ),
     ] = None,
     python: Annotated[
         str | None,
@@ -71,7 +78,8 @@ def doctor(
     Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python, wanted and known
     not to work; at the variables of this shell; and at what the components' own metadata asks for
     beside the manifest, with their patches applied. Says for each what to do. Runs nothing but that
-    Python and npu-smi, changes nothing, and asks no network.
+    Python and npu-smi, changes nothing, and asks no network. What has no solution for an
+    architecture is told by `solution`, with the requirements that contradict each other.
     """
     import os
     import shutil
@@ -94,7 +102,7 @@ def doctor(
             view,
             session.store,
             progress,
-            topics=tuple(topics or Topic),
+            topics=topics or [topic for topic in Topic if topic is not Topic.SOLUTION],
             given=given_values(settings or ()),
         )
     return session.report("check --only machine", report, _render)

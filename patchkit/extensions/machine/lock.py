@@ -73,12 +73,19 @@ def rendered_locks(folder: Path) -> Iterator[EnvironmentLock]:
 
 
 def solved_locks(
-    manifest: Manifest, site: SiteValues, store: Store, progress: Progress, *, build: bool
+    manifest: Manifest,
+    site: SiteValues,
+    store: Store,
+    progress: Progress,
+    *,
+    build: bool = False,
+    partly: bool = False,
 ) -> tuple[EnvironmentLock, ...]:
     """Solve for each architecture, or with pip for this machine's; asks the package index.
 
-    With `build` runs the code of components that computes metadata. Raises PatchkitError where
-    nothing can be asked: a component is not in the cache, or pip is of another Python.
+    With `build` runs the code of components that computes metadata. What stays unknown is left out
+    of the question with `partly`, else BadInputError tells it. Raises SurroundingsError where
+    nothing can be asked: there is no uv, and pip is of another Python.
     """
     if find_spec("tomllib") is None:  # what resolvers write is TOML
         raise SurroundingsError("run patchkit on Python 3.11 or later to make a lock")
@@ -89,7 +96,7 @@ def solved_locks(
     hint = " ".join(f"--set {name}=..." for name in lacking)
     with scratch_folder() as folder:
         wishes = read_wishes(manifest, store, progress, folder if build else None)
-        if wishes.unknown:
+        if wishes.unknown and not partly:
             raise BadInputError(*wishes.unknown)
         (folder / "without").write_text("\n".join(wishes.without))
         overrides = [str(wish.requirement) for wish in wishes.alone]
