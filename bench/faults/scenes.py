@@ -11,7 +11,7 @@ from bench.faults.sandbox import Sandbox, Scene
 from patchkit.model.objects import CommitId
 from tests.extensions.recipes.kitchen import DROP, recipe_text
 from tests.support.archives import digest, make_tar
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Content, Files, Symlink, Upstream, executable, git_in, make_patch
 from tests.support.stacked import Stacked, lines, small_patches
 
@@ -250,6 +250,14 @@ def _with_notes(box: Sandbox) -> None:
     (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
+def _copied_out(box: Sandbox) -> None:
+    """A copy of the checkout's files, as out of a container, in which a line is edited."""
+    _with_notes(box)
+    copy = {name: (box.project.checkout("demo") / name).read_bytes() for name in ("a.txt", "b.txt")}
+    copy["a.txt"] = copy["a.txt"].replace(b"five\n", b"5\n")
+    write_files(box.project.root / "copy", dict(copy))
+
+
 def _dropped(box: Sandbox) -> None:
     _with_notes(box)
     box.project.run("drop", "three").ok()
@@ -397,6 +405,7 @@ SCENES = (
     Scene("undo, undo --restore", ("undo",), _brought_back, done=frozenset({1})),
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
     Scene("new", ("refresh", "--new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
+    Scene("refresh --from", ("refresh", "--from", "copy"), _copied_out, _NOTES),
     Scene("export", ("export", "--format", "quilt", "--output", "quilt"), _one_edit, _NOTES,
           done=frozenset({2})),
     Scene("export for Yocto", ("export", "--format", "yocto", "--output", "layer"), _one_edit,

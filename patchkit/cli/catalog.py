@@ -106,7 +106,7 @@ MOVED = {
 ENTRY_POINTS = "patchkit.commands"
 
 #: The options by which an extension's forms are chosen.
-_OF_EXTENSIONS = ("--only", "--format")
+_OF_EXTENSIONS = ("--only", "--format", "--from")
 
 
 def place_of(name: str) -> str:

@@ -200,8 +200,8 @@ def readings_at(
     mends = (*reading.mends, BLANKS_OF_BASE)
     yield PatchReading(mends, b"".join(lines), doubt)
     for at in added:
-        begin = _begin(lines[at])
-        lines[at] = lines[at].replace(begin, begins.get(begin, begin), 1)
+        line, begin = lines[at], _begin(lines[at])
+        lines[at] = line[:1] + begins.get(begin, begin) + line[1 + len(begin) :]
     yield PatchReading(mends, b"".join(lines), doubt)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -364,15 +364,10 @@ class _Refreshing(Struct):
             write_objects(trial, stack.objects)
             commits = read_stack(repository, found.base.commit, head)
             start = _start(found, reader, stack, TreeId(tree), commits)
-            try:
-                draft = draft_refresh(start, found.project.home, self._options.request)
-            except UndecidedEditsError as error:
-                raise ambiguous(replace(report, edits=error.edits), found) from None
-            if found.generator is not None:
-                from patchkit.refresh.carry_onto import edited_recipes  # noqa: PLC0415
-
-                if lost := edited_recipes(reader, found.base, draft, found.generator):
-                    refuse(report, *edited_by_hand(lost, found))
+            request, found = self._options.request, replace(found, report=report)
+            draft = _routed(
+                found, reader, lambda: draft_refresh(start, found.project.home, request)
+            )
         return self._drafted(found, stack, draft, report)
 
     def _series_edited(
@@ -403,13 +398,16 @@ class _Refreshing(Struct):
             staged = isinstance(edit, SplitPatch) and edit.staged and not found.absent
             last = _edited_tree(found, trial, stack.commit, staged=True) if staged else stack.tree
             start = _start(found, reader, stack, last)
-            draft = draft_series_edit(start, found.project.home, edit)
+            draft = _routed(
+                found, reader, lambda: draft_series_edit(start, found.project.home, edit)
+            )
         if emptied := emptied_patches(recorded, draft.patches, found.target):
             refuse(found.report, *emptied)
         report = replace(
             found.report,
             result=RefreshResult.REFRESHED,
             detail=draft.detail,
+            edits=draft.edits,
             emptied=draft.emptied,
             dropped=draft.dropped,
         )
@@ -557,6 +555,20 @@ class _Refreshing(Struct):
         patches = tuple(_row(each) for each in draft.revised)
         report = replace(report, patches=patches, files=tuple(sorted(files)))
         return PlannedRefresh(report, Change(found.checkout, operation, writes, locks, seen, move))
+
+
+def _routed(found: RefreshInput, reader: ObjectReader, make: Callable[[], Draft]) -> Draft:
+    """A draft; refused where an edit has no patch to go to, or one that a recipe makes."""
+    try:
+        draft = make()
+    except UndecidedEditsError as error:
+        raise ambiguous(replace(found.report, edits=error.edits), found) from None
+    if draft.edits and found.generator is not None:
+        from patchkit.refresh.carry_onto import edited_recipes  # noqa: PLC0415
+
+        if lost := edited_recipes(reader, found.base, draft, found.generator):
+            refuse(found.report, *edited_by_hand(lost, found))
+    return draft
 
 
 def _edited_tree(found: RefreshInput, trial: Repository, head: CommitId, *, staged: bool) -> TreeId:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import Struct, field
@@ -74,6 +75,15 @@ class RefreshInput(Struct, frozen=True):
     def target(self) -> str:
         """How to name it on a command line."""
         return self.manifest.options(self.component.name)
+
+    @property
+    def edits_target(self) -> str:
+        """How to name it, and where its edits are."""
+        from patchkit.refresh.series_edits import TakeFiles  # noqa: PLC0415 (where one is refused)
+
+        edit = self.options.series_edit
+        where = f" --from {quote(edit.source)}" if isinstance(edit, TakeFiles) else ""
+        return f"{self.target}{where}"
 
     @property
     def generator_problems(self) -> tuple[Problem, ...]:
@@ -215,9 +225,9 @@ def ambiguous(report: RefreshedComponent, found: RefreshInput) -> NotRefreshedEr
     """A component that waits for a decision."""
     undecided = [each for each in report.edits if not each.patch]
     names = [*undecided[0].candidates, *(each.name for each in found.series.patches)]
-    ways = [("make a patch of them", f"patchkit refresh {found.target} --rest my-change")]
+    ways = [("make a patch of them", f"patchkit refresh {found.edits_target} --rest my-change")]
     if names:
-        refresh = f"patchkit refresh {found.target} --patch {names[0]}"
+        refresh = f"patchkit refresh {found.edits_target} --patch {names[0]}"
         ways.insert(0, ("put them into a patch, such as", refresh))
     count = len(undecided)
     what = f"{counted(count, 'edit does', 'edits do')} not belong to exactly one patch"
@@ -239,7 +249,7 @@ def edited_by_hand(names: Sequence[str], found: RefreshInput) -> Iterator[Proble
     """Edits that the next run of a recipe would take back."""
     ways = [
         ("change what makes it", recipe_name(names[0])),
-        ("or make a patch of them", f"patchkit refresh {found.target} --new my-change"),
+        ("or make a patch of them", f"patchkit refresh {found.edits_target} --new my-change"),
     ]
     for name in names:
         what = f"{name} is made from a recipe: edits in it would be lost"

@@ -20,10 +20,18 @@ from patchkit.manifest.values import LocalSeries, Manifest, PinnedPatch
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch, subject_from, with_trailer
 from patchkit.model.names import pick_patch, readable_url
-from patchkit.model.objects import Base, TreeId
+from patchkit.model.objects import (
+    FILE_MODE,
+    Base,
+    GitObject,
+    TreeEntry,
+    TreeId,
+    make_object,
+)
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
-from patchkit.refresh.draft import RefreshStart, free_name
+from patchkit.model.tree import Tree
+from patchkit.refresh.draft import RefreshStart, Request, draft_refresh, free_name
 from patchkit.refresh.patch_plan import (
     Draft,
     SeriesFolder,
@@ -34,7 +42,7 @@ from patchkit.refresh.patch_plan import (
     plan_patches,
     revisions,
 )
-from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
+from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes, read_stack
 from patchkit.stack.patch_files import (
     CommitChange,
     OriginalFile,
@@ -110,8 +118,18 @@ class VendorPatches(Struct, frozen=True):
     patches: tuple[str, ...] = ()  # as in EditPatch; () for all
 
 
+class TakeFiles(Struct, frozen=True):
+    """Take up files that were edited elsewhere, as a refresh does those of a checkout."""
+
+    verb: ClassVar[str] = "refresh --from"
+
+    source: str  # where they were edited
+    files: Mapping[str, bytes | None]  # by their paths in the tree; None: removed
+    request: Request
+
+
 SeriesEdit: TypeAlias = (
-    EditPatch | DropPatches | MovePatch | FoldPatches | SplitPatch | VendorPatches
+    EditPatch | DropPatches | MovePatch | FoldPatches | SplitPatch | VendorPatches | TakeFiles
 )
 
 
@@ -133,24 +151,27 @@ def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdi
     `start` has the stack as it is, without edits of a checkout. UsageError or BadInputError where
     the wish cannot be met, CannotEditSeriesError where the patches do not allow it.
     """
-    if not start.stack.clean and isinstance(edit, FoldPatches | SplitPatch):
+    if not start.stack.clean and isinstance(edit, FoldPatches | SplitPatch | TakeFiles):
         hint = "drop or move the patch in the way"
         raise CannotEditSeriesError(Problem("the series does not apply at its pin", hint=hint))
     if isinstance(edit, MovePatch | SplitPatch):
         folder = replace(folder, numbered_anew=edit.numbered_anew)
     match edit:
         case EditPatch():
-            return _edited(start, folder, edit)
+            draft = _edited(start, folder, edit)
         case DropPatches():
-            return _dropped(start, folder, edit)
+            draft = _dropped(start, folder, edit)
         case MovePatch():
-            return _moved(start, folder, edit)
+            draft = _moved(start, folder, edit)
         case FoldPatches():
-            return _folded(start, folder, edit)
+            draft = _folded(start, folder, edit)
         case SplitPatch():
-            return _split(start, folder, edit)
+            draft = _split(start, folder, edit)
         case VendorPatches():
-            return _vendored(start, folder, edit)
+            draft = _vendored(start, folder, edit)
+        case TakeFiles():
+            draft = _taken(start, folder, edit)
+    return draft
 
 
 def _edited(start: RefreshStart, folder: SeriesFolder, edit: EditPatch) -> Draft:
@@ -408,6 +429,23 @@ def _copied(folder: SeriesFolder, patch: LoadedPatch, manifest: Manifest) -> Loa
     data = with_trailer(patch.file, origin, reason)
     copy = replace(folder.at(patch, patch.name), data=data, origin=folder.entry)
     return replace(copy, file=parse_patch(data, name=copy.where, strip=patch.strip))
+
+
+def _taken(start: RefreshStart, folder: SeriesFolder, edit: TakeFiles) -> Draft:
+    tree, objects = Tree(start.reader, start.stack.tree), list[GitObject]()
+    for path, data in edit.files.items():
+        entry = tree.entry(path)
+        if data is None:
+            tree = tree.remove(path)
+            continue
+        objects.append(make_object("blob", data))
+        tree = tree.put(path, TreeEntry(entry.mode if entry else FILE_MODE, objects[-1].oid))
+    worktree = tree.write(objects)
+    write_objects(start.repository, objects)
+    base, tip = start.base.commit, start.stack.commit
+    commits = read_stack(start.repository, base, tip)
+    start = replace(start, worktree=worktree, commits=commits)
+    return replace(draft_refresh(start, folder, edit.request), detail=f"edits in {edit.source}")
 
 
 # What only changes files and their list: words and names, and all of a series that does not apply.

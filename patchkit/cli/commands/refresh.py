@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from patchkit.manifest.values import Component
     from patchkit.ops.refresh_input import RefreshOptions
+    from patchkit.refresh.draft import Request
 
 PatchOption = Annotated[
     str | None,
@@ -122,34 +123,19 @@ def refresh(
     """
     import time
 
-    from patchkit.errors import UsageError
-    from patchkit.gitcmd.process import user_identity
-    from patchkit.ops.refresh_input import RefreshOptions
-    from patchkit.refresh.draft import Request
+    from msgspec.structs import replace
 
-    if (patch, new, rest).count(None) < 2:
-        raise UsageError("--patch, --new and --rest exclude each other")
-    name = rest if new is None else new
-    if message and name is None:
-        raise UsageError("--message is for a new patch", hint="name it with --new")
+    from patchkit.errors import UsageError
+    from patchkit.ops.refresh_input import RefreshOptions
+
     if staged and new is None:
         raise UsageError("--staged is for a new patch", hint="name it with --new")
-    if patch is not None:
-        session.check_patch(patch)
-    author = user_identity(session.manifest.root) if name is not None else None
+    request = request_of(session, patch, new, rest, message)
     everything = new is not None
     components = [session.component] if everything else session.components
     options = RefreshOptions(
         when=int(time.time()),
-        request=Request(
-            patch,
-            name,
-            message,
-            author,
-            everything=everything,
-            canonical=canonical,
-            staged=staged,
-        ),
+        request=replace(request, canonical=canonical, staged=staged),
         fork=fork,
         careful=careful,
         run=run,
@@ -157,6 +143,25 @@ def refresh(
         stop=not everything,
     )
     return run_refresh(session, "refresh", components, options, diff=diff)
+
+
+def request_of(
+    session: Session, patch: str | None, new: str | None, rest: str | None, message: str
+) -> Request:
+    """Where edits go by the options; UsageError for some that do not go together."""
+    from patchkit.errors import UsageError
+    from patchkit.gitcmd.process import user_identity
+    from patchkit.refresh.draft import Request
+
+    if (patch, new, rest).count(None) < 2:
+        raise UsageError("--patch, --new and --rest exclude each other")
+    name = rest if new is None else new
+    if message and name is None:
+        raise UsageError("--message is for a new patch", hint="name it with --new")
+    if patch is not None:
+        session.check_patch(patch)
+    author = user_identity(session.manifest.root) if name is not None else None
+    return Request(patch, name, message, author, everything=new is not None)
 
 
 def run_refresh(

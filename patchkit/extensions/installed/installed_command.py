@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.command import DiffOption, DryRunOption, ForkOption, command
+from patchkit.cli.commands.refresh import (
+    MessageOption,
+    NewOption,
+    PatchOption,
+    RestOption,
+    request_of,
+)
 from patchkit.cli.project import in_ci, near
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
@@ -150,6 +157,72 @@ def attest(
             expected = Expected(session.manifest, session.components, session.store, progress)
         report = judge(folders, expected, image=place if image else None)
     return session.report("check --only installed", report, _render)
+
+
+@command(
+    "manifest component workspace store json quiet",
+    examples=[
+        ("patchkit refresh --from site-packages -m demo -n", "where would each edit go?"),
+        ("patchkit refresh --from copied/demo -m demo -c demo --new fix-rope", "all make a patch"),
+    ],
+    exits={
+        ExitCode.OK: "the patch files have the edits",
+        ExitCode.FINDING: "an edit does not belong to exactly one patch, a file is not the pin's "
+        "nor edited, or a checkout was refused",
+        ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
+        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
+    },
+    result="patchkit.ops.refresh_report:RefreshReport",
+    group="From manifest to machine",
+)
+def refresh_from(
+    session: Session,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="A site-packages folder, or a copy of a package or source tree."
+        ),
+    ],
+    *,
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", metavar="FILE", help="Take this new file of DIR; once for each."),
+    ] = None,
+    patch: PatchOption = None,
+    new: NewOption = None,
+    rest: RestOption = None,
+    message: MessageOption = "",
+    fork: ForkOption = False,
+    diff: DiffOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Record edits in installed packages in the patch files.
+
+    What was edited in DIR goes to the patches hunk by hunk, as the edits of a checkout do, and
+    nothing in DIR is written. An edit is what differs from the pin with its patches, and from
+    RECORD where a wheel lists it: what pip put there, another version among it, is no edit and is
+    refused, as is a file without its patches. New files are named, and left out without --add.
+    """
+    import time
+
+    from patchkit.cli.refresh_output import render_refresh
+    from patchkit.extensions.installed.edited_files import refresh_from_folder
+    from patchkit.ops.refresh_input import RefreshOptions
+
+    request = request_of(session, patch, new, rest, message)
+    options = RefreshOptions(int(time.time()), request, fork=fork, dry_run=dry_run)
+    with session.progress() as progress:
+        report = refresh_from_folder(
+            session.manifest,
+            session.component,
+            folder,
+            added=add or (),
+            store=session.store,
+            workspace=session.workspace,
+            options=options,
+            progress=progress,
+        )
+    return session.report("refresh --from", report, render_refresh(diff=diff))
 
 
 def _render(terminal: Terminal, report: AttestReport) -> None:

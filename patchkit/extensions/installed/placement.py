@@ -190,6 +190,14 @@ class Whereabouts(Struct, frozen=True):
                 return f"{here}/{rest}" if here else rest
         return None
 
+    def upstream(self, path: str) -> str | None:
+        """The path in the upstream's tree of one in the folder; None for one beside the mapping."""
+        for upstream, here in self.mapping:
+            if not here or path.startswith(f"{here}/"):
+                rest = path[len(here) :].lstrip("/")
+                return f"{upstream}/{rest}" if upstream else rest
+        return None
+
     def owner(self, path: str) -> Distribution | None:
         """The wheel that lists a path in its RECORD, or that a new file is to belong to.
 
@@ -203,18 +211,22 @@ class Whereabouts(Struct, frozen=True):
 
 
 def find_placement(
-    view: FolderView, component: Component, files: Sequence[StackFile]
+    view: FolderView,
+    component: Component,
+    files: Sequence[StackFile],
+    roots: Iterable[str] = _ROOTS,
 ) -> Whereabouts | None:
     """How the stack's files lead into a folder; None where none of them is there.
 
     The manifest's `layout` decides. Without one it is that folder of the upstream from which one
     wheel has files, by its RECORD; a second folder or wheel that has others is a problem. Where no
     wheel lists any it is the folder of which most files are there, unless two have as many.
+    `roots` are the folders that are tried.
     """
     old = [each.path for each in files if each.entries[0] is not None] or [f.path for f in files]
     wheels, marks = view.wheels(), [(view.root / m).exists() for m in _SOURCE_MARKS]
     found = list[tuple[Whereabouts, set[str]]]()
-    for mapping in _mappings(component):
+    for mapping in _mappings(component, roots):
         way = Whereabouts(mapping, ())
         paths = {path: here for path in old if (here := way.installed(path)) is not None}
         found += (
@@ -273,12 +285,12 @@ def place_files(
     return placed, left_out, problems
 
 
-def _mappings(component: Component) -> Iterator[tuple[tuple[str, str], ...]]:
+def _mappings(component: Component, roots: Iterable[str]) -> Iterator[tuple[tuple[str, str], ...]]:
     if component.layout:
         yield tuple(sorted(component.layout.items(), key=lambda pair: -len(pair[0])))
         return
     declared: str = getattr(component.more.get("contracts"), "root", "")
-    for root in dict.fromkeys((declared, *_ROOTS)):
+    for root in dict.fromkeys((declared, *roots)):
         yield ((root, ""),)
 
 
@@ -471,10 +483,10 @@ def _obstacle(
         return Problem(f"{path} is not there", "", "install the package again")
     if states[0] is None and len(states) == 2:
         return Problem(f"{path} is there already, and is another file than the patch adds")
-    return _stranger(placement.owner(path), path, data)
+    return stranger(placement.owner(path), path, data)
 
 
-def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
+def stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
     """What RECORD tells of a file that is neither the pin's nor patched."""
     own = None if owner is None else owner.is_own(path, data)
     if owner is None or own is None:
@@ -501,11 +513,17 @@ def _inside(root: Path, folder: Path) -> bool:
 
 
 def take_back(
-    view: FolderView, receipt: Receipt, others: Iterable[Receipt], *, stale: bool = False
+    view: FolderView,
+    receipt: Receipt,
+    others: Iterable[Receipt],
+    *,
+    stale: bool = False,
+    known: Collection[str] = (),
 ) -> list[Problem]:
     """Take a layer back in the view; what is in the way, and then the view is not to be used.
 
-    Of a `stale` one only the receipt goes.
+    Of a `stale` one only the receipt goes. `known` are blob ids of files that the stack makes now:
+    what was edited there, and came into the patches, is put back as what the layer made.
     """
     view.write(receipt.name, None)
     if stale:
@@ -513,10 +531,11 @@ def take_back(
     problems: list[Problem] = []
     begins = set[str]()  # of the names of compiled forms of what is given back
     for each in receipt.before:
-        found = digest_of(view.read(each.path))
+        data = view.read(each.path)
+        found = digest_of(data)
         if _is_bytecode(each.path):
             continue
-        if found == each.after:
+        if found == each.after or (data is not None and blob_id(data) in known):
             begins.add(_bytecode_begin(each.path))
             for code in view.bytecode(each.path):
                 view.write(code, None)

@@ -257,10 +257,11 @@ class _Into(Struct, frozen=True):
         if own is not None and _is_same(own.layer, layer) and _is_live(view, own, others):
             unchanged = replace(blank, result=IntoResult.UNCHANGED)
             return self._told(unchanged, find_placement(view, component, files), own.layer, others)
+        made = {entry.oid for each in files if (entry := each.entries[-1]) is not None}
         if (
             own is not None
             and not is_stale(view, own)
-            and (problems := take_back(view, own, others))
+            and (problems := take_back(view, own, others, known=made))
         ):
             return replace(blank, problems=tuple(problems))
         placement = find_placement(view, component, files)
