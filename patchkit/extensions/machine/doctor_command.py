@@ -78,8 +78,8 @@ def doctor(
     Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python, wanted and known
     not to work; at the variables of this shell; and at what the components' own metadata asks for
     beside the manifest, with their patches applied. Says for each what to do. Runs nothing but that
-    Python and npu-smi, changes nothing, and asks no network. What has no solution for an
-    architecture is told by `solution`, with the requirements that contradict each other.
+    Python and npu-smi, changes nothing, and asks no network. Only `solution` asks the package
+    index: can all of it be installed together, and if not, which requirements contradict?
     """
     import os
     import shutil

@@ -84,7 +84,7 @@ def solved_locks(
     """Solve for each architecture, or with pip for this machine's; asks the package index.
 
     With `build` runs the code of components that computes metadata. What stays unknown is left out
-    of the question with `partly`, else BadInputError tells it. Raises SurroundingsError where
+    of the question with `partly`, else a BadInputError. Raises SurroundingsError where
     nothing can be asked: there is no uv, and pip is of another Python.
     """
     if find_spec("tomllib") is None:  # what resolvers write is TOML
@@ -150,7 +150,7 @@ def _resolvers(indexes: Mapping[str, str], python: str, folder: Path) -> dict[st
 
 
 def _variables_of_uv(indexes: Mapping[str, str]) -> dict[str, str]:
-    """The indexes of a manifest and those of the user, whom pip's configuration may have told."""
+    """The indexes of a manifest, then those that pip and uv are configured with here."""
     found = index_configuration()
     return {
         "NO_COLOR": "1",

@@ -39,14 +39,14 @@ VALUES_FILE = "values.yaml"
 class RenderRequest(Struct, frozen=True):
     """What is asked for; empty `kinds`: all that the manifest says enough for.
 
-    `into` are Markdown files with a place for the version table. `force` writes over what somebody
+    `into` is a Markdown file with a place for the version table. `force` writes over what somebody
     edited or wrote.
     """
 
     output: Path  # the folder for the files
     kinds: Sequence[DocumentKind] = ()
     given: Sequence[GivenValue] = ()  # site values, the last one of a name counts
-    into: Sequence[Path] = ()
+    into: Path | None = None
     check: bool = False  # write nothing, say what is stale
     force: bool = False
     locks: Sequence[EnvironmentLock] = ()  # those that are asked for
@@ -107,7 +107,8 @@ def render_manifest(manifest: Manifest, request: RenderRequest) -> RenderReport:
     _require_inside(manifest, request.output)
     if not request.check:
         _finish(manifest.root, request)
-    wanted = [*_documents(manifest, request), *_pages(manifest, request)]
+    wanted = [*_documents(manifest, request)]
+    wanted += [_page(manifest, request.into)] if request.into else []
     to_write = [file for file in wanted if _may_write(file, request)]
     _write(manifest.root, to_write)
     files = tuple(
@@ -187,19 +188,17 @@ def _leftovers(output: Path, names: set[str], place: TargetFolders) -> Iterator[
             yield _Wanted(path, None, found, detail="its launch is gone", there=text)
 
 
-def _pages(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
-    if not request.into:
-        return
+def _page(manifest: Manifest, path: Path) -> _Wanted:
+    """A page, with the version table in its place."""
     name = manifest.path.relative_to(manifest.root).as_posix()
     environment, patches = whole_environment(manifest), patch_counts(manifest)
     given = {"manifest": manifest, "environment": environment, "patches": patches}
     text = templates_of(manifest.root).render("versions-table.md.j2", given)
-    for path in request.into:
-        page = _read(path)
-        if page is None:
-            raise UsageError(f"{path} does not exist")
-        new, found = replaced(page, name, text, str(path))
-        yield _Wanted(path, new, found, there=page)
+    page = _read(path)
+    if page is None:
+        raise UsageError(f"{path} does not exist")
+    new, found = replaced(page, name, text, str(path))
+    return _Wanted(path, new, found, there=page)
 
 
 def _may_write(wanted: _Wanted, request: RenderRequest) -> bool:
@@ -210,7 +209,7 @@ def _may_write(wanted: _Wanted, request: RenderRequest) -> bool:
 
 def _finish(root: Path, request: RenderRequest) -> None:
     """Finish what a kill interrupted outside of the project; in it, that is done already."""
-    for folder in {request.output, *(page.parent for page in request.into)}:
+    for folder in {request.output, request.into.parent if request.into else request.output}:
         if folder.is_dir() and _home(root, folder / VALUES_FILE) != root:
             recover(folder)
 

@@ -105,7 +105,7 @@ def render(
     from patchkit.extensions.machine.render import VALUES_FILE, RenderRequest, render_manifest
     from patchkit.extensions.machine.site_values import given_values, resolve_site
 
-    into = (output,) if output is not None and output.suffix == ".md" else ()
+    into = output if output is not None and output.suffix == ".md" else None
     folder = output
     if folder is None or into:
         folder = Path(near(session.manifest.root / "rendered" / session.manifest.name))
