@@ -17,7 +17,7 @@ from typing import Any
 from patchkit.errors import BadInputError, Problem
 
 #: `0007-fix.patch`: a number, and what parts it from the words.
-_NUMBERED = re.compile(r"(\d{1,9})([-_. ]+)(?=[A-Za-z0-9_])")
+_NUMBERED = re.compile(r"\A(\d{1,9})([-_. ]+)(?=[A-Za-z0-9_])")
 #: How a first patch is numbered, as by `git format-patch`.
 _FIRST = "0001-a"
 

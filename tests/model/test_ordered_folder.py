@@ -45,6 +45,9 @@ def test_order_is_that_of_the_bytes_or_of_the_numbers() -> None:
         # so is one in the place of another
         ([FOUR[0], "x.patch", *FOUR[2:]], FOUR, [FOUR[0], "0002-x.patch", *FOUR[2:]]),
         (FOUR[:1] + FOUR[2:], FOUR, FOUR[:1] + FOUR[2:]),
+        # only a number that a name begins with is one
+        ([*FOUR, "name-2.patch"], FOUR, [*FOUR, "0005-name-2.patch"]),
+        (["0001.patch", "fix.patch"], ["0001.patch"], ["0001.patch", "0002.fix.patch"]),
     ],
 )
 def test_others_keep_their_numbers(wanted: list[str], known: list[str], names: list[str]) -> None:

@@ -49,10 +49,15 @@ def _series(names: list[str]) -> str:
     return "# the first line\n\n" + "".join(rows) + "# the last line\n"
 
 
-def _verb(project: Project, chance: random.Random, number: int) -> tuple[str, ...]:
-    """A verb that the project's series may take, with what it needs."""
+def _listed(project: Project) -> list[str]:
     text = project.read("patches/demo/series")
-    names = [row.split()[0] for row in text.splitlines() if row and row[0] != "#"]
+    return [row.split()[0] for row in text.splitlines() if row and row[0] != "#"]
+
+
+def _verb(
+    project: Project, chance: random.Random, number: int, names: list[str]
+) -> tuple[str, ...]:
+    """A verb that the project's series may take, with what it needs."""
     one, other = chance.choice(names), chance.choice(names)
     verb = chance.choice(
         ["edit", "rename", "drop", "move", "move", "fold", "fold", "split", "staged"]
@@ -112,7 +117,7 @@ def test_every_verb_keeps_files_and_comments_and_is_undone(
 
 
 def _one_verb(project: Project, chance: random.Random, number: int) -> None:
-    argv = _verb(project, chance, number)
+    argv = _verb(project, chance, number, _listed(project))
     before, files, tip = project.product, worktree(project), subjects(project)
     comments = _comments(project)
     ran = project.run(*argv)
@@ -130,3 +135,58 @@ def _one_verb(project: Project, chance: random.Random, number: int) -> None:
     if project.product != before and chance.random() < 0.4:
         project.run("undo").ok()
         assert (project.product, worktree(project), subjects(project)) == (before, files, tip)
+
+
+@settings(max_examples=share(8), phases=[Phase.explicit, Phase.generate])
+@given(patches=_PATCHES, step=st.sampled_from([1, 1, 10]), seed=st.integers(0, 2**16))
+def test_after_every_verb_git_am_takes_an_ordered_folder(
+    patches: list[list[tuple[str, int, str]]], step: int, seed: int
+) -> None:
+    """`git am FOLDER/*` gives the checkout's tree; without --canonical no other number changes."""
+    states = _states(patches)
+    pairs = [(n, b, a) for n, (b, a) in enumerate(itertools.pairwise(states), 1) if a != b]
+    if not pairs:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        upstream = Upstream.create(Path(folder) / "upstream.git")
+        project = Project(Path(folder) / "project")
+        made = {
+            f"here/{n * step:04}-p{n}.patch": make_patch(before, after, subject=f"Patch {n}")
+            for n, before, after in pairs
+        }
+        project.write(made)
+        project.component("demo", upstream, states[0], [{"folder": "here", "order": "name"}])
+        project.run("apply").ok()
+        chance = random.Random(seed)
+        for number in range(5):
+            _verb_on_folder(project, chance, number)
+            if not subjects(project):
+                return
+
+
+def _verb_on_folder(project: Project, chance: random.Random, number: int) -> None:
+    files = project.files("here")
+    names = [path.rpartition("/")[2] for path in sorted(files)]
+    argv = _verb(project, chance, number, names)
+    anew = argv[0] in ("move", "split") and chance.random() < 0.4
+    before, tip = project.product, subjects(project)
+    ran = project.run(*argv, *["--canonical"] * anew)
+    assert ran.code in (0, 1, 2, 4), ran
+    if ran.code != 0:
+        assert (project.product, subjects(project)) == (before, tip)
+        assert ran.code != 4 or "no number is free" in ran.err, ran
+        project.git("reset", "-q")
+        return
+    gone = files.keys() - project.files("here").keys()
+    named = {"drop": 1, "fold": 1, "rename": 1, "edit": 1, "move": 1}.get(argv[0], 0)
+    assert anew or len(gone) <= named, (argv, gone)
+    agrees(project)
+    own = project.root.parent / f"own-{number}"
+    git_in(project.root, "clone", "-q", str(project.checkout("demo")), str(own))
+    git_in(own, "fetch", "-q", "origin", "refs/patchkit/base")
+    git_in(own, "checkout", "-q", "FETCH_HEAD")
+    paths = [str(project.root / path) for path in sorted(project.files("here"))]
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    if paths:
+        git_in(own, *who, "am", "-q", *paths)
+    assert git_in(own, "rev-parse", "HEAD^{tree}") == project.git("rev-parse", "HEAD^{tree}")
