@@ -65,10 +65,6 @@ SCENES: dict[str, tuple[str, ...]] = {
         "bump greeter --to latest --review page.html --quiet",
         "check --json",
     ),
-    "carry-across-a-bump": (
-        "carry --repo ../upstream --old-base v1 --new-base v2 --series patches/server/series"
-        " --out carried --json",
-    ),
     "check-a-machine": (
         "doctor --python .venv/bin/python --ascend Ascend --only system --only packages --json",
         "doctor --only variables --set model_path=/data/model --json",

@@ -68,13 +68,11 @@ def carrying(scene: Scene, patchkit: list[str]) -> list[Command]:
             shutil.copytree(kept / part, scene.project / part)
 
     rebase = ["git", "rebase", "--quiet", "--onto", "origin/later", "origin/base"]
-    given = ["--base", "base", "--to", "later"]
-    given += ["--patch", str(kept / "patches" / "upstream" / "series")]
     bump = [*patchkit, "bump", "upstream", "--to", "later", "-m", "stack", "-q"]
     return [
         Command("git rebase, of commits", rebase, clone, lambda: at("stack")),
         Command("git am -3", ["git", "am", "-q", "-3", scene.mailbox], clone, lambda: at("later")),
-        Command("patchkit carry", [*patchkit, "carry", "--git", ".", *given, "-q"], scene.upstream),
+        Command("patchkit bump --dry-run", [*bump, "--dry-run"], scene.project, take_back),
         Command("patchkit bump: pin, patches, lock", bump, scene.project, take_back),
     ]
 

@@ -20,7 +20,6 @@ from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import FileResult
 from patchkit.model.tree import Overlay, Tree
-from patchkit.ops.carry import is_branch_update
 from patchkit.stack.build import SeriesPatch, build_stack
 
 
@@ -51,17 +50,11 @@ COMPARED = (
 )
 
 
-def patchkit(
-    case: Case, *, careful: bool = False, guess: bool = False, proposals: bool = False
-) -> Answer:
-    """Our engine, which knows whether it merges or carries; with `guess` as `carry` does not.
-
-    `proposals`: what it only proposes is taken.
-    """
+def patchkit(case: Case, *, careful: bool = False, proposals: bool = False) -> Answer:
+    """Our engine, which knows whether it merges or carries; `proposals`: it takes these as well."""
     patch = SeriesPatch("x.patch", parse_patch(case.patch, name="x"))
     bases = case.old_base, case.new_base
     old, new = bases[0].commit, bases[1].commit
-    first = is_branch_update(case.repository, old, new) if guess else case.merges
     past = Between(case.repository, old, new)
     report = carry_stack(
         case.reader,
@@ -70,18 +63,13 @@ def patchkit(
         CarryOptions(
             past=past,
             careful=careful,
-            patch_first=first,
+            patch_first=case.merges,
             take_proposals=["x.patch"] if proposals else [],
         ),
     )
     (outcome,) = report.outcomes
     named = {each.carried_to or each.path: each for each in outcome.files}
     return Answer(dict(report.carried.get("x.patch", {})), named)
-
-
-def guessing(case: Case) -> Answer:
-    """Our engine as the command `carry` calls it, which sees two commits only."""
-    return patchkit(case, guess=True)
 
 
 def proposing(case: Case) -> Answer:
@@ -182,7 +170,6 @@ def strategies() -> dict[str, Strategy | str]:
         merge_tree = "git is older than 2.38"
     return {
         "patchkit": patchkit,
-        "patchkit carry": guessing,
         "patchkit --no-fuzz": careful,
         PROPOSALS: proposing,
         "git apply": git_apply(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from hashlib import sha256
 
 import yaml
@@ -65,14 +64,6 @@ def _by_reference(box: Sandbox) -> None:
     project.series("demo", {name: data[name] for name in ("two.patch", "three.patch")})
     project.component("demo", upstream, _tip(upstream), [entry, {"series": "patches/demo/series"}])
     project.run("apply").ok()
-
-
-def _to_carry(box: Sandbox) -> None:
-    """Patch files, and a clone of the user's with the commits to carry between."""
-    _two(box)
-    box.project.write(small_patches())
-    clone = box.project.root / "clone"
-    subprocess.run(["git", "clone", "-q", str(box.upstream("installed").path), clone], check=True)
 
 
 def _tip(upstream: Upstream) -> str:
@@ -187,8 +178,6 @@ def _locked(box: Sandbox) -> None:
 
 _GIT = ("--git", "https://example.com/demo.git", "--ref", _PIN)
 
-_PATCHES = tuple(word for name in small_patches() for word in ("--patch", name))
-
 PROJECT_SCENES = (
     Scene("init", ("init", "demo", *_GIT), _nothing, done=frozenset({0, 2, 4})),
     Scene("export --format machine", ("export", "--format", "machine", *VALUES), _to_render),
@@ -198,9 +187,6 @@ PROJECT_SCENES = (
           ("export", "--format", "machine", *VALUES, "--output", "docs/page.md"), _rendered),
     Scene("check --only overrides", ("check", "--only", "overrides", "--accept"), _overriding),
     Scene("import --vendor", ("import", "--vendor"), _by_reference, done=frozenset({0, 1, 2})),
-    Scene("carry", ("carry", "--git", "clone", "--base", "origin/old", "--to",
-                    "origin/main", *_PATCHES, "--output", "carried"), _to_carry,
-          done=frozenset({2})),
     Scene("ci --merge", ("ci", "--merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),
     Scene("ci --issues", ("ci", "--issues", "results/demo.json", "results/other.json",

@@ -78,7 +78,7 @@ GROUPS = (
         "carry",
         ("patchkit/carry/*.py", "patchkit/model/revision.py"),
         (
-            *("tests/carry", "tests/ops/test_carry.py", "tests/ops/test_mergers.py"),
+            *("tests/carry", "tests/ops/test_mergers.py"),
             *("tests/model/test_reverse.py", "tests/model/test_revision.py"),
             "tests/model/merging/test_confidence.py",
         ),

@@ -57,7 +57,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "undo --restore": ("saved:restore", "Bring saved edits back into their checkout"),
         "undo --drop": ("saved:drop", "Delete saved work"),
-        "carry": ("carry:carry", "Carry patches from one commit of a repository to another"),
     },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),
@@ -100,6 +99,7 @@ MOVED = {
     "scan": "check --only sites",
     "contracts": "check --only calls",
     "overrides": "check --only overrides",
+    "carry": "bump --dry-run --diff",
 }
 
 #: The entry points by which an extension brings commands: name -> "module:function".

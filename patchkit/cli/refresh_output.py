@@ -26,14 +26,12 @@ from patchkit.refresh.assign import RoutedEdit
 # What became of a patch that was carried, for people: each file that is worth a word, and why.
 
 
-def print_carried(
-    terminal: Terminal, patch: PatchResult, *, indent: int = 0, offsets: bool = False
-) -> None:
+def _print_carried(terminal: Terminal, patch: PatchResult) -> None:
     """The line of a patch, and its files; of one that upstream has, the line alone."""
     note = Painted("  flagged", Paint.NOTICE) if patch.review else _absorbed_by(patch)
-    terminal.product(["  " * indent, word(patch.status), "  ", patch.name, note])
+    terminal.product(["  ", word(patch.status), "  ", patch.name, note])
     for file in patch.files if patch.review or patch.status is not Status.ABSORBED else ():
-        _print_carried_file(terminal, file, offsets=offsets)
+        _print_carried_file(terminal, file)
 
 
 def _absorbed_by(patch: PatchResult) -> Painted:
@@ -44,15 +42,13 @@ def _absorbed_by(patch: PatchResult) -> Painted:
     return Painted(by and f"  by {by}", Paint.FAINT)
 
 
-def _print_carried_file(terminal: Terminal, file: FileResult, *, offsets: bool = False) -> None:
+def _print_carried_file(terminal: Terminal, file: FileResult) -> None:
     """A file with its reasons; nothing for one that there is nothing to say about."""
-    offset = file.offset if offsets else 0
-    if not (file.reasons or file.review or offset or file.status is Status.CONFLICTED):
+    if not (file.reasons or file.review or file.status is Status.CONFLICTED):
         return
     sure = f", {file.certainty}" if file.review else ""
-    shift = f", {offset:+} lines" if offset and file.status is Status.SHIFTED else ""
     place = f" -> {file.carried_to}" if file.carried_to else ""
-    terminal.product(["    ", word(file.status), f"  {file.path}{place}{shift}{sure}"])
+    terminal.product(["    ", word(file.status), f"  {file.path}{place}{sure}"])
     for reason in file.reasons:
         terminal.product([" " * 8, Painted(reason, Paint.FAINT)], hang=10)
 
@@ -222,7 +218,7 @@ def print_refreshed(
             terminal.diff(patch.diff)
     for outcome in component.carried:
         if outcome.review or not outcome.status.applies:
-            print_carried(terminal, outcome, indent=1)
+            _print_carried(terminal, outcome)
     if component.halted is not None:
         print_halted(terminal, component.halted)
     _warn(terminal, component)

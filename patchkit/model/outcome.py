@@ -114,11 +114,6 @@ class FileResult(Struct, frozen=True):
     upstream: UpstreamPart | None = None  # of a conflict or a flagged file: how much upstream has
 
     @property
-    def offset(self) -> int:
-        """The farthest that a hunk stands from its recorded place, in lines."""
-        return max(self.offsets, key=abs, default=0)
-
-    @property
     def certainty(self) -> str:
         """How sure it is of its lines, and to the byte, in words; "" where nobody has to look."""
         if not self.review:

@@ -1,4 +1,4 @@
-"""Mergers that a manifest, or a command line, names for files in conflict: run, and their answers.
+"""Mergers that a manifest names for files in conflict: run, and their answers.
 
 A merger is a shell command. It runs in a scratch folder of its own, with these environment
 variables:
@@ -21,10 +21,9 @@ from tempfile import TemporaryDirectory
 
 from patchkit.carry.carried import Merger, MergerAnswer, MergeRequest
 from patchkit.disk.files import read_plain
-from patchkit.errors import UsageError
 from patchkit.gitcmd.user_command import run_command
-from patchkit.manifest.globs import Scope, check_glob
-from patchkit.manifest.values import ExternalMerger, Location
+from patchkit.manifest.globs import Scope
+from patchkit.manifest.values import ExternalMerger
 from patchkit.model.patch import Hunk
 from patchkit.stack.build import SeriesPatch, patch_changes
 
@@ -51,16 +50,6 @@ def merger_of(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:
         return None
 
     return merger
-
-
-def given_merger(text: str) -> ExternalMerger:
-    """A merger as a command line gives it: GLOB=COMMAND; UsageError if it is none."""
-    glob, equals, command = text.partition("=")
-    wrong = check_glob(glob.strip()) if glob.strip() else None
-    if not equals or not glob.strip() or not command.strip() or wrong is not None:
-        why = f"the glob {wrong.what}" if wrong is not None else "is not GLOB=COMMAND"
-        raise UsageError(f"--run {text}: {why}", hint="--run '**/*.py=my-merger'")
-    return ExternalMerger((glob.strip(),), command.strip(), Location(Path("--run"), 1))
 
 
 def _not_run(merger: ExternalMerger) -> MergerAnswer:

@@ -22,7 +22,12 @@ TEXT = "".join(f"def function_{number}():\n    return {number}\n\n" for number i
 
 
 def carry(
-    upstream: Upstream, old: str, new: str, *patches: bytes, careful: bool = False
+    upstream: Upstream,
+    old: str,
+    new: str,
+    *patches: bytes,
+    careful: bool = False,
+    patch_first: bool = False,
 ) -> CarryReport:
     repository = Repository(upstream.path)
     bases = read_base(repository, CommitId(old)), read_base(repository, CommitId(new))
@@ -32,7 +37,8 @@ def carry(
     ]
     with reading(repository) as reader:
         past = Between(repository, CommitId(old), CommitId(new))
-        return carry_stack(reader, *bases, series, CarryOptions(past=past, careful=careful))
+        options = CarryOptions(past=past, careful=careful, patch_first=patch_first)
+        return carry_stack(reader, *bases, series, options)
 
 
 def only_file(report: CarryReport) -> FileResult:
@@ -341,3 +347,16 @@ def test_the_twin_of_what_upstream_rewrote_is_another_place(upstream: Upstream) 
     report = carry(upstream, old, new, make_patch({"f.py": text}, {"f.py": own}))
     assert report.outcomes[0].status is Status.CONFLICTED
     assert report.stack.commit == new
+
+
+@pytest.mark.parametrize(
+    ("patch_first", "merged"), [(False, b"a\none\ntwo\nb\n"), (True, b"a\ntwo\none\nb\n")]
+)
+def test_of_two_insertions_at_one_point_the_asked_side_comes_first(
+    upstream: Upstream, patch_first: bool, merged: bytes
+) -> None:
+    patch = make_patch({"f": "a\nb\n"}, {"f": "a\ntwo\nb\n"})
+    old = upstream.commit({"f": "a\nb\n"})
+    new = upstream.commit({"f": "a\none\nb\n"})
+    report = carry(upstream, old, new, patch, patch_first=patch_first)
+    assert report.carried["0.patch"] == {"f": merged}

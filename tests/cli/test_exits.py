@@ -297,12 +297,6 @@ _OF_A_VERB: dict[int, _State] = {
 _OF_AN_EXPORT: dict[int, _State] = {0: _untouched, 4: Scene.conflicted, 5: Scene.gone}
 
 
-def _carry(base: str, patch: str) -> tuple[str, ...]:
-    """A patch of an earlier commit, onto the tip."""
-    bases = ("--base", base, *_MAIN)
-    return ("--git", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
-
-
 #: Command -> exit code -> what happens before the command ends with it.
 _ENDS: dict[str, dict[int, _State]] = {
     "init": dict.fromkeys((0, 2, 5), _untouched),
@@ -397,7 +391,6 @@ _ENDS: dict[str, dict[int, _State]] = {
         5: Scene.gone,
     },
     **dict.fromkeys(("export", "export --format yocto", "export --format rpm"), _OF_AN_EXPORT),
-    "carry": {0: Scene.bumped, 3: Scene.conflicted, 4: Scene.corrupt},
     "export --format machine": {0: _untouched, 1: _untouched, 4: Scene.misspelt},
     "check --only recipes": {
         0: Scene.recipe,
@@ -485,8 +478,6 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     "export": ("--format", "quilt", *_OUT),
     "export --format yocto": _OUT,
     "export --format rpm": _OUT,
-    "carry": _carry("main~1", "greet-warmly"),
-    ("carry", 4): _carry("main", "spell-ten"),
     ("export --format machine", 1): ("--dry-run",),
     "recipe": ("patches/demo/answer.recipe.yml",),
     ("check --only machine", 0): ("metadata",),

@@ -238,6 +238,12 @@ def test_a_range_that_is_none(empty: Project, clone: Path, range_: str, words: s
     empty.run("import", str(clone), f"--git={range_}").ends(2, words)
 
 
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"gitdir: /nowhere\n"])
+def test_a_range_of_what_is_no_repository(empty: Project, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / ".git").write_bytes(data)
+    empty.run("import", str(tmp_path), "--git=a..b").ends(2, "is not a git repository")
+
+
 def test_what_does_not_apply_is_not_written(
     empty: Project, tmp_path: Path, patches: dict[str, bytes]
 ) -> None:

@@ -10,10 +10,9 @@ import yaml
 
 from patchkit.carry.carried import MergeRequest
 from patchkit.carry.external import refused
-from patchkit.errors import UsageError
 from patchkit.manifest.values import ExternalMerger, Location
 from patchkit.model.mail import parse_patch
-from patchkit.ops.mergers import given_merger, merger_of
+from patchkit.ops.mergers import merger_of
 from patchkit.stack.build import SeriesPatch
 from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
@@ -228,10 +227,3 @@ def test_the_first_merger_for_a_path_is_asked() -> None:
     asked = [merger(patch, request("", "", "", path=each)) for each in ("src/a.c", "a.c", "a.h")]
     assert [each and each.name for each in asked] == ["for-c", "for-others", None]
     assert merger_of([], run=True) is None
-
-
-@pytest.mark.parametrize("given", ["", "*.py", "=x", "*.py=", "/abs=x"])
-def test_a_merger_on_the_command_line_is_a_glob_and_a_command(given: str) -> None:
-    with pytest.raises(UsageError):
-        given_merger(given)
-    assert given_merger("**/*.py=mine --fast").title == "mine"
