@@ -6,7 +6,6 @@ tree, they tell which one is right; else it is the only one that applies.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import ClassVar
@@ -47,17 +46,17 @@ class _Trial(Struct, frozen=True):
 
     @property
     def told(self) -> bool | None:
-        """Whether the blob ids say that it is right, None where they do not tell."""
-        tree, told = self.applied.tree, list[bool | None]()
-        times = Counter(change.path for change in self.changes)
-        for change, result in zip(self.changes, self.applied.files, strict=True):
-            known = result.preimage is Preimage.MATCHES and times[change.path] == 1
-            if not known or change.new_blob is None or tree is None:
-                told.append(None if change.hunks else True)
-            elif change.new_path is not None and change.hunks:
-                entry = tree.entry(change.new_path)
-                told.append(entry is not None and entry.oid.startswith(change.new_blob))
-        return False if False in told else None if None in told else True
+        """Whether the blob ids say that it is right, None where they do not tell of all files."""
+        pairs = zip(self.changes, self.applied.files, strict=True)
+        left = [pair for pair in pairs if pair[0].hunks and pair[0].new_path is not None]
+        known = [change for change, file in left if file.preimage is Preimage.MATCHES]
+        if not all(map(self._is_as_told, known)):
+            return False
+        return True if len(known) == len(left) else None
+
+    def _is_as_told(self, change: FileChange) -> bool:
+        entry = self.applied.tree and self.applied.tree.entry(change.path)
+        return bool(entry and change.new_blob and entry.oid.startswith(change.new_blob))
 
 
 def repair_patch(

@@ -84,6 +84,8 @@ def edits_in(view: FolderView, built: BuiltStack, added: Collection[str]) -> Fol
             behind.append(f"{here} ({missing})")
         elif differing.covers(path):
             found.notes.append(Problem(f"{here} is `differing` in the manifest, and left out"))
+        elif view.is_link(here):
+            found.problems.append(Problem(f"{here} is a link"))
         elif own:
             found.problems.append(stranger(owner, here, data))
         else:
@@ -150,8 +152,8 @@ def _take_new(
     """Take the new files that were asked for, and name the others in folders of the upstream's."""
     for here in added:
         path, data = placement.upstream(here), view.read(here)
-        if path is None or data is None:
-            found.problems.append(Problem(f"{here} is not in {view.root}"))
+        if path is None or data is None or view.is_link(here):
+            found.problems.append(Problem(f"{here} is no file in {view.root}"))
         else:
             found.files[path] = data
     known = {place for path in paths if (place := placement.installed(path)) is not None}

@@ -75,6 +75,11 @@ class FolderView:
             self._disk[path] = _bytes_at(place)
         return self._disk[path]
 
+    def is_link(self, path: str) -> bool:
+        """Whether a path leads elsewhere, by a link of its own or above it."""
+        place = self.root / path
+        return place.is_symlink() or not _inside(self.root, place.parent)
+
     def executable(self, path: str) -> bool:
         """Whether the file may be run."""
         return self._executable.get(path, runs(self.root / path))
@@ -470,10 +475,9 @@ def _obstacle(
     states: Sequence[str | None],
 ) -> Problem | None:
     """Why a file cannot be given what the stack makes of it."""
-    place = view.root / path
     if not file.plain:
         return Problem(f"{path}: a patch makes a link or a submodule of it", "", _BY_CHECKOUT)
-    if place.is_symlink() or not _inside(view.root, place.parent):
+    if view.is_link(path):
         hint = "it leads to a file that others use: install the package with copies"
         return Problem(f"{path} is a link", "", hint)
     data = view.read(path)

@@ -107,7 +107,7 @@ def test_a_copy_of_the_tree_or_of_the_package_needs_no_receipt(
     assert ("python/demo/mine.py" in mine, "other.py" in mine) == (True, False)
     checkout = project.checkout("demo")
     assert (checkout / "python/demo/mine.py").read_text() == "mine = 1\n"
-    take(site, "--add", "nobody.py").ends(1, "nobody.py is not in")
+    take(site, "--add", "nobody.py").ends(1, "nobody.py is no file in")
 
 
 def test_a_wheels_file_that_is_gone_was_removed(site: Site) -> None:
@@ -209,3 +209,18 @@ def test_a_wheel_that_pip_puts_there(project: Project, upstream: Upstream, tmp_p
     assert "+line = '5'" in patch_of(site, "one.patch")
     put("1.1", {**WHEEL, "demo/other.py": "other = 2\n"})
     take(site).ends(1, "demo/other.py of demo 1.1 is not the file of the pin")
+
+
+def test_a_link_in_the_folder_is_no_file_of_it(site: Site, tmp_path: Path) -> None:
+    """Nothing is read through it."""
+    site.install().ok()
+    (site / "demo/other.py").unlink()
+    (tmp_path / "mine.py").write_text("mine = 1\n")
+    (site / "demo/other.py").symlink_to(tmp_path / "mine.py")
+    before = site.project.files()
+    take(site, "--new", "linked").ends(1, "demo/other.py is a link")
+    (site / "demo/other.py").unlink()
+    (site / "demo/other.py").write_text(BASE["python/demo/other.py"])
+    (site / "demo/new.py").symlink_to(tmp_path / "mine.py")
+    take(site, "--add", "demo/new.py", "--new", "linked").ends(1, "demo/new.py is no file in")
+    assert site.project.files() == before
