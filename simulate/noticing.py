@@ -26,16 +26,19 @@ from simulate.steps import one_step
 #: By component: tests that are about it, steps that its patches are in, those that take less first.
 ABOUT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "slime": (
-        ("slime", "devices", "slime_launches", "real_torch", "real_ray"),
-        ("bridge/train", "slime/grpo", "slime/ppo"),
+        ("slime", "slime_next", "devices", "slime_launches", "real_torch", "real_ray"),
+        ("bridge/train", "native/train", "slime/grpo", "slime/ppo"),
     ),
     "sglang": (
         ("sglang", "sglang_metadata", "devices", "real_torch"),
-        ("sglang/decode-in-graphs", "sglang/prefill-and-decode", "slime/grpo"),
+        (
+            *("sglang/decode-in-graphs", "sglang/prefill-and-decode"),
+            *("sglang/next-decode-in-graphs", "slime/grpo"),
+        ),
     ),
     "megatron-lm": (
         ("megatron", "devices", "real_torch"),
-        ("mindspeed/tp1-fp32", "megatron/tp1-fp32", "mindspeed/tp1-bf16"),
+        ("mindspeed/tp1-fp32", "megatron/tp1-fp32", "megatron/next-tp1-fp32", "mindspeed/tp1-bf16"),
     ),
     "megatron-core": (("megatron", "devices"), ()),
     "megatron-bridge": (
