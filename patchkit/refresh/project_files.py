@@ -185,18 +185,22 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
         raise BadInputError(Problem(what, str(project.component.where), hint))
     path = manifest.root / project.fork
     strip = project.component.strip
-    listed = manifest.root / entry.path if entry.kind == "quilt" else path  # no such file yet
+    is_series = entry.kind == "quilt" and not isinstance(entry, OrderedFolder)
+    listed = manifest.root / entry.path if is_series else path  # no such file yet
     series = _series(listed, replace(entry, dialect="quilt"), draft, strip)
     writes: dict[Path, bytes | None] = {path: series.data}
     for patch in draft.patches:
         if isinstance(patch.origin, LocalSeries):
             writes[path.parent / patch.name] = patch.data
-            recipe = (manifest.root / entry.path).parent / recipe_name(patch.name)
+            recipe = manifest.root / entry.beside(recipe_name(patch.name))
             if recipe.is_file():
                 writes[path.parent / recipe.name] = recipe.read_bytes()
-    writes[manifest.path] = set_series(
-        data, project.component.name, project.fork, file=manifest.path
-    )
+    name, file = project.component.name, manifest.path
+    place = project.component.patches.index(entry)
+    if is_series:
+        writes[file] = set_series(data, name, project.fork, file=file)
+    else:
+        writes[file] = fold_patches(data, name, [place], project.fork, file=file)
     return writes
 
 
