@@ -317,16 +317,14 @@ class CarryReport(Struct, frozen=True):
     """What became of a stack on a new base; `stack` holds what landed there.
 
     `carried` has, per patch, the files that came through, whether or not the whole patch did;
-    `marked` the contents with conflict markers of those that did not. `conflicts` has all files of
-    each patch that did not. `external` has, per patch, the keys of the conflicts that a merger
-    beside the engine settled, by path.
+    `conflicts` all files of each patch that did not. `external` has, per patch, the keys of the
+    conflicts that a merger beside the engine settled, by path.
     """
 
     old_base: Base  # the base that the patches were for
     new_base: Base  # the base that they were carried to
     stack: Stack
     carried: Mapping[str, PartialResult] = field(default_factory=dict)
-    marked: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
     conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
     #: Patches that were left out, each with the tree that it does not fit.
     left_out: Mapping[str, str] = field(default_factory=dict)

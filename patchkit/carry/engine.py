@@ -101,7 +101,6 @@ class StackCarrier(Struct):
     old_tree: Tree  # where the old stack has got to
     old_blobs: Blobs  # contents of the old stack's files
     carried: dict[str, PartialResult] = field(default_factory=dict)  # files that could be carried
-    marked: dict[str, dict[str, bytes]] = field(default_factory=dict)  # path -> with markers
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)  # all its files
     resolved: ResolvedStack | None = None  # the new stack had no patch failed; None if none has
     left_out: dict[str, str] = field(default_factory=dict)  # the tree on which it was left out
@@ -112,7 +111,7 @@ class StackCarrier(Struct):
     ) -> CarryReport:
         """What became of all patches."""
         stack = self.builder.finish(outcomes)
-        found = self.carried, self.marked, self.conflicts, self.left_out, self.external
+        found = self.carried, self.conflicts, self.left_out, self.external
         return CarryReport(old_base, new_base, stack, *found)
 
     def put(
@@ -140,7 +139,7 @@ class StackCarrier(Struct):
     def without(self, patch: SeriesPatch) -> PatchResult:
         """Leave out the first patch in conflict: nothing of it has landed, none waits for it."""
         self.resolved = None
-        for kept in (self.carried, self.marked, self.conflicts, self.external):
+        for kept in (self.carried, self.conflicts, self.external):
             kept.pop(patch.name, None)
         self.left_out[patch.name] = self.builder.tree_id
         return PatchResult(patch.name, Status.ABSORBED)
@@ -278,9 +277,6 @@ class StackCarrier(Struct):
         keys = {f.path: f.key for f in files if f.outcome.merged_by and not f.outcome.remembered}
         if keys:
             self.external[patch.name] = keys
-        marked = {f.path: f.marked for f in files if f.marked is not None and not f.carried}
-        if marked:
-            self.marked[patch.name] = marked
 
     def _contents(self, file: CarriedFile) -> bytes | None:
         if file.blob is not None:

@@ -94,9 +94,10 @@ def test_careful_leaves_it_in_conflict(upstream: Upstream) -> None:
     assert only_file(report).status is Status.CONFLICTED
     assert not report.clean
     assert report.carried["0.patch"] == {}
-    marked = report.marked["0.patch"]["f.py"]
-    assert b"<<<<<<< upstream" in marked
-    assert b"    return 50\n>>>>>>> 0.patch" in marked
+    (conflict,) = report.conflicts["0.patch"]
+    assert conflict.marked is not None
+    assert b"<<<<<<< upstream" in conflict.marked
+    assert b"    return 50\n>>>>>>> 0.patch" in conflict.marked
 
 
 def test_a_renamed_file_is_followed(upstream: Upstream) -> None:
@@ -329,7 +330,7 @@ def test_code_that_went_to_other_files_is_a_conflict_that_names_the_commit(
     (file,) = report.outcomes[0].files
     assert file.status is Status.CONFLICTED
     assert f"({moved[:10]} Move)" in file.reasons[0]
-    assert b"<<<<<<< upstream" in report.marked["0.patch"]["f.py"]
+    assert b"<<<<<<< upstream" in (report.conflicts["0.patch"][0].marked or b"")
     (file,) = carry(upstream, old, gone, patch).outcomes[0].files
     assert file.status is Status.CONFLICTED
     assert file.reasons == (f"upstream deleted the file ({gone[:10]} Take f apart)",)
