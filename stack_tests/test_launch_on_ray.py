@@ -46,9 +46,11 @@ class Site:
     def __init__(self, folder: Path, **values: str) -> None:
         self.folder = folder
         self.model, self.data = folder / "model", folder / "data/train.parquet"
-        for path in (self.model / "config.json", self.data, folder / "bin/hf"):
+        token = folder / ".ray/auth_token"  # as a `ray.init()` of before has left it
+        for path in (self.model / "config.json", self.data, folder / "bin/hf", token):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("")
+        token.write_text("00" * 32)
         for name in ("ascend-toolkit", "nnal/atb"):
             (folder / "ascend" / name).mkdir(parents=True)
             (folder / "ascend" / name / "set_env.sh").write_text("")
