@@ -7,6 +7,8 @@ import datetime
 import importlib.metadata
 import json
 import platform
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from simulate import running, workspaces
 from simulate.steps import Against
 
 FORMAT = 1
+RENDERED = workspaces.PROJECT / "rendered"
 _PACKAGES = ("torch", "torch_npu", "npusim", "transformers", "numpy", "ray", "triton")
 
 
@@ -41,6 +44,10 @@ class Report:
         """The file; `folder` has the checkouts, whose commits are recorded."""
         for manifest in sorted({each.name for each in folder.iterdir() if each.is_dir()}):
             self.manifests[manifest] = workspaces.commits(manifest, folder)
+        here = {
+            normal_name(each.metadata["Name"]): each.version
+            for each in importlib.metadata.distributions()
+        }
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(
             json.dumps(
@@ -50,6 +57,7 @@ class Report:
                     "device": self.device,
                     "simulated": self.device == "npu" and not running.real_npu(),
                     "versions": _versions(),
+                    "not as locked": {name: not_as_locked(name, here) for name in self.manifests},
                     "checkouts": self.manifests,
                     "steps": self.steps,
                 },
@@ -67,6 +75,24 @@ def _versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def not_as_locked(manifest: str, installed: Mapping[str, str]) -> dict[str, str]:
+    """What the shipped lock of a stack has in other versions: name -> both; {} without a lock.
+
+    installed: version by normal name.
+    """
+    return {
+        name: f"{installed.get(name, 'none')}, not {version}"
+        for lock in (RENDERED / manifest).glob("requirements-*.txt")
+        for name, version in re.findall(r"(?m)^([^#\s=]+)==(\S+)", lock.read_text())
+        if installed.get(name) != version
+    }
+
+
+def normal_name(name: str) -> str:
+    """A package's name as locks have it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def side_by_side(a: Path, b: Path, how: Against) -> tuple[list[str], bool]:

@@ -19,11 +19,13 @@ from simulate.steps import HERE, NPUSIM
 #: Name -> what stands for it, for the report.
 STAND_INS = {
     "torch-npu": "npusim, with the version of the lock",
-    "triton": "nothing: torch's build for CUDA asks for it, and triton-ascend has its place",
+    "triton-ascend": "triton itself, which interprets: the real one wants CANN's compiler",
     "build.sh of sgl-kernel-npu": "wheels of the Python in its checkout: Triton kernels are "
     "interpreted, the allocator is one that nothing is allocated in",
+    "64 cores": "Ray is told of them, who gives one to each of 16 NPUs",
     "CANN, NNAL, driver": "set_env.sh that set a variable; files and an npu-smi that say versions",
 }
+TRITON = "triton==3.4.0"  # what torch 2.8's build for CUDA asks for
 _ALLOCATOR = """\
 class _Absent:
     def __getattr__(self, name):
@@ -43,7 +45,7 @@ interpreted.interpret(npusim.host, recorded)
 
 
 def make(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
-    """Everything, in `folder`: the variables by which a script finds it.
+    """Everything, in `folder`, its programs in `programs`: the site values that lead there.
 
     versions: what a stack pins, without "==".
     """
@@ -55,7 +57,7 @@ def make(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
         {file.relative_to(NPUSIM).as_posix(): file.read_bytes() for file in _sources(NPUSIM)},
         "[torch.backends]\ntorch_npu = torch_npu:_autoload\n",
     )
-    _listed(index, "triton", "3.4.0+nothing", {})
+    _listed(index, "triton-ascend", f"{versions['triton-ascend']}+nothing", {}, needs=TRITON)
     programs.mkdir(parents=True, exist_ok=True)
     own = f"PYTHONPATH={HERE.parent} {sys.executable} -m simulate.stand_ins"
     _program(
@@ -73,7 +75,7 @@ def make(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
     )
     _software(library, "ATB_HOME_PATH", "version.info", f"Ascend-cann-atb : {versions['nnal']}")
     more = " ".join(filter(None, (index.as_uri(), os.environ.get("PIP_EXTRA_INDEX_URL"))))
-    return {"torch_cpu_index": more, "ascend_home": str(ascend), "PATH": str(programs)}
+    return {"torch_cpu_index": more, "ascend_home": str(ascend)}
 
 
 def _sources(folder: Path) -> list[Path]:
@@ -92,25 +94,32 @@ def _software(folder: Path, variable: str, file: str, version: str) -> None:
 
 
 def _listed(
-    index: Path, name: str, version: str, files: dict[str, bytes], points: str = ""
+    index: Path, name: str, version: str, files: dict[str, bytes], points: str = "", needs: str = ""
 ) -> None:
     """A wheel in the index (PEP 503)."""
-    wheel = _wheel(index / name, name, version, files, points)
+    wheel = _wheel(index / name, name, version, files, points, needs)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     link = f'<a href="{wheel.name}#sha256={digest}">{wheel.name}</a>\n'
     (index / name / "index.html").write_text(link)
 
 
 def _wheel(
-    folder: Path, name: str, version: str, files: dict[str, bytes], points: str = ""
+    folder: Path,
+    name: str,
+    version: str,
+    files: dict[str, bytes],
+    points: str = "",
+    needs: str = "",
 ) -> Path:
-    """A wheel that asks for nothing, the same bytes each time."""
+    """A wheel, the same bytes each time; `needs` is the one thing that it asks for."""
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
+    told = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    told += "Summary: stands for the real one, see simulate/stand_ins.py\n"
+    told += f"Requires-Dist: {needs}\n" if needs else ""
     files = {
         **files,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        "Summary: stands for the real one, see simulate/stand_ins.py\n".encode(),
+        f"{info}/METADATA": told.encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": points.encode(),
     }

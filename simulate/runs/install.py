@@ -1,53 +1,119 @@
-"""Run 9: install.sh as it is rendered for a site, in an environment that is empty before.
+"""Run 9: install.sh as it is rendered for a site, in an environment that is empty before; then the
+launch scripts of that site in it, to their first training step.
 
 What needs CANN is stood in for by name (simulate/stand_ins.py); the figures name each. All else is
-the script's own line: the sources, the lock for this machine, the steps, the questions at its end.
+the scripts' own line: the sources, the lock for this machine, the steps, the questions at the end;
+Ray, slime's train.py, SGLang's server and router, the trainers. A launch is made small by words
+that are added to its own arguments, and by a model and data of the site's values.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import yaml
 
-from simulate import stand_ins, workspaces
+from simulate import reports, stand_ins, workspaces
+from simulate.runs import slime
 from simulate.steps import HERE, Figures, Place, step
 
 BUILD = HERE.parent / "build" / "simulate-install"
 MANIFESTS = HERE.parent / "manifests"
 BARE = getattr(sys, "_base_executable", sys.executable)  # not that of an environment
-RENDERED = HERE.parent / "rendered"
 
 
-@step("qwen3-vl-npu", components=["slime"], apart=True, minutes=60)
+STACK = "qwen3-vl-npu"
+SITE = BUILD / STACK
+#: As in the run `slime`, and a rollout of a few tokens by one server.
+WORDS = {
+    **{name: value for name, value in slime.SMALL.items() if name != "--train-env-vars"},
+    "--num-rollout": 1,
+    "--rollout-max-response-len": 32,
+    "--sglang-max-total-tokens": 2048,
+    "--sglang-cuda-graph-bs": 4,
+}
+
+
+@step(STACK, components=["slime"], apart=True, minutes=60)
 def qwen3_vl_npu(place: Place) -> Figures:
     """Every line of qwen3-vl-npu's install.sh; what differs from its lock of another machine."""
-    return _install("qwen3-vl-npu")
-
-
-def _install(manifest: str) -> Figures:
-    site = BUILD / manifest
-    shutil.rmtree(site, ignore_errors=True)
-    subprocess.run([BARE, "-m", "venv", site / "env"], check=True)
-    found = stand_ins.make(site / "stand-ins", _pinned(manifest))
-    settings = [f"@{RENDERED / manifest / 'values.yaml'}", f"workspace={site / 'workspace'}"]
+    shutil.rmtree(SITE, ignore_errors=True)
+    subprocess.run([BARE, "-m", "venv", SITE / "env"], check=True)
+    found = stand_ins.make(SITE / "stand-ins", _pinned(STACK))
+    settings = [f"@{reports.RENDERED / STACK / 'values.yaml'}", f"workspace={SITE / 'workspace'}"]
     settings += [f"{name}={found[name]}" for name in ("torch_cpu_index", "ascend_home")]
+    settings += [f"model_path={SITE}/model", f"train_file={SITE}/train.parquet"]
+    settings += [f"checkpoint_dir={SITE}/checkpoints"]
     given = [word for each in settings for word in ("--set", each)]
-    output = ("--output", str(site / "stack"))
-    _patchkit("export", "--format", "machine", *given, *output, manifest=manifest)
-    subprocess.run([site / "stack" / "install.sh"], env=_variables(site, found), check=True)
-    installed = _installed(site / "env")
+    output = ("--output", str(SITE / "stack"))
+    _patchkit("export", "--format", "machine", *given, *output, manifest=STACK)
+    subprocess.run([SITE / "stack" / "install.sh"], env=_variables(), check=True)
+    installed = _installed(SITE / "env")
     return {
         "stand-ins": stand_ins.STAND_INS,
         "installed": installed,
-        "not as locked": differences(manifest, installed),
+        "not as locked": reports.not_as_locked(STACK, installed),
     }
+
+
+@step(STACK, components=["slime"], apart=True, minutes=60)
+def grpo(place: Place) -> Figures:
+    """The GRPO launch in what qwen3-vl-npu has installed: a rollout, a step, what is saved."""
+    make = "from pathlib import Path; from simulate import models; models.launchable(Path())"
+    python = [SITE / "env" / "bin" / "python3", "-c", make]
+    shutil.rmtree(SITE / "checkpoints", ignore_errors=True)
+    subprocess.run(python, cwd=SITE, env=_variables(PYTHONPATH=str(HERE.parent)), check=True)
+    said = _launched(SITE / "stack" / "launch-grpo-qwen3-vl-8b.sh", minutes=50)
+    return {
+        "first step": first_step(said),
+        "saved": sorted(path.name for path in (SITE / "checkpoints").rglob("*") if path.is_dir()),
+    }
+
+
+def _launched(script: Path, minutes: float) -> str:
+    """What a launch says that ends well; one that does not end is interrupted."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    cores = '{"CPU": 64}'
+    more = {"RAY_PORT": str(port), "RAY_OVERRIDE_RESOURCES": cores, "NPUSIM_DEVICES": "16"}
+    words = [word for name, value in WORDS.items() for word in (name, str(value))]
+    log = SITE / f"{script.stem}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [script, *words],
+            env=_variables(GLOO_SOCKET_IFNAME="lo", **more),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            code = process.wait(minutes * 60)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            code = process.wait(60)
+    said = log.read_text(errors="replace")
+    if code:
+        print(said[-20000:])
+        raise AssertionError(f"{script.name} ended with {code}: {log}")
+    return said
+
+
+def first_step(said: str) -> dict[str, float]:
+    """What slime logs of its first step."""
+    found = re.search(r"(?m) - step 0: (\{.*\})", said)
+    if not found:
+        raise AssertionError("the launch ended, and no step was logged")
+    return {name: float(value) for name, value in ast.literal_eval(found[1]).items()}
 
 
 def _pinned(manifest: str) -> dict[str, str]:
@@ -65,37 +131,23 @@ def _patchkit(*words: str, manifest: str) -> str:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def _variables(site: Path, found: dict[str, str]) -> dict[str, str]:
+def _variables(**more: str) -> dict[str, str]:
     """What a login shell would have, with the environment active and the stand-ins before it."""
-    programs = site / "programs"
+    programs = SITE / "programs"
     programs.mkdir(exist_ok=True)
     command = " ".join(workspaces.patchkit())
     (programs / "patchkit").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     (programs / "patchkit").chmod(0o755)
     own = Path(sys.executable).parent  # uv, which solves for the lock
-    path = [found["PATH"], site / "env" / "bin", programs, os.environ["PATH"], own]
-    ours = re.compile("PYTHON|SIMULATE_|VIRTUAL_ENV")
+    stood_in = SITE / "stand-ins" / "programs"
+    path = [stood_in, SITE / "env" / "bin", programs, os.environ["PATH"], own]
+    ours = re.compile("PYTHON|SIMULATE_|VIRTUAL_ENV|RANK|WORLD_SIZE|LOCAL_RANK|MASTER_")
     kept = {name: value for name, value in os.environ.items() if not ours.match(name)}
-    return kept | {"PATH": os.pathsep.join(map(str, path))}
+    return {**kept, "PATH": os.pathsep.join(map(str, path)), **more}
 
 
 def _installed(environment: Path) -> dict[str, str]:
     """Version by normal name."""
     asked = [environment / "bin" / "python3", "-m", "pip", "list", "--format=json"]
     found = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=True)
-    return {_normal(each["name"]): each["version"] for each in json.loads(found.stdout)}
-
-
-def differences(manifest: str, installed: dict[str, str]) -> dict[str, str]:
-    """What the shipped lock, of another architecture, has in other versions: name -> both."""
-    [lock] = (RENDERED / manifest).glob("requirements-*.txt")
-    locked = dict(re.findall(r"(?m)^([^#\s=]+)==(\S+)", lock.read_text()))
-    return {
-        name: f"{installed.get(name, 'none')}, not {version}"
-        for name, version in locked.items()
-        if installed.get(name) != version
-    }
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return {reports.normal_name(each["name"]): each["version"] for each in json.loads(found.stdout)}

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from patchkit.extensions.machine.ascend import AscendHost
-from simulate import stand_ins
+from simulate import reports, stand_ins
 from simulate.runs import install
 
 VERSIONS = {"cann": "8.5.0", "nnal": "8.5.0", "hdk": "25.3.RC1", "torch-npu": "2.8.0.post2"}
+VERSIONS["triton-ascend"] = "3.2.0"
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_software_says_its_version(found: dict[str, str]) -> None:
     script = " && ".join(f". {path}" for path in sorted(home.rglob("set_env.sh")))
     ran = subprocess.run(["sh", "-c", script + said], capture_output=True, text=True, check=True)
     variables = dict(line.partition("=")[::2] for line in ran.stdout.splitlines())
-    host = AscendHost(home, variables, f"{found['PATH']}/npu-smi")
+    host = AscendHost(home, variables, str(home.parent / "programs/npu-smi"))
     there = [host.cann(), host.nnal(), host.driver()]
     assert [each and each.version for each in there] == ["8.5.0", "8.5.0", "25.3.RC1"]
 
@@ -37,12 +38,13 @@ def test_a_wheel_is_had_from_the_index(found: dict[str, str], tmp_path: Path) ->
     """The index is asked beside another one; here there is no other one."""
     index = found["torch_cpu_index"].split()[0]
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--isolated", "--index-url", index]
-    asked = ["--target", str(tmp_path / "there"), "torch-npu==2.8.0.post2", "triton==3.4.0"]
+    asked = ["--target", str(tmp_path / "there"), "torch-npu==2.8.0.post2", "triton-ascend==3.2.0"]
     subprocess.run([*pip, *asked], check=True, capture_output=True)
     [info] = (tmp_path / "there").glob("torch_npu-2.8.0.post2+npusim.dist-info")
     assert "torch_npu:_autoload" in (info / "entry_points.txt").read_text()
     assert (tmp_path / "there" / "npusim" / "device.cpp").exists()
-    assert not (tmp_path / "there" / "triton").exists()
+    [other] = (tmp_path / "there").glob("triton_ascend-3.2.0+nothing.dist-info")
+    assert f"\nRequires-Dist: {stand_ins.TRITON}\n" in (other / "METADATA").read_text()
 
 
 def test_the_same_bytes_each_time(found: dict[str, str], tmp_path: Path) -> None:
@@ -58,7 +60,7 @@ def test_builds_leave_wheels(found: dict[str, str], tmp_path: Path) -> None:
     package = checkout / "python" / "sgl_kernel_npu" / "sgl_kernel_npu"
     package.mkdir(parents=True)
     (package / "norm.py").write_text("")
-    bash = f"{found['PATH']}/bash"
+    bash = str(Path(found["ascend_home"]).parent / "programs/bash")
 
     def ran(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -83,9 +85,21 @@ def test_builds_leave_wheels(found: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_differences_are_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "RENDERED", tmp_path)
+    monkeypatch.setattr(reports, "RENDERED", tmp_path)
     (tmp_path / "demo").mkdir()
     lock = "# the packages\n\na==1 \\\n    --hash=sha256:0\nb-c==2 \\\n    --hash=sha256:1\nd==3\n"
     (tmp_path / "demo" / "requirements-aarch64.txt").write_text(lock)
     installed = {"a": "1", "b-c": "2.1", "e": "4"}
-    assert install.differences("demo", installed) == {"b-c": "2.1, not 2", "d": "none, not 3"}
+    assert reports.not_as_locked("demo", installed) == {"b-c": "2.1, not 2", "d": "none, not 3"}
+    assert reports.not_as_locked("other", installed) == {}
+
+
+def test_the_first_step_is_read() -> None:
+    """As slime writes it, behind the process that does."""
+    said = "(pid=1) [13:00:00] model.py:665 - step {}: {{'train/loss': {}, 'train/step': 0}}\n"
+    assert install.first_step(said.format(0, 1.5e-08) + said.format(1, 2)) == {
+        "train/loss": 1.5e-08,
+        "train/step": 0.0,
+    }
+    with pytest.raises(AssertionError, match="no step was logged"):
+        install.first_step(said.format(1, 2))
