@@ -42,12 +42,12 @@ def interpret(
     os.environ["TRITON_INTERPRET"] = "1"
     import torch
     import triton.language
-    from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder
+    from triton.runtime.interpreter import GridExecutor, InterpreterBuilder
 
     _extend(triton.language)
     for name in ("binary_op", "unary_op"):
         setattr(InterpreterBuilder, name, _in_float(getattr(InterpreterBuilder, name)))
-    run = InterpretedFunction.run
+    run = GridExecutor.__call__
 
     def on_host(value: Any) -> Any:
         there = isinstance(value, torch.Tensor) and value.device.type == "npu"
@@ -56,7 +56,7 @@ def interpret(
     def run_on_host(self: Any, *given: Any, **more: Any) -> Any:
         return run(self, *map(on_host, given), **{name: on_host(more[name]) for name in more})
 
-    InterpretedFunction.run = recorded(run_on_host)
+    GridExecutor.__call__ = recorded(run_on_host)
     from sgl_kernel_npu.utils import triton_utils
 
     triton_utils.get_device_properties = lambda: CORES
