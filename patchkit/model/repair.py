@@ -142,7 +142,8 @@ def _all_counted(reading: PatchReading) -> PatchReading | None:
             data = made
             mends.append(f"counts of line {number}")
             end = end_of_hunk(lines, number)
-            if end == len(lines) and lines_counted(lines[number:end]) < _declared(head):
+            pairs = zip(lines_counted(lines[number:end]), _declared(head), strict=True)
+            if end == len(lines) and any(there < told for there, told in pairs):
                 doubt = "its last hunk may have been cut off"
     return PatchReading((*reading.mends, *mends), data, doubt) if mends else None
 
