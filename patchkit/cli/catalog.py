@@ -12,6 +12,7 @@ from patchkit import entry_points
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
         "init": ("manifest:init", "Write a commented manifest with one component"),
+        "add": ("manifest:add", "Add a component to a manifest"),
         "init --schema": ("manifest:schema", "Print the JSON Schema of manifests"),
         "import": ("transfer:import_", "Adopt patches from elsewhere into a component's series"),
         "import --vendor": ("series:vendor", "Copy patches by reference into the series"),

@@ -99,6 +99,14 @@ class Session:
             raise several_manifests(self._names, self._own, self._cache)
         return found
 
+    @property
+    def possible_paths(self) -> Sequence[Path]:
+        """The files of which one may be the manifest, where none can be read to know."""
+        if self._manifests:
+            return [manifest_path(name) for name in self._manifests]
+        named = [path for path in map(named_manifest, self._names) if path is not None]
+        return named or own_manifests()
+
     def prefer(self, fits: Callable[[Manifest], bool]) -> None:
         """Where nothing says which of several manifests is meant, take the only one that `fits`."""
         try:

@@ -8,6 +8,7 @@ result is read again before it is returned: an edit that cannot be made is refus
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -138,6 +139,29 @@ def _scalars(
             Problem(f"the {key} of {component} is of another kind", str(node.where))
         )
     return scalars
+
+
+def add_component(data: bytes, lines: str, *, file: Path) -> bytes:
+    """The manifest with a further component at the end of its own; `lines` are not set in.
+
+    Raises BadInputError where these are written in braces.
+    """
+    text = decode(data, file)
+    root = parse(text, file)
+    components = root.get("components") if isinstance(root, Table) else None
+    if not isinstance(components, Table):  # all of them are inherited
+        break_before = "" if text.endswith("\n") else "\n"
+        added = break_before + "components:\n" + textwrap.indent(lines, "  ")
+        return _encode(data, text + _line_ends(text, added), file)
+    if components.flow:
+        raise _in_braces("components", components)
+    column = components.entries[0][0].where.column - 1
+    end = last_character(text, components)
+    # comments that are set in further belong to the component before
+    beside = re.compile(rf"[^\n]*(?:\r?\n {{{column + 1},}}#[^\n]*)*").match(text, end)
+    assert beside is not None
+    edit = _insert_line(text, beside.end(), textwrap.indent(lines.rstrip("\n"), " " * column))
+    return _encode(data, apply_edits(text, [edit]), file)
 
 
 def add_patch(data: bytes, component: str, entry: Mapping[str, str | int], *, file: Path) -> bytes:

@@ -1,5 +1,5 @@
 """Manifests by themselves: what is wrong with them, what they say once everything is resolved, and
-the start of a project with a first one.
+the start of a project with a first one, and further components in it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
-from patchkit.manifest.find import FOLDER
+from patchkit.manifest import edit
+from patchkit.manifest.find import FOLDER, project_root
 from patchkit.manifest.json_schema import schema_text
 from patchkit.manifest.keys import record_of, struct_data
-from patchkit.manifest.load import inspect_manifest
+from patchkit.manifest.load import inspect_manifest, load_manifest
 from patchkit.manifest.types import (
     Complaint,
     check_commit,
@@ -178,18 +179,22 @@ class UpstreamOptions(Struct, frozen=True):
 
 
 class NewUpstream(Struct, frozen=True):
-    """An upstream with its pin; `name` is a component name made of it, empty if none can be."""
+    """An upstream with its pin; `name` is a component name made of it, empty if none can be.
+
+    `tag` is what people call the pin, for the comment beside it; "" where nobody knows.
+    """
 
     name: str
     source: Source
     pin: Pin
     track: str | None = None  # the branch, tag pattern or project to follow; None for none
+    tag: str = ""
 
 
 class Created(Struct, frozen=True):
-    """`manifest` is the new manifest's path, `files` everything that was written, in order.
+    """`manifest` is the manifest's path, `files` everything that was written, in order.
 
-    Paths start from the project's folder. `component` is the manifest's only component.
+    Paths start from the project's folder. `component` is the new component.
     """
 
     manifest: str
@@ -214,21 +219,55 @@ def create_project(root: Path, name: str, component: str, upstream: NewUpstream)
             taken = path.with_suffix(ending).relative_to(root)
             hint = "edit it, or choose another name"
             raise UsageError(Problem(f"{taken} is there already", hint=hint))
-    series = root / "patches" / component / "series"
     schema = _schema_file(root)
-    text = manifest_text(component, upstream, modeline=os.path.relpath(schema, path.parent))
-    _require_valid(text, path.relative_to(root))
-    files = {
-        path: text,
-        series: render_template("series.j2", component=component),
-        schema: schema_text(),
-    }
-    if series.exists():
-        del files[series]
-    if schema.exists() and schema.read_text(encoding="utf-8") == files[schema]:
-        del files[schema]
+    text = render_template(
+        "manifest.yaml.j2",
+        modeline=os.path.relpath(schema, path.parent),
+        description=f"{component} with our patches",
+        component=component_text(component, upstream),
+    )
+    files = {path: text.encode()}
+    if not schema.exists() or schema.read_text(encoding="utf-8") != schema_text():
+        files[schema] = schema_text().encode()
     seen = {schema: schema.read_bytes()} if schema.exists() else {}  # an older patchkit's
-    write_set(root, {file: content.encode() for file, content in files.items()}, seen)
+    return _written(root, path, component, files, seen)
+
+
+def add_component(path: Path, component: str, upstream: NewUpstream) -> Created:
+    """Add a component at the end of the manifest at `path`, and write patches/COMPONENT/series.
+
+    On disk: both or none; a series that is there already stays as it is. UsageError where there is
+    such a component, BadInputError for values that no manifest takes.
+    """
+    require("the component's name", component, check_component_name)
+    root = project_root(path)
+    recover(root)
+    manifest = load_manifest(path)
+    taken = {name.casefold() for c in manifest.components for name in (c.name, c.checkout)}
+    if component.casefold() in taken:
+        what = f"{component} is there already, or its folder is another one's"
+        raise UsageError(Problem(what, path.name, "choose another name"))
+    before = path.read_bytes()
+    text = edit.add_component(before, component_text(component, upstream), file=path)
+    path = manifest.path
+    return _written(root, path, component, {path: text}, {path: before})
+
+
+def _written(
+    root: Path,
+    path: Path,
+    component: str,
+    files: dict[Path, bytes],
+    seen: Mapping[Path, bytes | None],
+) -> Created:
+    """Write the manifest with a new component, and a series for that unless it has one."""
+    from patchkit.templates.environments import render_template
+
+    _require_valid(files[path].decode("utf-8-sig"), path.relative_to(root))
+    series = root / "patches" / component / "series"
+    if not series.exists():
+        files[series] = render_template("series.j2", component=component).encode()
+    write_set(root, files, seen)
     return Created(
         path.relative_to(root).as_posix(),
         component,
@@ -273,17 +312,24 @@ def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
         )
     refs = list_refs(GitSource(resolve_url(url, Path.cwd())), wanted=ref)
     named = find_ref(refs, ref)
-    return NewUpstream(name, GitSource(url), GitPin(named.commit), _followed(ref, named, refs))
+    tag = named.tag or refs.tag_at(named.commit)
+    tag = tag if re.fullmatch("[!-~]*", tag) else ""  # no marks that a manifest may not have
+    pin = GitPin(named.commit)
+    return NewUpstream(name, GitSource(url), pin, _followed(ref, named, refs), tag)
 
 
 def _followed(ref: str, named: NamedCommit, refs: Refs) -> str | None:
-    """What `track` says of a name that moves: a branch or a pattern; in full where a tag is too."""
+    """What `track` says: a branch, in full where a tag is called so, too; a pattern; of a tag the
+    pattern of those that differ from it in the numbers.
+    """
     from patchkit.upstream.git import is_pattern
 
     if is_pattern(ref):
         return ref
-    alone = f"refs/tags/{named.branch}" not in refs.commits
-    return (ref if alone else named.ref) if named.branch else None
+    if named.branch:
+        return ref if f"refs/tags/{named.branch}" not in refs.commits else named.ref
+    numbered = re.match("([^0-9]*)[0-9]", named.tag)
+    return f"{numbered[1]}[0-9]*" if numbered else None
 
 
 def _archive_upstream(url: str, sha256: str | None) -> NewUpstream:
@@ -323,8 +369,8 @@ def require(option: str, text: str, check: Callable[[str], Complaint | None]) ->
     raise UsageError(Problem(f"{option} {shown(text)} {complaint.what}", hint=complaint.hint))
 
 
-def manifest_text(name: str, upstream: NewUpstream, *, modeline: str) -> str:
-    """A manifest of one component, with comments; `modeline` is where editors find its schema."""
+def component_text(name: str, upstream: NewUpstream) -> str:
+    """A component as the lines of a manifest, with comments."""
     from patchkit.templates.environments import render_template
 
     where = Location(Path(), 1)
@@ -339,10 +385,9 @@ def manifest_text(name: str, upstream: NewUpstream, *, modeline: str) -> str:
     )
     data = struct_data(component)
     return render_template(
-        "manifest.yaml.j2",
-        modeline=modeline,
-        description=f"{name} with our patches",
+        "component.yaml.j2",
         component=name,
+        tag=upstream.tag,
         source=data["source"],
         pin=data["pin"],
         track=upstream.track,
@@ -365,7 +410,6 @@ def _manifest_name(name: str) -> str:
 
 
 def _require_valid(text: str, path: Path) -> None:
-    whole = Whole(given={"path": path, "root": path.parent, "name": path.stem})
-    _, problems = read_shape(parse(text, path), record_of(Manifest), whole)
+    _, problems = read_shape(parse(text, path), record_of(Manifest), Whole(partial=True))
     if problems:
         raise BadInputError(*problems)

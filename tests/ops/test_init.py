@@ -187,3 +187,74 @@ def test_on_a_terminal_it_asks(project: Project) -> None:
 )
 def test_component_names_come_from_upstreams(text: str, name: str) -> None:
     assert component_name_of(text) == name
+
+
+# -- a further component ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def tagged(upstream: Upstream) -> CommitId:
+    """A commit with tags, as releases have them."""
+    old = upstream.commit({"a": "1"})
+    upstream.tag("core_v0.9.0", old)
+    new = upstream.commit({"a": "2"})
+    upstream.tag("core_v0.10.0", new)
+    upstream.tag("other-3", new)
+    return new
+
+
+MINE = """# ours
+version: 1
+components:
+    one:   # the first
+        source: {git: "https://example.com/one.git"}
+        pin: "0123456789abcdef0123456789abcdef01234567"
+        # install: ...
+# end
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_component_is_added_behind_the_others(
+    project: Project, upstream: Upstream, tagged: CommitId, newline: str
+) -> None:
+    before = MINE.replace("\n", newline).encode()
+    project.write({"manifests/demo.yaml": before})
+    ran = project.run("add", "two", "--git", upstream.url, "--ref", "core_v0.10.0").ok()
+    ran.shows("manifests/demo.yaml", "patches/two/series")
+    after = (project.root / "manifests/demo.yaml").read_bytes()
+    head, end = before.split(b"# end")
+    assert after.startswith(head) and after.endswith(b"# end" + end)
+    assert after.count(b"\n") == after.count(newline.encode())
+    assert f"pin: {tagged}  # core_v0.10.0{newline}".encode() in after
+    component = load_manifest(project.root / "manifests/demo.yaml").components[1]
+    assert (component.name, component.pin) == ("two", GitPin(tagged))
+    assert component.track == "core_v[0-9]*"
+    project.run("fetch", "-c", "two").ok()
+    assert project.run("bump", "two", "--to", "latest").ok().shows("unchanged")
+    with project.untouched():
+        project.run("add", "Two", "--git", upstream.url, "--ref", tagged).ends(2)
+        ran = project.run("add", "two", "--git", upstream.url, "--ref", tagged)
+        ran.ends(2, "two is there already")
+        project.run("add", "three").ends(2, "add: no upstream is given", "patchkit add three --git")
+
+
+def test_a_component_is_added_where_all_others_are_inherited(
+    project: Project, upstream: Upstream, tagged: CommitId
+) -> None:
+    project.write({"shared/base.yaml": MINE})
+    project.write({"manifests/demo.yaml": "version: 1\nextends: [../shared/base.yaml]"})
+    with project.untouched():
+        project.run("add", "one", "--git", upstream.url, "--ref", "main").ends(2)
+    project.run("add", "two", "--git", upstream.url, "--ref", "main").ok()
+    manifest = load_manifest(project.root / "manifests/demo.yaml")
+    assert [(each.name, each.track) for each in manifest.components] == [
+        ("one", None),
+        ("two", "main"),
+    ]
+    one = f'{{source: {{git: "./a"}}, pin: "{COMMIT}"}}'
+    braces = f"version: 1\ncomponents: {{one: {one}}}\n"
+    project.write({"manifests/demo.yaml": braces})
+    with project.untouched():
+        ran = project.run("add", "two", "--git", upstream.url, "--ref", "main")
+        ran.ends(4, "components is written in braces")

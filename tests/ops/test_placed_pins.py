@@ -147,7 +147,7 @@ def test_a_name_that_is_edited_by_hand_is_asked_for_and_carried(
     new = moved(upstream)
     project.write({"docker/Dockerfile": DOCKERFILE % "v2"})
     stack.run("status").ends(4).says("the lock has no commit for v2")
-    stack.run("fetch").ok()
+    stack.run("fetch", "demo").ok()  # a word that is a manifest's and a component's
     stack.run("apply").ends(1).says("patchkit refresh")
     stack.run("refresh").ok()
     assert stack.git("rev-parse", "refs/patchkit/base") == new

@@ -286,8 +286,10 @@ def fetch(
         components = session.components
     except BadInputError:
         with session.progress() as progress:
-            if not learn_names(session.manifest_path, session.store, progress):
-                raise
+            paths = session.possible_paths
+            learned = [learn_names(path, session.store, progress) for path in paths]
+        if not any(learned):
+            raise
     components = session.components
     names = [each.name for each in components]
     like = (word("fetched"), max(names, key=len), "")

@@ -1,4 +1,4 @@
-"""`patchkit init`, `check --only manifest`, `status --resolved` and `init --schema`."""
+"""`patchkit init`, `add`, `check --only manifest`, `status --resolved` and `init --schema`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,41 @@ if TYPE_CHECKING:
         ShownManifest,
         UpstreamOptions,
     )
+
+
+GitOption = Annotated[
+    str | None,
+    typer.Option("--git", metavar="URL", help="The upstream is this git repository."),
+]
+
+RefOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ref",
+        metavar="REF",
+        help="Pin this full commit id, or the commit that a branch, tag or pattern of tags is "
+        "at now.",
+    ),
+]
+
+ArchiveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--archive",
+        metavar="URL",
+        help="The upstream is this archive; PROJECT==VERSION is a source distribution on the "
+        "package index.",
+    ),
+]
+
+Sha256Option = Annotated[
+    str | None,
+    typer.Option(
+        "--sha256",
+        metavar="HASH",
+        help="SHA-256 of the source distribution or archive. Default: what the index says.",
+    ),
+]
 
 
 class SchemaOf(str, Enum):
@@ -184,36 +219,10 @@ def init(
         str | None,
         typer.Argument(metavar="NAME", help="Name of the manifest. Default: the component's."),
     ] = None,
-    git: Annotated[
-        str | None,
-        typer.Option("--git", metavar="URL", help="The upstream is this git repository."),
-    ] = None,
-    ref: Annotated[
-        str | None,
-        typer.Option(
-            "--ref",
-            metavar="REF",
-            help="Pin this full commit id, or the commit that a branch, tag or pattern of tags is "
-            "at now.",
-        ),
-    ] = None,
-    archive: Annotated[
-        str | None,
-        typer.Option(
-            "--archive",
-            metavar="URL",
-            help="The upstream is this archive; PROJECT==VERSION is a source distribution on the "
-            "package index.",
-        ),
-    ] = None,
-    sha256: Annotated[
-        str | None,
-        typer.Option(
-            "--sha256",
-            metavar="HASH",
-            help="SHA-256 of the source distribution or archive. Default: what the index says.",
-        ),
-    ] = None,
+    git: GitOption = None,
+    ref: RefOption = None,
+    archive: ArchiveOption = None,
+    sha256: Sha256Option = None,
     component: Annotated[
         str | None,
         typer.Option(
@@ -225,7 +234,8 @@ def init(
 
     Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
     the JSON Schema by which editors complete manifests. A branch or pattern that --ref names is
-    tracked, too. Overwrites nothing. Without --git or --archive it asks, if there is a terminal.
+    tracked, too; of a tag its versions are. Overwrites nothing. Without --git or --archive it asks,
+    if there is a terminal.
     """
     from patchkit.ops.manifest import (
         UpstreamOptions,
@@ -235,23 +245,68 @@ def init(
 
     options = UpstreamOptions(git, ref, archive, sha256)
     if options == UpstreamOptions():
-        options = _ask(name)
+        options = _ask("init", name)
     upstream = choose_upstream(options)
     component = component or upstream.name
     created = create_project(Path.cwd(), name or component, component, upstream)
     return session.terminal.report("init", created, ExitCode.OK, _render_created)
 
 
-def _ask(name: str | None) -> UpstreamOptions:
+@command(
+    "manifest json quiet",
+    examples=[
+        (
+            "patchkit add -m demo --git https://github.com/ISEEKYAN/mbridge.git --ref v0.15.1",
+            "pin that tag's commit, and say so beside it",
+        ),
+        ("patchkit add trainer -m demo --git URL --ref ID", "by another name; nobody is asked"),
+    ],
+    exits={
+        ExitCode.OK: "written",
+        ExitCode.USAGE: "the component is there already, or the options do not go together",
+        ExitCode.BAD_INPUT: "the manifest cannot be used",
+        ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
+    },
+    result="patchkit.ops.manifest:Created",
+)
+def add(
+    session: Session,
+    *,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the component. Default: the upstream's."),
+    ] = None,
+    git: GitOption = None,
+    ref: RefOption = None,
+    archive: ArchiveOption = None,
+    sha256: Sha256Option = None,
+) -> ExitCode:
+    """Add a component to a manifest.
+
+    It is written behind the others, and patches/NAME/series with it; all else in the manifest stays
+    as it is. The options are those of `init`, and so is what is tracked.
+    """
+    from patchkit.ops.manifest import UpstreamOptions, add_component, choose_upstream
+
+    path = session.manifest_path
+    options = UpstreamOptions(git, ref, archive, sha256)
+    if options == UpstreamOptions():
+        options = _ask("add", name)
+    upstream = choose_upstream(options)
+    created = add_component(path, name or upstream.name, upstream)
+    return session.terminal.report("add", created, ExitCode.OK, _render_created)
+
+
+def _ask(word: str, name: str | None) -> UpstreamOptions:
     """The upstream by questions on the terminal; UsageError where there is none."""
     from patchkit.ops.manifest import UpstreamOptions
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         is_place = name is not None and (":" in name or "/" in name or Path(name).is_dir())
         url, *names = [name] if is_place else ["URL", *([name] if name else [])]
-        line = " ".join(["patchkit init", *names, "--git", str(url), "--ref main"])
+        line = " ".join([f"patchkit {word}", *names, "--git", str(url), "--ref main"])
         hint = f"for example `{line}`; --archive is for releases"
-        raise UsageError(Problem("init: no upstream is given", hint=hint))
+        raise UsageError(Problem(f"{word}: no upstream is given", hint=hint))
 
     import typer
 
