@@ -300,6 +300,7 @@ _OF_AN_EXPORT: dict[int, _State] = {0: _untouched, 4: Scene.conflicted, 5: Scene
 #: Command -> exit code -> what happens before the command ends with it.
 _ENDS: dict[str, dict[int, _State]] = {
     "init": dict.fromkeys((0, 2, 5), _untouched),
+    "add": {0: _untouched, 4: Scene.misspelt, 5: _untouched},
     "import": {
         0: lambda s: s.outside(fits=True),
         1: lambda s: s.outside(fits=False),
@@ -436,6 +437,8 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     "init": ("new", *_DEMO),
     ("init", 2): ("demo", *_DEMO),
     ("init", 5): ("new", "--git", "file:///nowhere.git", "--ref", "main"),
+    "add": ("new", *_DEMO),
+    ("add", 5): ("new", "--git", "file:///nowhere.git", "--ref", "main"),
     "import": ("outside",),
     ("import", 3): ("outside", "--3way"),
     ("import", 5): ("patches/demo/greet-warmly.patch",),
@@ -574,6 +577,7 @@ _CHANGING = {
     "undo --restore",
     "undo --drop",
     "init",
+    "add",
     "import",
     "refresh",
     "bump",
