@@ -135,6 +135,16 @@ def test_saved_and_loaded() -> None:
     assert torch.load(buffer, map_location="cpu")["a"].device.type == "cpu"
 
 
+def test_a_stream_is_entered_again() -> None:
+    """As SGLang's scheduler does at each batch."""
+    other = torch.npu.Stream()
+    before, context = torch.npu.current_stream(), torch.npu.stream(other)
+    for _ in range(2):
+        with context:
+            assert torch.npu.current_stream() == other
+        assert torch.npu.current_stream() == before
+
+
 def test_streams_and_events() -> None:
     stream = torch.npu.Stream()
     with torch.npu.stream(stream):

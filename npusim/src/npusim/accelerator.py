@@ -5,12 +5,10 @@ the host that do not block: those are there when their stream, or an event after
 for. Memory is counted where it is allocated, so that its figures mean something.
 """
 
-import contextlib
 import ctypes
 import sys
 import time
 import types
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -315,22 +313,25 @@ def set_stream(stream: torch.Stream) -> None:
     torch._C._accelerator_setStream(stream)
 
 
-@contextlib.contextmanager
-def stream(stream: torch.Stream | None) -> Iterator[None]:
-    """A context in which a stream is current."""
-    if stream is None:
-        yield
-        return
-    before, index = current_stream(stream.device), current_device()
-    set_stream(stream)
-    try:
-        yield
-    finally:
-        set_stream(before)
-        _library.npusim_set(index)
+class StreamContext:
+    """A context in which a stream is current; it can be entered again, as torch.cuda's."""
+
+    def __init__(self, stream: torch.Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self._before = current_stream(self.stream.device), current_device()
+            set_stream(self.stream)
+
+    def __exit__(self, *_: object) -> None:
+        if self.stream is not None:
+            before, index = self._before
+            set_stream(before)
+            _library.npusim_set(index)
 
 
-StreamContext = stream
+stream = StreamContext
 
 
 # ---- random numbers
