@@ -18,13 +18,20 @@ from typing import Any
 import yaml
 
 from patchkit.model.names import filled
-from simulate import absent, models
-from simulate.rollout import Engine, importable
+from simulate import absent, models, newer
+from simulate.rollout import Engine, NewerEngine, importable
 from simulate.steps import HERE, Figures, Place, place_of_this_process, step
 
 STACK = "qwen3-vl-npu"
-LAUNCHES = HERE.parent / "manifests/profiles/slime-qwen3-vl.yaml"
-FOLDERS = ("slime", "sglang/python", "MindSpeed", "Megatron-Bridge/src", "Megatron-LM")
+NEXT = "qwen3-vl-npu-next"
+LAUNCHES = {
+    STACK: HERE.parent / "manifests/profiles/slime-qwen3-vl.yaml",
+    NEXT: HERE.parent / "manifests/qwen3-vl-npu-next.yaml",
+}
+FOLDERS = {
+    STACK: ("slime", "sglang/python", "MindSpeed", "Megatron-Bridge/src", "Megatron-LM"),
+    NEXT: ("slime", "sglang/python", "MindSpeed", "Megatron-LM"),
+}
 TRAINERS = 2  # tensor parallel, with sequence parallel as in the launch
 REWARDS = [1.0, 0.0, 0.25, 1.0]
 TOLERANCE = 0.08
@@ -57,6 +64,13 @@ def grpo(place: Place) -> Figures:
     return _train(place, "grpo-qwen3-vl-8b", {})
 
 
+@step(NEXT, minutes=20)
+def next_grpo(place: Place) -> Figures:
+    """slime v0.3.1 and SGLang 0.5.15, without Megatron-Bridge."""
+    # Padding counts in the trainer's softmax, with logits of 0: for TP 2 as much as the vocabulary
+    return _train(place, "grpo-qwen3-vl-8b", {"--make-vocab-size-divisible-by": 64})
+
+
 @step(STACK, minutes=20)
 def ppo(place: Place) -> Figures:
     """Two rollouts of PPO, the first for the critic alone as in the launch."""
@@ -67,7 +81,8 @@ def _train(place: Place, launch: str, more: dict[str, Any]) -> Figures:
     prepare(place)
     os.chdir(place.workspace / "slime")  # as the launch; configurations are named from there
     folder = models.qwen3_vl(place.scratch / "model")
-    sys.argv = ["train.py", *_command_line(launch, {**SMALL, **more}, folder)]
+    launches = LAUNCHES[place.workspace.name]
+    sys.argv = ["train.py", *_command_line(launches, launch, {**SMALL, **more}, folder)]
     import ray
     from slime.ray.placement_group import create_placement_groups, create_training_models
     from slime.utils.arguments import parse_args
@@ -132,9 +147,9 @@ def _rollouts(args: Any, rollouts: Any, actor: Any, critic: Any) -> Figures:
     return figures
 
 
-def _command_line(launch: str, changed: dict[str, Any], model: Path) -> list[str]:
+def _command_line(path: Path, launch: str, changed: dict[str, Any], model: Path) -> list[str]:
     """The launch's arguments, with those that are changed in their place."""
-    profile = yaml.safe_load(LAUNCHES.read_text())
+    profile = yaml.safe_load(path.read_text())
     groups = profile["launch"][launch]["arguments"]
     given = {name: value for group in groups.values() for name, value in group.items()}
     site = {name: str(value.get("default", "")) for name, value in profile["values"].items()}
@@ -144,6 +159,10 @@ def _command_line(launch: str, changed: dict[str, Any], model: Path) -> list[str
         values = value if isinstance(value, list) else [value] if value != "" else []
         line += [name, *(filled(str(text), site) for text in values)]
     return line
+
+
+def _next() -> bool:
+    return place_of_this_process().workspace.name == NEXT
 
 
 def prepare_worker() -> None:
@@ -166,9 +185,12 @@ def _mindspeed_with_newer_torch() -> None:
 
 def prepare(place: Place) -> None:
     """Make the device and the stack importable, here and in processes that inherit from here."""
+    folders = FOLDERS[place.workspace.name]
+    if _next():
+        newer.use()
     place.start()
-    place.use(*FOLDERS)
-    paths = [str(place.workspace / each) for each in FOLDERS]
+    place.use(*folders)
+    paths = [str(place.workspace / each) for each in folders]
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
     _groups_with_newer_torch()
     absent.stand_in("ring_flash_attn", "sglang_router", "torch_memory_saver", "wandb")
@@ -230,8 +252,22 @@ def _made_rollouts() -> type:
 
         def generate(self, number: int) -> Any:
             made = [_sample(Sample, *each) for each in enumerate(models.samples())]
-            data = self._convert_samples_to_train_data(made)
-            return self._split_train_data_by_dp(data, self.train_parallel_config["dp_size"])
+            if not _next():
+                data = self._convert_samples_to_train_data(made)
+                return self._split_train_data_by_dp(data, self.train_parallel_config["dp_size"])
+            for sample, seen in zip(made, self.log_probs(), strict=True):
+                sample.rollout_log_probs = seen
+            return self._split_train_data_by_dp(self._convert_samples_to_train_data(made))
+
+        def get_updatable_engines_and_lock(self) -> tuple[Any, ...]:
+            """v0.3.1 asks for this, and for how each engine is divided."""
+            sizes = {"tp_size": 1, "pp_size": 1, "ep_size": 1, "moe_dp_size": 1}
+            engines = self.all_rollout_engines
+            return engines, self.rollout_engine_lock, self.num_new_engines, [1], [0], [sizes]
+
+        def clear_updatable_num_new_engines(self) -> None:
+            """The engine is known."""
+            self.num_new_engines = 0
 
     return MadeRollouts
 
@@ -258,7 +294,8 @@ class UpdatedEngine:
 
     def __init__(self) -> None:
         place = place_of_this_process()
-        self.engine = Engine(place, models.qwen3_vl(place.scratch / "engine", seed=1))
+        kind = NewerEngine if _next() else Engine
+        self.engine = kind(place, models.qwen3_vl(place.scratch / "engine", seed=1))
 
     def init_weights_update_group(self, *given: Any, **more: Any) -> None:
         """Join the trainer's group."""
@@ -305,6 +342,21 @@ def _record(actor: Any) -> None:
         return result
 
     actor.compute_log_prob = compute
+    if _next():
+        _in_the_loss(actor)
+
+
+def _in_the_loss(actor: Any) -> None:
+    """v0.3.1 computes the actor's log probabilities there where a rollout has one step only."""
+    loss = importlib.import_module("slime.backends.megatron_utils.loss")
+    computed = loss.get_log_probs_and_entropy
+
+    def compute(*given: Any, **more: Any) -> Any:
+        result = computed(*given, **more)
+        actor.seen = [each.detach().tolist() for each in result[1]["log_probs"]]
+        return result
+
+    loss.get_log_probs_and_entropy = compute
 
 
 def _bias(critic: Any) -> float:
