@@ -141,6 +141,10 @@ class Scene:
         self.project.write({"site/hello.py": _HELLO, "site/other.txt": _OTHER})
         self.project.prepare("install", "site").ok()
 
+    def copied(self) -> None:
+        """The files of the upstream are in a folder, without the patches."""
+        self.project.write({"site/hello.py": _HELLO, "site/other.txt": _OTHER})
+
     def installed_with_damage(self) -> None:
         """The same, and the receipt was damaged."""
         self.installed()
@@ -313,6 +317,7 @@ _ENDS: dict[str, dict[int, _State]] = {
     "fetch": {0: _untouched, 4: Scene.pinned_badly, 5: Scene.gone},
     "apply": {0: _untouched, 1: Scene.edited, 4: Scene.corrupt, 5: Scene.gone},
     "install": {0: Scene.installed, 1: _untouched, 4: Scene.installed_with_damage, 5: Scene.gone},
+    "refresh --from": {0: Scene.installed, 1: Scene.copied, 4: Scene.corrupt, 5: Scene.gone},
     "check --only installed": {
         0: Scene.installed,
         1: _untouched,
@@ -446,6 +451,9 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     "install": ("site",),
     ("install", 1): ("patches",),
     ("install", 5): ("patches",),
+    "refresh --from": ("site",),
+    ("refresh --from", 4): ("patches",),
+    ("refresh --from", 5): ("patches",),
     "check --only installed": ("-m", "demo", "site"),
     ("check --only installed", 1): ("patches",),
     ("check --only installed", 4): ("site",),
