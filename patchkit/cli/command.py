@@ -45,6 +45,35 @@ ForkOption = Annotated[
         help="Where other stacks use the series too, give this one its own copy.",
     ),
 ]
+PatchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--patch",
+        "-p",
+        metavar="PATCH",
+        help="The patch for edits that do not belong to exactly one: its file, number or start.",
+    ),
+]
+NewOption = Annotated[
+    str | None,
+    typer.Option(
+        "--new", metavar="NAME", help="All edits of a checkout make a new patch, at the end."
+    ),
+]
+RestOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rest",
+        metavar="NAME",
+        help="As --patch, and those edits make a new patch of that name at the end.",
+    ),
+]
+MessageOption = Annotated[
+    str,
+    typer.Option(
+        "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
+    ),
+]
 CarefulOption = Annotated[
     bool,
     typer.Option(

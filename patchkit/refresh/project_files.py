@@ -41,10 +41,10 @@ from patchkit.stack.series import (
     LoadedPatch,
     LoadedSeries,
     load_series,
+    parse_list,
     patch_files,
     read_series,
 )
-from patchkit.stack.structured_lists import parse_list
 from patchkit.upstream.store import Store
 
 

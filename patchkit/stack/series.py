@@ -49,9 +49,8 @@ from patchkit.model.ordered_folder import in_order
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.repair import repaired
-from patchkit.model.series_file import Series, series_of
+from patchkit.model.series_file import Series, parse_series, series_of
 from patchkit.stack.build import SeriesPatch
-from patchkit.stack.structured_lists import parse_list
 from patchkit.upstream.store import Store
 
 T = TypeVar("T")
@@ -59,6 +58,8 @@ T = TypeVar("T")
 #: A series of so many patches is kept as it was parsed; for 1,000 that is an eighth of an apply.
 _MANY = 20
 
+#: Recipes of BitBake's and specs of rpm's, which an extension reads.
+_ONLY_IMPORTED = (".bb", ".bbappend", ".inc", ".spec")
 _RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _MENTIONED = re.compile(rf"(?:{FOLDER_BESIDE})?([^\s#\"']+\.(?:patch|recipe\.yml))\b")
 
@@ -361,6 +362,21 @@ class _Loading(Struct):
 def _key(data: bytes, strip: int) -> str:
     """What a parsed patch follows from: its bytes, and how many folders go from its paths."""
     return f"{strip} {sha256(data).hexdigest()}"
+
+
+def parse_list(data: bytes, entry: LocalSeries) -> Series:
+    """What a file lists, in the format that the manifest's entry names or its own name tells.
+
+    BadInputError with every line that cannot be taken.
+    """
+    if entry.path.endswith(_ONLY_IMPORTED):
+        hint = f"patchkit import {entry.path}  takes its patches over"
+        raise BadInputError(Problem("is not used in place", f"{entry.path}:1", hint))
+    if entry.kind == "quilt":
+        return parse_series(data, name=entry.path, target=entry.target)
+    from patchkit.stack.structured_lists import parse_structured  # noqa: PLC0415 (YAML)
+
+    return parse_structured(data, entry)
 
 
 def read_series(

@@ -25,27 +25,16 @@ from patchkit.model.series_file import (
     Series,
     SeriesLine,
     name_problems,
-    parse_series,
 )
 
-#: Recipes of BitBake's and specs of rpm's, which an extension reads.
-_ONLY_IMPORTED = (".bb", ".bbappend", ".inc", ".spec")
 _HASHES = ("sha256", "sha384", "sha512")
 _VALUE = re.compile(r'(":\s*")([^"]*)(")')
 _COMMA = re.compile(r"\s*,")
 _END = re.compile(r"\s*,?\Z")
 
 
-def parse_list(data: bytes, entry: LocalSeries) -> Series:
-    """What a file lists, in the format that the manifest's entry names or its own name tells.
-
-    BadInputError with every line that cannot be taken.
-    """
-    if entry.path.endswith(_ONLY_IMPORTED):
-        hint = f"patchkit import {entry.path}  takes its patches over"
-        raise BadInputError(Problem("is not used in place", f"{entry.path}:1", hint))
-    if entry.kind == "quilt":
-        return parse_series(data, name=entry.path, target=entry.target)
+def parse_structured(data: bytes, entry: LocalSeries) -> Series:
+    """What such a file lists; BadInputError with all that is wrong."""
     text = decode(data, Path(entry.path))
     root = parse(text, Path(entry.path))
     if not isinstance(root, Table):

@@ -32,6 +32,7 @@ _PLACEHOLDERS = {
     "patchkit check\n# --only sites --accept --reason ...",  # in the head of a file
     "patchkit init NAME --git URL --ref TAG",
     "patchkit init demo --git URL --ref ID --component mbridge",
+    "patchkit add trainer -m demo --git URL --ref ID",
     "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...",
     "patchkit split PATCH --new NAME --file src/a.py --file src/b.py:2",
 }
@@ -65,6 +66,8 @@ _NAMES = {
     "hccl",
     "target",
     "packages",
+    "solution",
+    "trainer",
 }
 #: Titles, and shell lines whose commands stand inside.
 _OTHER = re.compile(r"\$\(|^## |^patchkit recipe$")

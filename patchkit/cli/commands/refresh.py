@@ -12,6 +12,10 @@ from patchkit.cli.command import (
     DryRunOption,
     ForkOption,
     MergersOption,
+    MessageOption,
+    NewOption,
+    PatchOption,
+    RestOption,
     command,
 )
 from patchkit.cli.session import Session
@@ -24,35 +28,6 @@ if TYPE_CHECKING:
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
 
-PatchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--patch",
-        "-p",
-        metavar="PATCH",
-        help="The patch for edits that do not belong to exactly one: its file, number or start.",
-    ),
-]
-NewOption = Annotated[
-    str | None,
-    typer.Option(
-        "--new", metavar="NAME", help="All edits of a checkout make a new patch, at the end."
-    ),
-]
-RestOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rest",
-        metavar="NAME",
-        help="As --patch, and those edits make a new patch of that name at the end.",
-    ),
-]
-MessageOption = Annotated[
-    str,
-    typer.Option(
-        "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
-    ),
-]
 StagedOption = Annotated[
     bool,
     typer.Option("--staged", help="With --new: only what is staged; the rest stays uncommitted."),

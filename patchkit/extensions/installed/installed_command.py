@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import DiffOption, DryRunOption, ForkOption, command
-from patchkit.cli.commands.refresh import (
+from patchkit.cli.command import (
+    DiffOption,
+    DryRunOption,
+    ForkOption,
     MessageOption,
     NewOption,
     PatchOption,
     RestOption,
-    request_of,
+    command,
 )
 from patchkit.cli.project import in_ci, near
 from patchkit.cli.session import Session
@@ -205,6 +207,7 @@ def refresh_from(
     """
     import time
 
+    from patchkit.cli.commands.refresh import request_of
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.extensions.installed.edited_files import refresh_from_folder
     from patchkit.ops.refresh_input import RefreshOptions
