@@ -51,7 +51,8 @@ from patchkit.report.markdown import plan_issues
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import ImportSource, readable
 from patchkit.stack.lockfile import load_lock
-from patchkit.stack.series import ImportedPatch, parse_list
+from patchkit.stack.patch_lists import parse_list
+from patchkit.stack.series import ImportedPatch
 from patchkit.upstream.archive import Limits, unpack
 from tests.extensions.installed.wheels import install
 from tests.extensions.python_guards.test_agreement import CALLS, LIB

@@ -12,7 +12,7 @@ from pathlib import Path
 from patchkit.cli.project import load, named_manifest, own_manifests
 from patchkit.errors import PatchkitError, UsageError
 from patchkit.manifest.values import Component, LocalSeries, Manifest
-from patchkit.stack.series import read_series
+from patchkit.stack.patch_lists import read_series
 
 
 def readable_manifests(paths: Iterable[Path], cache: Path | None) -> list[Manifest]:

@@ -50,7 +50,7 @@ from patchkit.manifest.write import yaml_text
 from patchkit.manifest.yaml_nodes import parse
 from patchkit.model.names import is_component_name
 from patchkit.model.objects import CommitId
-from patchkit.stack.series import read_listed, read_series
+from patchkit.stack.patch_lists import read_listed, read_series
 
 if TYPE_CHECKING:
     from patchkit.upstream.git import NamedCommit, Refs

@@ -23,7 +23,7 @@ from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries,
 from patchkit.model.names import short_id
 from patchkit.parallel import in_parallel
 from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, recorded_in
-from patchkit.stack.series import read_series
+from patchkit.stack.patch_lists import read_series
 from patchkit.workspace import (
     Checkout,
     CheckoutState,

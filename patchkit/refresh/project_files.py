@@ -36,15 +36,8 @@ from patchkit.model.series_file import Series
 from patchkit.refresh.patch_plan import Draft, SeriesFolder
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import LockedComponent, lock_component
-from patchkit.stack.series import (
-    ImportedPatch,
-    LoadedPatch,
-    LoadedSeries,
-    load_series,
-    parse_list,
-    patch_files,
-    read_series,
-)
+from patchkit.stack.patch_lists import parse_list, patch_files, read_series
+from patchkit.stack.series import ImportedPatch, LoadedPatch, LoadedSeries, load_series
 from patchkit.upstream.store import Store
 
 

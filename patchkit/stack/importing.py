@@ -35,7 +35,8 @@ from patchkit.model.series_file import Series
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.damage import PatchRepair
 from patchkit.stack.patch_files import canonical_diffs, named_author
-from patchkit.stack.series import ImportedPatch, parse_list
+from patchkit.stack.patch_lists import parse_list
+from patchkit.stack.series import ImportedPatch
 
 _ENDINGS = (".patch", ".diff", ".txt", ".eml")
 #: How names of files end that may list patches.

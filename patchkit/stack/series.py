@@ -17,7 +17,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.disk.files import files_in
 from patchkit.disk.result_cache import (
     code_digest,
     memory_path,
@@ -32,7 +32,6 @@ from patchkit.manifest.values import (
     LocalSeries,
     Location,
     Manifest,
-    OrderedFolder,
     PatchEntry,
     PinnedPatch,
 )
@@ -40,17 +39,15 @@ from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import mails_of, parse_patch
 from patchkit.model.names import (
     RECIPE_ENDING,
-    broken_name_rule,
-    is_listed_name,
     new_name,
     recipe_name,
 )
-from patchkit.model.ordered_folder import in_order
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.repair import repaired
-from patchkit.model.series_file import Series, parse_series, series_of
+from patchkit.model.series_file import Series
 from patchkit.stack.build import SeriesPatch
+from patchkit.stack.patch_lists import parse_list, read_listed, read_series
 from patchkit.upstream.store import Store
 
 T = TypeVar("T")
@@ -58,8 +55,6 @@ T = TypeVar("T")
 #: A series of so many patches is kept as it was parsed; for 1,000 that is an eighth of an apply.
 _MANY = 20
 
-#: Recipes of BitBake's and specs of rpm's, which an extension reads.
-_ONLY_IMPORTED = (".bb", ".bbappend", ".inc", ".spec")
 _RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _MENTIONED = re.compile(rf"(?:{FOLDER_BESIDE})?([^\s#\"']+\.(?:patch|recipe\.yml))\b")
 
@@ -362,90 +357,6 @@ class _Loading(Struct):
 def _key(data: bytes, strip: int) -> str:
     """What a parsed patch follows from: its bytes, and how many folders go from its paths."""
     return f"{strip} {sha256(data).hexdigest()}"
-
-
-def parse_list(data: bytes, entry: LocalSeries) -> Series:
-    """What a file lists, in the format that the manifest's entry names or its own name tells.
-
-    BadInputError with every line that cannot be taken.
-    """
-    if entry.path.endswith(_ONLY_IMPORTED):
-        hint = f"patchkit import {entry.path}  takes its patches over"
-        raise BadInputError(Problem("is not used in place", f"{entry.path}:1", hint))
-    if entry.kind == "quilt":
-        return parse_series(data, name=entry.path, target=entry.target)
-    from patchkit.stack.structured_lists import parse_structured  # noqa: PLC0415 (YAML)
-
-    return parse_structured(data, entry)
-
-
-def read_series(
-    manifest: Manifest, entry: LocalSeries, changed: Mapping[Path, bytes | None] | None = None
-) -> Series:
-    """What an entry lists; BadInputError with every line, or file of a folder, that is wrong.
-
-    `changed`: see `load_series`.
-    """
-    if isinstance(entry, OrderedFolder):
-        return series_of(_names_in(manifest.root, entry, changed or {}))
-    data = read_listed(manifest.root, entry.path, entry.where, changed)
-    return parse_list(data, entry)
-
-
-def patch_files(root: Path, entry: LocalSeries) -> list[Path]:
-    """The files beside a series, or in its folder, that are patches by their names."""
-    folder, deep = root / entry.folder, isinstance(entry, OrderedFolder) and entry.order == "path"
-    folders = [folder]
-    for inner in folders if deep else ():  # grows while it is walked
-        folders += [
-            path for path in files_in(inner, "*") if path.is_dir() and not path.is_symlink()
-        ]
-    return [
-        path for inner in folders for end in ("*.patch", "*.diff") for path in files_in(inner, end)
-    ]
-
-
-def _names_in(
-    root: Path, entry: OrderedFolder, changed: Mapping[Path, bytes | None]
-) -> tuple[str, ...]:
-    """The names of the patches of a folder, in its order."""
-    folder, where = root / entry.folder, str(entry.where)
-    if not folder.is_dir() and not changed:
-        hint = "create it, or remove it from the list"
-        raise BadInputError(Problem(f"{entry.path} is not there", where, hint))
-    there = {path.relative_to(folder).as_posix() for path in patch_files(root, entry)}
-    for path, data in changed.items():
-        if path.is_relative_to(folder) and path.suffix in (".patch", ".diff"):
-            name = path.relative_to(folder).as_posix()
-            there = there - {name} if data is None else there | {name}
-    problems = [
-        Problem(f"{name!a} is not a valid patch name", where, broken_name_rule(name))
-        for name in sorted(there)
-        if not is_listed_name(name)
-    ]
-    if problems:
-        raise BadInputError(*problems)
-    return in_order(there, entry.order, where=where)
-
-
-def read_listed(
-    root: Path, path: str, where: Location, changed: Mapping[Path, bytes | None] | None = None
-) -> bytes:
-    """A file of the project that `where` names; BadInputError if it cannot be read.
-
-    `changed`: see `load_series`.
-    """
-    file = root / path
-    try:
-        if changed is None or file not in changed:
-            return read_plain(file, most=LARGEST_PATCH, inside=root)
-        if (data := changed[file]) is not None:
-            return data
-        raise FileNotFoundError
-    except OSError as error:
-        what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
-        hint = "create it, or remove it from the list"
-        raise BadInputError(Problem(f"{path} {what}", str(where), hint)) from error
 
 
 def _unlisted(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from patchkit.errors import BadInputError
 from patchkit.manifest.values import LocalSeries, Location
 from patchkit.model.series_file import Series
-from patchkit.stack.series import parse_list
+from patchkit.stack.patch_lists import parse_list
 from tests.support.laws import share
 
 CONAN = b"""\

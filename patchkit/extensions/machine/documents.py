@@ -34,7 +34,7 @@ from patchkit.manifest.values import (
     whole_environment,
 )
 from patchkit.model.names import filled, referred
-from patchkit.stack.series import read_series
+from patchkit.stack.patch_lists import read_series
 from patchkit.templates.environments import ProjectTemplates
 
 # The mark of a generated file: where it comes from, and a digest of all that is in it.

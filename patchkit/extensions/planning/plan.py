@@ -49,7 +49,8 @@ from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
 from patchkit.ops.drift import memory_of
 from patchkit.parallel import in_parallel
-from patchkit.stack.series import load_series, patch_files
+from patchkit.stack.patch_lists import patch_files
+from patchkit.stack.series import load_series
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import History, HistoryReader, open_history
 from patchkit.upstream.store import Store

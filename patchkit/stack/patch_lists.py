@@ -1,0 +1,103 @@
+"""What a list of patches says, or a folder in its place; no patch is read.
+
+By itself, as `status` asks for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.errors import BadInputError, Problem
+from patchkit.manifest.values import LocalSeries, Location, Manifest, OrderedFolder
+from patchkit.model.names import broken_name_rule, is_listed_name
+from patchkit.model.ordered_folder import in_order
+from patchkit.model.series_file import Series, parse_series, series_of
+
+#: Recipes of BitBake's and specs of rpm's, which an extension reads.
+_ONLY_IMPORTED = (".bb", ".bbappend", ".inc", ".spec")
+
+
+def parse_list(data: bytes, entry: LocalSeries) -> Series:
+    """What a file lists, in the format that the manifest's entry names or its own name tells.
+
+    BadInputError with every line that cannot be taken.
+    """
+    if entry.path.endswith(_ONLY_IMPORTED):
+        hint = f"patchkit import {entry.path}  takes its patches over"
+        raise BadInputError(Problem("is not used in place", f"{entry.path}:1", hint))
+    if entry.kind == "quilt":
+        return parse_series(data, name=entry.path, target=entry.target)
+    from patchkit.stack.structured_lists import parse_structured  # noqa: PLC0415 (YAML)
+
+    return parse_structured(data, entry)
+
+
+def read_series(
+    manifest: Manifest, entry: LocalSeries, changed: Mapping[Path, bytes | None] | None = None
+) -> Series:
+    """What an entry lists; BadInputError with every line, or file of a folder, that is wrong.
+
+    What `changed` has stands for the project's files of these paths, None for one that is gone.
+    """
+    if isinstance(entry, OrderedFolder):
+        return series_of(_names_in(manifest.root, entry, changed or {}))
+    data = read_listed(manifest.root, entry.path, entry.where, changed)
+    return parse_list(data, entry)
+
+
+def patch_files(root: Path, entry: LocalSeries) -> list[Path]:
+    """The files beside a series, or in its folder, that are patches by their names."""
+    folder, deep = root / entry.folder, isinstance(entry, OrderedFolder) and entry.order == "path"
+    folders = [folder]
+    for inner in folders if deep else ():  # grows while it is walked
+        folders += [
+            path for path in files_in(inner, "*") if path.is_dir() and not path.is_symlink()
+        ]
+    return [
+        path for inner in folders for end in ("*.patch", "*.diff") for path in files_in(inner, end)
+    ]
+
+
+def _names_in(
+    root: Path, entry: OrderedFolder, changed: Mapping[Path, bytes | None]
+) -> tuple[str, ...]:
+    """The names of the patches of a folder, in its order."""
+    folder, where = root / entry.folder, str(entry.where)
+    if not folder.is_dir() and not changed:
+        hint = "create it, or remove it from the list"
+        raise BadInputError(Problem(f"{entry.path} is not there", where, hint))
+    there = {path.relative_to(folder).as_posix() for path in patch_files(root, entry)}
+    for path, data in changed.items():
+        if path.is_relative_to(folder) and path.suffix in (".patch", ".diff"):
+            name = path.relative_to(folder).as_posix()
+            there = there - {name} if data is None else there | {name}
+    problems = [
+        Problem(f"{name!a} is not a valid patch name", where, broken_name_rule(name))
+        for name in sorted(there)
+        if not is_listed_name(name)
+    ]
+    if problems:
+        raise BadInputError(*problems)
+    return in_order(there, entry.order, where=where)
+
+
+def read_listed(
+    root: Path, path: str, where: Location, changed: Mapping[Path, bytes | None] | None = None
+) -> bytes:
+    """A file of the project that `where` names; BadInputError if it cannot be read.
+
+    What `changed` has stands for the project's files of these paths, None for one that is gone.
+    """
+    file = root / path
+    try:
+        if changed is None or file not in changed:
+            return read_plain(file, most=LARGEST_PATCH, inside=root)
+        if (data := changed[file]) is not None:
+            return data
+        raise FileNotFoundError
+    except OSError as error:
+        what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        hint = "create it, or remove it from the list"
+        raise BadInputError(Problem(f"{path} {what}", str(where), hint)) from error
