@@ -173,7 +173,7 @@ def test_init_writes_down_what_stays_plain(named: Named) -> None:
 
     assert tracked("heads/v1") == "refs/heads/v1"
     assert tracked("only") == "only"
-    assert tracked("tags/v1") is None
+    assert tracked("tags/v1") == "v[0-9]*"
     assert tracked("v0.*") == "v0.*"
     named.asked("init", "latest").ends(2, "stands for `track`")
 

@@ -256,7 +256,7 @@ def init(
     "manifest json quiet",
     examples=[
         (
-            "patchkit add -m demo --git https://github.com/ISEEKYAN/mbridge.git --ref v0.15.1",
+            "patchkit add -m demo --git https://example.com/mbridge.git --ref v0.15.1",
             "pin that tag's commit, and say so beside it",
         ),
         ("patchkit add trainer -m demo --git URL --ref ID", "by another name; nobody is asked"),
