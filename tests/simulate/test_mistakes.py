@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -108,6 +109,7 @@ def test_what_fails_without_a_mistake_does_not_count(
     project.component("demo", upstream, old, {"one.patch": patch})
     project.write(TESTS)
     git_in(project.root, "init", "-q")
+    monkeypatch.setenv("PATCHKIT", str(Path(sys.executable).with_name("patchkit")))
     monkeypatch.setattr(workspaces, "PROJECT", project.root)
     monkeypatch.setattr(noticing, "ABOUT", {"demo": (("demo",), ())})
     noticing.failing_without.cache_clear()
