@@ -401,7 +401,6 @@ SCENES = (
           done=frozenset({2})),
     Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
     Scene("undo --restore", ("undo", "--restore", "2"), _set_aside, merges=True),
-    Scene("undo --drop", ("undo", "--drop", "2"), _set_aside, done=frozenset({2})),
     Scene("undo, undo --restore", ("undo",), _brought_back, done=frozenset({1})),
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
     Scene("new", ("refresh", "--new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),

@@ -57,7 +57,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "List what was saved from the checkouts, or print it",
         ),
         "undo --restore": ("saved:restore", "Bring saved edits back into their checkout"),
-        "undo --drop": ("saved:drop", "Delete saved work"),
     },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),
@@ -76,7 +75,7 @@ MOVED = {
     "saved list": "undo --show",
     "saved show": "undo --show ID",
     "saved restore": "undo --restore ID",
-    "saved drop": "undo --drop ID",
+    "saved drop": "undo --show",
     "new": "refresh --new NAME",
     "vendor": "import --vendor PATCH",
     "rename": "edit PATCH --name NAME",

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -159,37 +159,6 @@ class Repository(Struct, frozen=True):
             lines.append(" ".join([verb, change.name, *values]))
         lines += ["prepare", "commit", ""]
         self.git("update-ref", "--stdin", "-m", reason, stdin="\n".join(lines).encode())
-
-    def drop_loose_refs(self, refs: Mapping[str, str]) -> set[str]:
-        """Delete those of the refs (name -> object) that are files of their own, and return them;
-        none that is packed, may be about to be, or names another object: see `update_refs`.
-
-        git takes the lock on packed refs for every deletion, and where it is stopped leaves that,
-        which may be anybody's and stops every deletion from then on. Here nothing but the lock of
-        the ref itself is taken, which `free_refs` knows as ours. OSError where it cannot be gone.
-        """
-        packed, dropped = self.git_dir / "packed-refs", set()
-        for name, oid in refs.items():
-            file, lock = self.git_dir / name, self.git_dir / f"{name}.lock"
-            if (
-                packed.with_suffix(".lock").exists()
-                or name in _packed(self.git_dir, name)
-                or not file.is_file()
-            ):
-                continue
-            ours = True
-            try:  # a signal may come as soon as the lock is there
-                os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-                if file.read_text().strip() == oid:
-                    file.unlink()
-                    dropped.add(name)
-                    (self.git_dir / "logs" / name).unlink(missing_ok=True)
-            except FileExistsError:
-                ours = False
-            finally:
-                if ours:
-                    lock.unlink(missing_ok=True)
-        return dropped
 
     def free_refs(self, names: Iterable[str]) -> None:
         """Remove the locks of refs that a killed git left, once nobody can be at work on them.

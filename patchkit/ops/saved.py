@@ -1,4 +1,4 @@
-"""What patchkit set aside in the checkouts: list it, show it, bring it back, drop it.
+"""What patchkit set aside in the checkouts: list it, show it, bring it back.
 
 Everything is a ref below `refs/patchkit/saved/`, written before files of a checkout were replaced.
 What it holds is told by the commit's own shape, as `workspace.save` and `ops.undo` make it.
@@ -28,7 +28,6 @@ from patchkit.model.objects import (
 from patchkit.model.tree import TreeChange
 from patchkit.ops.edit_merge import CannotMergeError, merge_changes
 from patchkit.ops.hints import in_columns
-from patchkit.ops.undo import drop_refs
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
 from patchkit.workspace.changes import entry_rows, obstacles
 from patchkit.workspace.checkout import SAVED_REFS
@@ -90,7 +89,7 @@ class SavedWork(Struct, frozen=True):
 class SavedReport(Struct, frozen=True):
     """Saved work, the latest first; `diff` is that of the one that is shown, `restored` are the
     files that got their saved changes. A file that changed while it was replaced was saved first:
-    `also_saved` names the refs, or files, that hold it. `dropped`: the saved work was deleted.
+    `also_saved` names the refs, or files, that hold it.
     """
 
     manifest: str  # its name
@@ -98,7 +97,6 @@ class SavedReport(Struct, frozen=True):
     diff: bytes = b""
     restored: tuple[str, ...] = ()
     also_saved: tuple[str, ...] = ()
-    dropped: bool = False
 
     @property
     def exit_code(self) -> ExitCode:
@@ -361,37 +359,3 @@ def _added(
         if each.old is None and each.new_file is not None and rows.get(each.path) == ():
             found[each.path] = entry_rows(each.new_file)
     return found
-
-
-# Dropping it.
-
-
-def drop_saved(
-    manifest: Manifest,
-    components: Sequence[Component],
-    workspace: Path,
-    given: Sequence[str],
-    *,
-    before: int | None = None,
-) -> SavedReport:
-    """Delete refs of saved work: those that are named, or all from before `before`, in seconds
-    since the epoch. Their commits are there until git clears them away, and `undo` has their ids.
-    """
-    saved = list_saved(manifest, components, workspace).saved
-    found = [find_saved(saved, each) for each in given]
-    if before is not None:
-        limit = f"{datetime.fromtimestamp(before, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
-        found += [each for each in saved if each.when < limit]
-    found = list({each.ref + each.component: each for each in found}.values())
-    for name in dict.fromkeys(each.component for each in found):
-        component = manifest.component(name)
-        assert component is not None
-        checkout = checkout_of(workspace, manifest, component)
-        own = [each for each in found if each.component == name]
-        refs = {each.ref: each.commit for each in own}
-        what = f"undo --drop: {', '.join(each.id for each in own)}"
-        nowhere = Place(CommitId(""), CommitId(""))
-        operation = Operation(name, what, before=replace(nowhere, refs=refs), after=nowhere)
-        with locked(checkout), recorded(checkout, manifest.root, operation):
-            drop_refs(checkout, refs)
-    return SavedReport(manifest.name, tuple(found), dropped=True)

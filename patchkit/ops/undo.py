@@ -22,7 +22,6 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.gitlinks import gitlinks_staged
 from patchkit.gitcmd.object_reader import reading, write_objects
-from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.decoding import from_builtins
@@ -309,17 +308,15 @@ class _WayBack(Struct, frozen=True):
         # of the lock as it is now: components share it
         writes = old_files(operation, root, redo=self.redo)
         redo = self.redo
-        to, start = operation.before, operation.after
+        start = operation.after
         report = BackReport(
             self.manifest.name, self.component.name, what=operation.what, redone=redo
         )
         if redo:  # first, as with all that is done
             mark_undone(operation, undone=False)
-        if to is not None and start is not None:
-            self._put_refs_back(start, to, when)
-            if not redo and (operation.bump or operation.edits):
-                # what conflicts were resolved to, or edits became, stays to be had
-                report = replace(report, resolved=keep_commit(checkout, start.tip, when))
+        if start is not None and not redo and (operation.bump or operation.edits):
+            # what conflicts were resolved to, or edits became, stays to be had
+            report = replace(report, resolved=keep_commit(checkout, start.tip, when))
         if operation.head and not redo:
             report = replace(report, commits=keep_commit(checkout, operation.head, when))
         if redo:
@@ -344,7 +341,7 @@ class _WayBack(Struct, frozen=True):
         CannotUndoError where what it holds would be nowhere, or is in the way.
         """
         to, start = self.operation.before, self.operation.after
-        if to is None or start is None or to.refs != start.refs:
+        if to is None or start is None:
             return None
         repository, snapshot = self.checkout.repository, inspect(self.checkout)
         here = (snapshot.base, snapshot.head)
@@ -417,40 +414,11 @@ class _WayBack(Struct, frozen=True):
         require_free(checkout, place, held)
         return _Move(snapshot, place, held)
 
-    def _put_refs_back(self, start: Place, to: Place, when: int) -> None:
-        """Make deleted refs again, or delete them; CannotUndoError where git has pruned what they
-        named. One whose name was given away since gets another one.
-        """
-        repository = self.checkout.repository
-        there = repository.refs(SAVED_REFS)
-        made = {name: oid for name, oid in to.refs.items() if there.get(name) != oid}
-        if gone := absent_objects(repository, made.values()) if made else set():
-            what = f"{self.operation.what}: git has pruned {', '.join(sorted(gone))}"
-            raise CannotUndoError(Problem(what, self.component.name))
-        repository.free_refs(made.keys() - there.keys())
-        drop_refs(self.checkout, {n: o for n, o in start.refs.items() if there.get(n) == o})
-        for name, oid in made.items():
-            if name in there:
-                save_commit(self.checkout, CommitId(oid), when)
-            else:
-                repository.update_refs([RefChange(name, oid, ZERO)], reason="patchkit: undo")
-
 
 def holds(checkout: Checkout, path: str, entry: TreeEntry) -> bool:
     """Whether that is on disk there, byte for byte."""
     contents = contents_at(checkout.path, path)
     return contents is not None and contents.oid == entry.oid and fits(contents, entry.mode)
-
-
-def drop_refs(checkout: Checkout, refs: Mapping[str, str]) -> None:
-    """Delete refs (name -> object)."""
-    repository = checkout.repository
-    repository.free_refs(refs)
-    gone = repository.drop_loose_refs(refs)
-    gone -= repository.refs(SAVED_REFS).keys()  # packed while their files went
-    changes = [RefChange(ref, None, refs[ref]) for ref in refs if ref not in gone]
-    if changes:
-        repository.update_refs(changes, reason="patchkit: undo --drop")
 
 
 def keep_commit(checkout: Checkout, commit: CommitId, when: int) -> str:

@@ -49,7 +49,6 @@ from patchkit.workspace.checkout import (
     BASE_REF,
     BRANCH,
     OWN_FOLDER,
-    SAVED_REFS,
     Checkout,
     locked_file,
 )
@@ -284,8 +283,6 @@ def _is_there(checkout: Checkout, operation: Operation, *, failed: bool) -> bool
     before, after, repository = operation.before, operation.after, checkout.repository
     if before is None or after is None:
         return False
-    if before.refs:
-        return not repository.refs(SAVED_REFS).items() >= before.refs.items()
     if (repository.ref(BASE_REF), repository.ref(BRANCH)) != after.stack:
         return False
     return before.stack != after.stack or (before.files != after.files and not failed)

@@ -127,7 +127,6 @@ class Place(Struct, frozen=True):
     index: Rows = field(
         default_factory=dict
     )  # the rows that are other ones than the files' tree has
-    refs: Mapping[str, str] = field(default_factory=dict)  # of two places only this one has these
 
     @property
     def tree(self) -> Treeish:

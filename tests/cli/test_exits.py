@@ -387,7 +387,6 @@ _ENDS: dict[str, dict[int, _State]] = {
         4: Scene.misspelt,
         5: Scene.set_aside_and_locked,
     },
-    "undo --drop": {0: Scene.set_aside, 4: Scene.misspelt, 5: Scene.set_aside_and_locked},
     **dict.fromkeys(("edit", "edit --name", "drop", "move", "fold", "import --vendor"), _OF_A_VERB),
     "split": _OF_A_VERB | {0: Scene.folded},
     "refresh --new": {
@@ -478,7 +477,6 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     ("show", 5): ("main", *_COLD),
     "undo --show": ("2",),
     "undo --restore": ("2",),
-    "undo --drop": ("2",),
     "edit": ("spell-ten", "--message", "Write ten as a word"),
     "edit --name": ("ten-as-a-word", "spell-ten"),
     "drop": ("2",),
@@ -583,7 +581,6 @@ _CHANGING = {
     "abort",
     "undo",
     "undo --restore",
-    "undo --drop",
     "init",
     "add",
     "import",

@@ -23,7 +23,6 @@ _NEEDED = {
     "move": ("--to", "2"),
     "split": ("--file", "sub/b"),
     "edit": ("--message", "Other words"),
-    "undo --drop": ("1",),
 }
 _VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "DIR|PYTHON": "."}
 

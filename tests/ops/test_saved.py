@@ -1,4 +1,4 @@
-"""What was set aside in a checkout is listed, shown, brought back and dropped, by `undo`."""
+"""What was set aside in a checkout is listed, shown and brought back, by `undo`."""
 
 from __future__ import annotations
 
@@ -165,57 +165,14 @@ def test_a_stack_is_shown_and_not_merged(demo: Project) -> None:
     demo.run("undo", "--restore", work["id"]).ends(1, "switch --create saved-work")
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("work")
-def test_dropped_work_is_brought_back(demo: Project) -> None:
-    demo.run("drop", "two").ok()
-    both = saved(demo)
-    assert len(both) == 2
-    demo.run("undo", "--drop", both[1]["id"]).ok().shows(both[1]["commit"])
-    assert saved(demo) == both[:1]
-    demo.run("undo").ok()
-    assert saved(demo) == both
-    demo.run("undo", "--drop", "--older-than", "30d").ok().says("nothing is that old")
-    assert saved(demo) == both
-    demo.run("undo", "--drop", both[1]["id"]).ok()
-    demo.git("reflog", "expire", "--expire=now", "--all")
-    demo.git("gc", "-q", "--prune=now")
-    demo.run("undo").ends(1, "git has pruned")
-
-
-@pytest.mark.parametrize("packed", ["none", "one", "all"])
-@pytest.mark.usefixtures("work")
-def test_refs_are_dropped_packed_or_not(demo: Project, packed: str) -> None:
-    git = demo.checkout("demo") / ".git"
-    if packed != "none":
-        demo.git("pack-refs", "--all")
-    if packed != "all":
-        demo.run("drop", "two").ok()
-    both = saved(demo)
-    demo.run("undo", "--drop", *(each["id"] for each in both)).ok()
+def test_git_deletes_what_was_saved(demo: Project, work: Work) -> None:
+    demo.git("update-ref", "-d", work["ref"])
     assert saved(demo) == []
-    assert not [*git.rglob("*.lock")]
-    demo.git("fsck")
-    demo.run("undo").ok()
-    assert saved(demo) == both
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("work")
-def test_the_lock_of_a_git_that_packs_refs_is_left_to_it(demo: Project) -> None:
-    both, lock = saved(demo), demo.checkout("demo") / ".git/packed-refs.lock"
-    lock.touch()
-    demo.run("undo", "--drop", both[0]["id"]).ends(5)
-    assert (lock.exists(), saved(demo)) == (True, both)
-    lock.unlink()
-    demo.run("undo", "--drop", both[0]["id"]).ok()
 
 
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("--drop",), "say which"),
-        (("--drop", "--older-than", "soon"), "is not a duration"),
         (("--show", "nothing"), "no such saved work"),
         (("--restore", ""), "no such saved work"),
     ],

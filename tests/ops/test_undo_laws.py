@@ -29,7 +29,7 @@ _MANIFEST = "manifests/demo.yaml"
 
 _VERBS = (
     *("refresh", "new", "rename", "edit", "move", "drop", "fold", "import", "bump"),
-    *("apply", "force", "restore", "forget"),
+    *("apply", "force", "restore"),
 )
 
 
@@ -93,7 +93,6 @@ def _verb(
         "bump": ("bump", "demo", "--to", "main"),
         "apply": ("apply", "--accept"),
         "restore": ("undo", "--restore", "last"),
-        "forget": ("undo", "--drop", "last"),
     }[verb]
 
 

@@ -1,8 +1,7 @@
-"""`patchkit undo --show`, `--restore` and `--drop`: work set aside in the checkouts."""
+"""`patchkit undo --show` and `--restore`: work set aside in the checkouts."""
 
 from __future__ import annotations
 
-import re
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
-from patchkit.errors import ExitCode, UsageError
+from patchkit.errors import ExitCode
 from patchkit.model.text import counted, listed
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 _RESULT = "patchkit.ops.saved:SavedReport"
 _SHOWN = 3
-_DAY = 24 * 60 * 60
-_UNITS = {"": _DAY, "d": _DAY, "h": 60 * 60, "w": 7 * _DAY}
 
 _ID = "Its id, the beginning of one, or the ref; `last` are the last edits."
 
@@ -45,7 +42,8 @@ def show(
     Before a command replaces what you did in a checkout it keeps that under a ref: edits with
     `apply --force`, `skip`, `abort` and `continue --accept`, what only git's index had, a stack of
     which patches were dropped. Of edits is printed the diff from the commit that they were made
-    on; of a stack one diff for each patch. Nothing is written.
+    on; of a stack one diff for each patch. Nothing is written. `git update-ref -d
+    refs/patchkit/saved/ID` in the checkout deletes one.
     """
     from patchkit.ops.saved import list_saved, show_saved
 
@@ -75,7 +73,7 @@ def restore(
 
     They become uncommitted edits, merged file by file into what the checkout holds; where a file
     has other changes at the same lines, or an untracked one is in the way, nothing is changed. The
-    saved work stays until it is dropped; `patchkit undo` takes the edits out again.
+    saved work stays where it is; `patchkit undo` takes the edits out again.
     """
     from patchkit.ops.saved import restore_saved
 
@@ -87,59 +85,6 @@ def restore(
         when=int(time.time()),
     )
     return session.report("undo --restore", report, _render_restored)
-
-
-@command(
-    "manifest components workspace json quiet",
-    examples=[
-        ("patchkit undo --drop 20260102T030405Z", "that one"),
-        ("patchkit undo --drop --older-than 30d", "all that are older than thirty days"),
-    ],
-    exits={
-        ExitCode.OK: "dropped, or nothing is that old",
-        ExitCode.BAD_INPUT: "the manifest cannot be read",
-        ExitCode.ENVIRONMENT: "a ref cannot be deleted",
-    },
-    result=_RESULT,
-)
-def drop(
-    session: Session,
-    saved: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="ID", help="As of `undo --show`; several may be given."),
-    ] = None,
-    *,
-    older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="TIME", help="All that are older: 30d, 2w, 12h."),
-    ] = None,
-) -> ExitCode:
-    """Delete saved work.
-
-    Only the ref goes: `patchkit undo` brings it back as long as git keeps the commit, which is two
-    weeks unless `git gc` is told otherwise. The commit's id is printed.
-    """
-    from patchkit.ops.saved import drop_saved
-
-    if not saved and older_than is None:
-        raise UsageError("say which: an ID, or --older-than", hint="patchkit undo --show")
-    before = None if older_than is None else int(time.time()) - _seconds(older_than)
-    report = drop_saved(
-        session.manifest,
-        session.components,
-        session.workspace,
-        saved or (),
-        before=before,
-    )
-    return session.report("undo --drop", report, _render_dropped)
-
-
-def _seconds(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,6})([dhw]?)", text)
-    if found is None:
-        hint = "for example 30d, 2w or 12h"
-        raise UsageError(f"--older-than {text}: is not a duration", hint=hint)
-    return int(found[1]) * _UNITS[found[2]]
 
 
 def _render_list(terminal: Terminal, report: SavedReport) -> None:
@@ -166,13 +111,3 @@ def _render_restored(terminal: Terminal, report: SavedReport) -> None:
     for path in report.restored:
         terminal.product(["  ", path])
     terminal.also_saved(saved.component, report.also_saved)
-
-
-def _render_dropped(terminal: Terminal, report: SavedReport) -> None:
-    if not report.saved:
-        terminal.say("nothing is that old")
-    for each in report.saved:
-        was = f"  was {each.commit}"
-        terminal.product(
-            [Painted("dropped", Paint.NOTICE), "  ", each.component, "  ", each.id, was]
-        )
