@@ -38,13 +38,6 @@ JOBS = 4
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", "-n", help="Show what would be done, and change nothing.")
 ]
-ForkOption = Annotated[
-    bool,
-    typer.Option(
-        "--copy-series",
-        help="Where other stacks use the series too, give this one its own copy.",
-    ),
-]
 PatchOption = Annotated[
     str | None,
     typer.Option(

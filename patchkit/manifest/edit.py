@@ -97,14 +97,6 @@ def set_archive(data: bytes, component: str, urls: Sequence[str], *, file: Path)
     return _with_texts(data, component, _URLS, urls, file)
 
 
-def set_series(data: bytes, component: str, path: str, *, file: Path) -> bytes:
-    """The manifest with another series file for `component`: only the path's characters change.
-
-    Raises BadInputError where the series does not stand in this file.
-    """
-    return _with_texts(data, component, ["patches.*.series"], [path], file)
-
-
 def _with_texts(
     data: bytes, component: str, paths: Sequence[str], texts: Sequence[str], file: Path
 ) -> bytes:
@@ -129,11 +121,10 @@ def _scalars(
     """What stands at paths of a component's keys; BadInputError if that is not in this file."""
     table = _component(parse(text, file), component, file)
     scalars = [node for path in paths for node in table.at(path) if isinstance(node, Scalar)]
-    key, _, item = paths[0].partition(".*.")
-    key = key.partition(".")[0]
+    key = paths[0].partition(".")[0]
     node = table.get(key)
-    if node is None or (item and not scalars):
-        raise _not_here(f"the {item or key} of {component}", file)
+    if node is None:
+        raise _not_here(f"the {key} of {component}", file)
     if len(scalars) < least:
         raise BadInputError(
             Problem(f"the {key} of {component} is of another kind", str(node.where))

@@ -314,7 +314,6 @@ def _options_of(waiting: Waiting, when: int, step: ResumeStep) -> RefreshOptions
     """How to go on: as the bump that stopped was asked to."""
     return RefreshOptions(
         when=when,
-        fork=waiting.fork,
         careful=waiting.careful,
         run=waiting.run,
         stop=True,

@@ -61,7 +61,6 @@ from patchkit.refresh.project_files import (
     changed_files,
     files_of,
     foresee,
-    forked_files,
     other_uses,
     patch_names_in,
     with_imported,
@@ -529,14 +528,10 @@ class _Refreshing(Struct):
         if not (writes or always):
             return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
         uses = other_uses(self._manifest, component, writes)
-        locks: dict[Path, dict[str, LockedComponent]] = {}
-        if uses and self._options.fork:
-            writes = forked_files(project, draft, manifest)
-        elif uses:
-            consequences = foresee(uses, writes, self._store, self._progress)
-            if consequences.problems:
-                refuse(report, *consequences.problems)
-            locks = consequences.locks
+        consequences = foresee(uses, writes, self._store, self._progress)
+        if consequences.problems:
+            refuse(report, *consequences.problems)
+        locks = consequences.locks
         resolutions = resolutions or {}
         writes = {**writes, **resolutions}
         there = {path: path.read_bytes() for path in resolutions if path.exists()}

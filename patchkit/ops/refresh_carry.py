@@ -416,7 +416,6 @@ def _waiting(
         pin=pin_text(pin.target.pin, pin.target.archive) if pin is not None else None,
         careful=options.careful,
         run=options.run,
-        fork=options.fork,
         patch=conflict.patch.name,
         onto=conflict.onto,
         marked=tuple(each.path for each in conflict.files if each.marked),

@@ -296,7 +296,6 @@ class RefreshOptions(Struct, frozen=True):
 
     when: int  # now, in seconds since the epoch; it names saved work
     request: Request = field(default_factory=Request)  # where edits go that belong to no patch
-    fork: bool = False  # give a component whose series is shared one of its own
     dry_run: bool = False  # write nothing
     careful: bool = False  # what is not certain on a new pin is a conflict
     run: bool = False  # ask the manifest's mergers about what is in conflict there

@@ -84,7 +84,6 @@ class Waiting(Struct, frozen=True):
     new: NamedPin  # the pin that the bump moves to, for the report
     pin: Mapping[str, str] | None  # written with the patches; None if it was edited by hand
     careful: bool  # --no-fuzz: what would be flagged is a conflict
-    fork: bool  # --copy-series: patches that other manifests use are copied, not changed
     patch: str  # the name of the patch in conflict
     onto: TreeId  # the tree on which `patch` stands
     marked: tuple[str, ...]  # the paths that got conflict markers

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from patchkit.disk.files import LARGEST_PATCH, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
-from patchkit.manifest.edit import add_patch, fold_patches, set_series
+from patchkit.manifest.edit import add_patch, fold_patches
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import (
@@ -29,7 +29,6 @@ from patchkit.manifest.values import (
     SubmodulePin,
 )
 from patchkit.model.mail import parse_patch
-from patchkit.model.names import recipe_name
 from patchkit.model.progress import Progress
 from patchkit.model.revision import Revision
 from patchkit.model.series_file import Series
@@ -63,16 +62,6 @@ class Project(Struct, frozen=True):
         """The names that its series lists."""
         entry = self.component.series
         return read_series(self.manifest, entry).names if entry is not None else ()
-
-    @property
-    def fork(self) -> str:
-        """The path of a series that no other manifest uses."""
-        base = f"patches/{self.component.name}-{self.manifest.name}"
-        folder, count = base, 1
-        while (self.manifest.root / folder).exists():
-            count += 1
-            folder = f"{base}-{count}"
-        return f"{folder}/series"
 
     @property
     def _own_folder(self) -> str:
@@ -156,44 +145,6 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
         writes[file] = fold_patches(manifest, component.name, copied, own, file=file)
     elif own is not None:
         writes[file] = add_patch(manifest, component.name, {"series": own}, file=file)
-    return writes
-
-
-def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, bytes | None]:
-    """The same change in a copy of the series that is this component's alone.
-
-    `data` is what the manifest's file is to hold without this draft.
-    """
-    manifest, entry = project.manifest, project.component.series
-    strangers = [
-        f"{row.name} is not in the series"
-        for row in draft.revised
-        if row.revision is not Revision.UNCHANGED
-        and (patch := row.new or row.old) is not None
-        and not isinstance(patch.origin, LocalSeries)
-    ]
-    if entry is None or strangers:
-        what = strangers[0] if strangers else f"{project.component.name} has no series"
-        hint = "only a series can be forked"
-        raise BadInputError(Problem(what, str(project.component.where), hint))
-    path = manifest.root / project.fork
-    strip = project.component.strip
-    is_series = entry.kind == "quilt" and not isinstance(entry, OrderedFolder)
-    listed = manifest.root / entry.path if is_series else path  # no such file yet
-    series = _series(listed, replace(entry, dialect="quilt"), draft, strip)
-    writes: dict[Path, bytes | None] = {path: series.data}
-    for patch in draft.patches:
-        if isinstance(patch.origin, LocalSeries):
-            writes[path.parent / patch.name] = patch.data
-            recipe = manifest.root / entry.beside(recipe_name(patch.name))
-            if recipe.is_file():
-                writes[path.parent / recipe.name] = recipe.read_bytes()
-    name, file = project.component.name, manifest.path
-    place = project.component.patches.index(entry)
-    if is_series:
-        writes[file] = set_series(data, name, project.fork, file=file)
-    else:
-        writes[file] = fold_patches(data, name, [place], project.fork, file=file)
     return writes
 
 
@@ -313,7 +264,10 @@ def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, byte
     return bool(paths & changed.keys())
 
 
-_OWN_FILES = "--copy-series gives it patch files of its own (`patchkit abort` first, if it waits)"
+_OWN_FILES = (
+    "copy the patches, and name the copy in one of the two manifests (`patchkit abort` first, "
+    "if it waits)"
+)
 
 
 def _tried(
@@ -322,7 +276,7 @@ def _tried(
     base = store.cached_base(use.component)
     if base is None:
         what = "uses the same patches, and its upstream is not here to try them"
-        hint = f"patchkit fetch {use.manifest.options()}  brings it; or --copy-series"
+        hint = f"patchkit fetch {use.manifest.options()}  brings it"
         raise PatchkitError(Problem(what, str(use), hint))
     try:
         series = load_series(use.manifest, use.component, store, progress, changed=changed)

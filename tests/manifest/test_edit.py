@@ -15,7 +15,6 @@ from patchkit.manifest.edit import (
     apply_edits,
     fold_patches,
     set_pin,
-    set_series,
 )
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Manifest, Pin
@@ -149,8 +148,6 @@ def test_a_pin_that_cannot_be_set_is_refused(
 
 def test_what_does_not_stand_in_the_file_so_is_refused() -> None:
     with pytest.raises(BadInputError, match="is not in this file"):
-        set_series(MINIMAL, "a", "patches/a/series", file=FILE)
-    with pytest.raises(BadInputError, match="is not in this file"):
         fold_patches(_REFERENCES, "c", [0], None, file=FILE)
     braces = (DATA / "braces.yaml").read_bytes()
     with pytest.raises(BadInputError, match="written in braces"):
@@ -165,18 +162,6 @@ def test_edits_are_made_from_the_end_backwards() -> None:
 def test_edits_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
         apply_edits("abcdef", [TextEdit(0, 3, "x"), TextEdit(2, 4, "y")])
-
-
-@pytest.mark.parametrize("quote", ["", "'", '"'])
-def test_another_series_file(quote: str) -> None:
-    entries = f"[{{patch: x/1.patch}}, {{series: {quote}patches/a/series{quote}}}]  # ours"
-    text = (
-        f"version: 1\ncomponents:\n  a: {{source: {{git: ./a}}, pin: {OLD}, patches: {entries}}}\n"
-    )
-    text = text.replace("  # ours}", "}  # ours")
-    edited = set_series(text.encode(), "a", "patches/a/npu/series", file=FILE)
-    assert edited.decode() == text.replace("patches/a/series", "patches/a/npu/series")
-    assert _paths(load(edited), "a") == ["x/1.patch", "patches/a/npu/series"]
 
 
 HEAD = f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {OLD}  # keep\n"

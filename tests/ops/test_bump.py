@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -532,8 +533,12 @@ def test_a_stack_that_shares_the_series_is_asked(stack: Stacked, upstream: Upstr
     stack.project.component("demo", upstream, pin, entry, manifest="other", checkout="other")
     upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more")
     with stack.untouched():
-        stack.run("bump", "-m", "demo", "demo", "--to", "main").ends(1, "--copy-series")
-    stack.run("bump", "-m", "demo", "demo", "--to", "main", "--copy-series").ok()
+        stack.run("bump", "-m", "demo", "demo", "--to", "main").ends(1, "copy the patches")
+    shutil.copytree(stack.project.root / "patches/demo", stack.project.root / "patches/own")
+    text = stack.project.read(MANIFEST).replace("patches/demo/series", "patches/own/series")
+    stack.project.write({MANIFEST: text})
+    stack.run("apply", "-m", "demo").ok()
+    stack.run("bump", "-m", "demo", "demo", "--to", "main").ok()
     stack.run("check", "-m", "demo").ok()
     stack.run("check", "-m", "other").ok()
 

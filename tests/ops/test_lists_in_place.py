@@ -140,17 +140,6 @@ def test_a_patch_of_another_version_is_not_changed(demo: Project, tmp_path: Path
         demo.run("refresh").ends(1, "0001-one.patch is a patch of 1.0 as well, and would change")
 
 
-def test_a_series_of_its_own_leaves_the_list(demo: Project, upstream: Upstream) -> None:
-    target = {"target": "1.1"} if tool(demo) == "conandata.yml" else {}
-    entry = {"series": f"recipe/{tool(demo)}", **target}
-    demo.component("demo", upstream, upstream.at("main"), [entry], manifest="other")
-    before = demo.files("recipe")
-    demo.run("edit", "2", "--message", "Other words", "--copy-series", "-m", "demo").ok()
-    assert demo.files("recipe") == before
-    assert demo.read("patches/demo-demo/series") == "0001-one.patch\ntwo.patch\n"
-    demo.run("apply", "--locked", "-m", "demo").ok()
-
-
 def test_nor_are_its_words(demo: Project) -> None:
     if tool(demo) == "conandata.yml":
         with demo.untouched():

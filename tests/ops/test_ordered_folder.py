@@ -159,17 +159,6 @@ def test_a_mirror_tree_of_files(project: Project, upstream: Upstream) -> None:
         project.run("move", "1", "--to", "3").ends(1, "its name says where")
 
 
-def test_a_series_of_its_own_leaves_the_folder(demo: Project, upstream: Upstream) -> None:
-    entry = {"folder": "package/demo", "order": "name"}
-    demo.component("demo", upstream, upstream.at("main"), [entry], manifest="other")
-    before = demo.files("package/demo")
-    demo.run("edit", "1", "--message", "Other words", "--copy-series", "-m", "demo").ok()
-    assert demo.files("package/demo") == before
-    assert demo.read("patches/demo-demo/series").split() == list(FILES)
-    assert "{series: patches/demo-demo/series}" in demo.read("manifests/demo.yaml")
-    demo.run("apply", "--locked", "-m", "demo").ok()
-
-
 def test_what_is_wrong_is_said_at_the_manifests_line(project: Project, upstream: Upstream) -> None:
     entry = {"folder": "patches/none", "order": "name"}
     project.component("demo", upstream, shouted(), [entry])

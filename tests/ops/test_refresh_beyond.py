@@ -55,23 +55,8 @@ def test_a_change_that_the_other_cannot_bear_is_refused(
     stack.edit("a.txt", "and more\nline 21\n", "and MORE\nline twenty-one\n")
     with stack.untouched():
         _refresh(stack).ends(
-            1, "demo of other.yaml: two.patch would not apply there any more", "--copy-series"
+            1, "demo of other.yaml: two.patch would not apply there any more", "copy the patches"
         )
-
-
-def test_a_fork_leaves_the_other_alone(project: Project, upstream: Upstream) -> None:
-    stack = _shared(project, upstream, far=False)
-    before = project.files()
-    stack.edit("a.txt", "and more\nline 21\n", "and MORE\nline twenty-one\n")
-    _refresh(stack, "--copy-series").ok()
-    after = project.files()
-    assert {name: after[name] for name in before} == before
-    new = sorted(name for name in after if name not in before)
-    assert new == [f"patches/demo-demo/{name}" for name in sorted([*NAMES, "series"])]
-    text = project.read("manifests/demo.yaml")
-    assert "series: patches/demo-demo/series" in text
-    project.run("apply", "-m", "demo").ok().shows("unchanged")
-    project.run("apply", "-m", "other").ok().shows("unchanged")
 
 
 def test_another_stack_whose_upstream_is_not_here_is_no_blank_cheque(
@@ -258,32 +243,26 @@ def test_a_patch_that_another_names_does_not_go_away(
             1,
             "demo of other.yaml: could not be read any more: patches/demo/three.patch is not there",
         )
-    _refresh(stack, "--copy-series").ok()
-    project.run("apply", "-m", "other").ok().shows("unchanged")
 
 
 # -- several components in one run -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("fork", [False, True])
 def test_each_component_gets_its_series_into_the_manifest(
-    project: Project, upstream: Upstream, fork: bool
+    project: Project, upstream: Upstream
 ) -> None:
     """One manifest, changed for two components in one run."""
     pin = upstream.commit(STATES[0])
     names = ("left", "right")
-    patches = {"one.patch": small_patches()["one.patch"]} if fork else None
-    for manifest in ("demo", "other")[: 1 + fork]:
-        for name in names:
-            project.component(name, upstream, pin, patches, manifest=manifest)
+    for name in names:
+        project.component(name, upstream, pin)
     project.prepare("apply", "-m", "demo").ok()
     for name in names:
         file = project.checkout(name) / "a.txt"
         file.write_text(file.read_text().replace("line 30\n", "thirty\n"))
-    how = ["--patch", "one", "--copy-series"] if fork else ["--rest", "one"]
-    project.run("refresh", "-m", "demo", *how).ok()
+    project.run("refresh", "-m", "demo", "--rest", "one").ok()
     text = project.read("manifests/demo.yaml")
-    assert all(f"series: patches/{name}{'-demo' * fork}/series" in text for name in names)
+    assert all(f"series: patches/{name}/series" in text for name in names)
     ran = project.run("apply", "-m", "demo").ok()
     assert ran.out.count("unchanged") == 2
 

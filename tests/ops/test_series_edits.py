@@ -326,38 +326,9 @@ def test_a_patch_of_a_shared_series_is_not_taken_from_others(
     assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
     with demo.untouched():
         demo.run("drop", "two", "-m", "demo").ends(
-            1, "demo of other.yaml: would lose two.patch", "--copy-series"
+            1, "demo of other.yaml: would lose two.patch", "copy the patches"
         )
     demo.run("edit", "two", "--name", "twenty", "-m", "demo").ok()  # taken from none
-    demo.run("undo", "-m", "demo").ok()
-    demo.run("edit", "two", "--name", "twenty", "-m", "demo", "--copy-series").ok()
-    assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
-
-
-@pytest.mark.parametrize(
-    ("verb", "patches"),
-    [
-        ("edit", "one two three"),
-        ("rename", "one twenty three"),
-        ("drop", "one three"),
-        ("move", "three one two"),
-        ("fold", "one three"),
-        ("split", "one two three b-only"),
-    ],
-)
-def test_a_series_of_its_own_leaves_the_shared_one_alone(
-    demo: Project, verb: str, patches: str
-) -> None:
-    manifest = demo.root / "manifests/demo.yaml"
-    demo.write({"manifests/other.yaml": manifest.read_text()})
-    before = demo.files()
-    demo.run(*VERBS[verb], "-m", "demo", "--copy-series").ok()
-    assert {name: data for name, data in demo.files().items() if name in before} == before
-    assert "series: patches/demo-demo/series" in manifest.read_text()
-    own = [line for line in demo.files()["patches/demo-demo/series"].decode().split("\n") if line]
-    names = [line.split()[0] for line in own if not line.startswith("#")]
-    assert names == [f"{patch}.patch" for patch in patches.split()]
-    demo.run("apply", "-m", "demo").ok().shows("unchanged")
 
 
 def test_new_takes_what_is_staged(demo: Project) -> None:

@@ -12,7 +12,6 @@ from patchkit.cli.command import (
     CarefulOption,
     DiffOption,
     DryRunOption,
-    ForkOption,
     MergersOption,
     command,
 )
@@ -122,7 +121,6 @@ def bump(
     careful: CarefulOption = False,
     run: MergersOption = False,
     partial: PartialOption = False,
-    fork: ForkOption = False,
     reviews: ReviewsOption = None,
     form: ReviewFormOption = None,
     diff: DiffOption = False,
@@ -173,7 +171,6 @@ def bump(
             workspace=session.workspace,
             options=RefreshOptions(
                 when=int(time.time()),
-                fork=fork,
                 careful=careful,
                 run=run,
                 partial=partial,

@@ -10,7 +10,6 @@ from patchkit.cli.command import (
     CarefulOption,
     DiffOption,
     DryRunOption,
-    ForkOption,
     MergersOption,
     MessageOption,
     NewOption,
@@ -69,7 +68,6 @@ def refresh(
     rest: RestOption = None,
     message: MessageOption = "",
     staged: StagedOption = False,
-    fork: ForkOption = False,
     canonical: CanonicalOption = False,
     diff: DiffOption = False,
     careful: CarefulOption = False,
@@ -111,7 +109,6 @@ def refresh(
     options = RefreshOptions(
         when=int(time.time()),
         request=replace(request, canonical=canonical, staged=staged),
-        fork=fork,
         careful=careful,
         run=run,
         dry_run=dry_run,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import DryRunOption, ForkOption, command
+from patchkit.cli.command import DryRunOption, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode, UsageError
 
@@ -51,7 +51,6 @@ def edit(
         str | None, typer.Option("--message", metavar="TEXT", help="The message; else an editor.")
     ] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its new name.")] = "",
-    fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Change a patch's message, or its name.
@@ -65,7 +64,7 @@ def edit(
     if message is None and not name:
         patch, message = _typed(session, patch)
     wanted = EditPatch(patch, message, name)
-    return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [patch], wanted, dry_run=dry_run)
 
 
 @command(
@@ -81,7 +80,6 @@ def drop(
     session: Session,
     patches: PatchesArgument,
     *,
-    fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Remove patches from the series.
@@ -93,7 +91,7 @@ def drop(
     """
     from patchkit.refresh.series_edits import DropPatches
 
-    return _change(session, patches, DropPatches(tuple(patches)), fork=fork, dry_run=dry_run)
+    return _change(session, patches, DropPatches(tuple(patches)), dry_run=dry_run)
 
 
 @command(
@@ -116,7 +114,6 @@ def move(
         ),
     ],
     numbered: NumberedOption = False,
-    fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Move a patch to another position in the series.
@@ -127,7 +124,7 @@ def move(
     """
     from patchkit.refresh.series_edits import MovePatch
 
-    return _change(session, [patch, to], MovePatch(patch, to, numbered), fork=fork, dry_run=dry_run)
+    return _change(session, [patch, to], MovePatch(patch, to, numbered), dry_run=dry_run)
 
 
 @command(
@@ -146,7 +143,6 @@ def fold(
     message: Annotated[
         str, typer.Option("--message", metavar="TEXT", help="Its message. Default: the same.")
     ] = "",
-    fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Combine patches into another one.
@@ -157,7 +153,7 @@ def fold(
     from patchkit.refresh.series_edits import FoldPatches
 
     wanted = FoldPatches(tuple(patches), into, message)
-    return _change(session, [*patches, into], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [*patches, into], wanted, dry_run=dry_run)
 
 
 @command(
@@ -194,7 +190,6 @@ def split(
         ),
     ] = "",
     numbered: NumberedOption = False,
-    fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Move a part of a patch into a new one, directly after it.
@@ -211,7 +206,7 @@ def split(
     if staged and file:
         raise UsageError("split: --staged goes without --file")
     wanted = SplitPatch(patch, new, message, tuple(file or ()), staged, numbered)
-    return _change(session, [patch], wanted, fork=fork, dry_run=dry_run)
+    return _change(session, [patch], wanted, dry_run=dry_run)
 
 
 @command(
@@ -241,7 +236,7 @@ def vendor(
     from patchkit.refresh.series_edits import VendorPatches
 
     wanted = VendorPatches(session.manifest, tuple(patches or ()))
-    return _change(session, patches or (), wanted, fork=False, dry_run=dry_run)
+    return _change(session, patches or (), wanted, dry_run=dry_run)
 
 
 def _typed(session: Session, patch: str) -> tuple[str, str]:
@@ -263,12 +258,11 @@ def _change(
     patches: Sequence[str],
     wanted: SeriesEdit,
     *,
-    fork: bool,
     dry_run: bool,
 ) -> ExitCode:
     from patchkit.cli.commands.refresh import run_refresh
     from patchkit.ops.refresh_input import RefreshOptions
 
-    options = RefreshOptions(when=int(time.time()), fork=fork, dry_run=dry_run, series_edit=wanted)
+    options = RefreshOptions(when=int(time.time()), dry_run=dry_run, series_edit=wanted)
     component = session.component_with(*patches) if patches else session.component
     return run_refresh(session, wanted.verb, [component], options)

@@ -12,7 +12,6 @@ import typer
 from patchkit.cli.command import (
     DiffOption,
     DryRunOption,
-    ForkOption,
     MessageOption,
     NewOption,
     PatchOption,
@@ -194,7 +193,6 @@ def refresh_from(
     new: NewOption = None,
     rest: RestOption = None,
     message: MessageOption = "",
-    fork: ForkOption = False,
     diff: DiffOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -213,7 +211,7 @@ def refresh_from(
     from patchkit.ops.refresh_input import RefreshOptions
 
     request = request_of(session, patch, new, rest, message)
-    options = RefreshOptions(int(time.time()), request, fork=fork, dry_run=dry_run)
+    options = RefreshOptions(int(time.time()), request, dry_run=dry_run)
     with session.progress() as progress:
         report = refresh_from_folder(
             session.manifest,
