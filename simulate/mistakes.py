@@ -40,7 +40,6 @@ SAME: dict[str, str] = {
     "sglang/position-embeddings-on-npu/3": (
         "int and long are added before they are an index, which makes long; both count patches"
     ),
-    "sglang/vision-attention-on-npu/0": "the hunk is a line of a docstring",
 }
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)", re.DOTALL)
 _NAMES = {

@@ -10,6 +10,7 @@ import pytest
 from stack_tests.conftest import Stack
 from stack_tests.devices import Side
 from stack_tests.sglang_scenarios import (
+    INDEX_ROOT,
     MODEL,
     QKV,
     QWEN3,
@@ -54,40 +55,70 @@ class TestDeepStack:
         assert after.forward_npu(1, 10, post_residual_addition=None) == (11, 11)
 
 
-def image_attention(stack: Stack, mask: object, *, patched: bool) -> str:
+class Ends:
+    """Where images end in a sequence, as far as they are read."""
+
+    is_npu = False
+
+    def __getitem__(self, key: slice) -> Ends:
+        return self
+
+    def __sub__(self, other: Ends) -> Ends:
+        return self
+
+    def to(self, where: object) -> Ends:
+        return self
+
+    def tolist(self) -> list[int]:
+        return [4]
+
+
+def image_attention(stack: Stack, root: str, mask: object, *, patched: bool) -> list[str]:
     """Who computes the attention of images on an NPU: Ascend's operator, or with a mask SDPA."""
-    operators: Any = Stub("torch_npu")
-    operators.npu_fused_infer_attention_score = lambda **given: ["the operator"]
-    side = Side(stack, "sglang", "npu", patched)
-    loaded = side.load(f"{ROOT}/{VISION}", {**utils("npu"), "torch_npu": operators})
+    taken: list[str] = []
+
+    def operator(**given: object) -> list[str]:
+        taken.append("the operator")
+        return ["its output"]
 
     class Masked:
-        def __init__(self, **sizes: int) -> None:
-            self.sizes = sizes
+        def __init__(self, head_dim: int, num_heads: int, **more: int) -> None:
+            self.sizes = (head_dim, num_heads)
 
-        def __call__(self, *given: object, attention_mask: object, **more: object) -> str:
-            return f"SDPA of {self.sizes['head_dim']} with {attention_mask}"
+        def __call__(self, q: Any, k: Any, v: Any, bsz: int, ends: Ends, **more: object) -> None:
+            given = "".join(each.name for each in (q, k, v))
+            taken.append(f"SDPA {self.sizes} {given} {bsz} with {more['attention_mask']}")
+            assert ends.tolist()
 
+    operators: Any = Stub("torch_npu")
+    operators.npu_fused_infer_attention_score = operators._npu_flash_attention_unpad = operator
+    side = Side(stack, "sglang", "npu", patched)
+    loaded = side.load(f"{root}/{VISION}", {**utils("npu"), "torch_npu": operators})
     loaded.VisionSdpaAttention = Masked
     loaded.envs.SGLANG_VIT_ENABLE_CUDA_GRAPH = SimpleNamespace(get=lambda: False)
-
-    class Ends:
-        def __getitem__(self, key: slice) -> Any:
-            return SimpleNamespace(to=lambda kind: SimpleNamespace(tolist=lambda: [4]))
-
-    loaded.resolve_seqlens = lambda *given, **more: Ends()
+    loaded.resolve_seqlens = lambda ends, *given, **more: ends
     made = loaded.VisionAscendAttention(head_dim=72, num_heads=2, num_kv_heads=2)
-    tensor = SimpleNamespace(shape=(4, 2, 72))
-    found: str = made.forward(tensor, tensor, tensor, None, 1, 4, attention_mask=mask)
-    return found
+    q, k, v = (SimpleNamespace(shape=(4, 2, 72), name=name) for name in "qkv")
+    made.forward(q=q, k=k, v=v, bsz=1, seq_len=4, cu_seqlens=Ends(), attention_mask=mask)
+    return taken
 
 
-def test_masks_of_images_are_heeded(next_stack: Stack) -> None:
+@pytest.mark.parametrize(
+    ("of", "root"),
+    [
+        ("git_stack", ROOT),
+        ("next_stack", ROOT),
+        pytest.param("index_stack", INDEX_ROOT, marks=pytest.mark.index),
+    ],
+)
+def test_masks_of_images_are_heeded(request: pytest.FixtureRequest, of: str, root: str) -> None:
     """Upstream has another default, and leaves the mask out where its operator is asked for."""
+    stack = request.getfixturevalue(of)
     for patched in (True, False):
-        assert image_attention(next_stack, None, patched=patched) == "the operator"
-    assert image_attention(next_stack, "mask", patched=True) == "SDPA of 72 with mask"
-    assert image_attention(next_stack, "mask", patched=False) == "the operator"
+        assert image_attention(stack, root, None, patched=patched) == ["the operator"]
+    with_mask = image_attention(stack, root, "the mask", patched=True)
+    assert with_mask == ["SDPA (72, 2) qkv 1 with the mask"]
+    assert image_attention(stack, root, "the mask", patched=False) == ["the operator"]
 
 
 def head_after(stack: Stack, names: tuple[str, ...], *, tied: bool, patched: bool = True) -> Any:
