@@ -196,16 +196,14 @@ def graph_components(
     components: Sequence[Component],
     store: Store,
     progress: Progress,
-    *,
-    every: bool = False,
 ) -> GraphReport:
-    """The graph of each component; with `every`, also needs that follow from others."""
-    graphs = [_graph(manifest, each, store, progress, every=every) for each in components]
+    """The graph of each component, without needs that follow from others."""
+    graphs = [_graph(manifest, each, store, progress) for each in components]
     return GraphReport(manifest.name, tuple(graphs))
 
 
 def _graph(
-    manifest: Manifest, component: Component, store: Store, progress: Progress, *, every: bool
+    manifest: Manifest, component: Component, store: Store, progress: Progress
 ) -> ComponentGraph:
     try:
         with built_stack(manifest, component, store, progress) as built:
@@ -214,8 +212,7 @@ def _graph(
             names = [patch.name for patch in built.series.patches]
     except PatchkitError as error:
         return ComponentGraph(component.name, (), error.problems, error.exit_code)
-    direct = {(n.number, n.on) for n in needs}
-    kept = direct if every else reduced(direct)
+    kept = reduced({(n.number, n.on) for n in needs})
     nodes = tuple(
         PatchNode(name, number, _dependencies(number, names, needs, kept))
         for number, name in enumerate(names, 1)

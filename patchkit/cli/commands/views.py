@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +16,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.ops.diff import DiffReport, FileStat
+    from patchkit.ops.diff import DiffReport
     from patchkit.ops.views import (
         ComponentGraph,
         ComponentLog,
@@ -33,28 +32,14 @@ if TYPE_CHECKING:
 _NOTHING = ("absent", "other branch", "interrupted")
 
 
-class DiffForm(str, Enum):
-    """How much is shown: `STAT` is the files, with the number of lines that changed."""
-
-    TEXT = "text"
-    STAT = "stat"
-
-
-DiffFormOption = Annotated[
-    DiffForm,
-    typer.Option(
-        "--format",
-        metavar="FORM",
-        help="Write it as text; or as stat, the files with the number of lines that changed.",
-    ),
-]
-
-
 @command(
     "manifest components workspace json",
     examples=[
         ("patchkit diff -m qwen3-vl-npu", "what refresh would take up"),
-        ("patchkit diff -m qwen3-vl-npu -c mindspeed --format stat", "the files only"),
+        (
+            "patchkit diff -m qwen3-vl-npu -c mindspeed --json",
+            "with the lines of each file counted",
+        ),
     ],
     exits={
         ExitCode.OK: "compared, whether something differs or not",
@@ -64,8 +49,6 @@ DiffFormOption = Annotated[
 )
 def diff(
     session: Session,
-    *,
-    form: DiffFormOption = DiffForm.TEXT,
 ) -> ExitCode:
     """Show what the checkouts have beyond their stacks.
 
@@ -75,8 +58,7 @@ def diff(
     from patchkit.ops.diff import diff_components
 
     report = diff_components(session.manifest, session.components, session.workspace)
-    render = _render_stat if form is DiffForm.STAT else _render_diff
-    return session.report("diff", report, render)
+    return session.report("diff", report, _render_diff)
 
 
 def _render_diff(terminal: Terminal, report: DiffReport) -> None:
@@ -88,14 +70,6 @@ def _render_diff(terminal: Terminal, report: DiffReport) -> None:
             terminal.diff(each.diff)
 
 
-def _render_stat(terminal: Terminal, report: DiffReport) -> None:
-    _tell(terminal, report)
-    for each in report.components:
-        if each.files:
-            terminal.product(Painted(each.component, Paint.STRONG))
-            terminal.table([_row(file) for file in each.files], indent=2)
-
-
 def _tell(terminal: Terminal, report: DiffReport) -> None:
     for each in report.components:
         for problem in each.problems:
@@ -105,16 +79,6 @@ def _tell(terminal: Terminal, report: DiffReport) -> None:
     compared = [c for c in report.components if not c.problems and c.state.value not in _NOTHING]
     if compared and not any(each.diff for each in report.components):
         terminal.say("no differences")
-
-
-def _row(file: FileStat) -> tuple[Line, ...]:
-    if file.binary:
-        return "binary", "", f"{file.kind.value:<6}  {file.path}"
-    return (
-        Painted(f"+{file.added}", Paint.ADDED),
-        Painted(f"-{file.removed}", Paint.REMOVED),
-        f"{file.kind.value:<6}  {file.path}",
-    )
 
 
 @command(
@@ -224,29 +188,11 @@ def show(
     return session.report("show", shown, lambda terminal, r: terminal.diff(r.text))
 
 
-class GraphForm(str, Enum):
-    """How a graph is written: `DOT` is Graphviz's language."""
-
-    TEXT = "text"
-    DOT = "dot"
-
-
-GraphFormOption = Annotated[
-    GraphForm,
-    typer.Option(
-        "--format", metavar="FORM", help="Write it as text, or as dot, Graphviz's language."
-    ),
-]
-EveryOption = Annotated[
-    bool, typer.Option("--all", help="Also show what follows from other dependencies.")
-]
-
-
 @command(
     "manifest components store json",
     examples=[
         ("patchkit log --graph -m qwen3-vl-npu", "every component"),
-        ("patchkit log --graph -m qwen3-vl-npu --format dot | dot -Tsvg > stack.svg", "a picture"),
+        ("patchkit log --graph -m qwen3-vl-npu --json", "to draw it"),
     ],
     exits={
         ExitCode.OK: "drawn",
@@ -257,27 +203,18 @@ EveryOption = Annotated[
 )
 def graph(
     session: Session,
-    *,
-    form: GraphFormOption = GraphForm.TEXT,
-    every: EveryOption = False,
 ) -> ExitCode:
     """Show which patches need which earlier ones.
 
     A patch needs an earlier one if it changes, or has as context, lines that the earlier one
-    brought, or a file that it made. Patches that do not depend on each other can be reordered.
+    brought, or a file that it made. What follows from other needs is left out. Patches that do not
+    depend on each other can be reordered.
     """
     from patchkit.ops.views import graph_components
 
     with session.progress() as progress:
-        report = graph_components(
-            session.manifest,
-            session.components,
-            session.store,
-            progress,
-            every=every,
-        )
-    render = _render_dot if form is GraphForm.DOT else _render_graph
-    return session.report("log --graph", report, render)
+        report = graph_components(session.manifest, session.components, session.store, progress)
+    return session.report("log --graph", report, _render_graph)
 
 
 def _render_graph(terminal: Terminal, report: GraphReport) -> None:
@@ -311,29 +248,3 @@ def _is_free(node: PatchNode, graph: ComponentGraph) -> bool:
 def _why(need: Dependency) -> str:
     files = counted(len(need.paths), "file")
     return f"{counted(need.lines, 'line')} in {files}" if need.lines else files
-
-
-def _render_dot(terminal: Terminal, report: GraphReport) -> None:
-    lines = ["digraph patches {", '  rankdir="BT";', '  node [shape="box"];']
-    for number, each in enumerate(report.components):
-        for problem in each.problems:
-            terminal.problem(problem)
-        lines.append(f'  subgraph "cluster_{number}" {{ label={_quoted(each.component)};')
-        lines += [
-            f"    {_id(each, node.name)} [label={_quoted(node.name)}];" for node in each.patches
-        ]
-        lines += [
-            f"    {_id(each, node.name)} -> {_id(each, need.on)} [label={_quoted(_why(need))}];"
-            for node in each.patches
-            for need in node.needs
-        ]
-        lines.append("  }")
-    terminal.document("\n".join([*lines, "}"]))
-
-
-def _id(graph: ComponentGraph, name: str) -> str:
-    return _quoted(f"{graph.component}/{name}")
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
