@@ -23,7 +23,7 @@ from patchkit.drift.drift_report import (
 )
 from patchkit.drift.judge import State
 from patchkit.drift.walk import Transition, Walk
-from patchkit.explain.diagnose import explain_patch
+from patchkit.explain.diagnose import FindRename, explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.gitcmd.commit_history import moved_blobs
 from patchkit.gitcmd.first_parent import Commit, describe_commits
@@ -46,6 +46,7 @@ def explain_clash(
     *,
     commit: CommitId,
     met: State,
+    renamed: FindRename,
 ) -> PatchExplanation | None:
     """Why a patch does not apply on `commit`, where it meets `met`; None if it does.
 
@@ -65,7 +66,7 @@ def explain_clash(
     if any(clash.reason is Reason.MISSING for clash in outcome.clashes):
         history.repository.bring(moved_blobs(history.repository, f"{commit}^", commit))
     view = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
-    explained = explain_patch(view, patch, outcome, commit, history=history.repository)
+    explained = explain_patch(view, patch, outcome, commit, renamed=renamed)
     # that files changed since the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
 

@@ -114,14 +114,19 @@ class RoutePast(Past):
 
     def renamed(self, path: str) -> str | None:
         """See `carry.Past`: where the file is in this state, None if it was not renamed."""
+        found = self.renamed_by(path)
+        return found[1] if found is not None else None
+
+    def renamed_by(self, path: str) -> tuple[CommitId, str] | None:
+        """The commit that last renamed a file that is gone, and where the file is."""
         at = path
         for _ in range(_ROUNDS):
-            homes = [new for since, new in self.route.homes.get(at, ()) if since <= self.position]
+            homes = [home for home in self.route.homes.get(at, ()) if home[0] <= self.position]
             if not homes:
                 return None
-            at = homes[-1]
+            since, at = homes[-1]
             if self.state.get(at) is not None:
-                return at
+                return self.route.commit(since), at
         return None
 
     def folder_renamed(self, folder: str) -> str | None:

@@ -83,7 +83,7 @@ class Walk(Struct, frozen=True):
 
 
 class Walker:
-    """A series on its way along a branch; `judge_all` goes to its end, `judge_at` anywhere.
+    """A series on its way along a branch; `judge_all` goes to its end.
 
     For `quick` see Forecaster. A `sampled` one carries to few versions of each file, which stand
     for the others: see `drift.sample`. `note` gets how many commits of the line are judged, of how
@@ -146,12 +146,6 @@ class Walker:
                 self._note(position, len(self.route.line.commits))
         self.forecaster.supply({})
         self._series.verdicts.close()
-
-    def judge_at(self, position: int) -> tuple[PatchVerdict, ...]:
-        """What becomes of each patch at a position of the line; brings the files there."""
-        self._go_to(position)
-        self._along.bring(blobs_of(self.forecaster.state.values()))
-        return self.forecaster.judge()
 
     def met_at(self, position: int, number: int) -> State:
         """What a patch meets at its paths at a position, were no earlier one in conflict."""

@@ -4,8 +4,9 @@ may be now, and for which base the patch was made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -19,9 +20,7 @@ from patchkit.explain.explanation import (
     OtherBlob,
     PatchExplanation,
 )
-from patchkit.gitcmd.commit_history import find_rename
 from patchkit.gitcmd.object_reader import MissingObjectError
-from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.lint import numbered_lines
@@ -196,6 +195,14 @@ def _cause(
 # Where a file that a patch names may be now: by its name, its contents, or git's history.
 
 
+#: The commit that renamed a file that is gone, and where the file is then; None where not known.
+FindRename: TypeAlias = Callable[[str], tuple[CommitId, str] | None]
+
+
+def no_rename(_path: str) -> None:
+    """Nothing is known of renames."""
+
+
 # Reading is what costs: so many files with the same name are looked at.
 _NAMESAKES = 24
 _SHOWN = 3
@@ -208,12 +215,9 @@ LIKELY = 0.5
 
 
 def find_moves(
-    view: TreeView, change: FileChange, *, base: CommitId, history: Repository | None
+    view: TreeView, change: FileChange, renamed: FindRename = no_rename
 ) -> tuple[MovedPath, ...]:
-    """Paths where the file `change.old_path` may be now, the likeliest first.
-
-    With `history`, git's own rename detection is asked where it was renamed before `base`.
-    """
+    """Paths where the file `change.old_path` may be now, the likeliest first."""
     path = change.old_path
     if path is None:
         return ()
@@ -221,12 +225,12 @@ def find_moves(
     likely = sorted(
         (move for move in moves if move.likeness >= LIKELY), key=lambda m: (-m.likeness, m.path)
     )
-    renamed = find_rename(history, base, path) if history is not None else None
-    if renamed is not None and view.tree.entry(renamed.path) is not None:
-        move = _compare(view, change, renamed.path)
+    if (found := renamed(path)) is not None:
+        commit, home = found
+        move = _compare(view, change, home)
         likely = [
-            MovedPath(move.path, move.likeness, f"renamed by {renamed.commit}"),
-            *(each for each in likely if each.path != renamed.path),
+            MovedPath(home, move.likeness, f"renamed by {commit}"),
+            *(each for each in likely if each.path != home),
         ]
     return tuple(likely[:_SHOWN])
 
@@ -365,20 +369,19 @@ def explain_patch(
     base: CommitId,
     *,
     at_base: TreeView | None = None,
-    history: Repository | None = None,
+    renamed: FindRename = no_rename,
     results: Results | None = None,
 ) -> PatchExplanation:
     """Why `patch`, with `outcome` on the tree of `view`, does not apply.
 
-    `at_base` is the tree without the patches before it, if there are any. `history` is a repository
-    with the base's history, as far as it is at hand.
+    `at_base` is the tree without the patches before it, if there are any.
     """
     changes, at_base = patch_changes(patch), at_base or view
     origin = find_origin(view, changes, results=results)
     if origin.others and not find_origin(at_base, changes).others:
         origin = replace(origin, commit=base)
     files = [
-        _explain_file(view, change, file, base, history)
+        _explain_file(view, change, file, renamed)
         for change, file in zip(changes, outcome.files, strict=True)
         if file.clashes
     ]
@@ -413,15 +416,10 @@ def _explain_file(
     view: TreeView,
     change: FileChange,
     outcome: FileResult,
-    base: CommitId,
-    history: Repository | None,
+    renamed: FindRename,
 ) -> FileExplanation:
     first = outcome.clashes[0]
-    moves = (
-        find_moves(view, change, base=base, history=history)
-        if first.reason is Reason.MISSING
-        else ()
-    )
+    moves = find_moves(view, change, renamed) if first.reason is Reason.MISSING else ()
     return FileExplanation(
         path=first.path,
         reason=first.reason,

@@ -43,41 +43,6 @@ _RENAMED = ("--no-rename-empty", "--diff-filter=R", "--name-status")
 _STEPS = 5
 
 
-class Rename(Struct, frozen=True):
-    """The commit that moved a file, and where to."""
-
-    commit: CommitId
-    path: str  # where the file went
-
-
-def find_rename(repository: Repository, commit: CommitId, path: str) -> Rename | None:
-    """How the file `path`, gone at `commit`, left; follows several renames of it."""
-
-    def deleted_by(name: str) -> CommitId:
-        arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", commit]
-        out = repository.ask("--literal-pathspecs", *arguments, "--", name, no=NOT_HERE)
-        return CommitId((out or b"").decode().strip())
-
-    return _chained(path, deleted_by, lambda each: renames_in(repository, f"{each}^", each))
-
-
-def _chained(
-    path: str,
-    deleted_by: Callable[[str], CommitId],
-    renames_in: Callable[[CommitId], Mapping[str, str]],
-) -> Rename | None:
-    """The last of the renames that follow each other, each in the commit that deleted the file."""
-    found: Rename | None = None
-    for _ in range(_STEPS):
-        name = found.path if found is not None else path
-        commit = deleted_by(name)
-        home = renames_in(commit).get(name) if commit else None
-        if home is None or (found is not None and commit == found.commit):
-            break
-        found = Rename(commit, home)
-    return found
-
-
 def commit_with(
     repository: Repository, tips: Sequence[CommitId], wanted: Mapping[str, str], since: str = ""
 ) -> CommitId | None:
@@ -430,8 +395,15 @@ class Between(Struct):
         return self._direct
 
     def _by_chain(self, path: str) -> str | None:
-        found = _chained(path, self._deletion, self._renames_in)
-        return found.path if found is not None and self._has(self.new, found.path) else None
+        """The end of the renames that follow each other, each in the commit that deleted a file."""
+        home, last = path, ""
+        for _ in range(_STEPS):
+            commit = self._deletion(home)
+            moved = self._renames_in(commit).get(home) if commit else None
+            if moved is None or commit == last:
+                break
+            home, last = moved, commit
+        return home if last and self._has(self.new, home) else None
 
     def _has(self, commit: CommitId, path: str) -> bool:
         return self.repository.resolve(f"{commit}:{path}") is not None

@@ -103,6 +103,7 @@ def _clash(
         series_patch,
         commit=walker.route.commit(position),
         met=walker.met_at(position, number),
+        renamed=walker.forecaster.past.renamed_by,
     )
 
 

@@ -154,17 +154,17 @@ def test_file_with_the_same_contents_under_another_name(upstream: Upstream) -> N
 
 def test_rename_that_git_knows_of(upstream: Upstream) -> None:
     upstream.commit(BASE)
-    renamed = upstream.commit({"pkg/core.py": None, "runtime/main.rs": "#\n" + TEXT})
+    renamed = CommitId(upstream.commit({"pkg/core.py": None, "runtime/main.rs": "#\n" + TEXT}))
     pin = CommitId(upstream.commit({"runtime/main.rs": "#\n#\n" + TEXT}))
     repository, change = Repository(upstream.path), _parse(PATCH).changes[0]
     tree = repository.tree(pin)
     assert tree is not None
     with ObjectReader(repository) as reader:
         view = TreeView(reader, tree)
-        (move,) = find_moves(view, change, base=pin, history=repository)
+        (move,) = find_moves(view, change, lambda _: (renamed, "runtime/main.rs"))
         assert (move.path, move.how) == ("runtime/main.rs", f"renamed by {renamed}")
         # without history the other ending hides it
-        assert find_moves(view, change, base=pin, history=None) == ()
+        assert find_moves(view, change) == ()
 
 
 def test_file_to_add_is_there(upstream: Upstream) -> None:

@@ -13,7 +13,7 @@ from bench.faults.calls import fault_of
 from bench.faults.tracing import Tracer, unavailable
 from patchkit.disk.files import files_in
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.commit_history import Between, find_rename
+from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import missing_objects
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import is_damaged, is_sound
@@ -65,7 +65,6 @@ QUESTIONS: dict[str, Callable[[Asked], object]] = {
     "refs": lambda asked: asked.repository.refs("refs/"),
     "present": lambda asked: asked.present(),
     "missing": lambda asked: missing_objects(asked.repository, [asked.blob, ABSENT]),
-    "deleted": lambda asked: find_rename(asked.repository, asked.new, "deep/old.txt"),
     "renamed": lambda asked: asked.between().renamed("deep/old.txt"),
     "removed": lambda asked: asked.between().since(
         ["a.txt"], lambda data: b"1" not in (data or b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.gitcmd.commit_history import commit_with, find_rename
+from patchkit.gitcmd.commit_history import Between, commit_with
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
 from tests.support.repos import Upstream, git_in
@@ -24,24 +24,21 @@ def repository(upstream: Upstream) -> Repository:
 def test_renames_are_followed_one_after_the_other(
     upstream: Upstream, repository: Repository
 ) -> None:
-    upstream.commit({"a.py": TEXT, "[odd] *.py": TEXT + "odd\n"})
+    first = upstream.commit({"a.py": TEXT, "[odd] *.py": TEXT + "odd\n"})
     upstream.commit({"a.py": None, "b/a.py": TEXT + "x\n"})
-    second = upstream.commit({"b/a.py": None, "c/z.rs": TEXT + "x\ny\n"})
-    tip = upstream.commit({"c/z.rs": TEXT + "z\n"})
-    found = find_rename(repository, tip, "a.py")
-    assert found is not None
-    assert (found.commit, found.path) == (second, "c/z.rs")
-    moved = upstream.commit({"[odd] *.py": None, "even.py": TEXT + "odd\n"})
-    odd = find_rename(repository, moved, "[odd] *.py")
-    assert odd is not None
-    assert (odd.commit, odd.path) == (moved, "even.py")
+    upstream.commit({"b/a.py": None, "c/z.rs": TEXT + "x\ny\n"})
+    upstream.commit({"c/z.rs": "another\n"})
+    tip = upstream.commit({"[odd] *.py": None, "even.py": TEXT + "odd\n"})
+    past = Between(repository, CommitId(first), CommitId(tip))
+    assert past.renamed("a.py") == "c/z.rs"
+    assert past.renamed("[odd] *.py") == "even.py"
 
 
 def test_deleted_or_never_there_is_no_rename(upstream: Upstream, repository: Repository) -> None:
-    upstream.commit({"a.py": TEXT, "b.py": "b\n"})
-    tip = upstream.commit({"a.py": None})
-    assert find_rename(repository, tip, "a.py") is None
-    assert find_rename(repository, tip, "never.py") is None
+    first = upstream.commit({"a.py": TEXT, "b.py": "b\n"})
+    past = Between(repository, CommitId(first), CommitId(upstream.commit({"a.py": None})))
+    assert past.renamed("a.py") is None
+    assert past.renamed("never.py") is None
 
 
 def test_the_commit_is_the_newest_with_all_blobs(
@@ -68,5 +65,5 @@ def test_shallow_history_answers_none(
     git_in(shallow, "clone", "-q", "--bare", "--depth=1", upstream.url, str(shallow / "r.git"))
     repository = Repository(shallow / "r.git")
     tip = repository.commit("HEAD") or ""
-    assert find_rename(repository, CommitId(tip), "a.py") is None
+    assert Between(repository, CommitId(first), CommitId(tip)).renamed("a.py") is None
     assert commit_with(repository, [CommitId(tip)], wanted) is None

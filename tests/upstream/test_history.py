@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from patchkit.gitcmd.commit_history import Rename, find_rename
+from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import (
     Beginning,
     Landing,
@@ -163,9 +163,10 @@ def test_a_mirror_that_is_a_folder_on_the_web_gives_it(upstream: Upstream, store
 def test_a_rename_is_found_without_the_files(upstream: Upstream, store: Store) -> None:
     _serve(upstream, "any")
     _, _, pin = (upstream.commit({"a.py": f"{n}\n", "b.py": "b\n"}) for n in range(3))
-    moved = upstream.commit({"b.py": None, "c.py": "b\n"})
+    upstream.commit({"b.py": None, "c.py": "b\n"})
     tip = upstream.commit({"a.py": "3\n"})
     history = _open(store, upstream, pin, tip)
     history.repository.bring([upstream.resolve(f"{pin}:b.py") or ""])
-    assert find_rename(history.repository, tip, "nowhere.py") is None
-    assert find_rename(history.repository, tip, "b.py") == Rename(moved, "c.py")
+    past = Between(history.repository, CommitId(pin), CommitId(tip))
+    assert past.renamed("nowhere.py") is None
+    assert past.renamed("b.py") == "c.py"
