@@ -19,6 +19,7 @@ from patchkit.report.findings import CLASHES
 if TYPE_CHECKING:
     from patchkit.explain.explanation import HunkExplanation, Mismatch, PatchExplanation
     from patchkit.model.finding import Finding
+    from patchkit.ops.version_matrix import VersionMatrix
     from patchkit.report.findings import Outcome
 
 # What stands before code, how many lines of a hunk one reads.
@@ -26,6 +27,13 @@ _MARGIN = 18
 _LINES = 8
 #: How many places of one cause a terminal names; --json has all.
 _PLACES = 6
+
+
+def print_matrices(terminal: Terminal, matrices: Iterable[VersionMatrix]) -> None:
+    """Which pin has which patches, where a component has several."""
+    for matrix in matrices:
+        terminal.product()
+        terminal.table(matrix.rows)
 
 
 def print_findings(terminal: Terminal, outcomes: Iterable[Outcome], *, named: bool = True) -> None:

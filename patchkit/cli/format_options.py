@@ -140,7 +140,9 @@ def _report_text(form: Format, command: str, report: Any, paths: Sequence[Path])
         case Format.GITHUB:
             return "\n".join(annotation_lines(explained(outcomes), _named(paths)))
         case Format.MARKDOWN:
-            return outcomes_markdown(command, report.exit_code, outcomes)
+            return outcomes_markdown(
+                command, report.exit_code, outcomes, getattr(report, "versions", ())
+            )
     # other forms need not wait for its templates to load
     from patchkit.report.html_page import report_page
 

@@ -90,7 +90,7 @@ class Session:
         folders = [Path(name).absolute() for name in self._names if _is_path(name)]
         found = _manifest_of_checkout([Path.cwd(), *folders]) or _only_manifest()
         named = named_manifest(self._names[0]) if self._names else None
-        if named and (found is None or load(found, self._cache).component(self._names[0]) is None):
+        if named and (found is None or not load(found, self._cache).named(self._names[0])):
             self._names.pop(0)
             return named
         if found is None:
@@ -118,7 +118,7 @@ class Session:
             found = [
                 manifest
                 for manifest in readable_manifests(paths, self._cache)
-                if all(map(manifest.component, self._names)) and fits(manifest)
+                if all(map(manifest.named, self._names)) and fits(manifest)
             ]
             if len(found) != 1:
                 raise
@@ -144,12 +144,12 @@ class Session:
         if not self._names:
             return manifest.components
         names = self._meant(manifest)
-        unknown = [name for name in names if manifest.component(name) is None]
+        unknown = [name for name in names if not manifest.named(name)]
         if unknown:
             from patchkit.cli.words import no_component
 
             raise no_component(unknown, [manifest], self._own, manifest.path.name)
-        return tuple(each for each in manifest.components if each.name in names)
+        return _chosen(manifest, names)
 
     def check_patch(self, word: str) -> None:
         """UsageError unless `word` means a patch of one of the components' series."""
@@ -196,14 +196,14 @@ class Session:
         manifest = self.manifest
         if len(self._names) > 1:
             raise UsageError(f"one component at a time: {', '.join(self._names)}")
+        several, what = self.components, f"{manifest.path.name} has several components"
         if self._names:
-            return self.components[0]
-        found = self.here or (manifest.components[0] if len(manifest.components) == 1 else None)
-        if found is None:
-            have = ", ".join(each.name for each in manifest.components)
-            what = f"{manifest.path.name} has several components"
+            what = f"{self._names[0]} has several pins"
+        found = self.here if not self._names else None
+        if found is None and len(several) > 1:
+            have = ", ".join(each.name for each in several)
             raise UsageError(what, hint=f"name one with -c: {have}")
-        return found
+        return found or several[0]
 
     def component_with(self, *patches: str) -> Component:
         """The component; where nothing says which, the only one whose series has all of these."""
@@ -269,13 +269,13 @@ class Session:
         unknown = [
             name
             for index, name in enumerate(names)
-            if all(manifest.component(words[index]) is None for manifest, words in meant)
+            if not any(manifest.named(words[index]) for manifest, words in meant)
         ]
         if unknown and not broken:
             from patchkit.cli.words import no_component
 
             raise no_component(unknown, [each for each, _ in meant], self._own)
-        chosen = [(m, tuple(c for c in m.components if c.name in words)) for m, words in meant]
+        chosen = [(manifest, _chosen(manifest, words)) for manifest, words in meant]
         return [(manifest, components) for manifest, components in chosen if components], broken
 
     @cached_property
@@ -331,6 +331,12 @@ class Session:
 
 def _listed(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
+
+
+def _chosen(manifest: Manifest, names: Sequence[str]) -> tuple[Component, ...]:
+    """The components that are named, in the manifest's order."""
+    chosen = [component for name in names for component in manifest.named(name)]
+    return tuple(each for each in manifest.components if each in chosen)
 
 
 def _is_path(name: str) -> bool:

@@ -387,8 +387,8 @@ def explain_patch(
     ]
     return PatchExplanation(
         name=patch.name,
-        contained=_undoes(view, changes),
-        upstream=_undoes(at_base, changes),
+        contained=undoes(view, changes),
+        upstream=undoes(at_base, changes),
         strip=_strip_of(files, patch),
         files=tuple(files),
         origin=origin,
@@ -426,7 +426,7 @@ def _explain_file(
         preimage=outcome.preimage,
         line=first.line,
         detail=first.detail,
-        contained=_undoes(view, [change]),
+        contained=undoes(view, [change]),
         hunks_total=len(change.hunks),
         hunks=_explain_hunks(view, change, outcome.clashes, moves),
         moves=moves,
@@ -456,7 +456,7 @@ def _explain_hunks(
     )
 
 
-def _undoes(view: TreeView, changes: Sequence[FileChange]) -> bool:
+def undoes(view: TreeView, changes: Sequence[FileChange]) -> bool:
     """Whether the tree is as the changes leave it: all of them can be undone exactly."""
     undo = reverse_changes(changes)
     try:

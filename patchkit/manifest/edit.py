@@ -193,11 +193,18 @@ def fold_patches(
 
 
 def _component(root: Node, name: str, file: Path) -> Table:
-    components = root.get("components") if isinstance(root, Table) else None
-    table = components.get(name) if isinstance(components, Table) else None
+    family, _, label = name.partition("@")
+    table = _at(root, "components", name) or _at(root, "components", family, "pins", label)
     if not isinstance(table, Table):
         raise _not_here(f"component {name}", file)
     return table
+
+
+def _at(node: Node | None, *keys: str) -> Node | None:
+    """The value that keys lead to."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, Table) else None
+    return node
 
 
 def _replaced(scalar: Scalar, text: str) -> TextEdit:

@@ -79,9 +79,12 @@ def _whole() -> dict[str, Any]:
         if isinstance(field.shape, Record):
             named[field.key] = {"required": _required(field.shape)}
         elif isinstance(field.shape, MapOf) and isinstance(field.shape.of, Record):
+            needs: dict[str, Any] = {"required": _required(field.shape.of)}
+            if field.shape.of.field("pins"):  # each of them may have all
+                needs = {"anyOf": [needs, {"required": ["pins"]}]}
             named[field.key] = {
                 "minProperties": field.shape.minimum,
-                "additionalProperties": {"required": _required(field.shape.of)},
+                "additionalProperties": needs,
             }
     return {"required": ["components"], "properties": named}
 

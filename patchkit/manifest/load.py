@@ -18,7 +18,7 @@ from patchkit.disk.files import is_inside
 from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.manifest.find import absolute, project_root
 from patchkit.manifest.keys import record_of
-from patchkit.manifest.rules import check_rules, find_warnings
+from patchkit.manifest.rules import check_pins, check_rules, find_warnings
 from patchkit.manifest.types import MapOf, Record, check_manifest_path
 from patchkit.manifest.validate import Whole, read_shape, shown
 from patchkit.manifest.values import FORMAT_VERSION, Component, FilePin, Manifest, SubmodulePin
@@ -77,9 +77,13 @@ def inspect_manifest(path: Path) -> Inspection:
     if table is not None:
         given = {"path": absolute(path), "root": root, "name": path.stem}
         whole = Whole(root=root, partial=files.incomplete, given=given)
-        manifest = files.value(table, whole)
+        apart = _pins_apart(table)
+        if apart is not table:  # first what is wrong, by the names that are written
+            files.value(table, Whole(partial=True))
+        if apart is table or not files.problems:
+            manifest = files.value(apart, whole)
         if len(files.problems) < _HOPELESS:
-            files.add(check_rules(table, root))
+            files.add((*check_pins(table), *check_rules(apart, root)))
             warnings = list(find_warnings(table))
     if manifest is not None and not files.problems:
         manifest, nameless = files.read_pins(manifest)
@@ -183,7 +187,8 @@ class _Files:
         return "", ""
 
 
-# `extends`: lay one file's nodes over those of the parts that it shares.
+# `extends`: lay one file's nodes over those of the parts that it shares; and so `pins`, over those
+# of the component.
 #
 # Mappings with keys of their own (environments, the components by name, a component) are merged
 # key by key; every other value (a text, a list, a source, a pin) is taken whole from the file
@@ -201,6 +206,25 @@ def _merged(under: Table, over: Table, shape: MapOf | Record) -> Table:
         if isinstance(below, Table) and isinstance(value, Table) and isinstance(of, MapOf | Record):
             entries[key.text] = key, _merged(below, value, of)
     return replace(over, entries=tuple(entries.values()))
+
+
+def _pins_apart(manifest: Table) -> Table:
+    """The manifest with each of a component's `pins` as a component: its keys on those beside."""
+    rows: list[tuple[Scalar, Node]] = []
+    for key, component in manifest.pairs("components"):
+        pins = component.pairs("pins") if isinstance(component, Table) else ()
+        rows += [] if pins else [(key, component)]
+        for label, own in pins:
+            if isinstance(own, Table) and isinstance(component, Table):
+                beside = _without(component, "pins")
+                name = replace(label, text=f"{key.text}@{label.text}")
+                rows.append((name, _merged(beside, own, record_of(Component))))
+    components = manifest.get("components")
+    if not isinstance(components, Table) or components.entries == tuple(rows):
+        return manifest
+    apart = replace(components, entries=tuple(rows))
+    entries = ((key, apart if value is components else value) for key, value in manifest.entries)
+    return replace(manifest, entries=tuple(entries))
 
 
 def _without(table: Table, *keys: str) -> Table:

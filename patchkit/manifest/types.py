@@ -240,7 +240,7 @@ PACKAGE_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 VARIABLE_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
 GROUP_PATTERN = "[a-z][a-z0-9_]*"
 VALUE_PATTERN = rf"(?!(?:.*_args|workspace|root|auto_resume|histchars)$){GROUP_PATTERN}"
-FOLDER_NAME_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?"
+FOLDER_NAME_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,98}[A-Za-z0-9_-])?"
 # Begins with no / ~ or -, has no `..` between slashes and no backslash.
 _INWARDS = r"(?![/~-])(?!(?:.*/)?\.\.(?:/|$))"
 FOLDER_PATTERN = rf"{_INWARDS}[^\\]*"
@@ -333,6 +333,16 @@ def check_component_name(text: str) -> Complaint | None:
     )
 
 
+def check_pin_label(text: str) -> Complaint | None:
+    """What one of a component's pins is called: its folders have that name, too."""
+    if is_component_name(f"any@{text}"):
+        return None
+    return Complaint(
+        "cannot name a pin",
+        "folders are called so: letters, digits and . _ + - inside, at most 64, like v0.5.9",
+    )
+
+
 def check_folder_name(text: str) -> Complaint | None:
     """One folder below the workspace."""
     complaint = first_complaint(
@@ -343,7 +353,7 @@ def check_folder_name(text: str) -> Complaint | None:
         (
             rf"^(?!{FOLDER_NAME_PATTERN}\Z)",
             "cannot name a folder",
-            "ASCII letters, digits and . _ - inside",
+            "ASCII letters, digits and . _ @ + - inside",
         ),
     )
     if complaint is None and not is_component_name(text.lower().strip("_-")[:64].rstrip("._-")):

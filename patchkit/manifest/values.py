@@ -57,6 +57,7 @@ from patchkit.manifest.types import (
     check_patch_name,
     check_patch_path,
     check_pattern,
+    check_pin_label,
     check_series_path,
     check_specifier,
     check_track,
@@ -64,7 +65,7 @@ from patchkit.manifest.types import (
     check_version,
     plain_path,
 )
-from patchkit.model.names import COMPONENT_NAME, MEND, PATCH_NAME
+from patchkit.model.names import COMPONENT_NAME, MEND, PATCH_NAME, PIN_LABEL
 from patchkit.model.objects import CommitId
 
 Keys = TypeVar("Keys", bound=Struct)
@@ -743,13 +744,10 @@ class Extended(Struct, frozen=True, kw_only=True):
         return kind(**{key: self.more[key] for key in kind.__struct_fields__ if key in self.more})
 
 
-class Component(Extended, frozen=True, kw_only=True):
-    """One upstream."""
+class AtPin(Extended, frozen=True, kw_only=True):
+    """What a component has at one of its pins."""
 
-    name: str  # unique in the manifest
-    where: Location  # its name in the manifest
     pin_where: Annotated[Location, Key("pin")]  # what a bump edits
-    description: Annotated[Prose, "What this upstream is here for."] = ""
     source: Annotated[
         Source,
         "Where the upstream comes from.",
@@ -835,9 +833,33 @@ class Component(Extended, frozen=True, kw_only=True):
         also("tests", "assert", "guard"),
     ] = ()
 
+
+class Component(AtPin, frozen=True, kw_only=True):
+    """One upstream, at a pin: `sglang`, or `sglang@v0.5.9` where it has several."""
+
+    name: str  # unique in the manifest
+    where: Location  # its name in the manifest
+    description: Annotated[Prose, "What this upstream is here for."] = ""
+    pins: Annotated[
+        Mapping[Annotated[str, Text("a label", PIN_LABEL, check_pin_label)], AtPin],
+        "In the place of `pin`, where patches are kept for several versions: each by a name of its "
+        "own, with the keys that differ there. It is the component NAME@LABEL; `-c NAME` is all.",
+        also("versions"),
+    ] = {}  # as written: each is a component of its own once it is read
+
     def __post_init__(self) -> None:
         if not self.checkout:
             force_setattr(self, "checkout", self.name)
+
+    @property
+    def family(self) -> str:
+        """What it is called whatever its pin."""
+        return self.name.partition("@")[0]
+
+    @property
+    def label(self) -> str:
+        """What tells its pin from others of the family, "" where it has one."""
+        return self.name.partition("@")[2]
 
     @property
     def series(self) -> LocalSeries | None:
@@ -911,6 +933,11 @@ class Manifest(Extended, frozen=True, kw_only=True):
     def component(self, name: str) -> Component | None:
         """The component of that name."""
         return next((each for each in self.components if each.name == name), None)
+
+    def named(self, name: str) -> tuple[Component, ...]:
+        """The component of that name, or a family at all its pins; () for none."""
+        own = self.component(name)
+        return (own,) if own else tuple(each for each in self.components if each.family == name)
 
     def options(self, component: str = "") -> str:
         """How a command line names it, or one component of it."""

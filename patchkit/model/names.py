@@ -19,7 +19,9 @@ from msgspec import Struct
 from patchkit.errors import UsageError
 from patchkit.model.objects import SYMLINK_MODE, encode_path
 
-COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+#: What tells the pins of a component apart: `sglang@v0.5.9` is `sglang` at one.
+PIN_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,62}[A-Za-z0-9])?"
+COMPONENT_NAME = re.compile(rf"[a-z0-9](?:[a-z0-9._-]{{0,62}}[a-z0-9])?(?:@{PIN_LABEL})?")
 # `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
 PATCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~,=@%-]{0,119}\.patch")
 #: What is mended in a damaged patch (`model/repair.py`).

@@ -37,28 +37,28 @@ def compare_patches(old: PatchFile, new: PatchFile) -> Revision:
     """How `new` differs from `old`, by its most important difference."""
     if old.data == new.data:
         return Revision.UNCHANGED
-    before, after = _by_path(old.changes), _by_path(new.changes)
-    if before.keys() != after.keys():
-        return Revision.CONTENT
-    pairs = [(before[path], after[path]) for path in before]
-    if not all(_edit(one) == _edit(other) for one, other in pairs):
+    if what_it_does(old) != what_it_does(new):
         return Revision.CONTENT
     if old.header != new.header:
         return Revision.MESSAGE
-    sides = ([[hunk.lines for hunk in change.hunks] for change in pair] for pair in pairs)
-    if all(one == other for one, other in sides):
-        return Revision.SHIFTED
-    return Revision.CONTEXT
+    return Revision.SHIFTED if _with_context(old) == _with_context(new) else Revision.CONTEXT
 
 
-def _by_path(changes: Sequence[FileChange]) -> dict[tuple[str | None, str | None], FileChange]:
-    return {(change.old_path, change.new_path): change for change in changes}
+def _with_context(patch: PatchFile) -> frozenset[object]:
+    return frozenset(
+        (change.path, tuple(hunk.lines for hunk in change.hunks)) for change in patch.changes
+    )
+
+
+def what_it_does(patch: PatchFile) -> frozenset[object]:
+    """What a patch does to its files, without where, between which lines and on which blobs."""
+    return frozenset(map(_edit, patch.changes))
 
 
 def _edit(change: FileChange) -> tuple[object, ...]:
     """What the change does, without where and on which blobs; a rename is its pair of paths."""
-    lines = [line for hunk in change.hunks for line in hunk.lines if line[:1] != b" "]
-    return change.kind, _modes(change), lines, change.binary
+    lines = tuple(line for hunk in change.hunks for line in hunk.lines if line[:1] != b" ")
+    return change.old_path, change.new_path, change.kind, _modes(change), lines, change.binary
 
 
 def _modes(change: FileChange) -> tuple[int | None, ...]:

@@ -50,6 +50,7 @@ from patchkit.ops.check_report import (
     find_shared,
     taken_strictly,
 )
+from patchkit.ops.version_matrix import find_matrices
 from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.emptied import emptied_patches
@@ -170,7 +171,8 @@ def check_manifests(
     shared = find_shared(_uses(tasks, checks))
     said = ((manifest.name, manifest.retired) for manifest, _ in chosen)
     retired = tuple(Problem(f"retired: {why}", name) for name, why in said if why)
-    return CheckReport(strict, checks, shared, tuple(broken), retired)
+    matrices = find_matrices(pairs, checks, store)
+    return CheckReport(strict, checks, shared, tuple(broken), retired, matrices)
 
 
 def _load(manifest: Manifest, component: Component, store: Store, progress: Progress) -> _Task:

@@ -16,6 +16,7 @@ from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.text import counted
+from patchkit.ops.version_matrix import VersionMatrix
 
 # Shared patches: one that several components take must fit every pin that it is put on.
 
@@ -178,3 +179,4 @@ class CheckReport(OfComponents, Struct, frozen=True):
     shared: tuple[SharedPatch, ...]  # patches that several components take
     broken: tuple[BrokenManifest, ...]  # manifests that could not be read
     retired: tuple[Problem, ...] = ()  # manifests that say so of themselves
+    versions: tuple[VersionMatrix, ...] = ()  # components that were looked at at several pins

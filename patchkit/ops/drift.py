@@ -36,6 +36,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest
+from patchkit.ops.version_matrix import VersionMatrix, find_matrices
 from patchkit.parallel import in_parallel, share_memory
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
@@ -119,6 +120,7 @@ class DriftReport(OfComponents, Struct, frozen=True):
     components: tuple[ComponentDrift, ...]
     broken: tuple[BrokenManifest, ...] = ()  # manifests that could not be read
     unchanged: int = 0
+    versions: tuple[VersionMatrix, ...] = ()  # components that were looked at at several pins
 
 
 def look_for_drift(
@@ -152,9 +154,9 @@ def look_for_drift(
         return found
 
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
-    return DriftReport(
-        in_parallel(look, pairs, jobs=_JOBS, stop=store.stop.ask), broken=tuple(broken)
-    )
+    found = in_parallel(look, pairs, jobs=_JOBS, stop=store.stop.ask)
+    versions = find_matrices(pairs, found, store)
+    return DriftReport(found, broken=tuple(broken), versions=versions)
 
 
 class _Tools(Struct, frozen=True):

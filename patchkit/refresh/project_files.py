@@ -65,7 +65,7 @@ class Project(Struct, frozen=True):
 
     @property
     def _own_folder(self) -> str:
-        plain = self.component.name
+        plain = self.component.name.replace("@", "/")
         taken = (self.manifest.root / "patches" / plain / "series").exists()
         return f"{plain}-{self.manifest.name}" if taken else plain
 

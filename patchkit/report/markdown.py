@@ -29,6 +29,7 @@ from patchkit.model.text import clean, counted, escaped, printable, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamCommit
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.refresh_report import BumpReport, NamedPin
+from patchkit.ops.version_matrix import VersionMatrix
 from patchkit.report.findings import (
     COMPONENT,
     HELP,
@@ -52,8 +53,15 @@ _LISTED = 100
 _LINES = 10
 
 
-def outcomes_markdown(command: str, code: ExitCode, outcomes: Iterable[Outcome]) -> str:
-    """A table of components, one of the patches that ask for something, then what was found."""
+def outcomes_markdown(
+    command: str,
+    code: ExitCode,
+    outcomes: Iterable[Outcome],
+    matrices: Iterable[VersionMatrix] = (),
+) -> str:
+    """A table of components, one of the patches that ask for something, one for each component that
+    has several pins, then what was found.
+    """
     listed = list(outcomes)
     whole = [each for each in listed if each.name in (COMPONENT, MANIFEST)]
     patches = [each for each in listed if each not in whole and not _is_fine(each)]
@@ -68,6 +76,9 @@ def outcomes_markdown(command: str, code: ExitCode, outcomes: Iterable[Outcome])
     for each in patches:
         words = ": ".join(filter(None, (each.state, escaped(each.words))))
         lines.append(f"| {escaped(each.name)} | {escaped(each.of)} | {_state(each)} {words} |")
+    for matrix in matrices:
+        head, *rows = (f"| {' | '.join(map(escaped, row))} |" for row in matrix.rows)
+        lines += ["", head, "|---" * (1 + len(matrix.pins)) + "|", *rows]
     return "\n".join([*lines, *finding_lines(explained(listed))])
 
 

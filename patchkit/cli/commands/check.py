@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import JOBS, JobsOption, StrictOption, command
-from patchkit.cli.explanations import print_findings
+from patchkit.cli.explanations import print_findings, print_matrices
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, deliver, wanted
 from patchkit.cli.project import in_ci
 from patchkit.cli.session import Session
@@ -130,6 +130,7 @@ def print_check(
         rows = [(word(patch.state), patch.name, patch.words) for patch in waiting]
         terminal.table(rows, indent=2)
         _print_shared(terminal, report.shared)
+        print_matrices(terminal, report.versions)
     for problem in report.all_problems:
         terminal.problem(problem)
     for problem in report.retired:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import LineOption, command
-from patchkit.cli.explanations import print_findings
+from patchkit.cli.explanations import print_findings, print_matrices
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, deliver, wanted
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
@@ -155,6 +155,7 @@ def print_drift(
     """
     for component in () if brief or shown else report.components:
         _print_component(terminal, component)
+    print_matrices(terminal, () if brief else report.versions)
     for problem in report.all_problems:
         terminal.problem(problem)
     said = summary(drift_outcomes(report), report.unchanged)

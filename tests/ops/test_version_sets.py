@@ -1,0 +1,313 @@
+"""One component at several pins: read, named, checked side by side, and each edited by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import ExitCode
+from patchkit.manifest.load import inspect_manifest, load_manifest
+from tests.support.projects import Project
+from tests.support.repos import Content, Files, Upstream, make_patch
+from tests.support.stacked import ONE, lines
+
+BASE: dict[str, Content] = {"a.txt": lines(), "b.txt": lines()}
+NEWER: dict[str, Content] = {"a.txt": "a new top\n" + lines(), "b.txt": lines(ONE)}
+MANIFEST = """\
+version: 1
+components:
+  lib:
+    source: {{git: "{url}"}}
+    track: main
+    pins:
+      v1:
+        pin: {v1}  # v1
+        patches:
+          # ours
+          - series: patches/lib/v1/series
+      latest: {{pin: {v2}, patches: [{{series: patches/lib/latest/series}}]}}
+"""
+
+
+def changed(before: Files, path: str, text: str, subject: str) -> bytes:
+    """A patch that puts another text into a file."""
+    return make_patch(before, {**before, path: text}, subject=subject, body="For a test.")
+
+
+def at_two_pins(project: Project, upstream: Upstream) -> str:
+    """A component at v1 with three patches and at a later commit with two; returns its manifest."""
+    v1, v2 = upstream.commit(BASE, "The base"), upstream.commit(NEWER, "Go on")
+    upstream.tag("v1", v1)
+    upstream.tag("v2", v2)
+    twenty = {20: "twenty\n"}
+    project.series(
+        "lib/v1",
+        {
+            "0001-twenty.patch": changed(BASE, "a.txt", lines(twenty), "Say twenty"),
+            "0002-five.patch": changed(BASE, "b.txt", lines(ONE), "Say five"),
+            "0003-new.patch": changed(BASE, "c.txt", "c\n", "Add c"),
+            "0004-last.patch": changed(BASE, "b.txt", lines({40: "the last\n"}), "Say last"),
+        },
+    )
+    top = "a new top\n"
+    project.series(
+        "lib/latest",
+        {
+            "0001-twenty.patch": changed(NEWER, "a.txt", top + lines(twenty), "Say twenty"),
+            "0002-end.patch": changed(NEWER, "b.txt", lines(ONE | {40: "the end\n"}), "Say last"),
+        },
+    )
+    text = MANIFEST.format(url=upstream.url, v1=v1, v2=v2)
+    project.write({"manifests/demo.yaml": text})
+    return text
+
+
+def problems(project: Project, text: str) -> list[tuple[int, str, str]]:
+    """Line, what and hint of all that is wrong with a manifest."""
+    project.write({"manifests/demo.yaml": text})
+    found = inspect_manifest(project.root / "manifests/demo.yaml").problems
+    return [(int(each.where.rpartition(":")[2]), each.what, each.hint) for each in found]
+
+
+def test_each_pin_is_a_component_with_the_keys_beside(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    one, latest = load_manifest(project.root / "manifests/demo.yaml").components
+    assert (one.name, one.family, one.label) == ("lib@v1", "lib", "v1")
+    assert (latest.name, latest.family, latest.label) == ("lib@latest", "lib", "latest")
+    assert one.track == latest.track == "main"
+    assert (one.checkout, one.where.line, one.pin_where.line) == ("lib@v1", 7, 8)
+    assert one.source == latest.source
+    assert one.series is not None
+    assert one.series.path == "patches/lib/v1/series"
+
+
+def test_what_is_resolved_loads_again_to_the_same(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    text = project.run("status", "--resolved").ok().out
+    project.write({"manifests/again.yaml": text})
+    assert project.run("status", "--resolved", "-m", "again").ok().out == text
+
+
+def test_a_part_has_the_source_and_the_manifest_the_pins(
+    project: Project, upstream: Upstream
+) -> None:
+    text = at_two_pins(project, upstream)
+    head, _, rest = text.partition("    track: main\n")
+    project.write({"manifests/parts/lib.yaml": head})
+    whole = f"version: 1\nextends: [parts/lib.yaml]\ncomponents:\n  lib:\n{rest}"
+    project.write({"manifests/demo.yaml": whole})
+    assert [
+        each.name for each in load_manifest(project.root / "manifests/demo.yaml").components
+    ] == [
+        "lib@v1",
+        "lib@latest",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "what", "hint"),
+    [
+        (
+            "    pins:",
+            f"    pin: {'a' * 40}\n    pins:",
+            6,
+            "lib has pin and pins",
+            "write it below `pins:`, under a name of its own",
+        ),
+        (
+            "latest:",
+            "v1:",
+            12,
+            "components.lib.pins.v1 is given twice, first in line 7",
+            "delete one",
+        ),
+        (
+            "latest:",
+            "release/1:",
+            12,
+            "components.lib.pins: release/1 cannot name a pin",
+            "folders are called so: letters, digits and . _ + - inside, at most 64, like v0.5.9",
+        ),
+        (
+            "latest:",
+            "0.5:",
+            12,
+            "the key components.lib.pins.0.5 is a decimal number to YAML",
+            'quote it: "0.5"',
+        ),
+        (
+            "{{pin",
+            "{{pins: {{}}, pin",
+            12,
+            "components.lib.pins.latest.pins is an unknown key",
+            "did you mean pin?",
+        ),
+    ],
+)
+def test_what_is_wrong_with_pins(  # noqa: PLR0917
+    project: Project, upstream: Upstream, old: str, new: str, line: int, what: str, hint: str
+) -> None:
+    text = at_two_pins(project, upstream)
+    old, new = old.replace("{{", "{"), new.replace("{{", "{").replace("}}", "}")
+    assert problems(project, text.replace(old, new)) == [(line, what, hint)]
+
+
+def test_no_pin_among_them_is_missing(project: Project, upstream: Upstream) -> None:
+    head = at_two_pins(project, upstream).partition("    pins:")[0]
+    ((line, what, _),) = problems(project, f"{head}    pins: {{}}\n")
+    assert (line, what) == (4, "components.lib.pin is missing")
+
+
+def test_what_is_wrong_beside_them_is_told_once(project: Project, upstream: Upstream) -> None:
+    text = at_two_pins(project, upstream).replace("track: main", "track: a..b")
+    ((line, what, _),) = problems(project, text)
+    assert (line, what) == (5, "components.lib.track: a..b cannot name a branch or tag")
+
+
+def test_two_of_them_may_not_share_a_series(project: Project, upstream: Upstream) -> None:
+    text = at_two_pins(project, upstream).replace("lib/latest/", "lib/v1/")
+    ((line, what, _),) = problems(project, text)
+    assert (line, what) == (
+        12,
+        "series patches/lib/v1/series of lib@latest is the series of lib@v1, too",
+    )
+
+
+# -- on the command line ----------------------------------------------------------------------
+
+
+def test_the_name_without_a_pin_is_all_of_them(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    rows = project.run("apply", "lib", "--json").ok().json["components"]
+    assert [row["name"] for row in rows] == ["lib@v1", "lib@latest"]
+    assert (project.checkout("lib@v1") / "c.txt").exists()
+    (row,) = project.run("status", "lib@v1", "--json").ok().json["components"]
+    assert row["name"] == "lib@v1"
+    ran = project.run("refresh", "-c", "lib", "--new", "more").ends(ExitCode.USAGE)
+    ran.says("lib has several pins", "name one with -c: lib@v1, lib@latest")
+
+
+def test_each_pin_is_edited_bumped_and_undone_by_itself(
+    project: Project, upstream: Upstream
+) -> None:
+    text = at_two_pins(project, upstream)
+    project.run("apply").ok()
+    before = project.product
+    (project.checkout("lib@v1") / "c.txt").write_text("more\n")
+    project.run("refresh").ok()
+    new = project.product
+    differ = {path for path in before if before[path] != new[path]}
+    assert differ == {"patches/lib/v1/0003-new.patch", "manifests/demo.lock.json"}
+    project.run("undo").ok()
+    assert project.product == before
+    (project.checkout("lib@v1") / "c.txt").write_text("c\n")
+    v3 = upstream.commit({"d.txt": "d\n"}, "Say d")
+    upstream.tag("v3", v3)
+    upstream.tag("v0", "v1")
+    project.run("bump", "lib@latest", "--to", "v3").ok()
+    assert project.read("manifests/demo.yaml") == text.replace(upstream.at("v2"), v3)
+    project.run("bump", "lib@v1", "--to", "v2").ok()
+    wanted = text.replace(upstream.at("v2"), v3).replace(upstream.at("v1"), upstream.at("v2"))
+    assert project.read("manifests/demo.yaml") == wanted.replace("# v1", "# v2")
+
+
+def test_a_pin_without_patches_gets_a_series_of_its_own(
+    project: Project, upstream: Upstream
+) -> None:
+    text = at_two_pins(project, upstream)
+    bare = text.replace(", patches: [{series: patches/lib/latest/series}]", "")
+    project.write({"manifests/demo.yaml": bare})
+    project.run("apply").ok()
+    (project.checkout("lib@latest") / "a.txt").write_text("other\n")
+    (project.root / "patches/lib/latest/series").unlink()
+    # written in braces it cannot be added to
+    project.run("refresh", "lib@latest", "--new", "one").ends(ExitCode.BAD_INPUT)
+    lines_of = bare.replace("latest: {pin:", "latest:\n        pin:").replace("}\n", "\n", 2)
+    project.write(
+        {"manifests/demo.yaml": lines_of.replace(f'{upstream.url}"', f'{upstream.url}"}}')}
+    )
+    project.run("refresh", "lib@latest", "--new", "one").ok()
+    assert project.read("patches/lib/latest/series") == "one.patch\n"
+    assert "patches/lib/latest/series" in project.read("manifests/demo.yaml")
+
+
+# -- side by side -----------------------------------------------------------------------------
+
+
+def test_a_check_shows_which_pin_has_which_patches(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    ran = project.run("check", "--json").ok()
+    (matrix,) = ran.json["versions"]
+    assert matrix == {
+        "manifest": "demo",
+        "component": "lib",
+        "pins": ["v1", "latest"],
+        "families": {
+            "0001-twenty.patch": ["applies", "applies"],
+            "0002-five.patch": ["applies", "absorbed"],
+            "0003-new.patch": ["applies", "missing"],
+            "0002-end.patch": ["applies", "differing"],
+        },
+    }
+    shown = project.run("check").ok().out
+    assert (
+        """
+demo: lib          v1       latest
+0001-twenty.patch  applies  applies
+0002-five.patch    applies  absorbed
+0003-new.patch     applies  missing
+0002-end.patch     applies  differing
+"""
+        in shown
+    )
+    markdown = project.run("check", "--format", "markdown").ok().out
+    assert "\n| demo: lib | v1 | latest |\n|---|---|---|\n" in markdown
+    assert "\n| 0003-new.patch | applies | missing |\n" in markdown
+    assert project.run("check", "lib@v1", "--json").ok().json["versions"] == []
+
+
+def test_a_patch_with_other_lines_around_it_is_carried(
+    project: Project, upstream: Upstream
+) -> None:
+    at_two_pins(project, upstream)
+    before = {**NEWER, "a.txt": "a new top\n" + lines({19: "upstream\n"})}
+    pin = upstream.commit(before, "Say more")
+    old = project.read("manifests/demo.yaml")
+    project.write({"manifests/demo.yaml": old.replace(upstream.at("v2"), pin)})
+    after = "a new top\n" + lines({19: "upstream\n", 20: "twenty\n"})
+    patch = changed(before, "a.txt", after, "Another subject")
+    project.write({"patches/lib/latest/0001-twenty.patch": b""})
+    project.series("lib/latest", {"0007-twenty.patch": patch})
+    (matrix,) = project.run("check", "--json").json["versions"]
+    assert matrix["families"]["0007-twenty.patch"] == ["applies", "carried"]
+
+
+def test_patches_that_do_not_apply_or_cannot_be_read_say_so(
+    project: Project, upstream: Upstream
+) -> None:
+    at_two_pins(project, upstream)
+    bad = changed({**BASE, "a.txt": "x\n"}, "a.txt", "y\n", "Say twenty")
+    project.write({"patches/lib/latest/0001-twenty.patch": bad})
+    (matrix,) = project.run("check", "--json").ends(ExitCode.FINDING).json["versions"]
+    assert matrix["families"]["0001-twenty.patch"] == ["applies", "conflicted"]
+
+
+def test_a_drift_shows_what_becomes_of_each(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    upstream.commit({"a.txt": "a new top\n" + lines({20: "twenty\n"})}, "Say twenty, too")
+    project.run("fetch").ok()
+    ran = project.run("drift", "--json").ends(ExitCode.FINDING)
+    (matrix,) = ran.json["versions"]
+    assert matrix["families"]["0001-twenty.patch"] == ["absorbed", "absorbed"]
+    assert matrix["families"]["0002-five.patch"] == ["absorbed", "absorbed"]
+    assert "0003-new.patch     applies   missing" in project.run("drift").out
+
+
+def test_its_place_is_the_workspace_of_its_name(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply", "lib@latest").ok()
+    assert [
+        each.name for each in (project.root / "workspace").iterdir() if each.name[0] != "."
+    ] == ["lib@latest"]
+    assert Path(project.checkout("lib@latest"), "a.txt").read_text().startswith("a new top\n")
