@@ -134,8 +134,7 @@ class Scene:
     end with when the first one did its work: `new` cannot make the same patch twice. `parts` are
     commands that do some of the work, whole in itself: one component of several. A command that
     goes further when it is run again is struck by no fault, `once`. `pages` are files that tell of
-    the run, and tell of a run that failed that it did. A command that `merges` changes files that
-    are edited; `undo` must give them back as they were.
+    the run, and tell of a run that failed that it did.
     """
 
     name: str
@@ -146,7 +145,6 @@ class Scene:
     parts: tuple[tuple[str, ...], ...] = ()
     once: bool = False
     pages: tuple[str, ...] = ()
-    merges: bool = False
 
 
 @contextmanager

@@ -268,23 +268,6 @@ def _taken_up(box: Sandbox) -> None:
     box.project.run("refresh", "--new", "mine").ok()
 
 
-def _set_aside(box: Sandbox) -> None:
-    """Edits that --force replaced; the branch is back at its stack."""
-    _one_edit(box)
-    (box.project.checkout("demo") / "notes.txt").unlink()
-    series = box.project.root / "patches/demo/series"
-    text = series.read_text()
-    series.write_text(text.partition("\n")[0] + "\n")
-    box.project.run("apply", "--accept", "--force").ok()
-    series.write_text(text)
-    box.project.run("apply", "--accept").ok()
-
-
-def _brought_back(box: Sandbox) -> None:
-    _set_aside(box)
-    box.project.run("undo", "--restore", "2").ok()
-
-
 def _incoming(box: Sandbox) -> None:
     project, upstream = box.project, box.upstream("stacked")
     pin = upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, parents=())
@@ -400,8 +383,6 @@ SCENES = (
     Scene("fold, merged", ("fold", "one", "--to", "two"), _overlapping, _NOTES,
           done=frozenset({2})),
     Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
-    Scene("undo --restore", ("undo", "--restore", "2"), _set_aside, merges=True),
-    Scene("undo, undo --restore", ("undo",), _brought_back, done=frozenset({1})),
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
     Scene("new", ("refresh", "--new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("refresh --from", ("refresh", "--from", "copy"), _copied_out, _NOTES),
@@ -427,7 +408,6 @@ EDITED = (
     "fold",
     "undo, drop",
     "undo, new",
-    "undo --restore",
     "new",
     "bump",
     "bump, conflict",

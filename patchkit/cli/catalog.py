@@ -56,7 +56,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "saved:show",
             "List what was saved from the checkouts, or print it",
         ),
-        "undo --restore": ("saved:restore", "Bring saved edits back into their checkout"),
     },
     "In CI": {
         "ci": ("ci:ci", "Check and look for drift, with one exit code and one report"),
@@ -74,7 +73,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 MOVED = {
     "saved list": "undo --show",
     "saved show": "undo --show ID",
-    "saved restore": "undo --restore ID",
+    "saved restore": "undo --show",
     "saved drop": "undo --show",
     "new": "refresh --new NAME",
     "vendor": "import --vendor PATCH",

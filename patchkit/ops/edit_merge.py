@@ -1,6 +1,6 @@
 """Changes of a checkout's files, merged into other files than those they were made on.
 
-So saved work comes back, and so the edits of a checkout follow the patches that moved on under it.
+So the edits of a checkout follow the patches that moved on under it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from patchkit.model.objects import (
     make_object,
 )
 from patchkit.model.tree import ObstructedError, Tree, TreeChange
-from patchkit.ops.undo import holds, keep_commit
+from patchkit.ops.undo import keep_commit
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent
 from patchkit.workspace import Checkout, Snapshot
@@ -44,16 +44,13 @@ _LABELS = Labels("the patches", "before", "your edits")
 class EditMerge(Struct):
     """Changes, merged into a tree of what is on disk; `problems` are those that do not fit.
 
-    With `marking` a change that does not fit stands in the tree with conflict markers, and in
-    `unmerged` as rows of git's index; without, the tree is as it was there.
-    Invariant: a path gets either what the change made of it, where nothing else changed it, or
-    git's own merge of three regular files without a conflict.
+    A change that does not fit stands in the tree with conflict markers, and in `unmerged` as rows
+    of git's index. Invariant: any other path gets either what the change made of it, where nothing
+    else changed it, or git's own merge of three regular files without a conflict.
     """
 
-    _checkout: Checkout
     _reader: ObjectReader
     _written: list[GitObject]  # gets the objects of what was merged
-    _marking: bool = False
     problems: list[Problem] = field(default_factory=list)
     unmerged: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -73,15 +70,14 @@ class EditMerge(Struct):
         path, old, new = change.path, change.old, change.new
         if now == old and new is None:
             return tree.remove(path)
-        there = now is None and new is not None and holds(self._checkout, path, new)
-        if new == now or (there and not self._marking):
-            return tree  # untracked, it stays so
+        if new == now:
+            return tree
         if now == old and new is not None:
             return tree.put(path, new)
         if old is None or new is None or now is None:
             self._refuse(change, now, "was changed, added or removed since in another way")
             # nothing of the user's may leave the disk
-            return tree.put(path, new) if self._marking and new is not None else tree
+            return tree.put(path, new) if new is not None else tree
         return self._three_way(tree, change, (old, now, new))
 
     def _three_way(
@@ -93,14 +89,12 @@ class EditMerge(Struct):
         texts = [] if special else [self._reader.blob(each.oid) for each in sides]
         if special or any(map(is_binary, texts)):
             self._refuse(change, now, "is not a text file on all sides")
-            return tree.put(change.path, new) if self._marking else tree
+            return tree.put(change.path, new)
         base, here, edited = map(split_lines, texts)
         three = compare_three(base, here, edited)
         if three.conflicts:
             lines = ", ".join(str(each.upstream_at + 1) for each in three.conflicts)
             self._refuse(change, now, f"has other changes at the same lines: {lines}")
-            if not self._marking:
-                return tree
         blob = make_object("blob", conflict_text(three, _LABELS))
         self._written.append(blob)
         mode = new.mode if now.mode == old.mode else now.mode
@@ -121,12 +115,12 @@ class CannotMergeError(PatchkitError):
 
 
 def merge_changes(
-    checkout: Checkout, tree: str, changes: Sequence[TreeChange], *, marking: bool = False
+    checkout: Checkout, tree: str, changes: Sequence[TreeChange]
 ) -> tuple[TreeId, EditMerge]:
     """The tree with changes, written to the checkout's repository, and how they were merged."""
     written: list[GitObject] = []
     with reading(checkout.repository) as reader:
-        merging = EditMerge(checkout, reader, written, marking)
+        merging = EditMerge(reader, written)
         made = TreeId(merging.all(Tree(reader, tree), changes).write(written))
     write_objects(checkout.repository, written)
     return made, merging
@@ -159,7 +153,7 @@ def follow_with_edits(
     made_on = head if head == base else snapshot.applied
     worktree = worktree_tree(checkout, head)
     changes = tree_changes(repository, made_on, worktree)
-    tree, merging = merge_changes(checkout, stack.tree, changes, marking=True)
+    tree, merging = merge_changes(checkout, stack.tree, changes)
     stuck = [each for each in merging.problems if each.where not in merging.unmerged]
     if blocks := obstacles(checkout.path, tree_changes(repository, worktree, tree)):
         stuck.append(Problem(f"untracked and in the way: {', '.join(blocks)}", operation.component))

@@ -1,4 +1,4 @@
-"""What patchkit set aside in the checkouts: list it, show it, bring it back.
+"""What patchkit set aside in the checkouts: list it, show it, say how git brings it back.
 
 Everything is a ref below `refs/patchkit/saved/`, written before files of a checkout were replaced.
 What it holds is told by the commit's own shape, as `workspace.save` and `ops.undo` make it.
@@ -15,28 +15,20 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import ExitCode, Problem, UsageError
+from patchkit.errors import ExitCode, UsageError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import diff_trees, tree_changes
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import (
     EMPTY_TREE,
-    CommitId,
     TreeId,
     lines_of,
 )
 from patchkit.model.tree import TreeChange
-from patchkit.ops.edit_merge import CannotMergeError, merge_changes
-from patchkit.ops.hints import in_columns
-from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
-from patchkit.workspace.changes import entry_rows, obstacles
+from patchkit.ops.undo import holds
+from patchkit.workspace import Checkout, CheckoutState, checkout_of
 from patchkit.workspace.checkout import SAVED_REFS
-from patchkit.workspace.move import move_checkout
-from patchkit.workspace.operations import Operation, recorded
-from patchkit.workspace.recover import recover
-from patchkit.workspace.save import rows_beyond, staged_id
-from patchkit.workspace.state import Held, Place
-from patchkit.workspace.waiting import worktree_tree
+from patchkit.workspace.contents import contents_at
 
 _PREFIX = "Saved by patchkit: "
 _STAGED, _LATE = "what was staged", "written while it was replaced"
@@ -55,6 +47,8 @@ class SavedKind(str, Enum):
     COMMITS = "commits"  # commits that only an unfinished rebase, merge or the like knew
 
 
+#: What is one change of files.
+_EDITS = (SavedKind.EDITS, SavedKind.STAGED, SavedKind.FILES)
 _WHY = {
     SavedKind.STAGED: "only git's index had it when the files were replaced",
     SavedKind.FILES: "written while the files were replaced",
@@ -73,7 +67,7 @@ class SavedWork(Struct, frozen=True):
     """Work that was set aside: in which component, when (2026-01-02T03:04:05Z), why, what.
 
     `id` is the end of `ref`, which names `commit`. `what` are the paths that it changes, or the
-    patches.
+    patches; `restore` is the command that brings it back, or prints the first of its files.
     """
 
     id: str
@@ -84,19 +78,15 @@ class SavedWork(Struct, frozen=True):
     what: tuple[str, ...]
     ref: str
     commit: str
+    restore: str = ""
 
 
 class SavedReport(Struct, frozen=True):
-    """Saved work, the latest first; `diff` is that of the one that is shown, `restored` are the
-    files that got their saved changes. A file that changed while it was replaced was saved first:
-    `also_saved` names the refs, or files, that hold it.
-    """
+    """Saved work, the latest first; `diff` is that of the one that is shown."""
 
     manifest: str  # its name
     saved: tuple[SavedWork, ...]
     diff: bytes = b""
-    restored: tuple[str, ...] = ()
-    also_saved: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -114,28 +104,39 @@ def list_saved(manifest: Manifest, components: Sequence[Component], workspace: P
 def show_saved(
     manifest: Manifest, components: Sequence[Component], workspace: Path, given: str
 ) -> SavedReport:
-    """One of them, with its diff; UsageError if `given` names none, or several."""
+    """One of them, with its diff; UsageError if `given` names none, or several.
+
+    Of edits only what is not on disk just so: `git apply` takes that.
+    """
     found = find_saved(list_saved(manifest, components, workspace).saved, given)
     component = manifest.component(found.component)
     assert component is not None
-    repository = checkout_of(workspace, manifest, component).repository
-    pieces = list(_pieces(repository, found))
+    checkout = checkout_of(workspace, manifest, component)
+    repository, pieces = checkout.repository, list(_pieces(checkout.repository, found))
+    if found.kind in _EDITS:
+        ((_, old, new),) = pieces
+        changes = tree_changes(repository, old, new)
+        paths = [each.path for each in changes if not _is_there(checkout, each)]
+        only = [f":(literal){path}" for path in paths]
+        (text,) = diff_trees(repository, [(old, new)], "--", *only) if paths else [b""]
+        return SavedReport(manifest.name, (found,), text)
     diffs = diff_trees(repository, [(old, new) for _, old, new in pieces])
     text = b"".join(
-        (f"# {title}\n".encode() if title else b"") + diff
-        for (title, _, _), diff in zip(pieces, diffs, strict=True)
+        f"# {title}\n".encode() + diff for (title, _, _), diff in zip(pieces, diffs, strict=True)
     )
     return SavedReport(manifest.name, (found,), text)
 
 
+def _is_there(checkout: Checkout, change: TreeChange) -> bool:
+    """Whether the checkout's file is what the change makes of it."""
+    if change.new_file is None:
+        return contents_at(checkout.path, change.path) is None
+    return holds(checkout, change.path, change.new_file)
+
+
 def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
-    """The one that a user means by its id, the beginning of one, or its ref; `last` is the newest
-    that `restore` takes.
-    """
+    """The one that a user means by its id, the beginning of one, or its ref."""
     name = given.removeprefix(SAVED_REFS)
-    edits = [each for each in saved if each.kind in (SavedKind.EDITS, SavedKind.STAGED)]
-    if name == "last" and edits:
-        return max(edits, key=lambda each: each.id)
     exact = [each for each in saved if each.id == name]
     found = exact or [each for each in saved if each.id.startswith(name) and name]
     if len(found) == 1:
@@ -174,7 +175,18 @@ def _read(manifest: Manifest, component: Component, workspace: Path) -> Iterator
             ref,
             commit,
         )
-        yield replace(found, what=tuple(_contents(repository, found)))
+        found = replace(found, what=tuple(_contents(repository, found)))
+        yield replace(found, restore=_restore(manifest, checkout, found))
+
+
+def _restore(manifest: Manifest, checkout: Checkout, saved: SavedWork) -> str:
+    git = f"git -C {shlex.quote(str(checkout.path))}"
+    if saved.kind is SavedKind.STAGED or saved.why == _STATES[CheckoutState.EDITED.value]:
+        shown = f"patchkit undo --show {saved.id} {manifest.options(saved.component)}"
+        return f"{shown} | {git} apply"
+    if saved.kind is SavedKind.FILES:
+        return f"{git} show {saved.ref}:{shlex.quote(saved.what[0])}"
+    return f"{git} switch --create saved-work {saved.ref}"
 
 
 def _moment(ref: str, fallback: int) -> int:
@@ -211,9 +223,8 @@ def _contents(repository: Repository, saved: SavedWork) -> Iterator[str]:
 
 def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, TreeId, TreeId]]:
     """(title or "", tree before, tree after) of each change in it, in order."""
-    if saved.kind in (SavedKind.EDITS, SavedKind.STAGED, SavedKind.FILES):
-        base, _ = _sides(repository, saved)
-        yield "", _tree(repository, base), _tree(repository, saved.commit)
+    if saved.kind in _EDITS:
+        yield "", _base_of(repository, saved), _tree(repository, saved.commit)
         return
     layout = "--format=%T%x09%P%x09%(trailers:key=Patchkit-Patch,valueonly,separator=%x2C)%x09%s"
     known = ["--not", "refs/patchkit/base"] if saved.kind is SavedKind.COMMITS else []
@@ -235,127 +246,12 @@ def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, Tre
     yield from reversed(found)
 
 
-def _sides(repository: Repository, saved: SavedWork) -> tuple[str, str]:
-    """(the commit that it is a change of, or "", the commit of its index, or "")."""
+def _base_of(repository: Repository, saved: SavedWork) -> TreeId:
+    """The tree that it is a change of; the empty one where it stands alone."""
     parents = lines_of(repository.git("rev-parse", f"{saved.commit}^@").out.decode())
-    if saved.kind is SavedKind.EDITS:
-        return (parents[0] if len(parents) > 1 else ""), parents[-1]
-    return (parents[0] if saved.kind is SavedKind.STAGED and parents else ""), ""
+    alone = saved.kind is SavedKind.FILES or (saved.kind is SavedKind.EDITS and not parents[1:])
+    return _tree(repository, parents[0] if parents and not alone else "")
 
 
 def _tree(repository: Repository, commit: str) -> TreeId:
     return TreeId(str(repository.tree(commit))) if commit else EMPTY_TREE
-
-
-# Bringing it back: the saved change is merged into the files as they are, file by file, and only
-# where git's three-way merge has no conflict. Nothing is replaced that is not in a commit or in the
-# record for `undo`; the saved work stays where it is.
-
-
-def restore_saved(
-    manifest: Manifest,
-    components: Sequence[Component],
-    workspace: Path,
-    given: str,
-    *,
-    when: int,
-) -> SavedReport:
-    """Bring saved edits back into their checkout, as uncommitted edits beside those that it has.
-
-    What was staged as a new file is again. All or nothing: CannotMergeError if a file does not
-    merge, or the checkout is not at its stack. `when` is in seconds since the epoch.
-    """
-    found = find_saved(list_saved(manifest, components, workspace).saved, given)
-    component = manifest.component(found.component)
-    assert component is not None
-    checkout = checkout_of(workspace, manifest, component)
-    if found.kind not in (SavedKind.EDITS, SavedKind.STAGED):
-        raise CannotMergeError(_other_ways(checkout, found))
-    with locked(checkout):
-        recover(checkout)
-        snapshot = inspect(checkout)
-        usual = snapshot.state in (
-            CheckoutState.APPLIED,
-            CheckoutState.EDITED,
-            CheckoutState.UNPATCHED,
-        )
-        if not usual or snapshot.head is None or snapshot.head != snapshot.applied:
-            what = f"the checkout is {snapshot.state.value}"
-            hint = f"patchkit status {manifest.options(component.name)}  says what is next"
-            raise CannotMergeError(Problem(what, component.name, hint))
-        return _restored(manifest, checkout, snapshot, found, when)
-
-
-def _other_ways(checkout: Checkout, saved: SavedWork) -> Problem:
-    git = f"git -C {shlex.quote(str(checkout.path))}"
-    ways = {
-        SavedKind.FILES: f"{git} show {saved.ref}:PATH  prints a file",
-        SavedKind.RESOLUTIONS: f"patchkit undo --show {saved.id}  prints the patches",
-    }
-    branch = ("have it on a branch", f"{git} switch --create saved-work {saved.ref}")
-    default = in_columns([branch, ("take back what saved it", "patchkit undo")])
-    what = f"{saved.id} is no change of files that could be merged, but {saved.kind.value}"
-    return Problem(what, saved.component, ways.get(saved.kind, default))
-
-
-def _restored(
-    manifest: Manifest, checkout: Checkout, snapshot: Snapshot, saved: SavedWork, when: int
-) -> SavedReport:
-    repository, head = checkout.repository, snapshot.head
-    assert head is not None
-    base, index = _sides(repository, saved)
-    if base and saved.why == _STATES[CheckoutState.EXTRA_COMMITS.value]:
-        # with the commits; where their stack was another one, from what both have
-        base = repository.git("merge-base", head, base, accept=(0, 1)).out.decode().strip()
-    changes = tree_changes(repository, _tree(repository, base), _tree(repository, saved.commit))
-    worktree = worktree_tree(checkout, head)
-    tree = _merged(checkout, worktree, changes, saved)
-    replaced = tree_changes(repository, worktree, tree)
-    report = SavedReport(manifest.name, (saved,))
-    if not replaced:
-        return report
-    if blocks := obstacles(checkout.path, replaced):
-        what = f"untracked and in the way: {', '.join(blocks)}"
-        raise CannotMergeError(Problem(what, saved.component, "move it away"))
-    # its id comes before its rows: what is staged in between is noticed
-    held = Held(worktree, staged=staged_id(checkout))
-    rows = rows_beyond(checkout, tree)
-    added = _added(repository, base, index, rows)
-    place = (CommitId(str(snapshot.base)), CommitId(head))
-    target = Place(*place, tree, rows | added)
-    operation = Operation(
-        saved.component,
-        f"undo --restore: {saved.id}",
-        before=Place(*place, worktree, dict.fromkeys(added, ())),
-        after=Place(*place, tree, added),
-    )
-    # first, as nothing else has what the edited files held: a kill may follow at any moment
-    with recorded(checkout, manifest.root, operation):
-        moved = move_checkout(checkout, snapshot, target, held, when=when)
-    paths = tuple(each.path for each in replaced)
-    return replace(report, restored=paths, also_saved=moved.saved)
-
-
-def _merged(
-    checkout: Checkout, worktree: str, changes: Sequence[TreeChange], saved: SavedWork
-) -> TreeId:
-    """The tree of the worktree with the saved changes; CannotMergeError where one conflicts."""
-    tree, merging = merge_changes(checkout, worktree, changes)
-    if problems := merging.problems:
-        hint = f"patchkit undo --show {saved.id}  prints it; the checkout stays as it is"
-        raise CannotMergeError(*problems[:-1], replace(problems[-1], hint=hint))
-    return tree
-
-
-def _added(
-    repository: Repository, base: str, index: str, rows: dict[str, tuple[str, ...]]
-) -> dict[str, tuple[str, ...]]:
-    """The rows of files that were new in the index when it was saved, and are not in it now."""
-    if not index:
-        return {}
-    changes = tree_changes(repository, _tree(repository, base), _tree(repository, index))
-    found: dict[str, tuple[str, ...]] = {}
-    for each in changes:
-        if each.old is None and each.new_file is not None and rows.get(each.path) == ():
-            found[each.path] = entry_rows(each.new_file)
-    return found

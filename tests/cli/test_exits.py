@@ -381,12 +381,6 @@ _ENDS: dict[str, dict[int, _State]] = {
     "undo": {0: Scene.bump_done, 1: Scene.applied, 4: Scene.misspelt, 5: Scene.halted_and_locked},
     "show": {0: Scene.applied, 4: Scene.misspelt, 5: Scene.halted},
     "undo --show": {0: Scene.set_aside, 4: Scene.misspelt},
-    "undo --restore": {
-        0: Scene.set_aside,
-        1: Scene.set_aside_and_edited,
-        4: Scene.misspelt,
-        5: Scene.set_aside_and_locked,
-    },
     **dict.fromkeys(("edit", "edit --name", "drop", "move", "fold", "import --vendor"), _OF_A_VERB),
     "split": _OF_A_VERB | {0: Scene.folded},
     "refresh --new": {
@@ -476,7 +470,6 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     "show": ("1",),
     ("show", 5): ("main", *_COLD),
     "undo --show": ("2",),
-    "undo --restore": ("2",),
     "edit": ("spell-ten", "--message", "Write ten as a word"),
     "edit --name": ("ten-as-a-word", "spell-ten"),
     "drop": ("2",),
@@ -580,7 +573,6 @@ _CHANGING = {
     "skip",
     "abort",
     "undo",
-    "undo --restore",
     "init",
     "add",
     "import",

@@ -29,7 +29,7 @@ _MANIFEST = "manifests/demo.yaml"
 
 _VERBS = (
     *("refresh", "new", "rename", "edit", "move", "drop", "fold", "import", "bump"),
-    *("apply", "force", "restore"),
+    *("apply", "force"),
 )
 
 
@@ -92,7 +92,6 @@ def _verb(
         "import": ("import", str(stack.project.root.parent / f"more-{number}.patch")),
         "bump": ("bump", "demo", "--to", "main"),
         "apply": ("apply", "--accept"),
-        "restore": ("undo", "--restore", "last"),
     }[verb]
 
 

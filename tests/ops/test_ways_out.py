@@ -39,7 +39,7 @@ _SAVES = 5  # saved states of the project, as another person's commits
 #: A person who picks one of these asks for work to be taken away.
 _TAKES_AWAY = ("skip", "abort", "undo", "drop", "--force", "--accept")
 #: Forms of `undo` that undo nothing.
-_OF_SAVED = re.compile(r" undo --(saved|show|restore)\b")
+_OF_SAVED = re.compile(r" undo --show\b")
 _LOOKS = ("status", "diff", "show", "check", "log", "--dry-run", "-n")
 
 
@@ -203,9 +203,6 @@ class Walk:
         after = _BASE | {"b": _text({20: f"import {name}\n"})}
         write_files(self.root, {name: make_patch(_BASE, after, subject="Import")})
         self.run("import", str(self.root / name), "-c", "demo")
-
-    def restore(self) -> None:
-        self.run("undo", "--restore", "last")
 
     def delete(self) -> None:
         shutil.rmtree(self.checkout, ignore_errors=True)
@@ -378,7 +375,6 @@ _ACTS: dict[str, Callable[[Walk], object]] = {
     "save project": Walk.save_project,
     "load project": Walk.load_project,
     "import": Walk.import_one,
-    "restore": Walk.restore,
     "delete": Walk.delete,
     "killed": Walk.killed,
     "resolve": Walk.resolve,
