@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -384,15 +385,15 @@ def examine_partners(
     are told.
     """
     together = _Together.of(partners, given, known or KnownModules())
-    everything = list(_all_modules(partners, together.trees))
+    names_of = {each.name: _all_modules(each, together.trees[each.name]) for each in partners}
     globs = [glob for each in partners for glob in each.declared.entries]
-    names = list(dict.fromkeys(name for name, _ in everything))
+    names = list(dict.fromkeys(chain.from_iterable(names_of.values())))
     entries = [name for name in names if any(fnmatchcase(name, glob) for glob in globs)]
     loaded = list(together.loaded(entries if globs else names))
     for name in loaded:
         together.load(name)
     parts: dict[str, list[Examined]] = {each.name: [] for each in partners}
-    contacts = together.contacts(everything)
+    contacts = together.contacts(names_of)
     for name in loaded:
         home = together.home(name)
         calls = together.is_declared(name) or contacts.may_lead_out(home, name)
@@ -486,11 +487,10 @@ class _Together(Struct, frozen=True):
         if self.answers.of("gives", name, partial(self._gives, name)):
             self.answers.note_given(name, self.resolver.load(self._module(name)))
 
-    def contacts(self, everything: Iterable[tuple[str, str]]) -> Contacts:
-        """Which of all modules, each with its component, may lead to another component."""
+    def contacts(self, names: Mapping[str, Sequence[str]]) -> Contacts:
+        """Which of all modules, by component, may lead to another component."""
         known, rebound = self.answers, self.resolver.rebound
-        seen = (self.modules, rebound, everything)
-        return Contacts.of(known.trees, self.trees, *seen, answers=known.answers)
+        return Contacts(known.trees, self.trees, self.modules, names, rebound, known.answers)
 
     def is_declared(self, name: str) -> bool:
         """Whether the manifest may say what calls in a module lead to."""
@@ -531,13 +531,8 @@ class _Together(Struct, frozen=True):
         return to_builtins(found), all(each.what != _TOO_DEEP for each in found.open)
 
 
-def _all_modules(
-    partners: Sequence[Partner], trees: Mapping[str, Modules]
-) -> Iterator[tuple[str, str]]:
-    """Every module of the components' packages, with its component."""
-    for partner in partners:
-        for path in sorted(partner.tree.files()):
-            name = trees[partner.name].name_of(path)
-            packages = partner.declared.packages
-            if path.endswith(".py") and any(f"{name}.".startswith(f"{p}.") for p in packages):
-                yield name, partner.name
+def _all_modules(partner: Partner, modules: Modules) -> list[str]:
+    """Every module of a component's packages."""
+    names = (modules.name_of(path) for path in sorted(partner.tree.files()) if path.endswith(".py"))
+    heads = tuple(f"{package}." for package in partner.declared.packages)
+    return [name for name in names if f"{name}.".startswith(heads)]

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from hashlib import sha256
-from sys import intern
+from itertools import chain
 from unicodedata import normalize
 
 from msgspec import Struct, field
@@ -50,40 +50,18 @@ _FEW = 5
 class Contacts(Struct):
     """Which modules of each tree may lead to another one; found once for a look at all trees.
 
-    It follows from a tree, from the names of the others' modules, and from what these give to
-    anybody: so it is kept for the next look.
+    It follows from a tree, from the packages of the others, and from what these give to anybody: so
+    it is kept for the next look. To be asked when the modules that take part are loaded.
     """
 
     views: Mapping[str, TreeView]  # the trees, by component
     trees: Mapping[str, Modules]  # their modules, by component
     modules: JoinedModules  # of all
     names: Mapping[str, Sequence[str]]  # component -> all its modules, by dotted name
-    given: Mapping[str, Collection[str]]  # component -> attributes that others give to its modules
+    rebound: Rebound  # what the trees give to each other
     answers: ResultCache | None  # None: nothing is kept
     _known: dict[str, frozenset[str] | None] = field(default_factory=dict)
     _lacking: bool = False  # the contents of a module cannot be fetched
-
-    @classmethod
-    def of(
-        cls,
-        views: Mapping[str, TreeView],
-        trees: Mapping[str, Modules],
-        modules: JoinedModules,
-        rebound: Rebound,
-        everything: Iterable[tuple[str, str]],
-        *,
-        answers: ResultCache | None,
-    ) -> Contacts:
-        """With all modules, each with its component, when those that take part are loaded."""
-        names: dict[str, list[str]] = {each: [] for each in trees}
-        for name, component in everything:
-            names[component].append(name)
-        given: dict[str, set[str]] = {each: set() for each in trees}
-        for (place, name), bindings in rebound.items():
-            tree = modules.tree_around(place)
-            if any(module.tree != tree for module, _ in bindings):
-                given.setdefault(tree, set()).add(name)
-        return cls(views, trees, modules, names, given, answers)
 
     def may_lead_out(self, tree: str, name: str) -> bool:
         """Whether anything in a module of a tree may lead to another tree."""
@@ -94,44 +72,71 @@ class Contacts(Struct):
 
     def _asked(self, tree: str) -> frozenset[str] | None:
         """The modules that may; None: any may."""
-        heads = self._heads(tree)
+        heads, given = self._heads(tree), self._given(tree)
         if self.answers is None:
-            return self._found(tree, heads)
-        facts = [self.views[tree].oid, sorted(heads), sorted(self.given[tree])]
+            return self._found(tree, heads, given)
+        facts = [self.views[tree].oid, sorted(heads), sorted(given)]
         digest = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
         question = f"contact {tree} {digest[:24]}"
         kept = self.answers.known(question)
         if isinstance(kept, list):
             return frozenset(kept[1:]) if kept[:1] == ["these"] else None
-        found = self._found(tree, heads)
+        found = self._found(tree, heads, given)
         if not self._lacking:
             self.answers.note(question, ["any"] if found is None else ["these", *sorted(found)])
         return found
 
-    def _found(self, tree: str, heads: frozenset[str]) -> frozenset[str] | None:
-        own = self.trees[tree]
-        contact = _Contact(heads)
-        contact.known |= set(self.given[tree])
-        contact.known |= {head.rpartition(".")[2] for head in heads if "." in head}
+    def _given(self, tree: str) -> frozenset[str]:
+        """The attributes that other trees give to modules and classes of a tree."""
+        return frozenset(
+            name
+            for (place, name), bindings in self.rebound.items()
+            if any(module.tree != tree for module, _ in bindings)
+            and self.modules.tree_around(place) == tree
+        )
+
+    def _heads(self, tree: str) -> frozenset[str]:
+        """The shortest heads of other trees' packages that are no modules of the tree's own."""
+        own, found = self.trees[tree], set[str]()
+        for package in self.modules.packages_beside(own):
+            heads = [package[: dot.start()] for dot in _DOT.finditer(package)]
+            found.add(next((head for head in heads if own.path_of(head) is None), package))
+        return frozenset(found)
+
+    def _found(self, tree: str, heads: Set[str], given: Set[str]) -> frozenset[str] | None:
+        known = {_OTHER, *given, *(e.rpartition(".")[2] for e in heads if "." in e)}
+        imports = _importer([head for head in heads if "." not in head])
         left = dict(self._texts(tree))
         most = len(left) // _FEW
-        words: dict[str, frozenset[str]] = {}
-        tops = frozenset(head for head in heads if "." not in head)
-        importing = re.compile(_IMPORTING % b"|".join(re.escape(each).encode() for each in tops))
-        near: list[str] = []
-        for name, data in left.items():
-            words[name] = there = _words(data)
-            meets = not there.isdisjoint(contact.known)
-            if meets or (not there.isdisjoint(tops) and importing.search(data)):
-                near.append(name)
-            if len(near) > most:
+        taken, groups = list[str](), list[list[_Flow]]()
+        near = [name for name, data in left.items() if _has(data, known) or imports(data)]
+        while near and len(taken) + len(near) <= most:
+            taken += near
+            try:
+                for name in near:
+                    groups += self._flows(tree, name, left.pop(name), heads)
+            except RecursionError:
                 return None
-        while near and not contact.is_open and len(contact.taken) + len(near) <= most:
-            for name in near:
-                is_package = str(own.path_of(name)).endswith("/__init__.py")
-                contact.take(name, left.pop(name), is_package=is_package)
-            near = [name for name in left if not words[name].isdisjoint(contact.known)]
-        return None if near or contact.is_open else frozenset(contact.taken)
+            _grow(known, groups)
+            if "*" in known:
+                return None
+            near = [name for name, data in left.items() if _has(data, known)]
+        return None if near else frozenset(taken)
+
+    def _flows(self, tree: str, name: str, data: bytes, heads: Set[str]) -> list[list[_Flow]]:
+        """What a module binds, apart for each function that is in no other one."""
+        is_package = str(self.trees[tree].path_of(name)).endswith("/__init__.py")
+        module = Module(name, "", is_package, Namespace(), parse_python(data)[0])
+        imported = partial(_imported, module, heads)
+        top = [*_outside_functions(module.syntax)]
+        functions = (walk(node) for node in top if isinstance(node, FunctionNode))
+        return [
+            [flow for node in top for flow in _flows_of(node, imported, shown=True)],
+            *(
+                [f for n in nodes for f in _flows_of(n, imported, shown=False)]
+                for nodes in functions
+            ),
+        ]
 
     def _texts(self, tree: str) -> Iterator[tuple[str, bytes]]:
         """A tree's modules with their sources, those around its packages as well."""
@@ -144,189 +149,105 @@ class Contacts(Struct):
                 self._lacking = self._lacking or data is None
                 yield name, data or b""
 
-    def _heads(self, tree: str) -> frozenset[str]:
-        """The shortest heads of other modules' names that are no modules of the tree's own."""
-        own, found = self.trees[tree], set[str]()
-        own_ones: dict[str, bool] = {}
-        for name in (n for other, several in self.names.items() if other != tree for n in several):
-            head = ""
-            for part in name.split("."):
-                head = f"{head}.{part}" if head else part
-                if head not in own_ones:
-                    home = self.modules.home(head)
-                    is_other = home is not None and home is not own
-                    own_ones[head] = not is_other and own.path_of(head) is not None
-                if not own_ones[head]:
-                    found.add(head)
-                    break
-        return frozenset(found)
+
+def _importer(tops: Sequence[str]) -> Callable[[bytes], bool]:
+    """What tells whether a text may import one of these packages."""
+    names = [each.encode() for each in tops]
+    pattern = re.compile(_IMPORTING % b"|".join(map(re.escape, names)))
+    return lambda data: any(n in data for n in names) and pattern.search(data) is not None
 
 
-def _words(data: bytes) -> frozenset[str]:
-    """All in a text that may be an identifier, as Python spells it; held once for all texts."""
-    found = list[str]()
-    for each in set(data.translate(_APART).split()):
-        text = each.decode("utf-8", "replace")
-        found += (text,) if text.isascii() else _ANY_NAME.findall(normalize("NFKC", text))
-    return frozenset(map(intern, found))
+def _has(data: bytes, names: Set[str]) -> bool:
+    """Whether one of the names is an identifier in a text, as Python spells it."""
+    text = data if data.isascii() else normalize("NFKC", data.decode("utf-8", "replace")).encode()
+    return not {each.encode() for each in names}.isdisjoint(text.translate(_APART).split())
 
 
-class _Contact(Struct):
-    """The identifiers so far, and what waits for others to be among them."""
+# What is bound to what in a module.
 
-    heads: frozenset[str]  # of the names of other trees' modules
-    known: set[str] = field(default_factory=lambda: {_OTHER})  # at which values leave the tree
-    taken: dict[str, None] = field(default_factory=dict)  # modules, by name
-    is_open: bool = False  # every name may be one
-    _waiting: dict[str, list[str]] = field(default_factory=dict)  # identifier -> what it leads to
 
-    def take(self, name: str, data: bytes, *, is_package: bool) -> None:
-        """Follow what a module binds."""
-        self.taken[name] = None
-        syntax, _ = parse_python(data)
-        module = Module(name, "", is_package, Namespace(), syntax)
-        try:
-            for bound, leads in _in_block(syntax.body, partial(self._imported, module)):
-                self._lead(bound, leads)
-        except RecursionError:
-            self.is_open = True
+class _Flow(Struct, frozen=True):
+    """A name, and the identifiers that lead to its value; `shown`: it is no local of a function."""
 
-    def _imported(
-        self, module: Module, node: ast.Import | ast.ImportFrom
-    ) -> Iterator[tuple[str, frozenset[str]]]:
-        """What an import binds, and what leads to that."""
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                bound = alias.name if alias.asname is not None else alias.name.partition(".")[0]
-                if self._is_other(bound):
-                    yield alias.asname or bound, frozenset((_OTHER,))
-            return
-        target = absolute_name(module, node)
-        is_other = self._is_other(target)
-        for alias in node.names:
-            if alias.name == "*":
-                self.is_open = self.is_open or is_other
-            elif is_other or self._is_other(f"{target}.{alias.name}"):
-                yield alias.asname or alias.name, frozenset((_OTHER,))
-            elif alias.asname is not None:
-                yield alias.asname, frozenset((alias.name,))
+    name: str
+    leads: frozenset[str]
+    shown: bool
 
-    def _is_other(self, name: str) -> bool:
-        """Whether a module would be another tree's."""
+
+def _grow(known: set[str], groups: Iterable[Sequence[_Flow]]) -> None:
+    """Take up what is bound to something that is known, by way of locals of the group as well."""
+    size = 0
+    while size < len(known):  # what one group shows, another one may lead on
+        size = len(known)
+        for group in groups:
+            local, before = set(known), 0
+            while before < len(local):
+                before = len(local)
+                met = [flow for flow in group if not flow.leads.isdisjoint(local)]
+                local |= {flow.name for flow in met}
+            known |= {flow.name for flow in met if flow.shown}
+
+
+_Import = Callable[[ast.Import | ast.ImportFrom], Iterable[tuple[str, frozenset[str]]]]
+
+
+def _imported(
+    module: Module, heads: Collection[str], node: ast.Import | ast.ImportFrom
+) -> Iterator[tuple[str, frozenset[str]]]:
+    """What an import binds, and what leads to that; "*" for all names of another tree's module."""
+
+    def is_other(name: str) -> bool:
         ends = (*(dot.start() for dot in _DOT.finditer(name)), len(name))
-        return any(name[:end] in self.heads for end in ends)
+        return any(name[:end] in heads for end in ends)
 
-    def _lead(self, name: str, leads: Collection[str]) -> None:
-        if name in self.known:
-            return
-        if not self.known.isdisjoint(leads):
-            self._know(name)
-            return
-        for each in leads:
-            self._waiting.setdefault(each, []).append(name)
-
-    def _know(self, name: str) -> None:
-        todo = [name]
-        while todo:
-            each = todo.pop()
-            self.known.add(each)
-            todo += (e for e in self._waiting.pop(each, ()) if e not in self.known)
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            bound = alias.name if alias.asname is not None else alias.name.partition(".")[0]
+            name, from_other = bound, is_other(bound)
+        else:
+            target, name = absolute_name(module, node), alias.name
+            from_other = is_other(target) or (name != "*" and is_other(f"{target}.{name}"))
+        if from_other:
+            yield alias.asname or name, frozenset((_OTHER,))
+        elif isinstance(node, ast.ImportFrom) and alias.asname is not None:
+            yield alias.asname, frozenset((name,))
 
 
-# What is bound to what in a module: (name, the identifiers that lead to its value).
-
-_Flow = tuple[str, frozenset[str]]
-_Import = Callable[[ast.Import | ast.ImportFrom], Iterable[_Flow]]
-
-
-def _in_block(body: Iterable[ast.stmt], imported: _Import) -> Iterator[_Flow]:
-    """Of the names and attributes of a module or class, and of what is in it."""
-    for statement in body:
-        match statement:
-            case ast.Import() | ast.ImportFrom():
-                yield from imported(statement)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield from _in_function(statement, imported)
-            case ast.ClassDef(name=name, bases=bases, body=inner):
-                yield name, _all_names(bases)
-                yield from _in_block(inner, imported)
-            case _:
-                yield from _bound_by(statement)
-                yield from _in_block(_statements_in(statement), imported)
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a module, functions among them, but not what is in these."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, FunctionNode):
+            yield from _outside_functions(child)
 
 
-def _in_function(function: FunctionNode, imported: _Import) -> Iterator[_Flow]:
-    """Of a function, what it stores in attributes, and the classes and functions in it."""
-    inside: dict[str, set[str]] = {}
-    shown: list[_Flow] = []
-    local: list[_Flow] = []
-    for node in walk(function):
-        match node:
-            case ast.arg(arg=name, annotation=annotation):
-                local.append((name, _annotated(annotation)))
-            case ast.Import() | ast.ImportFrom():
-                local += imported(node)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                shown.append((name, _annotated(node.returns)))
-            case ast.ClassDef(name=name, bases=bases, body=body):
-                shown += [(name, _all_names(bases)), *_in_class(body)]
-            case ast.stmt():
-                local += _bound_by(node, local=True)
-                shown += _bound_by(node, local=False)
-    for name, leads in (*local, *shown):
-        inside.setdefault(name, set()).update(leads)
-    for name, leads in shown:
-        yield name, _closed(leads, inside)
-
-
-def _in_class(body: Iterable[ast.stmt]) -> Iterator[_Flow]:
-    """Of the names of a class that stands in a function."""
-    for node in (each for statement in body for each in walk(statement)):
-        if isinstance(node, ast.stmt):
-            yield from _bound_by(node)
-
-
-def _closed(leads: Iterable[str], inside: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    """All that identifiers lead to through locals, with themselves."""
-    found = set(leads)
-    todo = list(found)
-    while todo:
-        for each in inside.get(todo.pop(), ()):
-            if each not in found:
-                found.add(each)
-                todo.append(each)
-    return frozenset(found)
-
-
-def _bound_by(node: ast.stmt, *, local: bool | None = None) -> Iterator[_Flow]:
-    """What a statement binds: names if `local`, attributes if not, both for None."""
+def _flows_of(node: ast.AST, imported: _Import, *, shown: bool) -> Iterator[_Flow]:
+    """What a node binds; plain names are `shown`, or locals."""
+    targets: Sequence[ast.expr] = ()
     match node:
+        case ast.Import() | ast.ImportFrom():
+            yield from (_Flow(name, leads, shown) for name, leads in imported(node))
+        case ast.arg(arg=name, annotation=annotation):
+            yield _Flow(name, _annotated(annotation), False)
+        case (
+            ast.FunctionDef(name=name, returns=returns)
+            | ast.AsyncFunctionDef(name=name, returns=returns)
+        ):
+            yield _Flow(name, _annotated(returns), True)
+        case ast.ClassDef(name=name, bases=bases, body=body):
+            yield _Flow(name, frozenset(chain.from_iterable(map(_names, bases))), True)
+            for inner in () if shown else chain.from_iterable(map(walk, body)):
+                yield from _flows_of(inner, imported, shown=True)
         case ast.Assign(targets=targets, value=value):
             leads = _names(value)
         case ast.AnnAssign(target=target, annotation=annotation, value=given):
             targets, leads = [target], _annotated(annotation) | _names(given)
-        case _:
-            return
     for each in (part for target in targets for part in walk(target)):
-        if not isinstance(getattr(each, "ctx", None), ast.Store):
-            continue
-        if isinstance(each, ast.Name) and local is not False:
-            yield each.id, leads
-        elif isinstance(each, ast.Attribute) and local is not True:
-            yield each.attr, leads
-
-
-def _statements_in(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """The statements right inside of one that is no definition."""
-    for child in ast.iter_child_nodes(statement):
-        if isinstance(child, ast.stmt):
-            yield child
-        elif isinstance(child, ast.ExceptHandler | ast.match_case):
-            yield from child.body
-
-
-def _all_names(nodes: Iterable[ast.expr]) -> frozenset[str]:
-    return frozenset(name for node in nodes for name in _names(node))
+        match each:
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield _Flow(name, leads, shown)
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield _Flow(name, leads, True)
 
 
 def _names(node: ast.expr | None) -> frozenset[str]:
