@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
@@ -39,9 +38,10 @@ from patchkit.workspace import checkout_of
 _FORCED = (Attention.CONFLICTED, Attention.RESOLVED, Attention.FLAGGED, Attention.CONTEXT)
 #: A hunk of upstream's is near when so many lines at most lie between it and one of the patch's.
 _NEAR = 3
-#: Of a hunk that is longer, only what is so near is shown: upstream may have emptied a whole file.
+#: So many lines of a hunk are shown, from so many before the patch's: upstream may have emptied a
+#: whole file.
+_LONG = 60
 _AROUND = 12
-_LONG = 60  # lines
 _COMMITS = 5
 _HUNKS = 8
 _ID = re.compile(r"[0-9a-f]{7,40}")
@@ -62,7 +62,7 @@ class UpstreamChange(Struct, frozen=True):
     now: str  # on the new base; "" where the file is gone
     hunks: tuple[Hunk, ...]  # with three lines of context, those near the patch's own
     left_out: int  # how many more hunks are near
-    lines_left_out: int  # how many lines of the hunks are not shown, as they are far from the patch
+    lines_left_out: int  # how many lines of the hunks are not shown
     commits: tuple[UpstreamCommit, ...]  # newest first; those that touched these lines
 
 
@@ -193,7 +193,7 @@ class _Reviewing(Struct, frozen=True):
         near = [each for each in change.hunks if _is_near(each, places)] if change else []
         if not near and not gone:
             return None
-        shown = [part for each in near[:_HUNKS] for part in _parts_near(each, places)]
+        shown = [_part_near(each, places) for each in near[:_HUNKS]]
         cut = sum(len(each.lines) for each in near[:_HUNKS]) - sum(len(e.lines) for e in shown)
         commits = self._commits(file.path, shown, past)
         left_out = max(0, len(near) - _HUNKS)
@@ -263,39 +263,18 @@ def _is_near(hunk: Hunk, places: Sequence[tuple[int, int]]) -> bool:
     return any(first <= high and low <= last for first, last in places)
 
 
-def _parts_near(hunk: Hunk, places: Sequence[tuple[int, int]]) -> list[Hunk]:
-    """A long hunk as the stretches that are near one of the places, on the old side; else itself.
-
-    A stretch of added lines has one place, however long it is: its middle goes.
-    """
+def _part_near(hunk: Hunk, places: Sequence[tuple[int, int]]) -> Hunk:
+    """A long hunk from a little before the first place on; of any other all."""
     if len(hunk.lines) <= _LONG:
-        return [hunk]
-    parts: list[Hunk] = []
-    old, new, added = hunk.old_start, hunk.new_start, 0
-    end = -1  # the row behind the last part
-    counts = _runs_of_added(hunk.lines)
-    for number, row in enumerate(hunk.lines):
-        kind = row[:1]
-        added = added + 1 if kind == b"+" else 0
-        far = kind == b"+" and _AROUND < added <= counts[number] - _AROUND
-        if not far and any(a - _AROUND <= old <= b + _AROUND for a, b in places):
-            if end != number:
-                parts.append(replace(hunk, old_start=old, new_start=new, lines=()))
-            parts[-1] = replace(parts[-1], lines=(*parts[-1].lines, row))
-            end = number + 1
-        old += kind in (b"-", b" ")
-        new += kind in (b"+", b" ")
-    counted = ((each, each.preimage, each.postimage) for each in parts)
-    return [replace(e, old_count=len(a), new_count=len(b)) for e, a, b in counted] or [hunk]
-
-
-def _runs_of_added(rows: Sequence[bytes]) -> list[int]:
-    """Of each row how many added ones stand in its run; 0 for others."""
-    counts: list[int] = []
-    for added, run in groupby(rows, lambda row: row[:1] == b"+"):
-        length = len(list(run))
-        counts += [length if added else 0] * length
-    return counts
+        return hunk
+    begin = min(first for first, last in places if last >= hunk.old_start - _NEAR) - _AROUND
+    old, new, at = hunk.old_start, hunk.new_start, 0
+    while old < begin and at < len(hunk.lines) - 1:
+        old += hunk.lines[at][:1] != b"+"
+        new += hunk.lines[at][:1] != b"-"
+        at += 1
+    part = replace(hunk, old_start=old, new_start=new, lines=hunk.lines[at : at + _LONG])
+    return replace(part, old_count=len(part.preimage), new_count=len(part.postimage))
 
 
 def last_bump(manifest: Manifest, names: Sequence[str], workspace: Path) -> BumpReport:

@@ -1,8 +1,8 @@
 """Check: would every patch apply, and is it in order? Changes nothing, needs no checkout.
 
 The verdict on a patch is the one that `apply` gives, by the same code. What comes on top: blobs
-that the patch was not made against, lint, the series' files, the lock, patches that several
-manifests share. Components are checked at once; one's trouble stops no other.
+that the patch was not made against, lint, the series' files, the lock. Components are checked at
+once; one's trouble stops no other.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ from patchkit.ops.check_report import (
     CheckReport,
     ComponentCheck,
     PatchCheck,
-    PatchUse,
-    find_shared,
     taken_strictly,
 )
 from patchkit.ops.version_matrix import find_matrices
@@ -168,11 +166,10 @@ def check_manifests(
         workspace,
     )
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
-    shared = find_shared(_uses(tasks, checks))
     said = ((manifest.name, manifest.retired) for manifest, _ in chosen)
     retired = tuple(Problem(f"retired: {why}", name) for name, why in said if why)
     matrices = find_matrices(pairs, checks, store)
-    return CheckReport(strict, checks, shared, tuple(broken), retired, matrices)
+    return CheckReport(strict, checks, tuple(broken), retired, matrices)
 
 
 def _load(manifest: Manifest, component: Component, store: Store, progress: Progress) -> _Task:
@@ -442,17 +439,3 @@ def _exit_code(check: ComponentCheck) -> ExitCode:
 
 def _series_patches(task: _Task) -> tuple[LoadedPatch, ...]:
     return task.series.patches if isinstance(task.series, LoadedSeries) else ()
-
-
-def _uses(tasks: Sequence[_Task], checks: Sequence[ComponentCheck]) -> Iterator[PatchUse]:
-    for task, check in zip(tasks, checks, strict=True):
-        statuses = {patch.name: patch.status for patch in check.patches}
-        for patch in _series_patches(task):
-            yield PatchUse(
-                patch=patch.where,
-                sha256=patch.sha256,
-                manifest=check.manifest,
-                component=check.name,
-                pin=check.pin,
-                status=statuses.get(patch.name),
-            )

@@ -1,6 +1,4 @@
-"""What a check finds, as values; `patchkit check --json` prints them. Also which patches several
-components take.
-"""
+"""What a check finds, as values; `patchkit check --json` prints them."""
 
 from __future__ import annotations
 
@@ -17,44 +15,6 @@ from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.text import counted
 from patchkit.ops.version_matrix import VersionMatrix
-
-# Shared patches: one that several components take must fit every pin that it is put on.
-
-
-class PatchUse(Struct, frozen=True):
-    """One component's use of a patch file; `status` is None where it could not be tried."""
-
-    patch: str
-    sha256: str  # of the patch file
-    manifest: str  # its name
-    component: str
-    pin: str  # of the component
-    status: Status | None
-
-
-class SharedPatch(Struct, frozen=True):
-    """A patch, by its bytes, that is used at different pins; `fits`: it applies at all of them."""
-
-    patch: str
-    sha256: str  # of the patch file
-    fits: bool
-    uses: tuple[PatchUse, ...]  # one a component, in the order of the manifests
-
-
-def find_shared(uses: Iterable[PatchUse]) -> tuple[SharedPatch, ...]:
-    """The patches that are used at more than one pin, in the order of their first use."""
-    groups: dict[str, list[PatchUse]] = {}
-    for use in uses:
-        groups.setdefault(use.sha256, []).append(use)
-    return tuple(
-        SharedPatch(group[0].patch, sha256, all(map(_applies, group)), tuple(group))
-        for sha256, group in groups.items()
-        if len({use.pin for use in group}) > 1
-    )
-
-
-def _applies(use: PatchUse) -> bool:
-    return use.status is not None and use.status.applies
 
 
 class PatchCheck(Struct, frozen=True):
@@ -169,14 +129,13 @@ class BrokenManifest(Struct, frozen=True):
 
 
 class CheckReport(OfComponents, Struct, frozen=True):
-    """Every component of every manifest, and the patches that several of them share.
+    """Every component of every manifest.
 
     `strict`: whether warnings and style were made errors.
     """
 
     strict: bool
     components: tuple[ComponentCheck, ...]
-    shared: tuple[SharedPatch, ...]  # patches that several components take
     broken: tuple[BrokenManifest, ...]  # manifests that could not be read
     retired: tuple[Problem, ...] = ()  # manifests that say so of themselves
     versions: tuple[VersionMatrix, ...] = ()  # components that were looked at at several pins

@@ -23,8 +23,6 @@ from patchkit.ops.check_report import (
     BrokenManifest,
     CheckReport,
     ComponentCheck,
-    SharedPatch,
-    find_shared,
 )
 from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
 from patchkit.parallel import share_memory
@@ -124,7 +122,6 @@ def merge_reports(shares: Sequence[Share]) -> CiReport:
     check = CheckReport(
         strict=any(each.strict for each in checks),
         components=(*(c for each in checks for c in each.components), *missing),
-        shared=_shared(checks),
         broken=(*broken, *failed),
         retired=tuple(dict.fromkeys(why for each in checks for why in each.retired)),
     )
@@ -150,12 +147,6 @@ def _require_once(shares: Sequence[Share]) -> None:
                     problems.append(Problem(what, share.name, "give each job's result once"))
     if problems:
         raise BadInputError(*problems)
-
-
-def _shared(checks: Sequence[CheckReport]) -> tuple[SharedPatch, ...]:
-    """The patches that are used at several pins, whichever job saw which use."""
-    uses = [use for each in checks for shared in each.shared for use in shared.uses]
-    return find_shared(uses)
 
 
 def _missing(shares: Sequence[Share]) -> Iterator[ComponentCheck]:

@@ -327,7 +327,7 @@ def check_of(review: ComponentReview) -> tuple[str, list[Finding]]:
     """
     if review.check is None:
         return "", []
-    outcomes = list(check_outcomes(CheckReport(False, (review.check,), (), ())))
+    outcomes = list(check_outcomes(CheckReport(False, (review.check,), ())))
     found = [replace(each, hint="", of="") for each in explained(outcomes)]
     return f"Check: {outcomes[-1].words}", found
 

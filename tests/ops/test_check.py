@@ -201,22 +201,6 @@ def test_what_cannot_be_read_or_reached_stops_no_other(demo: Project, tmp_path: 
     demo.run("check").ends(4, "lost", "broken.yaml").shows("2 patches apply")
 
 
-def test_patch_that_two_manifests_share_at_different_pins(
-    demo: Project, upstream: Upstream
-) -> None:
-    entry = [{"series": "patches/demo/series"}]
-    demo.component(
-        "demo", upstream, {"pkg/core.py": "# new\n" + TEXT}, manifest="later", patches=entry
-    )
-    one, _ = demo.run("check", "--json").ok().json["shared"]
-    assert (one["patch"], one["fits"]) == ("patches/demo/one.patch", True)
-    uses = [(use["manifest"], use["status"]) for use in one["uses"]]
-    assert uses == [("demo", "unchanged"), ("later", "shifted")]
-    demo.component("demo", upstream, {"pkg/core.py": "nothing\n"}, manifest="later", patches=entry)
-    ran = demo.run("check", "--json").ends(1)
-    assert [each["fits"] for each in ran.json["shared"]] == [False, False]
-
-
 def test_pinned_patch_of_another_repository(
     project: Project, upstream: Upstream, tmp_path: Path, golden: Golden
 ) -> None:

@@ -292,9 +292,7 @@ def test_the_headline_counts_states_and_the_worst_patch_stands_first(
 
 
 def test_a_page_of_nothing_says_so() -> None:
-    nothing = CiReport(
-        CheckReport(strict=False, components=(), shared=(), broken=()), drift_report()
-    )
+    nothing = CiReport(CheckReport(strict=False, components=(), broken=()), drift_report())
     page = _Page(report_page("drift", nothing, (), ""))
     assert "0 components, 0 patches." in page.text
     assert "Verdict" not in page.text

@@ -18,7 +18,6 @@ from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
-from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.report.findings import check_outcomes, summary
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from patchkit.cli.display import Answers
     from patchkit.manifest.values import Component, Manifest
-    from patchkit.ops.check_report import CheckReport, ComponentCheck, SharedPatch
+    from patchkit.ops.check_report import CheckReport, ComponentCheck
 
 RunOption = Annotated[
     bool,
@@ -129,7 +128,6 @@ def print_check(
         waiting = [patch for patch in outcomes if patch.state == Status.WAITING.value]
         rows = [(word(patch.state), patch.name, patch.words) for patch in waiting]
         terminal.table(rows, indent=2)
-        _print_shared(terminal, report.shared)
         print_matrices(terminal, report.versions)
     for problem in report.all_problems:
         terminal.problem(problem)
@@ -147,19 +145,3 @@ def print_check(
 def _row(check: ComponentCheck) -> tuple[Line, Line, Line]:
     status, words = check.verdict
     return word(status), check.name, words
-
-
-def _print_shared(terminal: Terminal, shared: Sequence[SharedPatch]) -> None:
-    for each in shared:
-        pins = len({use.pin for use in each.uses})
-        verdict = "fits all" if each.fits else "does not fit all"
-        terminal.product()
-        terminal.product(
-            ["  ", word("ok" if each.fits else "error", f"shared {each.patch}"), f": {pins} pins"]
-        )
-        rows = [
-            (f"{use.manifest}: {use.component}", short_id(use.pin), word(use.status or "failed"))
-            for use in each.uses
-        ]
-        terminal.table(rows, indent=4)
-        terminal.product(f"    {verdict}")
