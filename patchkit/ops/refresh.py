@@ -382,8 +382,6 @@ class _Refreshing(Struct):
         apply only the files change, and the lock where it applies then. `moved` is what to say
         of a pin that is not the lock's.
         """
-        from patchkit.refresh.series_edits import SplitPatch, draft_series_edit  # noqa: PLC0415
-
         own = () if found.absent else (found.checkout.repository,)
         with overlay(*own, found.cache) as trial, reading(trial) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
@@ -394,12 +392,10 @@ class _Refreshing(Struct):
                 refuse(found.report, problem)
             write_objects(trial, stack.objects)
             # `split --staged` asks the index, too
-            staged = isinstance(edit, SplitPatch) and edit.staged and not found.absent
+            staged = edit.staged and not found.absent
             last = _edited_tree(found, trial, stack.commit, staged=True) if staged else stack.tree
             start = _start(found, reader, stack, last)
-            draft = _routed(
-                found, reader, lambda: draft_series_edit(start, found.project.home, edit)
-            )
+            draft = _routed(found, reader, lambda: edit.draft(start, found.project.home))
         if emptied := emptied_patches(recorded, draft.patches, found.target):
             refuse(found.report, *emptied)
         report = replace(

@@ -79,10 +79,8 @@ class RefreshInput(Struct, frozen=True):
     @property
     def edits_target(self) -> str:
         """How to name it, and where its edits are."""
-        from patchkit.refresh.series_edits import TakeFiles  # noqa: PLC0415 (where one is refused)
-
         edit = self.options.series_edit
-        where = f" --from {quote(edit.source)}" if isinstance(edit, TakeFiles) else ""
+        where = f" --from {quote(edit.source)}" if edit is not None and edit.source else ""
         return f"{self.target}{where}"
 
     @property

@@ -8,8 +8,7 @@ they are. Whether the patch files give these trees is proved as for every refres
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,83 +53,18 @@ from patchkit.stack.series import LoadedPatch, one_a_mail
 from patchkit.upstream.store import home_of
 
 
-class EditPatch(Struct, frozen=True):
-    """Give a patch other words, or its file another name."""
+class SeriesEdit(Struct, frozen=True):
+    """A verb on the series: what it is called, and what plans it.
 
-    verb: ClassVar[str] = "edit"
-
-    patch: str  # its name, number in the series, or a prefix of its name that only it has
-    message: str | None  # subject, empty line, body; what else stands above the diff stays
-    name: str = ""  # with or without .patch; its line in the series keeps comment and options
-
-
-class DropPatches(Struct, frozen=True):
-    """Take patches off the series."""
-
-    verb: ClassVar[str] = "drop"
-
-    patches: tuple[str, ...]  # as in EditPatch
-
-
-class MovePatch(Struct, frozen=True):
-    """Put a patch elsewhere in the series."""
-
-    verb: ClassVar[str] = "move"
-
-    patch: str  # as in EditPatch
-    to: str  # the patch whose place it takes, as in EditPatch
-    numbered_anew: bool = False  # all files of an ordered folder get other numbers
-
-
-class FoldPatches(Struct, frozen=True):
-    """Make patches part of another one, which keeps its name and place."""
-
-    verb: ClassVar[str] = "fold"
-
-    patches: tuple[str, ...]  # those that go
-    into: str  # the one that stays
-    message: str = ""  # its new message; "" keeps the one that it has
-
-
-class SplitPatch(Struct, frozen=True):
-    """Put some of a patch's changes into a new patch directly behind it."""
-
-    verb: ClassVar[str] = "split"
-
-    patch: str  # as in EditPatch
-    name: str  # the new patch, with or without .patch
-    message: str  # the new patch's; "" makes one from its name
-    files: tuple[str, ...] = ()  # what goes there: paths, or PATH:N for a hunk, counted from 1
-    staged: bool = False  # or: what the index takes out of the last tree; else all mails but one
-    numbered_anew: bool = False  # as in MovePatch
-
-
-class VendorPatches(Struct, frozen=True):
-    """Copy patches by reference into the series, to be changed there.
-
-    A patch by reference is another repository's and is never rewritten, so that a new pin which it
-    does not fit stops it. Copied it is like any other; where it came from stays in its message.
+    That writes trial objects to the start's repository, no more. The start has the stack as it is,
+    without edits of a checkout; UsageError or BadInputError where the wish cannot be met,
+    CannotEditSeriesError where the patches do not allow it.
     """
 
-    verb: ClassVar[str] = "import --vendor"
-
-    manifest: Manifest  # which refers to them
-    patches: tuple[str, ...] = ()  # as in EditPatch; () for all
-
-
-class TakeFiles(Struct, frozen=True):
-    """Take up files that were edited elsewhere, as a refresh does those of a checkout."""
-
-    verb: ClassVar[str] = "refresh --from"
-
-    source: str  # where they were edited
-    files: Mapping[str, bytes | None]  # by their paths in the tree; None: removed
-    request: Request
-
-
-SeriesEdit: TypeAlias = (
-    EditPatch | DropPatches | MovePatch | FoldPatches | SplitPatch | VendorPatches | TakeFiles
-)
+    verb: str
+    draft: Callable[[RefreshStart, SeriesFolder], Draft]
+    staged: bool = False  # the start's worktree is to be what git's index has
+    source: str = ""  # the folder in which files were edited, "" for none
 
 
 class CannotEditSeriesError(PatchkitError):
@@ -145,48 +79,32 @@ def find_patch(patches: Sequence[LoadedPatch], given: str) -> LoadedPatch:
     return next(each for each in patches if each.name == name)
 
 
-def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -> Draft:
-    """Plan a verb on the series; writes trial objects to the start's repository, no more.
-
-    `start` has the stack as it is, without edits of a checkout. UsageError or BadInputError where
-    the wish cannot be met, CannotEditSeriesError where the patches do not allow it.
-    """
-    if not start.stack.clean and isinstance(edit, FoldPatches | SplitPatch | TakeFiles):
+def _require_stack(start: RefreshStart) -> None:
+    if not start.stack.clean:
         hint = "drop or move the patch in the way"
         raise CannotEditSeriesError(Problem("the series does not apply at its pin", hint=hint))
-    if isinstance(edit, MovePatch | SplitPatch):
-        folder = replace(folder, numbered_anew=edit.numbered_anew)
-    match edit:
-        case EditPatch():
-            draft = _edited(start, folder, edit)
-        case DropPatches():
-            draft = _dropped(start, folder, edit)
-        case MovePatch():
-            draft = _moved(start, folder, edit)
-        case FoldPatches():
-            draft = _folded(start, folder, edit)
-        case SplitPatch():
-            draft = _split(start, folder, edit)
-        case VendorPatches():
-            draft = _vendored(start, folder, edit)
-        case TakeFiles():
-            draft = _taken(start, folder, edit)
-    return draft
 
 
-def _edited(start: RefreshStart, folder: SeriesFolder, edit: EditPatch) -> Draft:
-    patch = _own(start, edit.patch, listed=bool(edit.name), plain=bool(edit.name))
+def edit_patch(
+    start: RefreshStart, folder: SeriesFolder, *, given: str, message: str | None, wish: str
+) -> Draft:
+    """Give a patch other words, or its file another name.
+
+    `message` is subject, empty line, body; what else stands above the diff stays. A `wish` is with
+    or without .patch; its line in the series keeps comment and options.
+    """
+    patch = _own(start, given, listed=bool(wish), plain=bool(wish))
     edited, said = patch, []
-    if edit.message is not None:
-        edited = _reworded(start, patch, edit.message.strip())
+    if message is not None:
+        edited = _reworded(start, patch, message.strip())
         said.append("has another message")
-    if edit.name:
-        name = free_name(start, edit.name, old=patch.name)
+    if wish:
+        name = free_name(start, wish, old=patch.name)
         edited = folder.at(edited, folder.name_of(name, start.patches, patch, instead=True))
         said.append(f"is called {edited.name}")
     listed = [edited if each is patch else each for each in start.patches]
     detail = f"{patch.name} {' and '.join(said)}"
-    renamed = {patch.name: edited.name} if edit.name else {}
+    renamed = {patch.name: edited.name} if wish else {}
     return _files_edited(start, folder, listed, detail, renamed=renamed)
 
 
@@ -201,8 +119,9 @@ def _reworded(start: RefreshStart, patch: LoadedPatch, message: str) -> LoadedPa
     return replace(patch, data=data, file=parse_written(data, patch.where, patch.strip, new))
 
 
-def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Draft:
-    gone = [_own(start, each, listed=True).name for each in edit.patches]
+def drop_patches(start: RefreshStart, folder: SeriesFolder, *, given: Sequence[str]) -> Draft:
+    """Take patches off the series."""
+    gone = [_own(start, each, listed=True).name for each in given]
     left = [each for each in start.patches if each.name not in gone]
     detail = f"{', '.join(gone)} {_is(gone)} off the series"
     if not start.stack.clean:
@@ -234,10 +153,14 @@ def _planned(
     return replace(draft, detail=detail, notes=tuple(notes))
 
 
-def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
-    patch = _own(start, edit.patch, listed=True)
+def move_patch(
+    start: RefreshStart, folder: SeriesFolder, *, given: str, to: str, numbered: bool
+) -> Draft:
+    """Put a patch in the place of another one; `numbered`: a folder's files get other numbers."""
+    folder = replace(folder, numbered_anew=numbered)
+    patch = _own(start, given, listed=True)
     others = [each for each in start.patches if each.name != patch.name]
-    place = start.patches.index(find_patch(start.patches, edit.to))
+    place = start.patches.index(find_patch(start.patches, to))
     order = [*others[:place], patch, *others[place:]]
     detail = f"{patch.name} is number {place + 1} of {len(order)}"
     if not start.stack.clean:
@@ -246,9 +169,13 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
     return _planned(start, folder, slots, detail, notes=notes)
 
 
-def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Draft:
-    into = _own(start, edit.into, plain=True)
-    folded = [_own(start, each, listed=True, plain=True) for each in edit.patches]
+def fold_into(
+    start: RefreshStart, folder: SeriesFolder, *, given: Sequence[str], to: str, message: str
+) -> Draft:
+    """Make patches part of another one, which keeps its name and place, and for "" its message."""
+    _require_stack(start)
+    into = _own(start, to, plain=True)
+    folded = [_own(start, each, listed=True, plain=True) for each in given]
     gone = {each.name for each in folded}
     if into.name in gone:
         raise UsageError(f"{into.name} cannot be folded into itself")
@@ -260,7 +187,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
     _require_change(start, into)
     inside = [slot for slot in slots if slot.name == into.name or slot.name in gone]
     own = next(slot for slot in inside if slot.name == into.name)
-    words = edit.message.strip("\n") or own.change.message
+    words = message.strip("\n") or own.change.message
     whole = replace(
         own.change, before=inside[0].change.before, after=inside[-1].change.after, message=words
     )
@@ -274,18 +201,31 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
     return _planned(start, folder, merged, detail, gone=gone, notes=notes)
 
 
-def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft:
-    patch = _own(start, edit.patch, listed=True, plain=True)
-    name = folder.name_of(free_name(start, edit.name), start.patches, patch)
-    if not (edit.files or edit.staged):
-        return _split_mails(start, folder, patch, replace(edit, name=name))
+class SplitPart(Struct, frozen=True):
+    """What goes into a new patch; if nothing is named, each mail of a file of several."""
+
+    name: str  # of the patch, with or without .patch
+    message: str  # its own; "" makes one from its name
+    files: tuple[str, ...] = ()  # paths, or PATH:N for a hunk, counted from 1
+    staged: bool = False  # what the index takes out of the last tree
+
+
+def split_patch(
+    start: RefreshStart, folder: SeriesFolder, *, given: str, wanted: SplitPart, numbered: bool
+) -> Draft:
+    """Put some of a patch's changes into a new patch behind it; `numbered`: see `move_patch`."""
+    _require_stack(start)
+    folder = replace(folder, numbered_anew=numbered)
+    patch = _own(start, given, listed=True, plain=True)
+    name = folder.name_of(free_name(start, wanted.name), start.patches, patch)
+    if not (wanted.files or wanted.staged):
+        return _split_mails(start, folder, patch, replace(wanted, name=name))
     change = _require_change(start, patch)
-    if edit.staged:
+    if wanted.staged:
         middle = _without_staged(start, patch, change)
     else:
-        part = replace(
-            patch.series_patch, file=replace(patch.file, changes=_kept_changes(patch, edit))
-        )
+        kept = _kept_changes(patch, wanted.files)
+        part = replace(patch.series_patch, file=replace(patch.file, changes=kept))
         below = replace(start.base, tree=TreeId(change.before))
         stack = _Merging(start).exact(below, [part])
         if stack is None:
@@ -295,7 +235,7 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
     if middle in (change.before, change.after):
         which = "all" if middle == change.before else "none"
         raise UsageError(f"{which} of {patch.name} would be in {name}", hint="choose a part of it")
-    message = edit.message.strip("\n") or subject_from(name)
+    message = wanted.message.strip("\n") or subject_from(name)
     slots = _slots(start.patches, start.stack)
     at = next(place for place, slot in enumerate(slots) if slot.name == patch.name)
     rest = CommitChange(middle, change.after, message, change.author)
@@ -307,16 +247,16 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
 
 
 def _split_mails(
-    start: RefreshStart, folder: SeriesFolder, patch: LoadedPatch, edit: SplitPatch
+    start: RefreshStart, folder: SeriesFolder, patch: LoadedPatch, wanted: SplitPart
 ) -> Draft:
     """Each mail of a file of several gets a file: the first one's stays, the second's is named."""
-    taken = [*start.taken, *(each.name for each in start.patches), edit.name]
+    taken = [*start.taken, *(each.name for each in start.patches), wanted.name]
     first, *others = one_a_mail([patch], taken)
-    if edit.message or not others:
+    if wanted.message or not others:
         hint = "patchkit split PATCH --new NAME --file src/a.py --file src/b.py:2"
         what = "split: --file PATH[:N] or --staged is missing: what goes there"
         raise UsageError(what, hint=hint)
-    names = [edit.name, *(each.name for each in others[1:])]
+    names = [wanted.name, *(each.name for each in others[1:])]
     moved = [folder.at(each, name) for each, name in zip(others, names, strict=True)]
     at = start.patches.index(patch)
     patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
@@ -360,12 +300,12 @@ def _lines_of(diff: bytes) -> Counter[tuple[str, bytes]]:
     return found
 
 
-def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...]:
+def _kept_changes(patch: LoadedPatch, files: Sequence[str]) -> tuple[FileChange, ...]:
     """The changes that stay in the patch; UsageError for a file or hunk that it does not have."""
     paths = [each.path for each in patch_changes(patch.series_patch)]
     changes = dict(zip(paths, patch.file.changes, strict=True))
     going: dict[str, set[int]] = {}  # path -> numbers of hunks
-    for given in edit.files:
+    for given in files:
         path, _, number = given.rpartition(":")
         whole = given in changes or not number.isdigit()
         path = given if whole else path
@@ -388,10 +328,17 @@ def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...
     return tuple(kept)
 
 
-def _vendored(start: RefreshStart, folder: SeriesFolder, edit: VendorPatches) -> Draft:
+def vendor_patches(
+    start: RefreshStart, folder: SeriesFolder, *, manifest: Manifest, given: Sequence[str]
+) -> Draft:
+    """Copy patches by reference, or all of them, into the series, to be changed there.
+
+    A patch by reference is another repository's and is never rewritten, so that a new pin which it
+    does not fit stops it. Copied it is like any other; where it came from stays in its message.
+    """
     component = folder.component
     referred = [patch for patch in start.patches if isinstance(patch.origin, PinnedPatch)]
-    chosen = [find_patch(start.patches, name) for name in edit.patches] or referred
+    chosen = [find_patch(start.patches, name) for name in given] or referred
     if strangers := [patch.name for patch in chosen if patch not in referred]:
         hint = f"by reference: {', '.join(patch.name for patch in referred) or 'none is'}"
         what = f"{', '.join(strangers)}: not by reference in {component.name}"
@@ -405,7 +352,7 @@ def _vendored(start: RefreshStart, folder: SeriesFolder, edit: VendorPatches) ->
     ]
     if there:
         raise BadInputError(*there)
-    copies = {patch.name: _copied(folder, patch, edit.manifest) for patch in chosen}
+    copies = {patch.name: _copied(folder, patch, manifest) for patch in chosen}
     listed = [copies.get(patch.name, patch) for patch in start.patches]
     gone = [patch.origin for patch in chosen]
     entries = [entry for entry in component.patches if entry not in gone]
@@ -431,9 +378,21 @@ def _copied(folder: SeriesFolder, patch: LoadedPatch, manifest: Manifest) -> Loa
     return replace(copy, file=parse_patch(data, name=copy.where, strip=patch.strip))
 
 
-def _taken(start: RefreshStart, folder: SeriesFolder, edit: TakeFiles) -> Draft:
+def take_files(
+    start: RefreshStart,
+    folder: SeriesFolder,
+    *,
+    source: str,
+    files: Mapping[str, bytes | None],
+    request: Request,
+) -> Draft:
+    """Take up files that were edited elsewhere, as a refresh does those of a checkout.
+
+    They are named by their paths in the tree; None: removed.
+    """
+    _require_stack(start)
     tree, objects = Tree(start.reader, start.stack.tree), list[GitObject]()
-    for path, data in edit.files.items():
+    for path, data in files.items():
         entry = tree.entry(path)
         if data is None:
             tree = tree.remove(path)
@@ -445,7 +404,7 @@ def _taken(start: RefreshStart, folder: SeriesFolder, edit: TakeFiles) -> Draft:
     base, tip = start.base.commit, start.stack.commit
     commits = read_stack(start.repository, base, tip)
     start = replace(start, worktree=worktree, commits=commits)
-    return replace(draft_refresh(start, folder, edit.request), detail=f"edits in {edit.source}")
+    return replace(draft_refresh(start, folder, request), detail=f"edits in {source}")
 
 
 # What only changes files and their list: words and names, and all of a series that does not apply.

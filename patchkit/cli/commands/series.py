@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,11 +60,11 @@ def edit(
     text above it in the file, is kept byte for byte. With --name its line in the series keeps its
     comments and options.
     """
-    from patchkit.refresh.series_edits import EditPatch
+    from patchkit.refresh.series_edits import SeriesEdit, edit_patch
 
     if message is None and not name:
         patch, message = _typed(session, patch)
-    wanted = EditPatch(patch, message, name)
+    wanted = SeriesEdit("edit", partial(edit_patch, given=patch, message=message, wish=name))
     return _change(session, [patch], wanted, dry_run=dry_run)
 
 
@@ -89,9 +90,10 @@ def drop(
     and `undo` restores the patches. In a series that does not apply, `drop`, `move` and `edit`
     change the files only: the checkout stays, and no patch that applies stops applying.
     """
-    from patchkit.refresh.series_edits import DropPatches
+    from patchkit.refresh.series_edits import SeriesEdit, drop_patches
 
-    return _change(session, patches, DropPatches(tuple(patches)), dry_run=dry_run)
+    wanted = SeriesEdit("drop", partial(drop_patches, given=patches))
+    return _change(session, patches, wanted, dry_run=dry_run)
 
 
 @command(
@@ -122,9 +124,10 @@ def move(
     give the same files as before: nothing in the checkout changes. Hunks that need each other stop
     it, and are named: reorder the commits with `git rebase -i` in the checkout, and refresh.
     """
-    from patchkit.refresh.series_edits import MovePatch
+    from patchkit.refresh.series_edits import SeriesEdit, move_patch
 
-    return _change(session, [patch, to], MovePatch(patch, to, numbered), dry_run=dry_run)
+    wanted = SeriesEdit("move", partial(move_patch, given=patch, to=to, numbered=numbered))
+    return _change(session, [patch, to], wanted, dry_run=dry_run)
 
 
 @command(
@@ -150,9 +153,9 @@ def fold(
     It keeps its name and its message; theirs are dropped. Patches in between are passed as `move`
     does it. No file in the checkout changes.
     """
-    from patchkit.refresh.series_edits import FoldPatches
+    from patchkit.refresh.series_edits import SeriesEdit, fold_into
 
-    wanted = FoldPatches(tuple(patches), into, message)
+    wanted = SeriesEdit("fold", partial(fold_into, given=patches, to=into, message=message))
     return _change(session, [*patches, into], wanted, dry_run=dry_run)
 
 
@@ -201,11 +204,13 @@ def split(
     if need be: `git reset -p HEAD~1` takes hunks of the last patch out of the index (`git reset -p
     COMMIT~1 -- FILE` those of an earlier one), and what was taken out goes into the new patch.
     """
-    from patchkit.refresh.series_edits import SplitPatch
+    from patchkit.refresh.series_edits import SeriesEdit, SplitPart, split_patch
 
     if staged and file:
         raise UsageError("split: --staged goes without --file")
-    wanted = SplitPatch(patch, new, message, tuple(file or ()), staged, numbered)
+    part = SplitPart(new, message, tuple(file or ()), staged)
+    draft = partial(split_patch, given=patch, wanted=part, numbered=numbered)
+    wanted = SeriesEdit("split", draft, staged=staged)
     return _change(session, [patch], wanted, dry_run=dry_run)
 
 
@@ -233,9 +238,10 @@ def vendor(
     a file of the component's series at the same position: a bump can carry it, and a conflict in it
     can be resolved. An `Origin` line in its message says where it came from.
     """
-    from patchkit.refresh.series_edits import VendorPatches
+    from patchkit.refresh.series_edits import SeriesEdit, vendor_patches
 
-    wanted = VendorPatches(session.manifest, tuple(patches or ()))
+    draft = partial(vendor_patches, manifest=session.manifest, given=patches or ())
+    wanted = SeriesEdit("import --vendor", draft)
     return _change(session, patches or (), wanted, dry_run=dry_run)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -33,7 +34,7 @@ from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import RefreshOptions
 from patchkit.ops.refresh_report import RefreshReport
 from patchkit.refresh.draft import Request
-from patchkit.refresh.series_edits import CannotEditSeriesError, TakeFiles
+from patchkit.refresh.series_edits import CannotEditSeriesError, SeriesEdit, take_files
 from patchkit.stack.build import StackFile
 from patchkit.upstream.store import Store
 
@@ -194,7 +195,9 @@ def refresh_from_folder(
         raise UsageError(f"no file of {component.name} is in {folder}", hint=hint)
     if edits.problems:
         raise CannotEditSeriesError(*edits.problems)
-    edit = TakeFiles(str(folder), edits.files, options.request)
+    source = str(folder)
+    take = partial(take_files, source=source, files=edits.files, request=options.request)
+    edit = SeriesEdit("refresh --from", take, source=source)
     options = replace(options, request=Request(), series_edit=edit)
     report = refresh_components(
         manifest,
