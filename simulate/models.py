@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 VOCABULARY = 128
+ANSWERS = 64  # words from here on have one
 IMAGE, VIDEO, START, END = 124, 125, 126, 127  # tokens
 MARKS = {
     IMAGE: "<|image_pad|>",
@@ -75,13 +76,20 @@ def qwen3_vl(folder: Path, *, seed: int = 0) -> Path:
 
 
 def _tokenizer() -> Any:
-    """A word per token, and Qwen's names of those that are about images."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
+    """A word per token, and Qwen's names of those that are about images.
+
+    What was encoded is decoded to the same text but for spaces between words: a server does so, and
+    looks for images in it. Each word from ANSWERS on has an answer in it, 0 or 1.
+    """
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import Qwen2TokenizerFast
 
-    named = {f"w{i}": i for i in range(IMAGE)} | {MARKS[at]: at for at in MARKS}
+    named = {f"w{i}": i for i in range(ANSWERS)}
+    named |= {f"w{i}\\boxed{{{i % 2}}}": i for i in range(ANSWERS, IMAGE)}
+    named |= {name: at for at, name in MARKS.items()}
     words = Tokenizer(models.WordLevel(named, unk_token="w0"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.decoder = decoders.Replace(Regex("^w"), " w")
     made = Qwen2TokenizerFast(
         tokenizer_object=words, unk_token="w0", eos_token="w1", pad_token="w1"
     )
@@ -128,7 +136,8 @@ def launchable(folder: Path) -> None:
         image = io.BytesIO()
         Image.effect_noise((4 * wide, 4 * high), 90).convert("RGB").save(image, "PNG")
         url = f"data:image/png;base64,{base64.b64encode(image.getvalue()).decode()}"
-        rows.append({"problem": f"<image>w{number + 2} w7", "answer": str(number), "images": [url]})
+        problem = f"<image>w{number + 2} w7"
+        rows.append({"problem": problem, "answer": str(number % 2), "images": [url]})
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "train.parquet")
 
 

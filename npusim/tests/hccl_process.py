@@ -68,6 +68,15 @@ def main(rank: int, port: str) -> None:
         refused("Unsupported data type", full(2, dtype=dtype))
     refused("Cannot use the reduce operation", full(2, dtype=torch.int32), op=dist.ReduceOp.BAND)
     refused("must be contiguous", full(4, 2).t())
+    turned = full(2, dtype=torch.complex64) * (1 + 2j)
+    dist.all_reduce(turned)  # as torch does on every device: HCCL sees pairs of float32
+    assert torch.view_as_real(turned).tolist() == [[2, 4]] * 2
+    try:
+        dist.group.WORLD.allreduce([turned])
+    except RuntimeError as error:
+        assert "Unsupported data type torch.complex64" in str(error)
+    else:
+        raise AssertionError("complex numbers went through hccl")
     marks = [full(1, dtype=torch.bool), full(1, dtype=torch.bool)]
     dist.all_gather(marks, full(1, value=rank, dtype=torch.bool))  # moved, not added up: any type
     assert [bool(each) for each in marks] == [False, True]

@@ -306,5 +306,5 @@ def train(place: Place) -> Figures:
 
 @step(STACK, components=COMPONENTS, processes=2, minutes=20)
 def train_tp2_sequence_parallel(place: Place) -> Figures:
-    """The same over two processes: tensor and sequence parallel, as in the launches."""
+    """Two processes, tensor and sequence parallel, as in the launches."""
     return _train(place)

@@ -57,7 +57,7 @@ def tp1_fp32(place: Place) -> Figures:
 
 @step(STACK, components=["megatron-lm"], against=[CPU, Against("megatron/tp1-fp32", digits=6)])
 def tp1_fp32_recompute(place: Place) -> Figures:
-    """The same with every layer recomputed in the backward pass: no figure moves."""
+    """One process, every layer recomputed in the backward pass: no figure moves."""
     return _train(place, config=_RECOMPUTE)
 
 
@@ -87,7 +87,7 @@ def tp1_fp32_apart(place: Place) -> Figures:
 
 @step(STACK, components=["megatron-lm"], processes=2)
 def tp2_fp32_apart(place: Place) -> Figures:
-    """The same with two processes, tensor parallel: another model than with one."""
+    """Three sequences one by one, two processes, tensor parallel: another model than with one."""
     return _train(place, packed=(5, 8, 3), apart=True)
 
 
@@ -100,13 +100,13 @@ def next_tp1_fp32(place: Place) -> Figures:
 
 @step(NEXT, components=["megatron-lm"])
 def next_tp1_fp32_apart(place: Place) -> Figures:
-    """Three sequences one by one."""
+    """Megatron-LM 1dcf0daf: three sequences one by one."""
     newer.use()
     return _train(place, packed=(5, 8, 3), apart=True)
 
 
 @step(NEXT, components=["megatron-lm"], processes=2)
 def next_tp2_fp32_apart(place: Place) -> Figures:
-    """The same with two processes, tensor parallel."""
+    """Megatron-LM 1dcf0daf: three sequences one by one, two processes, tensor parallel."""
     newer.use()
     return _train(place, packed=(5, 8, 3), apart=True)

@@ -110,7 +110,7 @@ def tp2_fp32_sequence_parallel(place: Place) -> Figures:
     against=[like("megatron/tp2-fp32", bf16=True)],
 )
 def tp2_bf16_sequence_parallel(place: Place) -> Figures:
-    """The same in bf16 with the optimizer's states divided."""
+    """Two processes, sequence parallel, layers recomputed, bf16, optimizer states divided."""
     config = {"sequence_parallel": True, "bf16": True, **_RECOMPUTE}
     return train(place, config=config, distributed_optimizer=True)
 

@@ -26,7 +26,7 @@ def verl_npu_megatron(place: Place) -> Figures:
     against=[mindspeed.like("others/verl-npu-megatron")],
 )
 def verl_npu(place: Place) -> Figures:
-    """The same with MindSpeed's layers, adapted as verl's engine does it."""
+    """verl's stack of August 2026, MindSpeed's layers, adapted as verl's engine does it."""
     return mindspeed.train(place, kind=dict)
 
 
@@ -42,5 +42,5 @@ def miles_npu(place: Place) -> Figures:
     against=[mindspeed.like("megatron/tp1-fp32-apart")],
 )
 def miles_npu_packed(place: Place) -> Figures:
-    """The same with three sequences packed in one row."""
+    """The training side of miles, MindSpeed's layers, three sequences packed in one row."""
     return mindspeed.train(place, packed=(5, 8, 3))

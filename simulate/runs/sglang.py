@@ -28,7 +28,7 @@ def prefill_and_decode(place: Place) -> Figures:
 
 @step("qwen3-vl-npu", components=("sglang", "sgl-kernel-npu"))
 def decode_in_graphs(place: Place) -> Figures:
-    """The same with decode steps that are captured once and replayed, as in the launch."""
+    """Decode steps that are captured once and replayed, as in the launch."""
     return _run(place, graphs=4)
 
 
@@ -41,7 +41,7 @@ def next_prefill_and_decode(place: Place) -> Figures:
 
 @step("qwen3-vl-npu-next", components=("sglang", "sgl-kernel-npu"))
 def next_decode_in_graphs(place: Place) -> Figures:
-    """The same with decode steps that are captured once and replayed."""
+    """SGLang 0.5.15: decode steps that are captured once and replayed."""
     newer.use()
     return _run(place, NewerEngine, graphs=4)
 

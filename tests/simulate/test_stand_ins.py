@@ -94,12 +94,32 @@ def test_differences_are_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert reports.not_as_locked("other", installed) == {}
 
 
-def test_the_first_step_is_read() -> None:
-    """As slime writes it, behind the process that does."""
-    said = "(pid=1) [13:00:00] model.py:665 - step {}: {{'train/loss': {}, 'train/step': 0}}\n"
-    assert install.first_step(said.format(0, 1.5e-08) + said.format(1, 2)) == {
-        "train/loss": 1.5e-08,
-        "train/step": 0.0,
-    }
-    with pytest.raises(AssertionError, match="no step was logged"):
-        install.first_step(said.format(1, 2))
+def logged(*changed: dict[str, float]) -> str:
+    """Steps as slime logs them, behind the process that does; the first ones with other figures."""
+    lines = []
+    for number in range(install.ROLLOUTS * install.STEPS):
+        figures = {"loss": 0.1, "grad_norm": 5.0, "train_rollout_logprob_abs_diff": 0.01}
+        figures |= {"loss": 0.0} if number % install.STEPS == 0 else {}
+        figures |= changed[number] if number < len(changed) else {}
+        said = {f"train/{name}": value for name, value in figures.items()}
+        lines.append(f"(pid=1) [13:00:00] model.py:665 - step {number}: {said}\n")
+    return "".join(lines)
+
+
+def test_what_was_trained_is_read() -> None:
+    steps = install.trained(logged({"grad_norm": 4.5}))
+    assert [(each["loss"], each["grad_norm"]) for each in steps[:2]] == [(0, 4.5), (0.1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("step 0: it was stopped\n", "0 steps were logged"),
+        (logged({"grad_norm": 0.0}), "step 0: nothing was learned"),
+        (logged({}, {"loss": 1e-8}), "step 1: nothing was learned"),
+        (logged({}, {"train_rollout_logprob_abs_diff": 1.36}), "step 1: server and trainer do not"),
+    ],
+)
+def test_what_was_not_trained_is_said(said: str, problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        install.trained(said)
