@@ -15,7 +15,8 @@ place (`HistoryRepository`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from msgspec import Struct, field, to_builtins
 from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.gitcmd.first_parent import (
+    Commit,
     Landing,
     Line,
     blobs_of,
@@ -371,6 +373,23 @@ def _digest(name: str) -> str:
 READ_AT_ONCE = 100
 
 
+class FileVersion(Struct, frozen=True):
+    """What a commit of the line leaves at a path: `entry` None, where it takes the file away."""
+
+    commit: Commit
+    entry: TreeEntry | None
+    data: bytes | None  # None also where no server gives it
+
+
+def first_with(
+    versions: Sequence[FileVersion], holds: Callable[[FileVersion], bool]
+) -> Commit | None:
+    """The commit from whose version on something holds, by halving; None if not at the last one."""
+    if not versions or not holds(versions[-1]):
+        return None
+    return versions[bisect_left(versions, True, key=holds)].commit
+
+
 class HistoryReader(Struct, frozen=True):
     """A history, and what reads its objects."""
 
@@ -397,6 +416,15 @@ class HistoryReader(Struct, frozen=True):
     def contents(self, entries: Iterable[TreeEntry | None]) -> Mapping[str, bytes]:
         """The contents of files by id, brought if need be; without those that nobody gives."""
         return next(self.read_batches([blobs_of(entries)]))
+
+    def versions(self, paths: Collection[str]) -> Iterator[tuple[str, list[FileVersion]]]:
+        """Each path with its versions along the line, oldest first; one walk for all of them."""
+        found = self.history.landings(sorted(paths))
+        self.bring(blobs_of(entry for each in found for entry in each.touches.values()))
+        for path in sorted(paths):
+            touches = [(each.commit, each.touches[path]) for each in found if path in each.touches]
+            contents = self.contents(entry for _, entry in touches)
+            yield path, [FileVersion(c, e, contents.get(e.oid) if e else None) for c, e in touches]
 
     def in_batches(self, entries: Iterable[TreeEntry | None]) -> Iterator[Mapping[str, bytes]]:
         """The contents of files by id, of READ_AT_ONCE files at a time."""

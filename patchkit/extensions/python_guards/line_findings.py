@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
@@ -38,11 +39,11 @@ from patchkit.extensions.python_guards.override_review import (
 from patchkit.extensions.python_guards.replacements import Replacements
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
-from patchkit.gitcmd.first_parent import Landing, blobs_of
+from patchkit.gitcmd.first_parent import blobs_of
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Landed, Severity
-from patchkit.model.objects import CommitId, TreeEntry
-from patchkit.upstream.history import HistoryReader, tree_of
+from patchkit.model.objects import CommitId
+from patchkit.upstream.history import FileVersion, HistoryReader, first_with, tree_of
 
 #: Raise it when the same history could come to something else.
 _FORM = 4
@@ -92,57 +93,29 @@ class _Line(Struct, frozen=True):
         return view
 
     def since(self, pinned: TreeView, questions: Sequence[_Question]) -> list[Landed | None]:
-        """For each question the commit after which it is so, None where one file does not tell.
-
-        One walk along the line for the files of all.
-        """
-        found = self.along.history.landings(sorted({path for path, _ in questions} - {""}))
-        contents = self.along.contents(e for each in found for e in each.touches.values())
+        """For each question the commit after which it is so, None where one file does not tell."""
         by: list[Landed | None] = [None] * len(questions)
-        known: dict[tuple[str, str], TreeView] = {}  # versions of one file, each read once
-
-        def version(path: str, landing: Landing) -> TreeView:
-            entry = landing.touches[path]
-            key = path, entry.oid if entry is not None else ""
-            if key not in known:
-                known[key] = _OneFileOther(pinned, path, entry, contents.get(key[1]))
-            return known[key]
-
-        for number in sorted(range(len(questions)), key=lambda each: questions[each][0]):
-            path, ask = questions[number]
-            if all(seen != path for seen, _ in known):
-                known.clear()
-
-            def is_so(landing: Landing, path: str = path, ask: _Test = ask) -> bool:
-                return ask(version(path, landing))
-
-            first = _first([each for each in found if path in each.touches], is_so)
-            by[number] = landed(self.along.history, first.commit) if first is not None else None
+        for path, versions in self.along.versions({path for path, _ in questions} - {""}):
+            tree = cache(partial(_OneFileOther, pinned, path))
+            for number, (_, ask) in (q for q in enumerate(questions) if q[1][0] == path):
+                first = first_with(versions, partial(_is_so, ask, tree))
+                by[number] = None if first is None else landed(self.along.history, first)
         return by
 
 
-def _first(found: Sequence[Landing], is_so: Callable[[Landing], bool]) -> Landing | None:
-    """The version from which on something is so, by halving; None if it is not at the last one."""
-    low, high = -1, len(found) - 1
-    if high < 0 or not is_so(found[high]):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_so(found[middle]) else (middle, high)
-    return found[high]
+def _is_so(ask: _Test, tree: Callable[[FileVersion], TreeView], version: FileVersion) -> bool:
+    return ask(tree(version))
 
 
 class _OneFileOther(TreeView):
-    """A tree with another version of one file, or (None) without it."""
+    """A tree with another version of one file."""
 
-    def __init__(
-        self, tree: TreeView, path: str, entry: TreeEntry | None, data: bytes | None
-    ) -> None:
+    def __init__(self, tree: TreeView, path: str, version: FileVersion) -> None:
         super().__init__(tree.source, tree.oid)
-        self._tree, self._path, self._data = tree, path, data
+        self._tree, self._path, self._data = tree, path, version.data
         self._files = {each: there for each, there in tree.files().items() if each != path}
-        if entry is not None:
-            self._files[path] = entry
+        if version.entry is not None:
+            self._files[path] = version.entry
 
     def data(self, path: str) -> bytes | None:
         """See TreeView."""

@@ -1,16 +1,15 @@
 """What rules name at the tip and not at the pin.
 
 Nothing conflicts where upstream writes new code. Only files that differ between pin and tip are
-scanned, and of their versions in between those from the newest back until no new site is there.
+scanned, and of their versions in between those that halving comes to.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import cache
-from itertools import groupby
+from functools import cache, partial
 
 from msgspec import Struct, to_builtins
 
@@ -32,12 +31,11 @@ from patchkit.extensions.recipes.rule import Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.extensions.recipes.run import Recipe
 from patchkit.extensions.recipes.sites import Site, engine_version
-from patchkit.gitcmd.first_parent import blobs_of
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.stack.generated import load_generator
-from patchkit.upstream.history import HistoryReader, tree_of
+from patchkit.upstream.history import FileVersion, HistoryReader, first_with, tree_of
 
 
 def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
@@ -78,7 +76,7 @@ def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
 
 
 #: Raise it when the same rules could find something else along the same line.
-_SITES_FORM = 4
+_SITES_FORM = 5
 
 
 def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
@@ -156,58 +154,25 @@ class SiteSearch(Struct, frozen=True):
     def _brought(
         self, wanted: Mapping[str, set[Fingerprint]]
     ) -> Iterator[tuple[Fingerprint, CommitId]]:
-        """Sites with their commits, file by file, from the newest version back."""
-        history = self.along.history
-        pinned = self.along.entries(history.pin, wanted)
+        """Sites with the commits of the versions since which they are there, file by file."""
+        pinned = self.along.entries(self.along.history.pin, wanted)
         known = self._known({path: entry for path, entry in pinned.items() if entry})
-        landings = history.landings(sorted(wanted))
-        self.along.bring(blobs_of(e for each in landings for e in each.touches.values()))
-        for path, sites in wanted.items():
-            touches = [(each, each.touches[path]) for each in landings if path in each.touches]
-            contents = self.along.contents(entry for _, entry in touches)
-            versions = [(each.id, contents.get(e.oid, b"") if e else b"") for each, e in touches]
-            yield from self._since(sites, known, versions)
+        for path, versions in self.along.versions(wanted):
+            there = cache(partial(self._in_version, path))
+            for site in wanted[path]:
+                first = first_with(versions, partial(_has_more, site, known[site], there))
+                yield site, CommitId("") if first is None else first.id
 
-    def _since(
-        self,
-        sites: Set[Fingerprint],
-        known: Counter[Fingerprint],
-        versions: Sequence[tuple[CommitId, bytes]],
-    ) -> Iterator[tuple[Fingerprint, CommitId]]:
-        """Sites of one file with the commits that brought them, of its versions in order.
-
-        Invariant: a version is parsed, or no text of a site that is still looked for stands in it,
-        or it is in a run of versions in which the texts of the sites stand equally often, and the
-        oldest of the run has all of those sites. To parse takes a hundred times as long as to
-        count.
-        """
-        left, by = sites, dict.fromkeys(sites, CommitId(""))
-        rules = [rule for rule in self.rules if rule.id in {site.rule for site in sites}]
-        path = next(iter(sites)).path
-        needles = {site: _needle(site.text) for site in sites}
-
-        @cache
-        def has(data: bytes) -> frozenset[Fingerprint]:
-            if not any(needles[site] in data for site in left):
-                return frozenset()
-            there = Counter(map(fingerprint, sites_of_file(rules, path, data)))
-            return frozenset(site for site in sites if there[site] > known[site])
-
-        def counts(version: tuple[CommitId, bytes]) -> list[int]:
-            return [version[1].count(needle) for needle in set(needles.values())]
-
-        for _, group in groupby(reversed(versions), key=counts):
-            run = list(group)
-            if not left:
-                break
-            for commit, data in run[-1:] if left <= has(run[-1][1]) else run:
-                left &= has(data)
-                by.update(dict.fromkeys(left, commit))
-        yield from by.items()
+    def _in_version(self, path: str, version: FileVersion) -> Counter[Fingerprint]:
+        """The sites in a version of a file."""
+        return Counter(map(fingerprint, sites_of_file(self.rules, path, version.data or b"")))
 
 
-def _needle(text: str) -> bytes:
-    """A part of a site's text that stands in each file with the site; b"" where none is sure."""
-    words = text.partition("... ")[0].split(" ")  # what is behind it stands for what was cut
-    words = [word for word in words if word.isascii() and "?" not in word]
-    return max(words, key=len, default="").encode()
+def _has_more(
+    site: Fingerprint,
+    count: int,
+    there: Callable[[FileVersion], Counter[Fingerprint]],
+    version: FileVersion,
+) -> bool:
+    """Whether a version of a file has a site more than so many times."""
+    return there(version)[site] > count
