@@ -373,7 +373,7 @@ def _digest(name: str) -> str:
 READ_AT_ONCE = 100
 
 
-class FileVersion(Struct, frozen=True):
+class VersionOnLine(Struct, frozen=True):
     """What a commit of the line leaves at a path: `entry` None, where it takes the file away."""
 
     commit: Commit
@@ -382,7 +382,7 @@ class FileVersion(Struct, frozen=True):
 
 
 def first_with(
-    versions: Sequence[FileVersion], holds: Callable[[FileVersion], bool]
+    versions: Sequence[VersionOnLine], holds: Callable[[VersionOnLine], bool]
 ) -> Commit | None:
     """The commit from whose version on something holds, by halving; None if not at the last one."""
     if not versions or not holds(versions[-1]):
@@ -417,14 +417,17 @@ class HistoryReader(Struct, frozen=True):
         """The contents of files by id, brought if need be; without those that nobody gives."""
         return next(self.read_batches([blobs_of(entries)]))
 
-    def versions(self, paths: Collection[str]) -> Iterator[tuple[str, list[FileVersion]]]:
+    def versions(self, paths: Collection[str]) -> Iterator[tuple[str, list[VersionOnLine]]]:
         """Each path with its versions along the line, oldest first; one walk for all of them."""
         found = self.history.landings(sorted(paths))
         self.bring(blobs_of(entry for each in found for entry in each.touches.values()))
         for path in sorted(paths):
             touches = [(each.commit, each.touches[path]) for each in found if path in each.touches]
             contents = self.contents(entry for _, entry in touches)
-            yield path, [FileVersion(c, e, contents.get(e.oid) if e else None) for c, e in touches]
+            yield (
+                path,
+                [VersionOnLine(c, e, contents.get(e.oid) if e else None) for c, e in touches],
+            )
 
     def in_batches(self, entries: Iterable[TreeEntry | None]) -> Iterator[Mapping[str, bytes]]:
         """The contents of files by id, of READ_AT_ONCE files at a time."""

@@ -43,7 +43,7 @@ from patchkit.gitcmd.first_parent import blobs_of
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.objects import CommitId
-from patchkit.upstream.history import FileVersion, HistoryReader, first_with, tree_of
+from patchkit.upstream.history import HistoryReader, VersionOnLine, first_with, tree_of
 
 #: Raise it when the same history could come to something else.
 _FORM = 4
@@ -103,14 +103,14 @@ class _Line(Struct, frozen=True):
         return by
 
 
-def _is_so(ask: _Test, tree: Callable[[FileVersion], TreeView], version: FileVersion) -> bool:
+def _is_so(ask: _Test, tree: Callable[[VersionOnLine], TreeView], version: VersionOnLine) -> bool:
     return ask(tree(version))
 
 
 class _OneFileOther(TreeView):
     """A tree with another version of one file."""
 
-    def __init__(self, tree: TreeView, path: str, version: FileVersion) -> None:
+    def __init__(self, tree: TreeView, path: str, version: VersionOnLine) -> None:
         super().__init__(tree.source, tree.oid)
         self._tree, self._path, self._data = tree, path, version.data
         self._files = {each: there for each, there in tree.files().items() if each != path}

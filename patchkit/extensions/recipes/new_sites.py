@@ -35,7 +35,7 @@ from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.stack.generated import load_generator
-from patchkit.upstream.history import FileVersion, HistoryReader, first_with, tree_of
+from patchkit.upstream.history import HistoryReader, VersionOnLine, first_with, tree_of
 
 
 def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
@@ -163,7 +163,7 @@ class SiteSearch(Struct, frozen=True):
                 first = first_with(versions, partial(_has_more, site, known[site], there))
                 yield site, CommitId("") if first is None else first.id
 
-    def _in_version(self, path: str, version: FileVersion) -> Counter[Fingerprint]:
+    def _in_version(self, path: str, version: VersionOnLine) -> Counter[Fingerprint]:
         """The sites in a version of a file."""
         return Counter(map(fingerprint, sites_of_file(self.rules, path, version.data or b"")))
 
@@ -171,8 +171,8 @@ class SiteSearch(Struct, frozen=True):
 def _has_more(
     site: Fingerprint,
     count: int,
-    there: Callable[[FileVersion], Counter[Fingerprint]],
-    version: FileVersion,
+    there: Callable[[VersionOnLine], Counter[Fingerprint]],
+    version: VersionOnLine,
 ) -> bool:
     """Whether a version of a file has a site more than so many times."""
     return there(version)[site] > count
