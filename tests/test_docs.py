@@ -37,7 +37,7 @@ _SETUP = re.compile(r"(?m)^(\.|sh) ~/patchkit/(examples/[a-z.-]+)$")
 _MARK = "=====patchkit-docs====="
 #: Plain progress lines: on a terminal these are bars, which are gone when the command has ended.
 _PROGRESS = re.compile(
-    r"(?!hint:)[a-z0-9._-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|compar"
+    r"(?!hint:)[a-z0-9._@-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|compar"
     r"|refresh|ambiguous|refused|differs|conflicted|asking|carried)[a-z]*( .*)?"
 )
 _UNSTABLE = (

@@ -132,20 +132,23 @@ def _scalars(
     return scalars
 
 
-def add_component(data: bytes, lines: str, *, file: Path) -> bytes:
-    """The manifest with a further component at the end of its own; `lines` are not set in.
+def add_component(data: bytes, lines: str, *, file: Path, family: str = "") -> bytes:
+    """The manifest with a further component at the end of its own, or pin at the end of those of a
+    component; `lines` are not set in.
 
-    Raises BadInputError where these are written in braces.
+    Raises BadInputError where these are written in braces, or the pins are not in this file.
     """
     text = decode(data, file)
-    root = parse(text, file)
-    components = root.get("components") if isinstance(root, Table) else None
+    path = ("components", family, "pins") if family else ("components",)
+    components = _at(parse(text, file), *path)
+    if family and components is None:
+        raise _not_here(f"the pins of {family}", file)
     if not isinstance(components, Table):  # all of them are inherited
         break_before = "" if text.endswith("\n") else "\n"
         added = break_before + "components:\n" + textwrap.indent(lines, "  ")
         return _encode(data, text + _line_ends(text, added), file)
     if components.flow:
-        raise _in_braces("components", components)
+        raise _in_braces(path[-1], components)
     column = components.entries[0][0].where.column - 1
     end = last_character(text, components)
     # comments that are set in further belong to the component before

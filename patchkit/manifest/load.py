@@ -18,7 +18,7 @@ from patchkit.disk.files import is_inside
 from patchkit.errors import BadInputError, Problem, first_problems
 from patchkit.manifest.find import absolute, project_root
 from patchkit.manifest.keys import record_of
-from patchkit.manifest.rules import check_pins, check_rules, find_warnings
+from patchkit.manifest.rules import check_rules, find_warnings
 from patchkit.manifest.types import MapOf, Record, check_manifest_path
 from patchkit.manifest.validate import Whole, read_shape, shown
 from patchkit.manifest.values import FORMAT_VERSION, Component, FilePin, Manifest, SubmodulePin
@@ -68,22 +68,25 @@ def load_manifest(path: Path) -> Manifest:
     return inspect_manifest(path).require()
 
 
-def inspect_manifest(path: Path) -> Inspection:
-    """The manifest at `path`, or everything that keeps it from being one."""
+def inspect_manifest(path: Path, data: bytes | None = None) -> Inspection:
+    """The manifest at `path`, or everything that keeps it from being one.
+
+    `data` is what it is about to hold, where that is not what it does.
+    """
     root = project_root(path)
-    files = _Files(root)
+    files = _Files(root, {path: data or b""})
     table, manifest, warnings = files.read(path, ()), None, list[Problem]()
     nameless: tuple[Component, ...] = ()
     if table is not None:
         given = {"path": absolute(path), "root": root, "name": path.stem}
         whole = Whole(root=root, partial=files.incomplete, given=given)
-        apart = _pins_apart(table)
+        apart = files.pins_apart(table)
         if apart is not table:  # first what is wrong, by the names that are written
             files.value(table, Whole(partial=True))
         if apart is table or not files.problems:
             manifest = files.value(apart, whole)
         if len(files.problems) < _HOPELESS:
-            files.add((*check_pins(table), *check_rules(apart, root)))
+            files.add(check_rules(apart, root))
             warnings = list(find_warnings(table))
     if manifest is not None and not files.problems:
         manifest, nameless = files.read_pins(manifest)
@@ -95,9 +98,9 @@ def inspect_manifest(path: Path) -> Inspection:
 class _Files:
     """Reads files and merges them; `incomplete` once a file or a part could not be used."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, data: dict[Path, bytes]) -> None:
         self.root = root
-        self.data: dict[Path, bytes] = {}
+        self.data = data
         self.problems: dict[tuple[str, str], Problem] = {}
         self.incomplete = False
         self._parts: dict[Path, Table | None] = {}
@@ -123,6 +126,27 @@ class _Files:
         self.add(problems)
         return value if isinstance(value, Manifest) else None
 
+    def pins_apart(self, manifest: Table) -> Table:
+        """The manifest with each pin of `pins` as a component: its keys on those beside."""
+        rows: list[tuple[Scalar, Node]] = []
+        for key, component in manifest.pairs("components"):
+            pins = component.pairs("pins") if isinstance(component, Table) else ()
+            rows += [] if pins else [(key, component)]
+            for label, own in pins:
+                if isinstance(own, Table) and isinstance(component, Table):
+                    if pin := component.get("pin"):
+                        hint = "write it below `pins:`, under a name of its own"
+                        self.add([Problem(f"{key.text} has pin and pins", str(pin.where), hint)])
+                    beside = _without(component, "pins")
+                    name = replace(label, text=f"{key.text}@{label.text}")
+                    rows.append((name, _merged(beside, own, record_of(Component))))
+        components = manifest.get("components")
+        if not isinstance(components, Table) or components.entries == tuple(rows):
+            return manifest
+        apart = replace(components, entries=tuple(rows))
+        entries = ((k, apart if value is components else value) for k, value in manifest.entries)
+        return replace(manifest, entries=tuple(entries))
+
     def read_pins(self, manifest: Manifest) -> tuple[Manifest, tuple[Component, ...]]:
         """The manifest with what other files say of its pins; and whose names nobody knows yet."""
         if not any(isinstance(c.pin, FilePin | SubmodulePin) for c in manifest.components):
@@ -136,9 +160,8 @@ class _Files:
 
     def read(self, path: Path, chain: tuple[Path, ...]) -> Table | None:
         """The file's table with its parts under it; None if it cannot be used at all."""
-        self.data.setdefault(path, b"")
         try:
-            self.data[path] = _read(path)
+            self.data[path] = self.data.setdefault(path, b"") or _read(path)
             table = _parse(path, self.data[path])
         except BadInputError as error:
             self.incomplete = True
@@ -206,25 +229,6 @@ def _merged(under: Table, over: Table, shape: MapOf | Record) -> Table:
         if isinstance(below, Table) and isinstance(value, Table) and isinstance(of, MapOf | Record):
             entries[key.text] = key, _merged(below, value, of)
     return replace(over, entries=tuple(entries.values()))
-
-
-def _pins_apart(manifest: Table) -> Table:
-    """The manifest with each of a component's `pins` as a component: its keys on those beside."""
-    rows: list[tuple[Scalar, Node]] = []
-    for key, component in manifest.pairs("components"):
-        pins = component.pairs("pins") if isinstance(component, Table) else ()
-        rows += [] if pins else [(key, component)]
-        for label, own in pins:
-            if isinstance(own, Table) and isinstance(component, Table):
-                beside = _without(component, "pins")
-                name = replace(label, text=f"{key.text}@{label.text}")
-                rows.append((name, _merged(beside, own, record_of(Component))))
-    components = manifest.get("components")
-    if not isinstance(components, Table) or components.entries == tuple(rows):
-        return manifest
-    apart = replace(components, entries=tuple(rows))
-    entries = ((key, apart if value is components else value) for key, value in manifest.entries)
-    return replace(manifest, entries=tuple(entries))
 
 
 def _without(table: Table, *keys: str) -> Table:

@@ -53,14 +53,6 @@ def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
     yield from _added(manifest)
 
 
-def check_pins(manifest: Table) -> Iterator[Problem]:
-    """Components that have one pin, and several."""
-    for key, table in manifest.pairs("components"):
-        if isinstance(table, Table) and (pin := table.get("pin")) and table.get("pins"):
-            hint = "write it below `pins:`, under a name of its own"
-            yield Problem(f"{key.text} has pin and pins", str(pin.where), hint)
-
-
 def find_warnings(manifest: Table) -> Iterator[Problem]:
     """What is allowed and unwise."""
     for scalar in manifest.scalars():

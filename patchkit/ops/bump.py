@@ -213,6 +213,7 @@ class WantedPin(Struct, frozen=True):
 
     to: str  # a ref or version, of an archive also its URL
     sha256: str | None = None  # of an archive
+    add: bool = False  # it is that of a new pin, which starts as a copy
 
 
 def bump_components(
@@ -245,7 +246,7 @@ def bump_components(
         assert component is not None
         bumping = _Bumping(now, component, store, workspace, options, progress)
         try:
-            row = bumping.to(wanted.to, wanted.sha256)
+            row = bumping.to(wanted)
         except PatchkitError as error:
             if not several:
                 raise
@@ -334,9 +335,16 @@ class _Bumping(Struct, frozen=True):
     def where(self) -> str:
         return self.component.pin_where.below(self.manifest.root)
 
-    def to(self, wanted: str, sha256: str | None) -> BumpedComponent:
+    def to(self, wanted: WantedPin) -> BumpedComponent:
         component, store = self.component, self.store
-        target = find_target(component, wanted, sha256, store, self.progress)
+        target = find_target(component, wanted.to, wanted.sha256, store, self.progress)
+        if wanted.add and not self.options.dry_run:
+            from patchkit.ops.new_pin import start_pin  # noqa: PLC0415 (most pins are there)
+
+            began = self.options.began
+            made = start_pin(self.manifest, component, wanted.to, self.workspace, began)
+            added = replace(self, manifest=made[0], component=made[1])
+            return added.to(replace(wanted, add=False))
         row = BumpedComponent(
             component.name,
             target.old,

@@ -150,6 +150,7 @@ class _Refreshing(Struct):
     _changes: dict[Path, bytes | None] = field(default_factory=dict)  # by the components so far
 
     def __post_init__(self) -> None:
+        self.began = self._options.began or self.began
         if self._pin is not None:
             self._changes.update({path: after for path, (_, after) in self._pin.files.items()})
 

@@ -302,6 +302,7 @@ class RefreshOptions(Struct, frozen=True):
     partial: bool = False  # leave out every patch that does not fit a new pin
     series_edit: SeriesEdit | None = None  # a verb on the series, in place of a refresh
     imported: IncomingPatches | None = None  # patches to merge into it, in place of a refresh
+    began: int = 0  # when the command did, in nanoseconds, if it does more: it is undone as one
 
 
 class BumpTarget(Struct, frozen=True):

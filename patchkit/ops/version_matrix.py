@@ -61,18 +61,16 @@ def find_matrices(
 
     `found` are the reports on all, whose `patches` have a `name` and a `status`.
     """
-    statuses = {
-        (each.manifest, each.name, patch.name): patch.status
-        for each in found
-        for patch in each.patches
-    }
     matrices = []
-    for (manifest, name), group in groupby(looked_at, lambda at: (at[0].name, at[1].family)):
-        pins = list(group)
+    pairs = zip(looked_at, found, strict=True)
+    for (manifest, name), group in groupby(
+        pairs, lambda each: (each[1].manifest, each[0][1].family)
+    ):
+        pins, reports = zip(*group, strict=True)
         if len(pins) > 1:
             labels = tuple(component.label for _, component in pins)
             states = {
-                [*family.values()][-1].name: tuple(_states(family, pins, statuses, store))
+                [*family.values()][-1].name: tuple(_states(family, pins, reports, store))
                 for family in families_of(pins, store)
             }
             matrices.append(VersionMatrix(manifest, name, labels, states))
@@ -102,17 +100,17 @@ def families_of(pins: Sequence[_At], store: Store) -> list[Family]:
 def _states(
     family: Family,
     pins: Sequence[_At],
-    statuses: Mapping[tuple[str, str, str], Status],
+    reports: Sequence[Any],
     store: Store,
 ) -> Iterator[str]:
     first, *_ = family.values()
-    for number, (manifest, component) in enumerate(pins):
+    for number, ((_, component), report) in enumerate(zip(pins, reports, strict=True)):
         patch = family.get(number)
         if patch is None:
             has = any(_has(component, each, store) for each in family.values())
             yield "absorbed" if has else "missing"
             continue
-        status = statuses.get((manifest.name, component.name, patch.name))
+        status = {each.name: each.status for each in report.patches}.get(patch.name)
         if status in (Status.UNCHANGED, Status.SHIFTED):
             yield _REVISED.get(compare_patches(first.file, patch.file), "applies")
         else:

@@ -311,3 +311,111 @@ def test_its_place_is_the_workspace_of_its_name(project: Project, upstream: Upst
         each.name for each in (project.root / "workspace").iterdir() if each.name[0] != "."
     ] == ["lib@latest"]
     assert Path(project.checkout("lib@latest"), "a.txt").read_text().startswith("a new top\n")
+
+
+# -- a further pin ----------------------------------------------------------------------------
+
+
+def with_v3(project: Project, upstream: Upstream) -> str:
+    """The component at v1 and v2, and a tag v3 beyond; returns the manifest."""
+    text = at_two_pins(project, upstream)
+    text = text.replace("latest: {", "v2: {").replace("/latest/", "/v2/")
+    (project.root / "patches/lib/latest").rename(project.root / "patches/lib/v2")
+    text = text.replace("patches: [{series: patches/lib/v2/series}]}", "\n" + " " * 8 + "}")
+    text = text.replace("v2: {pin: ", "v2:\n        pin: ").replace(
+        ", \n        }", "  # v2\n        patches:\n          - series: patches/lib/v2/series"
+    )
+    project.write({"manifests/demo.yaml": text, "patches/lib/v2/series": "# theirs\n"})
+    names = "0001-twenty.patch\n0002-end.patch\n"
+    project.write({"patches/lib/v2/series": f"# ours\n{names}"})
+    changes = {"a.txt": "a new top\n" + lines({22: "upstream\n"}), "d.txt": "d\n"}
+    upstream.tag("v3", upstream.commit(changes, "Go on and on"))
+    return text
+
+
+def test_a_new_pin_starts_as_the_nearest_and_is_carried(
+    project: Project, upstream: Upstream
+) -> None:
+    text = with_v3(project, upstream)
+    before = project.product
+    ran = project.run("bump", "lib", "--add", "v3", "--json").ok()
+    ran.says("starts as a copy of lib@v2")
+    assert (ran.component["name"], ran.component["old"]["name"]) == ("lib@v3", "v2")
+    assert project.read("manifests/demo.yaml") == (
+        f"{text}      v3:\n        pin: {upstream.at('v3')}\n"
+        "        patches:\n          - series: patches/lib/v3/series\n"
+    )
+    assert project.read("patches/lib/v3/series").startswith("# ours\n0001-twenty.patch\n")
+    now = project.product
+    assert {path: now[path] for path in before if "yaml" not in path} == {
+        path: data for path, data in before.items() if "yaml" not in path
+    }
+    project.run("apply", "lib@v3").ok()
+    (matrix,) = project.run("check", "--json").json["versions"]
+    assert matrix["families"]["0001-twenty.patch"] == ["applies", "applies", "carried"]
+
+
+def test_one_undo_takes_a_new_pin_back(project: Project, upstream: Upstream) -> None:
+    with_v3(project, upstream)
+    before = project.product
+    project.run("bump", "lib", "--add", "v3").ok()
+    project.run("undo").ok()
+    now = project.product
+    now.pop("manifests/demo.lock.json", None)
+    assert now == before
+
+
+@pytest.mark.parametrize(
+    ("ref", "like"), [("v3", "v2"), ("v1.5", "v1"), ("v0", "v1"), ("main", "v2")]
+)
+def test_the_nearest_is_by_version(
+    project: Project, upstream: Upstream, ref: str, like: str
+) -> None:
+    with_v3(project, upstream)
+    upstream.tag("v1.5", upstream.at("v3"))
+    upstream.tag("v0", upstream.at("v3"))
+    before = project.product
+    ran = project.run("bump", "lib", "--add", ref, "--dry-run", "--json").ok()
+    ran.says(f"starts as a copy of lib@{like}")
+    assert ran.component["name"] == f"lib@{like}"
+    assert project.product == before
+    project.run("bump", "lib@v1", "--add", ref, "--dry-run").ok().says("a copy of lib@v1")
+
+
+def test_a_new_pin_that_the_patches_do_not_fit_waits_for_a_checkout(
+    project: Project, upstream: Upstream
+) -> None:
+    with_v3(project, upstream)
+    upstream.tag("v4", upstream.commit({"a.txt": lines({20: "zwanzig\n"})}, "Say it in German"))
+    ran = project.run("bump", "lib", "--add", "v4").ends(ExitCode.HALTED)
+    ran.says("patchkit apply -m demo -c lib@v4")
+    project.run("apply", "lib@v4").ok()
+    again = project.run("bump", "lib", "--add", "v4").ends(ExitCode.USAGE)
+    again.says("lib@v4 is there already", "patchkit bump -m demo -c lib@v4 --to v4  moves it")
+    project.run("bump", "-m", "demo", "-c", "lib@v4", "--to", "v4").ends(ExitCode.HALTED)
+    project.run("skip", "lib@v4").ok()
+    assert project.read("patches/lib/v4/series") == "# ours\n0002-end.patch\n"
+    assert f"pin: {upstream.at('v4')}" in project.read("manifests/demo.yaml")
+
+
+@pytest.mark.parametrize(
+    ("argv", "what"),
+    [
+        (["lib", "--add", "v2"], "manifests/demo.yaml:12: lib@v2 is there already"),
+        (["lib", "--add", "v9"], "has no branch or tag v9"),
+        (["lib", "--add", "release/1"], "release/1 cannot name a pin"),
+        (["other", "--add", "v3"], "manifests/demo.yaml:16: other has no patches in a folder"),
+        (["--add", "v3"], "--add is for one component"),
+    ],
+)
+def test_what_cannot_be_added(
+    project: Project, upstream: Upstream, argv: list[str], what: str
+) -> None:
+    text = with_v3(project, upstream)
+    upstream.tag("release/1", upstream.at("v3"))
+    other = f'  other:\n    source: {{git: "{upstream.url}"}}\n    pin: {upstream.at("v1")}\n'
+    project.write({"manifests/demo.yaml": text + other})
+    with project.untouched():
+        ran = project.run("bump", *argv)
+    assert ran.code in (ExitCode.USAGE, ExitCode.BAD_INPUT)
+    ran.says(what)

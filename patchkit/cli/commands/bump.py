@@ -50,6 +50,14 @@ Sha256Option = Annotated[
     str | None,
     typer.Option("--sha256", metavar="DIGITS", help="The SHA-256 of the archive to move to."),
 ]
+AddOption = Annotated[
+    str | None,
+    typer.Option(
+        "--add",
+        metavar="REF",
+        help="Add a pin to a component that has several: a copy of the nearest, moved to REF.",
+    ),
+]
 AllOption = Annotated[
     bool, typer.Option("--all", help="Every component that has a `track`, each to that.")
 ]
@@ -117,6 +125,7 @@ def bump(
     *,
     every: AllOption = False,
     to: ToOption = None,
+    add: AddOption = None,
     sha256: Sha256Option = None,
     careful: CarefulOption = False,
     run: MergersOption = False,
@@ -148,14 +157,14 @@ def bump(
     from patchkit.ops.refresh_input import RefreshOptions
 
     writing = Reviewing(session, reviews, form)
-    if writing and not (to or every):
+    if writing and not (to or every or add):
         return writing.write(_last(session)).exit_code
-    picked = _picked(session, every=every)
+    picked = _picked(session, every=every) if add is None else [_nearest(session, add)]
     if test:
         from patchkit.ops.upstream_tests import require_tests
 
         require_tests(session.manifest, picked)
-    wanted = _wanted(to, several=every or len(picked) > 1)
+    wanted = _wanted(add or to, several=every or len(picked) > 1)
 
     def show(terminal: Terminal, row: BumpedComponent) -> None:
         render_bumped(terminal, row, dry_run=dry_run, diff=diff)
@@ -166,11 +175,12 @@ def bump(
         report = bump_components(
             session.manifest,
             [each.name for each in picked],
-            WantedPin(wanted, sha256),
+            WantedPin(wanted, sha256, add=add is not None),
             store=session.store,
             workspace=session.workspace,
             options=RefreshOptions(
                 when=int(time.time()),
+                began=time.time_ns(),
                 careful=careful,
                 run=run,
                 partial=partial,
@@ -304,6 +314,18 @@ def _picked(session: Session, *, every: bool) -> Sequence[Component]:
     if every:
         return manifest.components
     return session.components if session.names else [session.component]
+
+
+def _nearest(session: Session, add: str) -> Component:
+    """The pin as a copy of which a new one starts."""
+    from patchkit.errors import UsageError
+    from patchkit.ops.new_pin import nearest_pin
+
+    if len({each.family for each in session.components}) > 1:
+        raise UsageError("--add is for one component", hint="name it with -c")
+    nearest = nearest_pin(session.components, add)
+    session.terminal.say(f"starts as a copy of {nearest.name}")
+    return nearest
 
 
 def _wanted(to: str | None, *, several: bool) -> str:
