@@ -32,6 +32,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Run upstream's own tests on the patched components",
         ),
         "refresh": ("refresh:refresh", "Record edits in the checkouts in the patch files"),
+        "refresh --from-branch": (
+            "refresh:from_branch",
+            "Take a branch's own commits into the series that follows it",
+        ),
         "edit": ("series:edit", "Change a patch's message, or its name"),
         "drop": ("series:drop", "Remove patches from the series"),
         "move": ("series:move", "Move a patch to another position in the series"),

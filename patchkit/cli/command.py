@@ -115,7 +115,7 @@ def _option(
     kind: Any, *names: str, help: str, default: object = None, **more: Any
 ) -> inspect.Parameter:
     declared = typer.Option(*names, help=help, **more)
-    return _parameter(kind, names[0].strip("-"), declared, default)
+    return _parameter(kind, names[0].strip("-").replace("-", "_"), declared, default)
 
 
 def _argument(kind: Any, name: str, metavar: str, help: str) -> inspect.Parameter:

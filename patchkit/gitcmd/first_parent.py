@@ -99,9 +99,9 @@ def first_parents(repository: Repository, since: str, tip: CommitId) -> Line:
     return Line(CommitId(start), tuple(CommitId(row[0]) for row in rows), follows)
 
 
-def merge_base(repository: Repository, one: str, other: str) -> CommitId | None:
-    """A best common ancestor, None if the histories have nothing in common."""
-    done = repository.git("merge-base", one, other, accept=(0, 1))
+def merge_base(repository: Repository, one: str, *others: str) -> CommitId | None:
+    """A best common ancestor of a commit and all that others have; None if there is none."""
+    done = repository.git("merge-base", one, *others, accept=(0, 1))
     return CommitId(done.out.decode().strip()) or None
 
 

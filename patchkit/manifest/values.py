@@ -294,6 +294,17 @@ class LocalSeries(Struct, frozen=True):
         "(`+slime a.patch`) the symbols that hold.",
         also("version"),
     ] = ""
+    branch: Annotated[
+        str,
+        Text("a branch", r"[^\s~^:\\/*?\[-][^\s~^:\\*?\[]*", check_track),
+        "A branch whose own commits these patches are, such as a fork's: "
+        "`refresh --from-branch` takes them from there. Nothing else reads it.",
+    ] = ""
+    of: Annotated[
+        GitUrl | None,
+        Key(default="the upstream's"),
+        "URL of the repository that has the branch.",
+    ] = None
 
     @property
     def kind(self) -> str:

@@ -70,6 +70,7 @@ from patchkit.stack.emptied import emptied_patches
 from patchkit.stack.lockfile import (
     Lock,
     LockedComponent,
+    PinNames,
     load_lock,
     lock_component,
     recorded_in,
@@ -197,7 +198,8 @@ class _Refreshing(Struct):
                 f"patchkit refresh {found.target}  first, or put the old pin back",
             )
         if edit is not None:
-            return self._series_edited(found, edit, moved, recorded)
+            planned = self._series_edited(found, edit, moved, recorded)
+            return self._knowing(planned, self._options.names)
         ready = (patch for patch in found.series.patches if not patch.has_recipe)
         problems = emptied_patches(recorded, ready, found.target) if moved is None else (moved,)
         if problems:
@@ -248,7 +250,12 @@ class _Refreshing(Struct):
         project = Project(self._manifest, component)
         seen = files_of(project)  # before they are read for good
         series = load_series(
-            self._manifest, component, self._store, self._progress, to_generate=True
+            self._manifest,
+            component,
+            self._store,
+            self._progress,
+            to_generate=True,
+            changed=self._still_to_come(component),
         )
         if self._options.imported is not None:
             series = with_imported(project, series, self._options.imported.patches)
@@ -268,6 +275,14 @@ class _Refreshing(Struct):
             self._progress,
             arrived,
         )
+
+    def _still_to_come(self, component: Component) -> Mapping[Path, bytes | None]:
+        """A series that is not there yet as an empty one, if it is to come from a branch."""
+        entry = component.series
+        if entry is None or not entry.branch:
+            return {}
+        path = self._manifest.root / entry.path
+        return {} if path.exists() else {path: b""}
 
     def _with_recipes(self, series: LoadedSeries) -> tuple[LoadedSeries, Generator | None]:
         """The series, with a header for what is still to be made, and what makes it."""
@@ -304,9 +319,8 @@ class _Refreshing(Struct):
         planned = self._planned(
             found, made.draft, made.report, move, operation, resolutions=made.resolutions
         )
-        if self._pin is not None and self._pin.names and planned.change is not None:
-            names = {self._manifest.lock_path: {found.report.name: self._pin.names}}
-            planned = replace(planned, change=replace(planned.change, names=names))
+        if self._pin is not None:
+            planned = self._knowing(planned, self._pin.names)
         if self._bump is None or planned.change is None:
             return planned
         from patchkit.ops.undo import report_text  # noqa: PLC0415
@@ -314,6 +328,13 @@ class _Refreshing(Struct):
         told = report_text(bumped(self._bump, planned.report))
         change = replace(planned.change, operation=replace(operation, report=told))
         return replace(planned, change=change)
+
+    def _knowing(self, planned: PlannedRefresh, names: PinNames) -> PlannedRefresh:
+        """What is planned, with what the lock is to know of names, if that is anything."""
+        if planned.change is None or not names:
+            return planned
+        known = {self._manifest.lock_path: {planned.report.name: names}}
+        return replace(planned, change=replace(planned.change, names=known))
 
     def _arrival(
         self, found: RefreshInput, stack: Stack, resumed: Resumed | None = None
@@ -439,7 +460,8 @@ class _Refreshing(Struct):
         if not found.absent:
             move = replace(self._arrival(found, draft.stack), keep=stack if draft.dropped else None)
             move = move if moves else replace(move, held=None)
-        return self._planned(found, draft, report, move, operation, always=behind)
+        always = behind or bool(self._options.names)
+        return self._planned(found, draft, report, move, operation, always=always)
 
     def _led_on(
         self, found: RefreshInput, stack: Stack, report: RefreshedComponent

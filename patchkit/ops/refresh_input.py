@@ -303,6 +303,7 @@ class RefreshOptions(Struct, frozen=True):
     series_edit: SeriesEdit | None = None  # a verb on the series, in place of a refresh
     imported: IncomingPatches | None = None  # patches to merge into it, in place of a refresh
     began: int = 0  # when the command did, in nanoseconds, if it does more: it is undone as one
+    names: PinNames = field(default_factory=dict)  # what the lock is to know of a branch's, with it
 
 
 class BumpTarget(Struct, frozen=True):

@@ -22,7 +22,7 @@ from patchkit.gitcmd.commit_history import commit_with
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.manifest.values import Component, GitPin, Manifest
+from patchkit.manifest.values import Component, GitPin, LocalSeries, Manifest
 from patchkit.model.header import format_header
 from patchkit.model.mailinfo import format_author
 from patchkit.model.objects import CommitId, TreeId
@@ -33,8 +33,9 @@ from patchkit.model.text import counted
 from patchkit.ops.bump import find_target, moved_to
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
-from patchkit.ops.refresh_report import RefreshedComponent, RefreshResult
+from patchkit.ops.refresh_report import RefreshedComponent, RefreshReport, RefreshResult
 from patchkit.ops.refresh_write import Change, write_changes
+from patchkit.refresh.own_commits import own_commits
 from patchkit.refresh.patch_plan import Draft, SeriesFolder, commit_changes, revisions
 from patchkit.refresh.project_files import (
     Project,
@@ -46,10 +47,11 @@ from patchkit.refresh.project_files import (
     patch_names_in,
     with_imported,
 )
+from patchkit.refresh.series_edits import SeriesEdit, follow_branch
 from patchkit.stack.build import Stack, StackBuilder, build_stack, patch_changes
 from patchkit.stack.damage import PatchRepair, repair_patch
 from patchkit.stack.importing import ImportSource, readable, with_free_names
-from patchkit.stack.lockfile import LockedComponent, lock_component
+from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
 from patchkit.stack.series import (
     ImportedPatch,
@@ -58,8 +60,8 @@ from patchkit.stack.series import (
     one_a_mail,
 )
 from patchkit.upstream.git import LATEST
-from patchkit.upstream.history import open_history
-from patchkit.upstream.store import Store
+from patchkit.upstream.history import History, open_history
+from patchkit.upstream.store import Store, source_of
 from patchkit.workspace import checkout_of, locked
 from patchkit.workspace.enter import Stacked, enter_stack
 from patchkit.workspace.operations import Operation
@@ -336,6 +338,76 @@ def _base_of(
     what = f"no commit that is known here has the {files} that its `index` lines name"
     hint = "--base COMMIT (or a tag, a branch) names what it was made for"
     return pin, (Problem(what, patches[0].where if patches else "", hint),)
+
+
+# A branch, such as a fork's, whose own commits the series follows.
+
+
+def _branch(
+    manifest: Manifest,
+    component: Component,
+    series: LocalSeries,
+    store: Store,
+    progress: Progress,
+) -> tuple[History, History]:
+    """The history of the branch that a series follows, and upstream's; both are kept together."""
+    newest = LATEST if component.track else str(component.pin)
+    upstream = open_history(store, component, newest, progress)
+    source = upstream.repository.source
+    fork = replace(
+        component,
+        source=source if series.of is None else source_of(manifest, series.of),
+        pin=GitPin(upstream.pin),
+        track=series.branch,
+        where=series.where,
+        pin_where=series.where,
+    )
+    return open_history(store, fork, LATEST, progress, beside=source), upstream
+
+
+def refresh_from_branch(
+    manifest: Manifest,
+    component: Component,
+    *,
+    store: Store,
+    workspace: Path,
+    options: RefreshOptions,
+    progress: Progress,
+) -> RefreshReport:
+    """Bring the own commits of the branch that a component's series follows into its patch files.
+
+    UsageError if it follows none, BadInputError if that is not there or is not on the pin. On disk:
+    as `refresh_components`, and the lock has the branch's commit.
+    """
+    series = component.series
+    if series is None or not series.branch:
+        hint = "write `branch: NAME` beside its series, and `of: URL` of the fork that has it"
+        raise UsageError(f"{component.name} follows no branch", hint=hint)
+    history, upstream = _branch(manifest, component, series, store, progress)
+    own = own_commits(history, upstream.tip)
+    if own.base != upstream.pin:
+        what = f"{series.branch} is on the commit {own.base} of upstream, and not on the pin"
+        hint = (
+            f"patchkit bump {component.name} --to {own.base} --skip-conflicts  then the same again"
+        )
+        raise BadInputError(Problem(what, str(component.pin_where), hint))
+    lock = load_lock(manifest.lock_path)
+    known = lock.names.get(component.name, {}) if lock is not None else {}
+    follow = partial(follow_branch, branch=series.branch, patches=own.patches)
+    report = refresh_components(
+        manifest,
+        [component],
+        store=store,
+        workspace=workspace,
+        options=replace(
+            options,
+            series_edit=SeriesEdit("refresh --from-branch", follow),
+            names={**known, f"heads/{series.branch}": history.tip},
+        ),
+        progress=progress,
+    )
+    (done,) = report.components
+    return replace(report, components=(replace(done, notes=(*done.notes, *own.notes)),))
 
 
 # Write a component's whole stack for other tools: a quilt series, or a mailbox for `git am`.

@@ -7,6 +7,7 @@ they are. Whether the patch files give these trees is proved as for every refres
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -29,6 +30,7 @@ from patchkit.model.objects import (
 )
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
+from patchkit.model.text import counted
 from patchkit.model.tree import Tree
 from patchkit.refresh.draft import RefreshStart, Request, draft_refresh, free_name
 from patchkit.refresh.patch_plan import (
@@ -49,7 +51,7 @@ from patchkit.stack.patch_files import (
     canonical_diffs,
     export_patches,
 )
-from patchkit.stack.series import LoadedPatch, one_a_mail
+from patchkit.stack.series import ImportedPatch, LoadedPatch, one_a_mail
 from patchkit.upstream.store import home_of
 
 
@@ -405,6 +407,58 @@ def take_files(
     commits = read_stack(start.repository, base, tip)
     start = replace(start, worktree=worktree, commits=commits)
     return replace(draft_refresh(start, folder, request), detail=f"edits in {source}")
+
+
+# A branch in the place of the series. Which of its commits is which patch git's range-diff says.
+
+_PAIR = re.compile(rb"^ *(\d+): +[0-9a-f]+ +[=!] +(\d+):", re.MULTILINE)
+
+
+def follow_branch(
+    start: RefreshStart, folder: SeriesFolder, *, branch: str, patches: Sequence[ImportedPatch]
+) -> Draft:
+    """Put a branch's patches, which are made for the pin, in the place of the series' own.
+
+    Those that the branch does not have stay, behind it.
+    """
+    draft = _with_branch(start, folder, patches, ())
+    gone = draft.dropped
+    draft = _with_branch(start, folder, patches, gone) if gone else draft
+    notes = tuple(
+        Problem(f"{name} is not on {branch}, and stays", hint=f"patchkit drop {name}")
+        for name in gone
+    )
+    detail = f"{branch} has {counted(len(patches), 'patch', 'patches')}"
+    return replace(draft, detail=detail, notes=notes)
+
+
+def _with_branch(
+    start: RefreshStart,
+    folder: SeriesFolder,
+    patches: Sequence[ImportedPatch],
+    behind: Collection[str],
+) -> Draft:
+    """A refresh where the checkout has the commits of a branch, and some patches behind them."""
+    series = [SeriesPatch(e.name, parse_patch(e.data, name=e.where)) for e in patches]
+    series += [each.series_patch for each in start.patches if each.name in behind]
+    stack = build_stack(start.reader, start.base, series)
+    unfit = [each.name for each in stack.outcomes if each.status.fails]
+    if unfit:
+        what = f"{unfit[0]} does not apply behind what the branch has"
+        hint = f"patchkit drop {unfit[0]}  takes it off; then the same again"
+        raise CannotEditSeriesError(Problem(what, hint=hint))
+    write_objects(start.repository, stack.objects)
+    base, tips = start.base.commit, (start.stack.commit, stack.commit)
+    told = b""
+    if base not in tips:  # git takes no empty range
+        spans = (f"{base}..{tip}" for tip in tips)
+        told = start.repository.git("range-diff", "--no-color", "-s", *spans).out
+    old = [each.name for each in start.stack.outcomes if each.commit]
+    names = {int(new): old[int(number) - 1] for number, new in _PAIR.findall(told)}
+    commits = read_stack(start.repository, base, stack.commit)
+    named = (replace(each, patch=names.get(at)) for at, each in enumerate(commits, 1))
+    start = replace(start, commits=tuple(named), worktree=stack.tree)
+    return draft_refresh(start, folder, Request())
 
 
 # What only changes files and their list: words and names, and all of a series that does not apply.

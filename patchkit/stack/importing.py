@@ -34,7 +34,7 @@ from patchkit.model.repair import without_returns
 from patchkit.model.series_file import Series
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.damage import PatchRepair
-from patchkit.stack.patch_files import canonical_diffs, named_author
+from patchkit.stack.patch_files import CommitChange, canonical_diffs, named_author
 from patchkit.stack.patch_lists import parse_list
 from patchkit.stack.series import ImportedPatch
 
@@ -286,11 +286,23 @@ def _decoded(mail: bytes) -> bytes:
 def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator[ImportedPatch]:
     befores = [repository.tree(commit.parent) or "" for commit in commits[:1]]
     befores += [commit.tree for commit in commits[:-1]]
-    pairs = [(before, c.tree) for before, c in zip(befores, commits, strict=True)]
-    for commit, diff in zip(commits, canonical_diffs(repository, pairs), strict=True):
+    changes: dict[str, CommitChange] = {
+        commit.id: CommitChange(before, commit.tree, commit.message, commit.author)
+        for before, commit in zip(befores, commits, strict=True)
+    }
+    return patches_of(repository, changes)
+
+
+def patches_of(
+    repository: Repository, changes: Mapping[str, CommitChange]
+) -> Iterator[ImportedPatch]:
+    """What commits do, by their ids, as patches; none for one that does nothing."""
+    pairs = [(change.before, change.after) for change in changes.values()]
+    diffs = canonical_diffs(repository, pairs)
+    for (oid, change), diff in zip(changes.items(), diffs, strict=True):
         if diff:
-            data = format_header(Header(commit.message, named_author(commit.author))) + diff
-            yield ImportedPatch(f"{slug(commit.subject)}.patch", data, commit.id)
+            data = format_header(Header(change.message, named_author(change.author))) + diff
+            yield ImportedPatch(f"{slug(change.message.partition(chr(10))[0])}.patch", data, oid)
 
 
 def repository_at(folder: Path) -> Repository:

@@ -20,7 +20,8 @@ has no `files`, as older ones; `refresh` and `bump` write it.
 `overrides` is what somebody has reviewed of another component's code that a component replaces, by
 the other's commit at which it was so; only `patchkit check --only overrides --accept` writes it,
 everybody else keeps it. `names` has the commits of tags that stand where a pin does (`fetch` and
-`bump` write them, the one before stays for `undo`). These keys are there only if something is.
+`bump` write them, the one before stays for `undo`), and as `heads/NAME` that of the branch which
+`refresh --from-branch` read last. These keys are there only if something is.
 """
 
 from __future__ import annotations

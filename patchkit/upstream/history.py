@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, UsageError
@@ -43,7 +44,7 @@ from patchkit.gitcmd.pins import (
 )
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.remote import RemoteError, Trouble, abilities
-from patchkit.gitcmd.repository import RefChange, Repository, init_repository
+from patchkit.gitcmd.repository import NOT_HERE, RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import adopt
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID, folder_name, readable_url
@@ -75,11 +76,18 @@ from patchkit.upstream.store import Store
 
 
 def fetch_history(
-    source: GitSource, tip: NamedCommit, pin: CommitId, target: Repository, fetching: Fetching
+    source: GitSource,
+    tip: NamedCommit,
+    pin: CommitId,
+    target: Repository,
+    fetching: Fetching,
+    *,
+    whole: bool = False,
 ) -> None:
     """Bring the history of the commits `tip` and `pin` into `target`, but for files.
 
-    What `target` has is not asked for again. On disk: packs in `target`, no ref.
+    What `target` has is not asked for again. A `whole` one must not end where a shallow repository
+    was cut off. On disk: packs in `target`, no ref.
     """
 
     def bring(server: Server) -> None:
@@ -87,6 +95,9 @@ def fetch_history(
         missing = missing_objects(target, (tip.commit, pin))
         lacking = [each for each in (tip.commit, pin) if each in missing]
         _bring_commits(server, tip, lacking, "--filter=blob:none" if filters else "")
+        if whole and server.stage.ask("rev-list", "--quiet", tip.commit, no=NOT_HERE) is None:
+            what = "is a shallow repository, which does not have the branch's whole history"
+            raise RemoteError(Trouble.ABSENT, server.url, what)
         adopt(server.stage, target)
 
     from_first(source, target, fetching, bring)
@@ -202,7 +213,7 @@ class History(Struct, frozen=True):
             self._known.fork = merge_base(self.repository, self.pin, self.tip)
         if self._known.fork is None:
             what = f"{self.ref} has no common ancestor with the pin {self.pin}"
-            raise BadInputError(Problem(what, self.pin_where, "correct `track`"))
+            raise BadInputError(Problem(what, self.pin_where, "correct `track`, or `branch`"))
         return self._known.fork
 
     def base(self, commit: CommitId, reader: ObjectReader | None = None) -> Base:
@@ -279,24 +290,31 @@ def find_commit(
         if wanted != LATEST:
             raise
         where = str(component.where)
-        problems = (Problem(f"track: {p.what}", where, p.hint) for p in error.problems)
-        raise BadInputError(*problems) from error
+        raise BadInputError(*(Problem(p.what, where, p.hint) for p in error.problems)) from error
     if _last_meaning(store, source, name) != named:
         remember(_meaning_path(store, source, name), to_builtins(named))
     return ResolvedName(name, named, refs)
 
 
-def open_history(store: Store, component: Component, wanted: str, progress: Progress) -> History:
+def open_history(
+    store: Store,
+    component: Component,
+    wanted: str,
+    progress: Progress,
+    *,
+    beside: GitSource | None = None,
+) -> History:
     """The history of `wanted` beyond the component's pin, brought up to date: see `find_commit`.
 
-    With the store offline as it was when last asked. BadInputError for a component
-    whose source has no history.
+    With the store offline as it was when last asked. It is kept with that of `beside`, of which the
+    source may be a fork. BadInputError for a component whose source has no history.
     """
     source, pin = component.source, component.pin
     if not isinstance(source, GitSource) or not isinstance(pin, GitPin):
         what = "comes from no git repository: there is no history to look at"
         raise BadInputError(Problem(what, component.name))
-    repository = _repository(store, source, component.name, progress)
+    repository = _repository(store, beside or source, component.name, progress)
+    repository = replace(repository, source=source)
     said = component.track if wanted == LATEST else wanted
     doing = f"fetching the history of {said}"
     meaning = find_commit(store, component, wanted, progress, doing=doing)
@@ -312,7 +330,8 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
             if not repository.exists:
                 init_repository(repository.git_dir)
             fetching = store.fetching(component.name, progress)
-            fetch_history(source, tip, pin.commit, repository, fetching)
+            whole = beside is not None
+            fetch_history(source, tip, pin.commit, repository, fetching, whole=whole)
             _keep_ref(repository, span, tip.commit)
     elif meaning.refs is not None and repository.ref(span) != tip.commit:
         with repository.alone():

@@ -250,6 +250,29 @@ class Scene:
         self.overriding()
         self.gone()
 
+    def following(self, branch: str = "npu") -> None:
+        """The series follows a branch, which has a commit of its own on the pin."""
+        files = {"other.txt": _DONE["other.txt"]}
+        self.upstream.commit(files, "Spell ten", branch="npu", parents=(self.pin,))
+        entry = {"series": "patches/demo/series", "branch": branch}
+        self.project.component("demo", self.upstream, self.pin, [entry], track="main")
+        self.project.write({"patches/demo/series": ""})
+
+    def following_and_edited(self) -> None:
+        """The same, and the checkout has an edit."""
+        self.following()
+        self.project.prepare("apply").ok()
+        self._edit("hello.py", "world", "moon")
+
+    def following_nothing(self) -> None:
+        """The series follows a branch that is not there."""
+        self.following("gone")
+
+    def following_unreachable(self) -> None:
+        """The series follows a branch, and nothing can be fetched."""
+        self.following()
+        self.gone()
+
     def recipe(self, **rule: object) -> None:
         """`answer.recipe.yml` is there, beside the series and not in it."""
         example = {"before": "return 0\n", "after": "return 42\n"}
@@ -318,6 +341,12 @@ _ENDS: dict[str, dict[int, _State]] = {
     "apply": {0: _untouched, 1: Scene.edited, 4: Scene.corrupt, 5: Scene.gone},
     "install": {0: Scene.installed, 1: _untouched, 4: Scene.installed_with_damage, 5: Scene.gone},
     "refresh --from": {0: Scene.installed, 1: Scene.copied, 4: Scene.corrupt, 5: Scene.gone},
+    "refresh --from-branch": {
+        0: Scene.following,
+        1: Scene.following_and_edited,
+        4: Scene.following_nothing,
+        5: Scene.following_unreachable,
+    },
     "check --only installed": {
         0: Scene.installed,
         1: _untouched,
@@ -577,6 +606,7 @@ _CHANGING = {
     "add",
     "import",
     "refresh",
+    "refresh --from-branch",
     "bump",
     "import --vendor",
     "export",

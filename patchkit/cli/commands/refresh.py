@@ -117,6 +117,56 @@ def refresh(
     return run_refresh(session, "refresh", components, options, diff=diff)
 
 
+@command(
+    "manifest component workspace store json quiet",
+    examples=[
+        ("patchkit refresh --from-branch -m demo -c sglang --dry-run", "what is new there?"),
+        ("patchkit refresh --from-branch -m demo -c sglang", "its commits as patch files"),
+    ],
+    exits={
+        ExitCode.OK: "the series has what the branch has",
+        ExitCode.FINDING: "a patch that the branch does not have is in the way, or a checkout was "
+        "refused",
+        ExitCode.BAD_INPUT: "the branch is not there, or not on the pin",
+        ExitCode.ENVIRONMENT: "the branch cannot be fetched, or the disk is full",
+    },
+    result="patchkit.ops.refresh_report:RefreshReport",
+)
+def from_branch(
+    session: Session,
+    *,
+    diff: DiffOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Take a branch's own commits into the series that follows it.
+
+    The series names it: `branch: NAME`, and `of: URL` for a fork's. Its own commits are those that
+    neither the pin nor what `track` names has. Each is a patch, in their order; one that the series
+    has, or had before it was rewritten there, as git's range-diff pairs them, keeps its file's
+    name, and where it does the same its bytes. New ones are named for their subjects. A patch that
+    the branch does not have stays behind them, and is named. What upstream has is named, too.
+
+    Merges of upstream are understood: the commits before one are carried onto what it merged, and
+    what the merge changed itself is a patch of its own. The lock has the branch's commit.
+    """
+    import time
+
+    from patchkit.cli.refresh_output import render_refresh
+    from patchkit.ops.refresh_input import RefreshOptions
+    from patchkit.ops.transfer import refresh_from_branch
+
+    with session.progress() as progress:
+        report = refresh_from_branch(
+            session.manifest,
+            session.component,
+            store=session.store,
+            workspace=session.workspace,
+            options=RefreshOptions(int(time.time()), dry_run=dry_run),
+            progress=progress,
+        )
+    return session.report("refresh --from-branch", report, render_refresh(diff=diff))
+
+
 def request_of(
     session: Session, patch: str | None, new: str | None, rest: str | None, message: str
 ) -> Request:
