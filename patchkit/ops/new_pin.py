@@ -46,8 +46,8 @@ def start_pin(
     root, file, entry = manifest.root, manifest.path, like.series
     old, new = like.label.removeprefix("v"), ref.removeprefix("v")
     there = manifest.component(f"{like.family}@{ref}")
-    copied = old and entry is not None and entry.kind == "quilt" and old in entry.folder
-    if there is not None or entry is None or not copied:
+    says = old and entry is not None and entry.kind == "quilt" and old in entry.folder
+    if there is not None or entry is None or not says or not (root / entry.path).exists():
         what = f"{like.name} has no patches in a folder with {old or 'a pin'} in its name"
         hint = "write the new pin below `pins:` by hand"
         if there is not None:

@@ -419,3 +419,139 @@ def test_what_cannot_be_added(
         ran = project.run("bump", *argv)
     assert ran.code in (ExitCode.USAGE, ExitCode.BAD_INPUT)
     ran.says(what)
+
+
+# -- one edit at all pins ---------------------------------------------------------------------
+
+
+def edit(project: Project, name: str, path: str, old: str, new: str) -> None:
+    file = project.checkout(name) / path
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def statuses(project: Project) -> dict[str, list[str]]:
+    (matrix,) = project.run("check", "--json").ok().json["versions"]
+    found: dict[str, list[str]] = matrix["families"]
+    return found
+
+
+def test_an_edit_at_one_pin_is_carried_to_the_others(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply").ok()
+    before = project.product
+    edit(project, "lib@v1", "a.txt", "twenty\n", "twenty and more\n")
+    edit(project, "lib@v1", "c.txt", "c\n", "c\nd\n")
+    rows = project.run("refresh", "lib@v1", "--all-pins", "--json").ok().json["components"]
+    assert [(row["name"], row["result"]) for row in rows] == [
+        ("lib@v1", "refreshed"),
+        ("lib@latest", "refreshed"),
+    ]
+    assert "+twenty and more\n" in project.read("patches/lib/v1/0001-twenty.patch")
+    assert "+twenty and more\n" in project.read("patches/lib/latest/0001-twenty.patch")
+    assert "+d\n" in project.read("patches/lib/v1/0003-new.patch")
+    # of one that is not there nothing is carried
+    assert project.read("patches/lib/latest/series") == "0001-twenty.patch\n0002-end.patch\n"
+    assert not (project.checkout("lib@latest") / "c.txt").exists()
+    assert "twenty and more" in (project.checkout("lib@latest") / "a.txt").read_text()
+    assert statuses(project)["0001-twenty.patch"] == ["applies", "applies"]
+    project.run("undo").ok()
+    assert project.product == before
+    assert "and more" not in (project.checkout("lib@latest") / "a.txt").read_text()
+    assert "and more" in (project.checkout("lib@v1") / "a.txt").read_text()
+
+
+def test_a_patch_that_differs_keeps_what_is_its_own(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply").ok()
+    edit(project, "lib@v1", "b.txt", "line 30\n", "thirty\n")
+    project.run("refresh", "lib@v1", "--all-pins", "--patch", "0004-last").ok()
+    text = project.read("patches/lib/latest/0002-end.patch")
+    assert "+thirty\n" in text
+    assert "+the end\n" in text
+    assert statuses(project)["0002-end.patch"] == ["applies", "differing"]
+
+
+def test_a_new_patch_goes_to_all_pins(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply").ok()
+    edit(project, "lib@latest", "a.txt", "line 9\n", "nine\n")
+    argv = ("--new", "say-nine", "--message", "Say nine")
+    project.run("refresh", "lib@latest", "--all-pins", *argv).ok()
+    assert project.read("patches/lib/v1/series").endswith("0004-last.patch\nsay-nine.patch\n")
+    assert statuses(project)["say-nine.patch"] == ["applies", "applies"]
+    project.run("undo").ok()
+    assert not (project.root / "patches/lib/v1/say-nine.patch").exists()
+
+
+def test_a_conflict_at_another_pin_waits_there(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply").ok()
+    before = project.product
+    edit(project, "lib@v1", "b.txt", "the last\n", "the very last\n")
+    ran = project.run("refresh", "lib@v1", "--all-pins", "--json").ends(ExitCode.HALTED)
+    one, other = ran.json["components"]
+    assert (one["result"], other["result"]) == ("refreshed", "conflicted")
+    (note,) = other["notes"]
+    assert (
+        note["hint"]
+        == "patchkit fold edit-0004-last.patch --to 0002-end.patch -m demo -c lib@latest"
+    )
+    file = project.checkout("lib@latest") / "b.txt"
+    assert "<<<<<<<" in file.read_text()
+    assert project.product["patches/lib/latest/series"] == before["patches/lib/latest/series"]
+    file.write_text(lines(ONE | {40: "the very end\n"}))
+    project.run("continue", "lib@latest").ok()
+    project.run(*note["hint"].split()[1:]).ok()
+    assert project.read("patches/lib/latest/series") == "0001-twenty.patch\n0002-end.patch\n"
+    assert "+the very end\n" in project.read("patches/lib/latest/0002-end.patch")
+
+
+def test_a_conflict_at_another_pin_is_aborted(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply").ok()
+    before = project.product
+    edit(project, "lib@v1", "b.txt", "the last\n", "the very last\n")
+    project.run("refresh", "lib@v1", "--all-pins").ends(ExitCode.HALTED)
+    project.run("abort", "lib@latest").ok()
+    assert "the end\n" in (project.checkout("lib@latest") / "b.txt").read_text()
+    project.run("undo", "lib@v1").ok()
+    assert project.product == before
+
+
+def test_what_is_there_already_is_not_carried(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply").ok()
+    for name in ("lib@latest", "lib@v1"):
+        edit(project, name, "a.txt", "twenty\n", "zwanzig\n")
+    project.run("refresh", "lib@latest").ok()
+    before = project.files("patches/lib/latest")
+    project.run("refresh", "lib@v1", "--all-pins").ok()
+    assert project.files("patches/lib/latest") == before
+
+
+def test_a_dry_run_at_all_pins_writes_nothing(project: Project, upstream: Upstream) -> None:
+    at_two_pins(project, upstream)
+    project.run("apply").ok()
+    edit(project, "lib@v1", "a.txt", "twenty\n", "zwanzig\n")
+    with project.untouched():
+        project.run("refresh", "lib@v1", "--all-pins", "--dry-run").ok()
+
+
+def test_what_cannot_be_refreshed_at_all_pins(project: Project, upstream: Upstream) -> None:
+    text = at_two_pins(project, upstream)
+    other = f'  other:\n    source: {{git: "{upstream.url}"}}\n    pin: {upstream.at("v1")}\n'
+    project.write({"manifests/demo.yaml": text + other})
+    project.run("apply", "lib@v1", "other").ok()
+    edit(project, "lib@v1", "a.txt", "twenty\n", "zwanzig\n")
+    with project.untouched():
+        ran = project.run("refresh", "-c", "other", "--all-pins").ends(ExitCode.USAGE)
+        ran.says("manifests/demo.yaml:13: other has one pin", "refresh it without --all-pins")
+        ran = project.run("refresh", "-c", "lib", "--all-pins").ends(ExitCode.USAGE)
+        ran.says("lib has several pins", "name one with -c: lib@v1, lib@latest")
+        ran = project.run("refresh", "-c", "lib@v1", "--all-pins").ends(ExitCode.USAGE)
+        ran.says("lib@latest: has no checkout for a conflict")
+        ran.says("patchkit apply -m demo -c lib@latest  makes it")
+    project.run("apply", "-m", "demo", "-c", "lib@latest").ok()
+    project.run("refresh", "-c", "lib@v1", "--all-pins").ok()

@@ -21,10 +21,11 @@ from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from patchkit.manifest.values import Component
     from patchkit.ops.refresh_input import RefreshOptions
+    from patchkit.ops.refresh_report import RefreshReport
     from patchkit.refresh.draft import Request
 
 StagedOption = Annotated[
@@ -37,6 +38,12 @@ CanonicalOption = Annotated[
         "--canonical",
         help="Rewrite every diff in patchkit's form, with today's line numbers and blob ids; "
         "number all files of an ordered folder anew.",
+    ),
+]
+AllPinsOption = Annotated[
+    bool,
+    typer.Option(
+        "--all-pins", help="Carry the edits to the patches at the component's other pins, too."
     ),
 ]
 
@@ -69,6 +76,7 @@ def refresh(
     message: MessageOption = "",
     staged: StagedOption = False,
     canonical: CanonicalOption = False,
+    all_pins: AllPinsOption = False,
     diff: DiffOption = False,
     careful: CarefulOption = False,
     run: MergersOption = False,
@@ -91,6 +99,10 @@ def refresh(
     the files of the checkout; then all files are replaced together. After a pin was changed in the
     manifest, the patches are regenerated for it where they fit, once edits are in them.
 
+    With --all-pins, what changed in the patches of one pin of a component (`pins:`) is carried to
+    those of the same name, subject or change at its other pins, as an import carries patches: a
+    conflict waits in the checkout there. One `undo` takes all of it back.
+
     Where the patches are not those that were applied, by a pull or by hand, the checkout goes to
     them first, and its edits are merged in; where they conflict, that waits in the checkout.
     """
@@ -105,16 +117,21 @@ def refresh(
         raise UsageError("--staged is for a new patch", hint="name it with --new")
     request = request_of(session, patch, new, rest, message)
     everything = new is not None
-    components = [session.component] if everything else session.components
+    components = [session.component] if everything or all_pins else session.components
     options = RefreshOptions(
         when=int(time.time()),
         request=replace(request, canonical=canonical, staged=staged),
         careful=careful,
         run=run,
         dry_run=dry_run,
+        began=time.time_ns(),
         stop=not everything,
     )
-    return run_refresh(session, "refresh", components, options, diff=diff)
+    if not all_pins:
+        return run_refresh(session, "refresh", components, options, diff=diff)
+    from patchkit.ops.all_pins import refresh_all_pins
+
+    return run_refresh(session, "refresh", components, options, diff=diff, work=refresh_all_pins)
 
 
 @command(
@@ -193,13 +210,17 @@ def run_refresh(
     options: RefreshOptions,
     *,
     diff: bool = False,
+    work: Callable[..., RefreshReport] | None = None,
 ) -> ExitCode:
-    """Refresh components, or change their series, and report that as the command `word`."""
+    """Refresh components, or change their series, and report that as the command `word`.
+
+    `work` is what does it in the place of `refresh_components`.
+    """
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.ops.refresh import refresh_components
 
     with session.progress() as progress:
-        report = refresh_components(
+        report = (work or refresh_components)(
             session.manifest,
             components,
             store=session.store,

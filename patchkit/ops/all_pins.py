@@ -1,0 +1,137 @@
+"""A refresh at one pin of a component, whose edits are carried to the patches at its other pins.
+
+There each is imported as a patch on the stack in which it was made, by the carry engine, and folded
+into the patch of the same family. A conflict waits as that of any import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.errors import ExitCode, Problem, UsageError
+from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.objects import CommitId
+from patchkit.model.progress import Progress
+from patchkit.ops.refresh import refresh_components
+from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
+from patchkit.ops.refresh_report import RefreshedComponent, RefreshReport
+from patchkit.ops.resume import can_stop_in
+from patchkit.ops.version_matrix import families_of
+from patchkit.refresh.draft import Request
+from patchkit.refresh.series_edits import SeriesEdit, fold_into
+from patchkit.stack.build import build_stack
+from patchkit.stack.patch_files import canonical_diffs
+from patchkit.stack.series import ImportedPatch, LoadedPatch, load_series
+from patchkit.upstream.store import Store
+from patchkit.workspace import checkout_of, inspect
+
+
+def refresh_all_pins(
+    manifest: Manifest,
+    components: Sequence[Component],
+    *,
+    store: Store,
+    workspace: Path,
+    options: RefreshOptions,
+    progress: Progress,
+) -> RefreshReport:
+    """Refresh one pin of a component, and carry to all others what that changed in its patches.
+
+    On disk: as by a refresh, and imports, which one `undo` takes back. UsageError, with nothing
+    changed, where there is no other, or one has no checkout to which a conflict could go.
+    """
+    (edited,) = components
+    others = [each for each in manifest.named(edited.family) if each != edited]
+    if not others:
+        where, hint = edited.where.below(manifest.root), "refresh it without --all-pins"
+        raise UsageError(Problem(f"{edited.name} has one pin", where, hint))
+    for other in others:
+        if not can_stop_in(inspect(checkout_of(workspace, manifest, other)), None):
+            hint = f"patchkit apply {manifest.options(other.name)}  makes it, or says what is there"
+            raise UsageError(Problem("has no checkout for a conflict", other.name, hint))
+    work = partial(
+        refresh_components, manifest, store=store, workspace=workspace, progress=progress
+    )
+    before = load_series(manifest, edited, store, progress).patches
+    report = work([edited], options=options)
+    if report.exit_code is not ExitCode.OK or options.dry_run:
+        return report
+    after = load_series(manifest, edited, store, progress).patches
+    base, edits = _edits(before, after, edited, store)
+    carrying = _Carrying(manifest, work, replace(options, request=Request(), stop=True), base)
+    rows, known = list(report.components), {each.name for each in before}
+    for other in others:
+        families = families_of([(manifest, edited), (manifest, other)], store)
+        there = {each[0].name: each[1].name for each in families if len(each) > 1}
+        # one that changed is there, too, and one that is new is not
+        wanted = {name: each for name, each in edits.items() if (name in there) == (name in known)}
+        if wanted:
+            into = {edit.name: there[name] for name, edit in wanted.items() if name in there}
+            rows.append(carrying.to(other, tuple(wanted.values()), into))
+    return replace(report, components=tuple(rows))
+
+
+class _Carrying(Struct, frozen=True):
+    """Brings patches to a component, by `work`, which refreshes it with options."""
+
+    manifest: Manifest
+    work: Callable[..., RefreshReport]
+    options: RefreshOptions
+    base: CommitId  # that they were made for
+
+    def to(
+        self, other: Component, patches: tuple[ImportedPatch, ...], into: Mapping[str, str]
+    ) -> RefreshedComponent:
+        """Import patches, and fold each that `into` names into the patch that it names there."""
+        wish = replace(self.options, imported=IncomingPatches(patches, self.base))
+        (row,) = self.work([other], options=wish).components
+        landed = {each.name for each in row.carried if each.status.applies}
+        for edit, patch in into.items():
+            if row.exit_code is ExitCode.HALTED:
+                target = self.manifest.options(other.name)
+                hint = f"patchkit fold {edit} --to {patch} {target}"
+                note = Problem("once that goes on, the edit is a patch", other.name, hint)
+                row = replace(row, notes=(*row.notes, note))
+            elif edit in landed:
+                fold = partial(fold_into, given=[edit], to=patch, message="")
+                wish = replace(self.options, series_edit=SeriesEdit("fold", fold))
+                (row,) = self.work([other], options=wish).components
+        return row
+
+
+def _edits(
+    before: Sequence[LoadedPatch], after: Sequence[LoadedPatch], edited: Component, store: Store
+) -> tuple[CommitId, dict[str, ImportedPatch]]:
+    """The stack as it was, and what was changed in each patch, one on the other, by its name.
+
+    What is new is the patch itself. On disk: the stacks' objects, in the cache.
+    """
+    repository, base = store.repository(edited), store.cached_base(edited)
+    assert base is not None
+    series = {each.name: each for each in before}
+    edits: dict[str, ImportedPatch] = {}
+    with reading(repository) as reader:
+        first = stack = build_stack(reader, base, [each.series_patch for each in before])
+        write_objects(repository, stack.objects)
+        for patch in after:
+            old, series[patch.name] = series.get(patch.name), patch
+            if old is None:
+                edits[patch.name] = ImportedPatch(patch.name, patch.data, patch.where)
+            elif old.data != patch.data:
+                was, stack = (
+                    stack,
+                    build_stack(reader, base, [each.series_patch for each in series.values()]),
+                )
+                write_objects(repository, stack.objects)
+                (diff,) = canonical_diffs(repository, [(was.tree, stack.tree)])
+                head = f"Subject: [PATCH] What changed in {patch.name}\n\n---\n"
+                if diff:
+                    name = f"edit-{patch.name}"
+                    edits[patch.name] = ImportedPatch(name, head.encode() + diff, patch.where)
+    return first.commit, edits
