@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache, partial
+from itertools import chain
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
-from patchkit.disk.result_cache import ResultCache, memory_path, read_as
+from patchkit.disk.result_cache import ResultCache
 from patchkit.drift.describe import landed_of
 from patchkit.extension import WatchedLine
 from patchkit.extensions.recipes.residual_sites import (
@@ -22,15 +23,17 @@ from patchkit.extensions.recipes.residual_sites import (
     baseline_path,
     files_looked_at,
     fingerprint,
+    kept_sites,
     lint_rules,
     load_baseline,
     review_sites,
+    sites_in_files,
     sites_of_file,
 )
 from patchkit.extensions.recipes.rule import Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.extensions.recipes.run import Recipe
-from patchkit.extensions.recipes.sites import Site, engine_version
+from patchkit.extensions.recipes.sites import Site
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeEntry
@@ -50,9 +53,8 @@ def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
     recipes = [each for each in made if isinstance(each, Recipe)]
     baseline = load_baseline(manifest.root, baseline_path(component))
     history = line.along.history
-    names = [history.repository.git_dir.name, history.pin, history.fork, engine_version()]
-    facts = [_SITES_FORM, *names, [repr(rule) for rule in rules]]
-    notes = ResultCache(memory_path(line.store.cache, "new-sites", facts))
+    names = [history.repository.git_dir.name, history.pin, history.fork]
+    notes = kept_sites(line.store.cache, "new-sites", names, rules)
     search = SiteSearch(line.along, rules, notes)
     found = [(site, new) for site, new in search.find() if not made_by(site, recipes)]
     states = review_sites([site for site, _ in found], baseline, date.min).sites
@@ -73,10 +75,6 @@ def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
             by=landed.get(by[known_by]),
             about=f"{site.rule}: {site.path}: {known_by.within}: {known_by.text}",
         )
-
-
-#: Raise it when the same rules could find something else along the same line.
-_SITES_FORM = 5
 
 
 def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
@@ -117,23 +115,9 @@ class SiteSearch(Struct, frozen=True):
         return Counter(map(fingerprint, self._sites(files)))
 
     def _sites(self, files: Mapping[str, TreeEntry]) -> list[Site]:
-        """All sites in files, by their paths; those of known contents are known."""
-        found = {path: self._noted(path, entry) for path, entry in files.items()}
-        fresh: dict[str, list[str]] = {}
-        for path in sorted(path for path, sites in found.items() if sites is None):
-            fresh.setdefault(files[path].oid, []).append(path)
-        entries = [files[paths[0]] for paths in fresh.values()]
-        for contents in self.along.in_batches(entries):
-            for oid, data in contents.items():
-                for path in fresh[oid]:
-                    sites = found[path] = sites_of_file(self.rules, path, data)
-                    key = f"{oid} {path}"
-                    self.notes.note(key, [to_builtins(each) for each in sites])
-        return [site for path in sorted(files) for site in found[path] or ()]
-
-    def _noted(self, path: str, entry: TreeEntry) -> Sequence[Site] | None:
-        known = self.notes.known(f"{entry.oid} {path}", lambda answer: isinstance(answer, list))
-        return read_as(known, tuple[Site, ...])
+        """All sites in files, by their paths."""
+        found = sites_in_files(self.rules, files, self.along.in_batches, self.notes)
+        return [*chain.from_iterable(found.values())]
 
     def commits(self, sites: Iterable[Site]) -> dict[Fingerprint, CommitId]:
         """The commit since which there are more of a site than on the pin, "" for none."""

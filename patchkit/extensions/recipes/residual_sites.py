@@ -7,10 +7,12 @@ says by `files` where to look.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from enum import Enum
+from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -18,13 +20,14 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.files import read_plain
-from patchkit.disk.result_cache import memory_path, recall_as, remember
+from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.extensions.recipes.rule import LANGUAGES, CodeRule, Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.extensions.recipes.run import Recipe, sites_in, without_files
 from patchkit.extensions.recipes.sites import Site, engine_version
+from patchkit.gitcmd.first_parent import blobs_of
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.globs import Glob, Scope
@@ -91,25 +94,57 @@ def sites_of_file(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
     return sorted(sites, key=lambda site: (site.start, site.rule))
 
 
-def scan_tree(source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
+#: Sites of files that nobody asked for the last time are kept of so many.
+_SPARE = 20_000
+
+
+def kept_sites(cache: Path, kind: str, facts: object, rules: Sequence[Rule]) -> ResultCache:
+    """What is kept below the cache folder of the sites of rules."""
+    known = [_FORM, engine_version(), facts, [repr(rule) for rule in rules]]
+    return ResultCache(memory_path(cache, kind, known), _SPARE)
+
+
+def sites_in_files(
+    rules: Sequence[Rule],
+    files: Mapping[str, TreeEntry],
+    contents: Callable[[Sequence[TreeEntry]], Iterable[Mapping[str, bytes]]],
+    notes: ResultCache,
+) -> dict[str, Sequence[Site]]:
+    """Path -> sites of a file, in the order of paths; those of known contents are in `notes`.
+
+    `contents` brings files by their ids, some at a time; those that nobody gives are left out.
+    """
+    found: dict[str, Sequence[Site]] = {}
+    fresh: dict[str, list[str]] = {}
+    for path in sorted(files):
+        kept = notes.known(f"{files[path].oid} {path}", lambda answer: isinstance(answer, list))
+        sites = read_as(kept, tuple[Site, ...])
+        if sites is None:
+            fresh.setdefault(files[path].oid, []).append(path)
+        else:
+            found[path] = sites
+    for some in contents([files[paths[0]] for paths in fresh.values()]):
+        for oid, data in some.items():
+            for path in fresh[oid]:
+                found[path] = sites_of_file(rules, path, data)
+                notes.note(f"{oid} {path}", to_builtins(found[path]))
+    return dict(sorted(found.items()))
+
+
+def _scan_tree(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; binary files are passed over."""
-    paths: list[str] = []
-    sites: list[Site] = []
-    read = lacking = 0
-    for path, data in _files(source, tree, rules):
-        paths.append(path)
-        if data is None:
-            lacking += 1
-            continue
-        read += 1
-        sites += sites_of_file(rules, path, data)
-    sites.sort(key=lambda site: (site.path, site.start, site.rule))
-    findings = (
-        replace(each, code="residual-files")
-        for each in without_files(r for r in rules if not any(map(r.scope.covers, paths)))
+    notes = kept_sites(cache, "sites", "", rules)
+    files = files_looked_at(TreeView(source, tree), rules)
+    found = sites_in_files(rules, files, partial(_contents, source), notes)
+    notes.close()
+    idle = (rule for rule in rules if not any(map(rule.scope.covers, files)))
+    return Scan(
+        sites=tuple(chain.from_iterable(found.values())),
+        rules=tuple(rule.id for rule in rules),
+        files=len(found),
+        lacking=len(files) - len(found),
+        findings=tuple(replace(each, code="residual-files") for each in without_files(idle)),
     )
-    names = tuple(rule.id for rule in rules)
-    return Scan(tuple(sites), names, read, lacking, tuple(findings))
 
 
 def _everywhere(rule: Rule) -> Rule:
@@ -138,26 +173,19 @@ def files_looked_at(tree: TreeView, rules: Sequence[Rule]) -> dict[str, TreeEntr
     }
 
 
-def _files(
-    source: Overlay, tree: TreeId, rules: Sequence[Rule]
-) -> Iterator[tuple[str, bytes | None]]:
-    """Path and contents of the ordinary files that a rule looks at."""
-    wanted: dict[str, list[str]] = {}
-    for path, entry in files_looked_at(TreeView(source, tree), rules).items():
-        wanted.setdefault(entry.oid, []).append(path)
-    oids = list(wanted)
+def _contents(source: Overlay, entries: Sequence[TreeEntry]) -> Iterator[Mapping[str, bytes]]:
+    """The contents of files by id, some at a time; without those that no server has."""
+    oids = list(blobs_of(entries))
     for at in range(0, len(oids), _READ_AT_ONCE):
-        for oid, data in _present(source, oids[at : at + _READ_AT_ONCE]):
-            yield from ((path, data) for path in wanted[oid])
+        yield dict(_present(source, oids[at : at + _READ_AT_ONCE]))
 
 
-def _present(source: Overlay, oids: Sequence[str]) -> Iterable[tuple[str, bytes | None]]:
-    """Blobs with their contents; None for one that no server has."""
+def _present(source: Overlay, oids: Sequence[str]) -> Iterable[tuple[str, bytes]]:
     try:
         return list(source.read_many(oids, "blob"))
     except MissingObjectError:
         if len(oids) == 1:
-            return [(oids[0], None)]
+            return []
     return [row for oid in oids for row in _present(source, [oid])]
 
 
@@ -165,18 +193,18 @@ def _present(source: Overlay, oids: Sequence[str]) -> Iterable[tuple[str, bytes 
 
 
 #: Raise it when the same rules could find something else in the same tree.
-_FORM = 2
+_FORM = 3
 
 
 def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
-    """Every site of the rules in a tree, as `scan_tree` finds them; kept below the cache folder."""
+    """Every site of the rules in a tree; kept below the cache folder."""
     path = memory_path(
         cache, "scans", [_FORM, engine_version(), tree, [repr(rule) for rule in rules]]
     )
     kept = recall_as(path, Scan)
     if kept is not None:
         return kept
-    scan = scan_tree(source, tree, rules)
+    scan = _scan_tree(cache, source, tree, rules)
     if not scan.lacking:  # what is not here may be here the next time
         remember(path, to_builtins(scan))
     return scan
