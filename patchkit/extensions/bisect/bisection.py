@@ -14,12 +14,12 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions
-from patchkit.disk.files import read_plain, replace_file
+from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import describe_commits
@@ -329,27 +329,19 @@ class _Notes(Struct):
 
     path: Path
     key: str  # of the search: another one is another search
-    verdicts: dict[str, str]
+    verdicts: dict[str, TrialVerdict]
 
     @classmethod
     def of(cls, folder: Path, name: str, key: str) -> _Notes:
         """What an earlier run of the same search noted; nothing where that cannot be read."""
         path = folder / f"{name}.json"
-        try:
-            document = json.loads(read_plain(path))
-            if document["search"] == key:
-                known = {str(k): TrialVerdict(v).value for k, v in document["verdicts"].items()}
-                return cls(path, key, known)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass
-        return cls(path, key, {})
+        kept = recall_as(path, tuple[str, dict[str, TrialVerdict]])
+        return cls(path, key, kept[1] if kept is not None and kept[0] == key else {})
 
     def add(self, state: str, verdict: TrialVerdict) -> None:
         """Note a verdict, on disk before anything else is done."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)  # before there is any checkout
-        self.verdicts[state] = verdict.value
-        text = json.dumps({"search": self.key, "verdicts": self.verdicts}, indent=1)
-        replace_file(self.path, text.encode() + b"\n")
+        self.verdicts[state] = verdict
+        remember(self.path, to_builtins([self.key, self.verdicts]))
 
     def forget(self) -> None:
         """The search is over."""
@@ -369,9 +361,8 @@ class _Trials(Struct):
     def judge(self, number: int) -> TrialVerdict:
         """Run the command in a state, unless that was done before."""
         state = self.states[number]
-        known = self.notes.verdicts.get(state.id)
-        if known is not None:
-            verdict = TrialVerdict(known)
+        verdict = self.notes.verdicts.get(state.id)
+        if verdict is not None:
             if all(each.name != state.name for each in self.judged):
                 self.judged.append(JudgedState(state.name, verdict, known=True))
             return verdict
