@@ -88,16 +88,20 @@ def edited(
     """
     rows, edits = _lines(record), list[RowEdit]()
     place = {path: number for number, path in enumerate(map(_path, rows)) if path}
-    like = rows[0] if rows else ""
+    like, before = rows[0] if rows else "", place.get(own, 0)
+    made: list[str | None] = [*rows]
+    added: list[str] = []
     for path, data in sorted(changes.items()):
         at = place.get(path)
-        if at is not None:
-            new = None if data is None else _row(path, data, rows[at])
-            if new != rows[at]:
-                edits.append(RowEdit(path, at, rows[at], new))
-        elif data is not None:
-            edits.append(RowEdit(path, place.get(own, 0), None, _row(path, data, like)))
-    return _text(_performed(rows, edits)), tuple(edits)
+        new = None if data is None else _row(path, data, like if at is None else rows[at])
+        if at is None and new is not None:
+            edits.append(RowEdit(path, before, None, new))
+            added.append(new)
+        elif at is not None and new != rows[at]:
+            edits.append(RowEdit(path, at, rows[at], new))
+            made[at] = new
+    made[before:before] = added
+    return _text(row for row in made if row is not None), tuple(edits)
 
 
 def restored(record: bytes, edits: Sequence[RowEdit]) -> bytes:
@@ -117,21 +121,6 @@ def restored(record: bytes, edits: Sequence[RowEdit]) -> bytes:
             rows.insert(each.at, each.old)
             paths.insert(each.at, each.path)
     return _text(rows)
-
-
-def _performed(rows: list[str], edits: Iterable[RowEdit]) -> list[str]:
-    """Changed rows first, which keeps all numbers; then from the end what goes and what comes."""
-    edits = list(edits)
-    for each in edits:
-        if each.old is not None and each.new is not None:
-            rows[each.at] = each.new
-    moving = [each for each in edits if each.old is None or each.new is None]
-    for each in sorted(moving, key=lambda edit: (-edit.at, edit.new is not None)):
-        if each.new is None:
-            del rows[each.at]
-        else:
-            rows.insert(each.at, each.new)
-    return rows
 
 
 def _distribution(folder: str, read: Callable[[str], bytes | None]) -> Distribution:
