@@ -42,7 +42,6 @@ from patchkit.extensions.python_guards.callables import (
     how_called,
     misfits,
     signature_text,
-    takes,
 )
 from patchkit.extensions.python_guards.contact import Contacts
 from patchkit.extensions.python_guards.guard_keys import Contracts, DeclaredCall
@@ -196,32 +195,36 @@ class Examiner(Struct):
 
     # -- names ---------------------------------------------------------------------------------
 
-    def _name(self, node: ast.Attribute, spot: UseSpot) -> None:
-        """A dotted name that leads into a module of another component."""
-        if spot.caught & _NO_NAME or node.attr in spot.asked or not _is_dotted(node.value):
-            return
-        if node.attr.startswith("__"):  # the loader gives modules some by itself
-            return
-        bases = self.values.of(spot.scope, node.value)
-        if not all(isinstance(each, Module) and self._is_foreign(each) for each in bases):
-            return
-        found = [each for base in bases for each in self.values.member(base, node.attr)]
-        if found and all(isinstance(each, Absent) for each in found):
-            base = bases[0]
-            assert isinstance(base, Module)
-            what = f"{base.name} has no {node.attr}"
-            at = CodeUse(node, spot)
-            self._tell(Breach.NAME, at, f"{base.name}.{node.attr}", what, base.tree)
+    def _name(self, node: ast.Attribute, spot: UseSpot, *, called: bool = False) -> None:
+        """A name that a module of another component has not, or of what is `called`, an object."""
+        name = node.attr
+        if spot.caught & _NO_NAME or name in spot.asked or name.startswith("__"):
+            return  # the loader gives modules some by itself
+        dotted = _is_dotted(node.value)
+        bases = self.values.of(spot.scope, node.value) if dotted or called else ()
+        owners = [self._foreign_owner(base, dotted=dotted, called=called) for base in bases]
+        found = [each for base in bases for each in self.values.member(base, name)]
+        if found and all(owners) and all(isinstance(each, Absent) for each in found):
+            place, tree = owners[0] or ("", "")
+            what = f"{place} has no {name}"
+            self._tell(Breach.NAME, CodeUse(node, spot), f"{place}.{name}", what, tree)
 
-    def _is_foreign(self, module: Module) -> bool:
-        return bool(module.path) and module.tree != self.tree
+    def _foreign_owner(self, base: Value, *, dotted: bool, called: bool) -> tuple[str, str] | None:
+        """The dotted name and the tree of what has its names in another component."""
+        match base:
+            case Module(name=name, path=path, tree=tree) if path and dotted:
+                return (name, tree) if tree != self.tree else None
+            case Instance(owner=Code(module=home) as owner, exact=True) if called:
+                name = f"{home.name}.{owner.qualified}"
+                return (name, home.tree) if home.tree != self.tree else None
+        return None
 
     # -- calls ---------------------------------------------------------------------------------
 
     def _call(self, call: ast.Call, spot: UseSpot) -> None:
         declared = self._declared(call)
         if not declared and isinstance(call.func, ast.Attribute):
-            self._name(call.func, spot)
+            self._name(call.func, spot, called=True)
         found = declared or self.values.of(spot.scope, call.func)
         called = [how_called(self.values, each) for each in found]
         foreign = [e for e in called if isinstance(e, Called) and e.tree != self.tree]
@@ -234,8 +237,6 @@ class Examiner(Struct):
             told = [each for value, each in opaque if self._leads_out(value)]
             if told:
                 self._leave_open(call, spot, told[0].why)
-            elif not declared and isinstance(call.func, ast.Attribute):
-                self._method(call, spot)
             return
         if opaque:
             self._leave_open(call, spot, opaque[0][1].why)
@@ -247,46 +248,21 @@ class Examiner(Struct):
     def _leads_out(self, value: Value) -> bool:
         """Whether a value is something of another component."""
         match value:
-            case Bound(function=Code(module=home) | Inherited(owner=Code(module=home))):
+            case Bound(function=function):
+                return self._leads_out(function)
+            case Code(module=home) | Instance(owner=Code(module=home)):
                 return home.tree != self.tree
-            case Instance(owner=Code(module=home)) | Inherited(owner=Code(module=home)):
-                return home.tree != self.tree
-            case Code(module=home):
+            case Inherited(owner=Code(module=home)):
                 return home.tree != self.tree
         return False
 
-    def _method(self, call: ast.Call, spot: UseSpot) -> None:
-        """A method that an object of another component's class has not."""
-        assert isinstance(call.func, ast.Attribute)
-        name = call.func.attr
-        if spot.caught & _NO_NAME or name in spot.asked:
-            return
-        bases = self.values.of(spot.scope, call.func.value)
-        if not bases or not all(isinstance(e, Instance) and e.exact for e in bases):
-            return
-        found = [each for base in bases for each in self.values.member(base, name)]
-        if not all(isinstance(each, Absent) for each in found):
-            return
-        base = bases[0]
-        assert isinstance(base, Instance)
-        owner = base.owner
-        if owner.module.tree != self.tree:
-            place = f"{owner.module.name}.{owner.qualified}"
-            at, target = CodeUse(call, spot), f"{place}.{name}"
-            self._tell(Breach.NAME, at, target, f"{place} has no {name}", owner.module.tree)
-
     def _bind(self, call: ast.Call, spot: UseSpot, targets: Sequence[Called]) -> None:
-        given = arguments_of(call, spot.scope)
+        given = arguments_of(call)
         wrong = [list(misfits(each.signature, given)) for each in targets]
         mixed = [list(crossed(each.signature, given)) for each in targets]
         target, told = targets[0], "; ".join(wrong[0]) or ", ".join(mixed[0])
         if not all(map(any, zip(wrong, mixed, strict=True))) or spot.caught & _NO_FIT:
-            doubtful = [n for n in given.perhaps if not any(takes(e.signature, n) for e in targets)]
-            if doubtful:
-                why = f"{target.name} takes no {', '.join(doubtful)}, given on some ways"
-                self._leave_open(call, spot, why)
-            else:
-                self._bound += 1
+            self._bound += 1
             return
         breach = Breach.ARGUMENTS if wrong[0] else Breach.CROSSED
         where, taken = target.place, signature_text(target.signature)

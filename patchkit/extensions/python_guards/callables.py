@@ -6,21 +6,18 @@ How something is called is a signature, or it is Unknown, as where a decorator m
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from patchkit.extensions.python_guards.bodies import walk
 from patchkit.extensions.python_guards.inference import (
     Bound,
     Instance,
-    NameScope,
     Unknown,
     Value,
     Values,
-    parameters_of,
 )
 from patchkit.extensions.python_guards.resolve import Code, Inherited, is_dataclass
 from patchkit.model.syntax import FunctionNode, decorator_names, last_name
@@ -40,15 +37,13 @@ class Arguments(Struct, frozen=True):
     """What a call passes.
 
     `positions` has what each positional argument is called where it comes from, "" for no name,
-    those before the first `*rest` only; `after` counts the others. `keywords` are given in any
-    case, `perhaps` on some ways. `open_rest`, `open_more`: there may be more that syntax does not
-    show.
+    those before the first `*rest` only; `after` counts the others. `open_rest`, `open_more`: there
+    may be more that syntax does not show.
     """
 
     positions: tuple[str, ...] = ()
     after: int = 0
     keywords: tuple[str, ...] = ()
-    perhaps: tuple[str, ...] = ()
     open_rest: bool = False
     open_more: bool = False
 
@@ -109,7 +104,7 @@ def misfits(signature: Signature, given: Arguments) -> Iterator[str]:
     twice = [name for name in placed if name in named and name in given.keywords]
     if twice:
         yield f"is given {', '.join(twice)} by position and by name"
-    open_ones = named if given.open_more else named & {*given.keywords, *given.perhaps}
+    open_ones = named if given.open_more else named & {*given.keywords}
     lacking = [
         each.name
         for each in parameters
@@ -269,8 +264,8 @@ def _of_object(values: Values, owner: Code) -> Called | Unknown:
     return Unknown(f"how an object of {owner.name} is called")
 
 
-def arguments_of(call: ast.Call, scope: NameScope) -> Arguments:
-    """What a call passes; literal dicts that a function fills are followed."""
+def arguments_of(call: ast.Call) -> Arguments:
+    """What a call passes; of `**more` the keys of a dict that is written down there."""
     positions: list[str] = []
     after, open_rest, open_more = 0, False, False
     for each in call.args:
@@ -281,76 +276,19 @@ def arguments_of(call: ast.Call, scope: NameScope) -> Arguments:
         else:
             positions.append(last_name(each))
     keywords: list[str] = []
-    perhaps: list[str] = []
     for keyword in call.keywords:
-        if keyword.arg is not None:
-            keywords.append(keyword.arg)
-            continue
-        passed = _keys(keyword.value, scope)
-        keywords += passed.sure
-        perhaps += passed.perhaps
-        open_more = open_more or not passed.whole
-    return Arguments(tuple(positions), after, tuple(keywords), tuple(perhaps), open_rest, open_more)
+        passed = [keyword.arg] if keyword.arg is not None else _keys(keyword.value)
+        keywords += [each for each in passed if each is not None]
+        open_more = open_more or None in passed
+    return Arguments(tuple(positions), after, tuple(keywords), open_rest, open_more)
 
 
-# Dicts that are passed as keywords.
-
-
-class _Keys(Struct):
-    """The keys of a dict: those in any case, those on some ways, and whether that is all."""
-
-    sure: list[str] = field(default_factory=list)
-    perhaps: list[str] = field(default_factory=list)
-    whole: bool = False
-
-
-def _keys(node: ast.expr, scope: NameScope) -> _Keys:
-    """The keys that `**dict` passes, where a function writes them down.
-
-    Nothing is known of a dict that is bound twice, or used in another way than to be filled.
-    """
-    if not isinstance(node, ast.Name) or scope.node is None:
-        return _literal_keys(node)
-    name, given, perhaps, whole = node.id, list[ast.expr](), list[str](), True
-    uses = int(name in parameters_of(scope.node))
-    for each in walk(scope.node):
-        match each:
-            case ast.Name(id=found) if found == name:
-                uses += 1
-            case ast.keyword(arg=None, value=ast.Name(id=found)) if found == name:
-                uses -= 1
-            case (
-                ast.Assign(targets=[ast.Name(id=found)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value)
-            ) if found == name:
-                given.append(value)
-                uses -= 1
-            case ast.Subscript(
-                value=ast.Name(id=found), slice=ast.Constant(value=str() as key), ctx=ast.Store()
-            ) if found == name:
-                perhaps.append(key)
-                uses -= 1
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr="update")) if (
-                found == name
-            ):
-                whole = False
-                uses -= 1
-    if uses or len(given) != 1:
-        return _Keys()
-    first = _literal_keys(given[0])
-    return _Keys(first.sure, perhaps, first.whole and whole)
-
-
-def _literal_keys(node: ast.expr) -> _Keys:
-    """The keys of a dict that is written down."""
-    named: list[str | None] = []
+def _keys(node: ast.expr) -> Sequence[str | None]:
+    """The keys of a dict that is written down; None for what syntax does not show."""
     match node:
         case ast.Dict(keys=keys):
             constants = (each.value if isinstance(each, ast.Constant) else None for each in keys)
-            named = [each if isinstance(each, str) else None for each in constants]
+            return [each if isinstance(each, str) else None for each in constants]
         case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
-            named = [each.arg for each in keywords]
-        case _:
-            return _Keys()
-    sure = [each for each in named if each is not None]
-    return _Keys(sure, [], len(sure) == len(named))
+            return [each.arg for each in keywords]
+    return [None]

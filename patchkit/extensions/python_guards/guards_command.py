@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
         OverridesReport,
     )
     from patchkit.extensions.python_guards.override_review import OverrideTarget
-    from patchkit.extensions.python_guards.replacements import Definition
     from patchkit.model.finding import Finding
-    from patchkit.stack.lockfile import ReviewedTarget
 
 
 TargetsArgument = Annotated[
@@ -57,9 +55,6 @@ AcceptTargetOption = Annotated[
     bool,
     typer.Option("--accept", help="Record the targets as they are now as reviewed, in the lock."),
 ]
-
-#: A signature that is shown whole.
-_LONG = 76
 
 
 @command(
@@ -154,29 +149,12 @@ def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bo
     if target.reason:
         terminal.product(f"  {target.reason}")
     if before is not None and now.kind.is_there and before.signature != now.signature:
-        for sign, paint, text in _signatures(before, now):
-            terminal.product([Painted(f"  {sign} ", paint), text])
+        terminal.product([Painted("  - ", Paint.REMOVED), before.signature or before.kind])
+        terminal.product([Painted("  + ", Paint.ADDED), now.signature or now.kind.value])
     if everything or target.verdict.is_open:
         for site in target.calls[: None if everything else 1]:
             within = f" in {site.within}" if site.within else ""
             terminal.product(["  ", Painted(f"replaced at {site.place}{within}", Paint.FAINT)])
-
-
-def _signatures(before: ReviewedTarget, now: Definition) -> Iterator[tuple[str, Paint, str]]:
-    """Two signatures, or of long ones the parameters that differ."""
-    from patchkit.extensions.python_guards.replacements import parameters_in
-
-    then, there = before.signature or before.kind, now.signature or now.kind.value
-    if max(len(then), len(there)) > _LONG:
-        old, new = parameters_in(then), parameters_in(there)
-        lost, gained = ([x for x in a if x not in b] for a, b in ((old, new), (new, old)))
-        if lost or gained:
-            then, there = (", ".join(["...", *each]) for each in (lost, gained))
-            then, there = then if lost else "", there if gained else ""
-    if then:
-        yield "-", Paint.REMOVED, then
-    if there:
-        yield "+", Paint.ADDED, there
 
 
 AllCallsOption = Annotated[

@@ -49,18 +49,6 @@ def fields_signature(fields: dict[str, str]) -> str:
     return f"({', '.join(['self', *each])})"
 
 
-def parameters_in(signature: str) -> list[str]:
-    """The parameters of a signature as `signature_of` writes it."""
-    found, depth = [""], 0
-    for character in signature.partition("(")[2].removesuffix(")"):
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and depth == 0:
-            found.append("")
-        else:
-            found[-1] += character
-    return [each.strip() for each in found if each.strip()]
-
-
 def body_hash(node: ast.AST | None) -> str:
     """A hash of what code does: of a definition with its decorators, or of a value."""
     words: list[str] = []

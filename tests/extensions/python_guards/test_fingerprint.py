@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from patchkit.extensions.python_guards.bodies import Bodies, fold
-from patchkit.extensions.python_guards.replacements import body_hash, parameters_in
+from patchkit.extensions.python_guards.replacements import body_hash
 from patchkit.model.syntax import FunctionNode, signature_of
 
 PLAIN = '''
@@ -87,13 +87,3 @@ def test_signature(code: str, signature: str) -> None:
 
 def test_hashes_are_the_same_on_every_python() -> None:
     assert body_hash(function(PLAIN)) == "b21cb7f2df947221"
-
-
-def test_parameters_in_a_signature() -> None:
-    assert parameters_in("@staticmethod (a, b={1: (2, 3)}, *, c='x')") == [
-        "a",
-        "b={1: (2, 3)}",
-        "*",
-        "c='x'",
-    ]
-    assert parameters_in("()") == []
