@@ -255,7 +255,6 @@ class _Refreshing(Struct):
             self._store,
             self._progress,
             to_generate=True,
-            changed=self._still_to_come(component),
         )
         if self._options.imported is not None:
             series = with_imported(project, series, self._options.imported.patches)
@@ -275,14 +274,6 @@ class _Refreshing(Struct):
             self._progress,
             arrived,
         )
-
-    def _still_to_come(self, component: Component) -> Mapping[Path, bytes | None]:
-        """A series that is not there yet as an empty one, if it is to come from a branch."""
-        entry = component.series
-        if entry is None or not entry.branch:
-            return {}
-        path = self._manifest.root / entry.path
-        return {} if path.exists() else {path: b""}
 
     def _with_recipes(self, series: LoadedSeries) -> tuple[LoadedSeries, Generator | None]:
         """The series, with a header for what is still to be made, and what makes it."""

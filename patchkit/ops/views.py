@@ -11,16 +11,21 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.drift.describe import is_revert
+from patchkit.drift.drift_report import PatchDrift
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.manifest.values import Component, GitSource, Manifest
+from patchkit.model.finding import Landed
 from patchkit.model.line_history import PatchDependency
 from patchkit.model.names import pick_patch
 from patchkit.model.objects import EMPTY_TREE, CommitId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress
+from patchkit.model.upstream_intent import intent_of, requests_in
 from patchkit.ops.built_stack import built_stack, require_clean
+from patchkit.ops.drift import look_for_drift
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.history import (
@@ -51,6 +56,11 @@ class LoggedPatch(Struct, frozen=True):
     files: int  # how many it changes
     added: int
     removed: int
+    intent: str = ""
+    sent: str = ""  # what the header says with it, such as a URL
+    needs: tuple[str, ...] = ()  # the patches that must be there before it
+    fate: str = ""
+    by: Landed | None = None
 
 
 class OwnCommit(Struct, frozen=True):
@@ -86,9 +96,18 @@ def log_components(
     workspace: Path,
     store: Store,
     progress: Progress,
+    upstream: bool = False,
 ) -> LogReport:
-    """The stack of each component; writes nothing but what the store fetches."""
-    logs = [_log(manifest, each, workspace, store, progress) for each in components]
+    """The stack of each component; with `upstream`, and what became of its patches there.
+
+    Writes nothing but what the store fetches.
+    """
+    logs = []
+    for component in components:
+        log = _log(manifest, component, workspace, store, progress)
+        if upstream and not log.problems:
+            log = _with_fates(log, manifest, component, store, progress)
+        logs.append(log)
     return LogReport(manifest.name, tuple(logs))
 
 
@@ -154,6 +173,48 @@ def _presence(name: str, outcome: PatchResult, present: Mapping[str | None, str]
     if name not in present:
         return "missing"
     return "applied" if present[name] == outcome.commit else "changed"
+
+
+# What is meant to become of patches upstream, and what did.
+
+
+def _with_fates(
+    log: ComponentLog, manifest: Manifest, component: Component, store: Store, progress: Progress
+) -> ComponentLog:
+    with built_stack(manifest, component, store, progress) as built:
+        needs = {(each.number, log.patches[each.on - 1].name) for each in built.needs()}
+    (drift,) = look_for_drift(
+        [(manifest, [component])], store, progress, every_commit=True
+    ).components
+    along = {each.name: each for each in drift.patches}
+    patches = []
+    for patch, loaded in zip(log.patches, built.series.patches, strict=True):
+        intent, said = intent_of(loaded.file.message)
+        fate, by = "", None
+        if patch.name in along:
+            fate, by = _fate(along[patch.name], requests_in(said), drift.line)
+        before = tuple(name for number, name in sorted(needs) if number == patch.number)
+        fate = fate or ("open" if intent == "sent" else "")
+        patches.append(replace(patch, intent=intent, sent=said, needs=before, fate=fate, by=by))
+    code = drift.exit_code if drift.problems else ExitCode.OK
+    return replace(log, patches=tuple(patches), problems=drift.problems, exit_code=code)
+
+
+def _fate(
+    patch: PatchDrift, requests: Sequence[int], line: Sequence[Landed]
+) -> tuple[str, Landed | None]:
+    """What became of a patch, by which commit: its lines count, then its request."""
+    if patch.status is Status.ABSORBED:
+        return "landed", patch.absorbed_by
+    if any(each.status is Status.ABSORBED for each in patch.intervals):
+        return "reverted", patch.since
+    for each in reversed(line):
+        if is_revert(each.subject):
+            if any(f"#{number})" in each.subject for number in requests):
+                return "reverted", each
+        elif each.request in requests:
+            return "landed differently", each
+    return ("landed in part", patch.absorbed[-1].by) if patch.absorbed else ("", None)
 
 
 # Graph: which patches of a stack need which earlier ones.

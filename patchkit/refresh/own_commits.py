@@ -7,7 +7,7 @@ still missing of the merge's tree then is a patch of its own, under the merge's 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,14 +23,14 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, TreeEntry, lines_of
+from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.outcome import Status
 from patchkit.refresh.patch_plan import commit_changes
 from patchkit.stack.build import SeriesPatch, parse_commit, series_paths
 from patchkit.stack.importing import patches_of
 from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import ImportedPatch
-from patchkit.upstream.history import History
+from patchkit.upstream.history import History, HistoryRepository
 
 
 class OwnCommits(Struct, frozen=True):
@@ -51,78 +51,63 @@ def own_commits(history: History, tip: CommitId) -> OwnCommits:
     """
     base, notes = history.fork, list[Problem]()
     with overlay(history.repository) as trial, ObjectReader(trial) as reader:
-        branch = _Branch(history, reader, (history.pin, tip))
-        branch.bring()
+        branch = _Branch(history.repository, reader, (history.pin, tip))
+        plain = branch.beyond(history.tip, "--no-merges")
+        branch.bring((f"{oid}^", oid) for (oid,) in plain)
         changes: dict[str, CommitChange] = {}
         for oid, *parents in branch.beyond(history.tip, "--first-parent", "--parents"):
-            base = base if changes or notes else parents[0]
-            if len(parents) == 1:
-                changes[oid] = branch.commit(oid)
-                continue
-            report = branch.carried(changes, base, oid, parents[0])
-            base, whole = report.new_base.commit, branch.commit(oid)
-            notes += _notes(report, whole)
-            changes = commit_changes(report.stack)
-            if report.stack.tree != whole.after:
-                changes[oid] = replace(whole, before=report.stack.tree)
+            change = branch.change(oid)
+            if len(parents) > 1:
+                report = branch.merged(oid, parents[0], base, changes)
+                base, changes = report.new_base.commit, commit_changes(report.stack)
+                notes += _notes(report)
+                change = replace(change, before=report.stack.tree)
+            elif not (changes or notes):
+                base = parents[0]
+            changes[oid] = change
         return OwnCommits(base, tuple(patches_of(trial, changes)), tuple(notes))
 
 
 class _Branch(Struct, frozen=True):
-    history: History
-    reader: ObjectReader  # reads the history, and what is made here
+    repository: HistoryRepository
+    reader: ObjectReader  # reads its objects, and what is made here
     upstream: tuple[CommitId, ...]  # what upstream's commits are known by
 
     def beyond(self, tip: CommitId, *options: str) -> list[list[CommitId]]:
         """The commits that upstream does not have, oldest first, with what options add to each."""
         arguments = ["--reverse", *options, tip, "--not", *self.upstream]
-        out = self.history.repository.git("rev-list", *arguments).out.decode()
+        out = self.repository.git("rev-list", *arguments).out.decode()
         return [[CommitId(each) for each in row.split()] for row in lines_of(out)]
 
-    def commit(self, oid: CommitId) -> CommitChange:
+    def change(self, oid: CommitId) -> CommitChange:
         """What a commit does to its first parent."""
         commit = parse_commit(oid, self.reader.commit(oid))
         before = self.reader.root(commit.parent)
         return CommitChange(before, commit.tree, commit.message, commit.author)
 
-    def bring(self) -> None:
-        """Bring at once the files that its commits change, and those of upstream's that it has."""
-        repository, entries, paths = self.history.repository, list[TreeEntry | None](), set[str]()
-        pairs = [(f"{oid}^", oid) for (oid,) in self.beyond(self.history.tip, "--no-merges")]
-        merges = [oid for (oid,) in self.beyond(self.history.tip, "--first-parent", "--merges")]
-        pairs += [(self.merged(oid), oid) for oid in merges]
-        for pair in pairs:
-            changes = tree_changes(repository, *pair)
-            paths.update(each.path for each in changes)
-            entries += [side for each in changes for side in (each.old, each.new)]
-        for oid in merges:
-            entries += entries_at(repository, self.merged(oid), sorted(paths)).values()
-        repository.bring(blobs_of(entries))
+    def bring(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Bring the files that differ between commits, all at once."""
+        changes = [each for pair in pairs for each in tree_changes(self.repository, *pair)]
+        self.repository.bring(blobs_of(e for each in changes for e in (each.old, each.new)))
 
-    def merged(self, oid: CommitId) -> CommitId:
-        """The newest commit of upstream that a commit has."""
-        return merge_base(self.history.repository, oid, *self.upstream) or self.history.fork
-
-    def carried(
-        self,
-        changes: Mapping[str, CommitChange],
-        base: CommitId,
-        merge: CommitId,
-        first: CommitId,
+    def merged(
+        self, oid: CommitId, first: CommitId, base: CommitId, changes: Mapping[str, CommitChange]
     ) -> CarryReport:
-        """The line on what a merge has of upstream, with the own commits that the merge brought
-        to its first parent.
+        """What is on the line on what a merge has of upstream, and behind it the own commits that
+        the merge brought to its first parent.
         """
-        repository, trial = self.history.repository, self.reader.repository
-        target = self.merged(merge)
-        brought = self.beyond(merge, "--topo-order", "--no-merges", f"^{first}")
+        repository, trial = self.repository, self.reader.repository
+        target = merge_base(repository, oid, *self.upstream) or base
         wanted = dict(changes)
-        wanted.update((oid, self.commit(oid)) for (oid,) in brought)
+        brought = self.beyond(oid, "--topo-order", "--no-merges", f"^{first}")
+        wanted.update((each, self.change(each)) for (each,) in brought)
         series = [
             SeriesPatch(each.where, parse_patch(each.data, name=each.where))
             for each in patches_of(trial, wanted)
         ]
         paths = series_paths(series)
+        self.bring([(target, oid)])
+        repository.bring(blobs_of(entries_at(repository, target, paths).values()))
         past = Between(repository, base, target, bring=repository.bring, paths=paths)
         options = CarryOptions(past=past, made_on=wanted)
         old, new = (read_base(repository, each, self.reader) for each in (base, target))
@@ -131,13 +116,10 @@ class _Branch(Struct, frozen=True):
         return report
 
 
-def _notes(report: CarryReport, merge: CommitChange) -> Iterator[Problem]:
+def _notes(report: CarryReport) -> Iterator[Problem]:
     """Which commits are no patch after a merge, and why."""
     for outcome in report.outcomes:
-        by = next((f" ({f.absorbed_by})" for f in outcome.files if f.absorbed_by), "")
-        commit = f"commit {short_id(CommitId(outcome.name))}"
-        if outcome.status is Status.ABSORBED:
-            yield Problem(f"{commit} is no patch: upstream has it{by}")
-        elif outcome.status.fails:
-            subject = merge.message.partition("\n")[0]
-            yield Problem(f"{commit} is part of the patch of the merge: {subject}")
+        absorbed = outcome.status is Status.ABSORBED
+        if absorbed or outcome.status.fails:
+            why = "upstream has it" if absorbed else "what it does is in the patch of a merge"
+            yield Problem(f"commit {short_id(CommitId(outcome.name))} is no patch: {why}")

@@ -41,10 +41,6 @@ def read_series(
 
     What `changed` has stands for the project's files of these paths, None for one that is gone.
     """
-    place = manifest.root / entry.path
-    if entry.branch and place not in (changed or {}) and not place.exists():
-        hint = "patchkit refresh --from-branch  makes it"
-        raise BadInputError(Problem(f"{entry.path} is not there", str(entry.where), hint))
     if isinstance(entry, OrderedFolder):
         return series_of(_names_in(manifest.root, entry, changed or {}))
     data = read_listed(manifest.root, entry.path, entry.where, changed)

@@ -36,6 +36,8 @@ class Forked:
         """Pin demo, whose series follows the branch."""
         entry = {**_SERIES, "of": self.fork.url, **more}
         self.project.component("demo", self.upstream, pin, [entry], track="main")
+        if not (self.project.root / "patches").exists():
+            self.project.write({"patches/demo/series": ""})
 
     def own(self, number: int, text: str, message: str, **more: str) -> str:
         """A commit of the branch that changes a line of c.txt."""
@@ -146,7 +148,7 @@ def test_what_a_merge_changes_itself_is_a_patch_of_its_own(forked: Forked) -> No
     assert git_in(forked.fork.path, "show", "--remerge-diff", "--format=", merge)
     forked.own(20, "twenty", "Spell twenty")
     forked.follow(forked.later)
-    forked.project.run(*_FOLLOW).says("is part of the patch of the merge: Merge main into npu")
+    forked.project.run(*_FOLLOW).says("is no patch: what it does is in the patch of a merge")
     assert forked.names == [
         "spell-forty.patch",
         "merge-main-into-npu.patch",
@@ -230,7 +232,6 @@ def test_only_a_series_that_follows_a_branch_is_read_from_one(
 
 def test_nothing_else_asks_the_fork(forked: Forked) -> None:
     forked.own(3, "three", "Spell three")
-    forked.project.run("check").ends(4, "patchkit refresh --from-branch")
     forked.project.run(*_FOLLOW).ok()
     forked.fork.vanish()
     forked.project.run("check").ok()

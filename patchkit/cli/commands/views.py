@@ -86,6 +86,7 @@ def _tell(terminal: Terminal, report: DiffReport) -> None:
     examples=[
         ("patchkit log -m qwen3-vl-npu", "every component's patches"),
         ("patchkit log -m qwen3-vl-npu -c megatron-lm --json", "for a script"),
+        ("patchkit log --upstream -m qwen3-vl-npu", "what was sent, landed, is open"),
     ],
     exits={
         ExitCode.OK: "listed",
@@ -96,10 +97,20 @@ def _tell(terminal: Terminal, report: DiffReport) -> None:
 )
 def log(
     session: Session,
+    *,
+    upstream: Annotated[
+        bool, typer.Option("--upstream", help="Say what became of each patch upstream.")
+    ] = False,
 ) -> ExitCode:
     """List each component's patches, in order.
 
     With their size and author, whether they apply, and whether they are applied.
+
+    With --upstream also what their headers say: a patch is to be sent, was sent, is never to be, or
+    was taken from there (`Upstream-Status:` as Yocto has it, DEP-3's `Forwarded:`, `Origin:` and
+    `Applied-Upstream:`, or a request: `PR:`, `Pull-Request:`, `Link:`). And what became of it on
+    the tracked branch since the pin: it landed, in part, or differently (its request did, and the
+    patch is not there), was reverted, or is open; and which patches it needs, that go first.
     """
     from patchkit.ops.views import log_components
 
@@ -110,6 +121,7 @@ def log(
             workspace=session.workspace,
             store=session.store,
             progress=progress,
+            upstream=upstream,
         )
     return session.report("log", report, _render_log)
 
@@ -147,7 +159,12 @@ def _details(patch: LoggedPatch) -> list[str]:
     files = counted(patch.files, "file")
     size = f"{files}, +{patch.added} -{patch.removed}"
     author = f", {patch.author}" if patch.author else ""
-    return [*([patch.subject] if patch.subject else []), size + author]
+    said = (
+        f"{patch.intent}: {patch.sent}" if patch.intent else "",
+        f"{patch.fate}{f' by {patch.by}' if patch.by else ''}",
+        f"needs {', '.join(patch.needs)}" if patch.needs else "",
+    )
+    return [*([patch.subject] if patch.subject else []), size + author, *filter(None, said)]
 
 
 @command(

@@ -1,0 +1,148 @@
+"""`log --upstream`: what patches' headers say of upstream, and what became of them there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from patchkit.model.upstream_intent import intent_of, requests_in
+from tests.support.projects import Project
+from tests.support.repos import Content, Upstream, make_patch
+from tests.support.stacked import lines
+
+pytestmark = pytest.mark.slow
+
+_PR = "https://git.example.org/demo/pull/"
+
+
+@pytest.mark.parametrize(
+    ("message", "intent", "said", "requests"),
+    [
+        ("Fix\n\nUpstream-Status: Pending", "send", "Pending", ()),
+        (f"Fix\n\nUpstream-Status: Submitted [{_PR}7]", "sent", f"Submitted [{_PR}7]", (7,)),
+        ("Fix\n\nUpstream-Status: Inappropriate [ours]", "never", "Inappropriate [ours]", ()),
+        ("Fix\n\nUpstream-Status: Backport [a1b2c3d4]", "taken", "Backport [a1b2c3d4]", ()),
+        ("Fix\n\nupstream-status: denied", "never", "denied", ()),
+        ("Fix\n\nForwarded: not-needed", "never", "not-needed", ()),
+        ("Fix\n\nForwarded: no", "send", "no", ()),
+        (
+            "Fix\n\nForwarded: https://bugs.example.org/12",
+            "sent",
+            "https://bugs.example.org/12",
+            (),
+        ),
+        ("Fix\n\nOrigin: vendor\nForwarded: yes", "sent", "yes", ()),
+        ("Fix\n\nOrigin: upstream, 1.2", "taken", "upstream, 1.2", ()),
+        ("Fix\n\nPR: #12", "sent", "#12", (12,)),
+        ("Fix\n\nLink: https://lab.example.org/a/-/merge_requests/3", "sent", None, (3,)),
+        ("Fix\n\nLink: https://lists.example.org/msg", "", "", ()),
+        # what is said first is not what counts most
+        (f"Fix\n\nUpstream-Status: Pending\nPR: {_PR}9", "sent", f"{_PR}9", (9,)),
+        ("Fix (#12)\n\nNothing of it", "", "", ()),
+    ],
+)
+def test_what_a_header_says(
+    message: str, intent: str, said: str | None, requests: tuple[int, ...]
+) -> None:
+    found, text = intent_of(message)
+    assert (found, requests_in(text)) == (intent, requests)
+    assert said in (None, text)
+
+
+class Ledger:
+    """A stack of which each patch changes a file of its own, or one line of one."""
+
+    def __init__(self, project: Project, upstream: Upstream) -> None:
+        self.project, self.upstream = project, upstream
+        names = ("taken", "other", "undone", "back", "part", "open", "plain", "ours")
+        self.start: dict[str, Content] = {f"{name}.txt": lines() for name in names}
+        self.pin = upstream.commit(self.start, "The pin")
+        self.patches: dict[str, bytes] = {}
+
+    def patch(self, name: str, header: str, change: dict[int, str], **before: Any) -> None:
+        """A patch of NAME.txt with this line in its header, on top of `before`."""
+        file = before.get("file", name)
+        start = before.get("on", {})
+        old, new = ({f"{file}.txt": lines(each)} for each in (start, {**start, **change}))
+        body = f"For a test.\n\n{header}".strip()
+        self.patches[f"{name}.patch"] = make_patch(old, new, subject=f"Change {name}", body=body)
+
+    def lands(self, name: str, change: dict[int, str], subject: str) -> None:
+        """Upstream commits a change of NAME.txt."""
+        self.upstream.commit({f"{name}.txt": lines(change)}, subject)
+
+    def rows(self, *options: str) -> dict[str, dict[str, Any]]:
+        """The ledger, by the patch's name."""
+        self.project.component("demo", self.upstream, self.pin, self.patches, track="main")
+        ran = self.project.run("log", "--upstream", "--json", *options).ok()
+        (component,) = ran.json["components"]
+        return {each["name"].removesuffix(".patch"): each for each in component["patches"]}
+
+
+@pytest.fixture
+def ledger(project: Project, upstream: Upstream) -> Ledger:
+    return Ledger(project, upstream)
+
+
+def test_what_became_of_each(ledger: Ledger) -> None:
+    five = {5: "five\n"}
+    ledger.patch("taken", f"Upstream-Status: Submitted [{_PR}7]", five)
+    ledger.patch("other", f"PR: {_PR}8", five)
+    ledger.patch("undone", f"PR: {_PR}9", five)
+    ledger.patch("back", "Upstream-Status: Pending", five)
+    ledger.patch("part", f"PR: {_PR}11", {**five, 30: "thirty\n"})
+    ledger.patch("open", f"Forwarded: {_PR}12", five)
+    ledger.patch("plain", "", five)
+    ledger.patch("ours", "Upstream-Status: Inappropriate [ours]", five)
+    ledger.lands("taken", five, "Change what is taken (#7)")
+    ledger.lands("other", {5: "fünf\n"}, "Change the other (#8)")
+    ledger.lands("undone", {20: "twenty\n"}, "Change what is undone (#9)")
+    ledger.lands("undone", {}, 'Revert "Change what is undone (#9)" (#19)')
+    ledger.lands("back", five, "Change what comes back (#10)")
+    ledger.lands("back", {}, 'Revert "Change what comes back (#10)" (#20)')
+    ledger.lands("part", {30: "thirty\n"}, "Change a part (#21)")
+    rows = ledger.rows()
+    told = {name: (row["intent"], row["fate"]) for name, row in rows.items()}
+    assert told == {
+        "taken": ("sent", "landed"),
+        "other": ("sent", "landed differently"),
+        "undone": ("sent", "reverted"),
+        "back": ("send", "reverted"),
+        "part": ("sent", "landed in part"),
+        "open": ("sent", "open"),
+        "plain": ("", ""),
+        "ours": ("never", ""),
+    }
+    by = {name: row["by"]["request"] for name, row in rows.items() if row["by"]}
+    assert by == {"taken": 7, "other": 8, "undone": 19, "back": 20, "part": 21}
+    assert rows["open"]["sent"] == f"{_PR}12"
+    # once more from the cache alone
+    ledger.upstream.vanish()
+    assert ledger.rows("--offline") == rows
+
+
+def test_what_a_patch_needs_goes_first_and_is_printed(ledger: Ledger) -> None:
+    five = {5: "five\n"}
+    ledger.patch("open", f"PR: {_PR}12", five)
+    ledger.patch("plain", "", five)
+    ledger.patch("more", f"PR: {_PR}13", {6: "six\n"}, file="open", on=five)
+    ledger.lands("open", {30: "thirty\n", 31: "more\n"}, "Something else (#13)")
+    rows = ledger.rows()
+    assert {name: row["needs"] for name, row in rows.items()} == {
+        "open": [],
+        "plain": [],
+        "more": ["open.patch"],
+    }
+    out = ledger.project.run("log", "--upstream").ok().out
+    assert f"       sent: {_PR}12\n       open\n" in out
+    assert "       landed differently by " in out
+    assert "       needs open.patch\n" in out
+
+
+def test_what_cannot_be_looked_at_is_said_and_the_rest_told(ledger: Ledger) -> None:
+    ledger.patch("open", f"PR: {_PR}12", {5: "five\n"})
+    ledger.rows()
+    ledger.project.component("demo", ledger.upstream, ledger.pin, ledger.patches)
+    ran = ledger.project.run("log", "--upstream").ends(4, "demo tracks no branch")
+    assert f"sent: {_PR}12" in ran.out
