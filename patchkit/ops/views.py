@@ -7,12 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.describe import is_revert
-from patchkit.drift.drift_report import PatchDrift
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.trees import tree_changes
@@ -25,7 +24,6 @@ from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress
 from patchkit.model.upstream_intent import intent_of, requests_in
 from patchkit.ops.built_stack import built_stack, require_clean
-from patchkit.ops.drift import look_for_drift
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.history import (
@@ -35,6 +33,9 @@ from patchkit.upstream.history import (
 )
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
+
+if TYPE_CHECKING:
+    from patchkit.drift.drift_report import PatchDrift
 
 
 class LoggedPatch(Struct, frozen=True):
@@ -181,6 +182,8 @@ def _presence(name: str, outcome: PatchResult, present: Mapping[str | None, str]
 def _with_fates(
     log: ComponentLog, manifest: Manifest, component: Component, store: Store, progress: Progress
 ) -> ComponentLog:
+    from patchkit.ops.drift import look_for_drift  # noqa: PLC0415 (other logs need none of it)
+
     with built_stack(manifest, component, store, progress) as built:
         needs = {(each.number, log.patches[each.on - 1].name) for each in built.needs()}
     (drift,) = look_for_drift(
@@ -204,6 +207,8 @@ def _fate(
     patch: PatchDrift, requests: Sequence[int], line: Sequence[Landed]
 ) -> tuple[str, Landed | None]:
     """What became of a patch, by which commit: its lines count, then its request."""
+    from patchkit.drift.describe import is_revert  # noqa: PLC0415 (as above)
+
     if patch.status is Status.ABSORBED:
         return "landed", patch.absorbed_by
     if any(each.status is Status.ABSORBED for each in patch.intervals):
