@@ -450,8 +450,8 @@ def test_a_conflict_of_an_archive_is_resolved(packed: tuple[Project, dict[str, s
     ran = project.run("bump", "--to", "1.2", "--sha256", digests["1.2"])
     assert (ran.code, project.product) == (3, files)
     (project.checkout("thing") / "a.txt").write_text(lines({5: "both fives\n", 6: "six\n"}))
-    page = project.run("continue", "--format", "markdown").ok().out
-    assert "+upstream five" in page
+    project.run("continue").ok()
+    assert "+upstream five" in project.run("bump", "--format", "markdown").ok().out
     text = project.read(MANIFEST)
     assert ("./files/v1.2/thing-1.2.tar.gz" in text, digests["1.2"] in text) == (True, True)
     project.run("check").ok()

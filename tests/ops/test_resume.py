@@ -337,10 +337,11 @@ def test_show_finds_the_carried_patch_in_the_workspace_that_is_named(away: Proje
 @pytest.mark.slow
 def test_skip_reports_as_a_bump_does(away: Project) -> None:
     away.run("skip").ends(1, "no bump")
-    writing = ("--output", "body.md", "--output", "page", "--format", "markdown", "--diff")
-    away.run("skip", *writing, "--workspace", "elsewhere").ok().shows(
+    away.run("skip", "--diff", "--workspace", "elsewhere").ok().shows(
         "left out  three.patch", "--- old/three.patch\n+++ /dev/null\n"
     )
+    writing = ("--output", "body.md", "--output", "page", "--format", "markdown")
+    away.run("bump", *writing, "--workspace", "elsewhere").ok()
     for name in ("body.md", "page"):
         text = (away.root / name).read_text()
         assert text.startswith("## Bump demo from")

@@ -116,7 +116,8 @@ def test_a_page_ticks_off_only_what_nobody_has_to_read(review: Review) -> None:
     for _ in range(2):
         review.project.run("undo").ok()
     review.resolve()
-    review.project.run("continue", "-o", "by-hand.html").ok()
+    review.project.run("continue").ok()
+    review.project.run("bump", "-o", "by-hand.html").ok()
     assert "<title>! Bump demo" in review.read("by-hand.html")
 
 
@@ -180,7 +181,8 @@ def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
         lambda: review.project.run("continue"),
         once=lambda: review.read("manifests/demo.yaml") != before,
     )
-    review.project.run("continue", "--format", "markdown").ok().shows(_RESOLVED)
+    review.project.run("continue").ok()
+    review.project.run("bump", "--format", "markdown").ok().shows(_RESOLVED)
 
 
 @pytest.mark.slow
@@ -215,8 +217,9 @@ def test_what_is_left_to_do_and_what_is_done_then(review: Review) -> None:
         "Say five",
     )
     assert str(review.project.root) not in ran.out
-    words = ("-o", "page.md", "-o", "body.md", "--output", "page", "--format", "markdown", "--diff")
-    done = review.project.run("continue", *words).ok()
+    words = ("-o", "page.md", "-o", "body.md", "--output", "page", "--format", "markdown")
+    done = review.project.run("continue", "--diff").ok()
+    review.project.run("bump", *words).ok()
     done.shows("resolved", "--- old/merged.patch\n+++ new/merged.patch\n")
     page, markdown, body = (review.read(name) for name in ("page.md", "page", "body.md"))
     assert "### Check: 2 patches" in page

@@ -7,11 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import DiffOption, command
-from patchkit.cli.commands.bump import (
-    ReviewFormOption,
-    Reviewing,
-    ReviewsOption,
-)
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -57,8 +52,6 @@ def continue_(
         bool,
         typer.Option("--accept", help="Take the merges that the conflict proposes instead."),
     ] = False,
-    reviews: ReviewsOption = None,
-    form: ReviewFormOption = None,
     diff: DiffOption = False,
 ) -> ExitCode:
     """Continue a bump after its conflict is resolved.
@@ -67,14 +60,13 @@ def continue_(
     it there (the commit is kept under a ref) or not makes no difference. Resolve a file without
     conflict markers, such as one that upstream deleted, with `git add` or `git rm`. The patches
     after it are carried on top; after the last one pin, patches and lock are written together, and
-    the checkout is at the new stack. `--output` writes what it does with `bump`. With
-    --accept what you did to the conflict is kept under a ref.
+    the checkout is at the new stack. Then `patchkit bump -o page.html` writes a page about all of
+    it. With --accept what you did to the conflict is kept under a ref.
     """
     from patchkit.ops.refresh_input import ResumeStep
 
     step = ResumeStep.TAKE_PROPOSAL if accept else ResumeStep.CONTINUE
-    writing = Reviewing(session, reviews, form)
-    return _go_on(session, "continue", step, writing, diff=diff)
+    return _go_on(session, "continue", step, diff=diff)
 
 
 @command(
@@ -86,8 +78,6 @@ def continue_(
 def skip(
     session: Session,
     *,
-    reviews: ReviewsOption = None,
-    form: ReviewFormOption = None,
     diff: DiffOption = False,
 ) -> ExitCode:
     """Continue a bump without the patch in conflict.
@@ -97,8 +87,7 @@ def skip(
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    writing = Reviewing(session, reviews, form)
-    return _go_on(session, "skip", ResumeStep.SKIP, writing, diff=diff)
+    return _go_on(session, "skip", ResumeStep.SKIP, diff=diff)
 
 
 @command(
@@ -169,9 +158,7 @@ def undo(
     return session.terminal.report("undo", report, code, _render_back)
 
 
-def _go_on(
-    session: Session, name: str, step: ResumeStep, writing: Reviewing, *, diff: bool
-) -> ExitCode:
+def _go_on(session: Session, name: str, step: ResumeStep, *, diff: bool) -> ExitCode:
     from patchkit.cli.refresh_output import render_bump
     from patchkit.ops.bump import resume_bump
 
@@ -186,9 +173,6 @@ def _go_on(
             when=_now(),
             progress=progress,
         )
-    writing.write(report)
-    if writing.printed:
-        return report.exit_code
     return session.report(name, report, render_bump(diff=diff))
 
 
