@@ -1,4 +1,4 @@
-"""Patches from elsewhere: a folder, a quilt series, a mailbox, commits, edits, and files with an
+"""Patches from elsewhere: a folder, a quilt series, a mailbox, commits, and files with an
 ending that an extension reads.
 
 Each source gives patches with a wish for a name. A file that can be read as it is comes through to
@@ -22,14 +22,13 @@ from patchkit.disk.files import files_in, read_given
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.trees import git_folder, tracked_tree
+from patchkit.gitcmd.trees import git_folder
 from patchkit.manifest.values import LocalSeries, Location
 from patchkit.model.header import format_header
 from patchkit.model.mail import mails_of, parse_patch
 from patchkit.model.names import is_listed_name, is_patch_name, new_name, slug
 from patchkit.model.objects import CommitId
-from patchkit.model.patch import Header, Identity
+from patchkit.model.patch import Header
 from patchkit.model.repair import without_returns
 from patchkit.model.series_file import Series
 from patchkit.stack.build import StackCommit, read_stack
@@ -104,26 +103,13 @@ def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
     return ImportSource("git range", tuple(_written(repository, commits)))
 
 
-def read_edits(folder: Path, base: str | None, message: str, author: Identity) -> ImportSource:
-    """What the worktree at `folder` has beyond `base`: commits, then uncommitted edits as one.
-
-    Without `base`, or where the repository does not have it, the edits alone. New files count once
-    git was told of them.
-    """
-    repository = repository_at(folder)
-    known = base is not None and repository.commit(base) is not None
-    commits = read_stack(repository, CommitId(str(base)), "HEAD") if known else ()
-    patches = list(_written(repository, commits))
-    head = repository.tree("HEAD")
-    if head is None:
-        raise UsageError(f"{folder} has no commit", hint="import its files' history by --git")
-    with overlay(repository) as trial:
-        tree = tracked_tree(repository, trial)
-        (diff,) = canonical_diffs(trial, [(head, tree)])
-    if diff:
-        data = format_header(Header(message, author)) + diff
-        patches.append(ImportedPatch(f"{slug(message)}.patch", data, str(folder)))
-    return ImportSource("checkout", tuple(patches))
+def read_checkout(folder: Path, base: str) -> ImportSource:
+    """The commits that the worktree at `folder` has since `base`; a note for edits beyond them."""
+    found, repository = read_commits(folder, base, "HEAD"), repository_at(folder)
+    if not repository.git("status", "--porcelain", "--untracked-files=no").out:
+        return found
+    note = Problem("its uncommitted edits were left out", str(folder), "commit them first")
+    return replace(found, notes=(note,))
 
 
 def is_worktree(source: Path) -> bool:

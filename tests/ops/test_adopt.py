@@ -186,43 +186,14 @@ def test_a_range_of_commits(empty: Project, clone: Path, patches: dict[str, byte
     _applies(empty)
 
 
-@pytest.mark.parametrize("flag", ["", "--assume-unchanged", "--skip-worktree"])
-def test_a_checkout_gives_its_commits_and_its_edits(empty: Project, clone: Path, flag: str) -> None:
-    """One that git was told not to see, as well; the clone stays as it is."""
-    if flag:
-        git_in(clone, "update-index", flag, "c.txt", "b.txt")
+def test_a_checkout_gives_its_commits(empty: Project, clone: Path) -> None:
     write_files(clone, {"c.txt": "edited\n", "untracked": "not told of\n"})
-    before = sorted((clone / ".git/objects").rglob("*")), (clone / ".git/index").read_bytes()
-    empty.run("import", str(clone), "--message", "Spell c").ok()
-    assert _series(empty)[3:] == ["spell-c.patch"]
-    edits = _stored(empty)[3]
-    assert edits.startswith(b"From: Ursula User <user@example.com>\n")
-    assert b"+++ b/c.txt" in edits
-    assert b"b.txt" not in edits and b"untracked" not in edits
-    after = sorted((clone / ".git/objects").rglob("*")), (clone / ".git/index").read_bytes()
-    assert after == before
-    _applies(empty)
-
-
-def test_a_sparse_checkout_has_not_lost_the_rest(empty: Project, clone: Path) -> None:
-    git_in(clone, "sparse-checkout", "set", "--no-cone", "/a.txt")
-    assert not (clone / "c.txt").exists()
-    empty.run("import", str(clone)).ok()
+    ran = empty.run("import", str(clone)).ok().says("its uncommitted edits were left out")
     assert _series(empty) == _OF_SUBJECTS
-
-
-def test_what_git_was_told_of_in_any_way_is_taken(empty: Project, clone: Path) -> None:
-    """git add, git add --intent-to-add, git rm, rm, chmod."""
-    write_files(clone, {"added": "added\n", "intended": "intended\n"})
-    git_in(clone, "add", "added")
-    git_in(clone, "add", "--intent-to-add", "intended")
-    git_in(clone, "rm", "--quiet", "c.txt")
-    (clone / "added.txt").unlink()
-    (clone / "b.txt").chmod(0o755)
-    empty.run("import", str(clone)).ok()
-    data = _stored(empty)[3]
-    for text in (b"+added\n", b"+intended\n", b"-line 1\n", b"-new\n", b"new mode 100755"):
-        assert text in data
+    git_in(clone, "checkout", "--quiet", "c.txt")
+    assert "left out" not in empty.run("import", str(clone)).ok().err
+    assert ran.code == 0
+    _applies(empty)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         ("patchkit import debian/patches/series -m demo -c mbridge", "a quilt series"),
         ("patchkit import meta/recipes/mbridge_1.2.bb -m demo -c mbridge", "a recipe's SRC_URI"),
         ("patchkit import fixes.mbox -m demo -c mbridge", "mails, as git am takes them"),
-        ("patchkit import ~/src/mbridge -m demo -c mbridge", "commits on the pin, and edits"),
         ("patchkit import ~/src/mbridge --git v1..topic -m demo -c mbridge", "a range of commits"),
         ("patchkit import fix.patch --3way -m demo -c mbridge", "made for another version"),
         ("patchkit import fix.patch --repair -m demo -c mbridge", "damaged on its way"),
@@ -79,10 +78,6 @@ def import_(
             help="Leading folders off the paths. Default: the component's.",
         ),
     ] = None,
-    message: Annotated[
-        str,
-        typer.Option("--message", metavar="TEXT", help="The message for uncommitted edits."),
-    ] = "Local edits",
     force: Annotated[
         bool, typer.Option("--force", help="Write the patches even if one does not apply.")
     ] = False,
@@ -118,8 +113,7 @@ def import_(
     first: if one does not apply, nothing is written. Names that a series, recipe or spec gives are
     kept; others are made valid, without leading numbers. The files' bytes are kept. What a recipe
     or spec applies on some builds only is left out, and named. Of a checkout, the commits since the
-    pin are taken, then the uncommitted edits as one patch; new files count once they are added (git
-    add).
+    pin are taken.
 
     With --3way patches that were made for another commit are merged as by `patchkit bump`: a
     conflict waits in the checkout for `patchkit continue`, `skip` or `abort`; author, date and
@@ -142,7 +136,7 @@ def import_(
     if repair and (three_way or git is not None):
         raise UsageError("--repair is for patch files, at the pin: leave out the other option")
     into = session.component
-    found = _read(source, into, git=git, order=order, strip=strip, message=message, raw=repair)
+    found = _read(source, into, git=git, order=order, strip=strip, raw=repair)
     adopt = partial(merge_patches, base=base) if three_way else partial(adopt_patches, force=force)
     with session.progress() as progress:
         if repair:
@@ -166,13 +160,11 @@ def _read(
     git: str | None,
     order: list[str] | None,
     strip: int | None,
-    message: str,
     raw: bool,
 ) -> ImportSource:
     from patchkit.errors import UsageError
-    from patchkit.gitcmd.process import user_identity
     from patchkit.manifest.values import GitPin
-    from patchkit.stack.importing import is_worktree, read_commits, read_edits, read_source
+    from patchkit.stack.importing import is_worktree, read_checkout, read_commits, read_source
 
     if git is not None:
         base, dots, tip = git.partition("..")
@@ -180,8 +172,9 @@ def _read(
             raise UsageError(f"{git} is no range", hint="--git A..B")
         return read_commits(source, base, tip or "HEAD")
     if is_worktree(source) and order is None:
-        pin = component.pin.commit if isinstance(component.pin, GitPin) else None
-        return read_edits(source, pin, message, user_identity(source))
+        if not isinstance(component.pin, GitPin):
+            raise UsageError(f"{source}: since which commit?", hint="--git A..HEAD")
+        return read_checkout(source, component.pin.commit)
     strip = component.strip if strip is None else strip
     return read_source(source, order, strip=strip, raw=raw)
 
