@@ -32,9 +32,9 @@ _UNFINISHED = (f"*{UNFINISHED}", "*.lock", "move", "*.new", "tmp_pack*", "shallo
 
 @dataclass(frozen=True)
 class State:
-    """What users and later commands see. `project` is every file of it but the checkouts;
-    `files`, `refs` and `index` are the checkouts', by their paths; saved work is not in here, as
-    its names have the time in them.
+    """What users and later commands see. `project` is every file of it but the checkouts, and its
+    git's index; `files`, `refs` and `index` are the checkouts', by their paths; saved work is not
+    in here, as its names have the time in them.
     """
 
     project: dict[str, bytes]
@@ -47,6 +47,8 @@ def state_of(box: Sandbox) -> State:
     """The state of the project in a sandbox."""
     root = box.project.root
     everything = dict(_files(root))
+    if (root / ".git").is_dir():
+        everything["git's index"] = _git(root, "ls-files", "--stage")
     checkouts = [path for path in sorted(root.glob("workspace/*")) if (path / ".git").is_dir()]
     refs: dict[str, str] = {}
     index = b""
@@ -93,6 +95,8 @@ class Laws:
     def broken_later(self) -> list[str]:
         """What does not hold once the command has been run again, undisturbed."""
         box, found = self.box, []
+        # git's own, when it was killed as well: the next one says to remove it
+        (box.project.root / ".git/index.lock").unlink(missing_ok=True)
         code = box.run(self.scene.argv)
         out, err = box.said()
         now = state_of(box)

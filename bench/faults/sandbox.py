@@ -18,7 +18,7 @@ from pathlib import Path
 import patchkit
 from patchkit.cli.main import run
 from tests.support.projects import Project
-from tests.support.repos import Upstream
+from tests.support.repos import Upstream, make_patch
 
 #: 2026-01-02 03:04:05 UTC
 _NOW = "1767323045 +0000"
@@ -152,6 +152,7 @@ def sandbox(above: Path | None = None) -> Iterator[Sandbox]:
     """A sandbox below `above`, in an environment in which nothing of the user's is left."""
     # what a command loads late would be compiled into the place that it came from
     compileall.compile_dir(Path(patchkit.__file__).parent, quiet=1)
+    make_patch({}, {"a": "one\n"})  # what makes patches keeps its own folder, and not one in here
     keeps = ("PATH", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="patchkit-faults-", dir=above) as folder:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from patchkit.disk.files import JOURNAL
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
 
@@ -34,19 +35,23 @@ def _stage(root: Path, path: str, commit: str) -> None:
     done = repository.git("update-index", "--cacheinfo", info, accept=(0, 1, 128))
     if done.code:  # most often another git that holds the lock, which its first line says
         said = done.message.partition("\n")[0].removeprefix("fatal: ")
-        raise SurroundingsError(Problem(f"git's index cannot be written: {said}", path))
+        hint = "if no other git is running, remove that file" if "index.lock" in said else ""
+        raise SurroundingsError(Problem(f"git's index cannot be written: {said}", path, hint))
 
 
 @contextmanager
 def gitlinks_staged(root: Path, gitlinks: Mapping[str, tuple[str, str]]) -> Iterator[None]:
-    """Have the index say the second commit of each submodule; the first if the block fails."""
+    """Have the index say the second commit of each submodule; the first if the block fails, unless
+    its files are on their way (see `disk.transaction`).
+    """
     for path, (_, new) in gitlinks.items():
         _stage(root, path, new)
     try:
         yield
     except BaseException:
-        for path, (old, _) in gitlinks.items():
-            _stage(root, path, old)
+        if not (root / JOURNAL).exists():
+            for path, (old, _) in gitlinks.items():
+                _stage(root, path, old)
         raise
 
 

@@ -67,6 +67,7 @@ from patchkit.ops.resume import Waiting, arrive, find_halt, waiting_of, written_
 from patchkit.ops.undo import bump_reports, finish_killed
 from patchkit.parallel import in_parallel
 from patchkit.refresh.project_files import other_manifests
+from patchkit.stack.lockfile import load_lock, recorded_in
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
@@ -359,7 +360,12 @@ class _Bumping(Struct, frozen=True):
         old = store.base(replace(component, pin=known), self.progress)
         moved = moved_to(self.manifest, component, target, store, self.progress)
         new = store.base(moved, self.progress)
-        if new.commit == old.commit:
+        recorded = recorded_in(load_lock(self.manifest.lock_path), component.name)
+        start, is_there = old.commit, new.commit == old.commit
+        if is_there and recorded is not None and recorded.commit != start:
+            # somebody wrote the pin, or a bump was killed: the patches are still behind it
+            start, row = recorded.commit, replace(row, old=NamedPin(recorded.commit))
+        if start == new.commit:
             checkout = checkout_of(self.workspace, self.manifest, component)
             if checkout.path.exists() and not self.options.dry_run:
                 with locked(checkout):
@@ -368,8 +374,8 @@ class _Bumping(Struct, frozen=True):
                     finish_killed(self.manifest, component, checkout, here, when)
             return row
         self._require_same_files(moved)
-        edit = _edit_of(self.manifest, component, target, old.commit)
-        row = replace(row, bases=(old.commit, new.commit))
+        edit = _edit_of(self.manifest, component, target, start) if not is_there else None
+        row = replace(row, bases=(start, new.commit))
         notes = (*self._older(moved, old, new), *self._broken_calls(component, new.commit))
         done, row = self.carry(row, moved, edit)
         arrived = row.moved and done.checkout.exists() and not self.options.dry_run

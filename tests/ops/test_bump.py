@@ -88,6 +88,17 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     assert (project.product, stack.git("show-ref", "--heads")) == (before, heads)
 
 
+def test_a_pin_that_is_there_already_takes_patches_that_are_behind(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    """Somebody wrote the pin, or a bump was killed once it stood in git's index."""
+    old, new = str(upstream.resolve("main")), further(upstream)
+    stack.project.write({MANIFEST: stack.project.read(MANIFEST).replace(old, new)})
+    bump(stack, new).ok().shows(f"{old[:10]} -> {new[:10]}", "shifted  one.patch")
+    assert stack.git("rev-parse", "refs/patchkit/base") == new
+    stack.settled()
+
+
 @pytest.fixture
 def behind(stack: Stacked, upstream: Upstream) -> Stacked:
     """Another one bumped, and the project was pulled: the checkout is at the base before."""
