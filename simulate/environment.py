@@ -1,8 +1,8 @@
 """`python -m simulate.environment [--quick] VENV`: a virtual environment that the runs can use.
 
 Standard library alone: it is what makes the others importable. torch is a build without CUDA, from
-whatever index pip is configured with; where that has none, it is said and nothing is downloaded.
---quick: what the short form needs, a fifth of the rest.
+whatever index pip is configured with; where that has none, it is said. uv installs: its cache then
+has what is large for the run `install`. --quick: what the short form needs, a fifth of the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TORCH = os.environ.get("SIMULATE_TORCH", "torch==2.13.0+cpu")
 
 
 class NoTorchError(RuntimeError):
-    """pip found no build of torch for a CPU."""
+    """There is no build of torch for a CPU."""
 
 
 def make(folder: Path, *, quick: bool = False) -> None:
@@ -41,24 +41,26 @@ def _make(folder: Path, quick: bool) -> None:
         venv.create(folder, with_pip=True)
     python = str(folder.absolute() / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    found = subprocess.run([*pip, TORCH], capture_output=True, text=True, check=False)
+    subprocess.run([*pip, "uv", "--editable", "."], cwd=HERE.parent, check=True)
+    uv = [python, "-m", "simulate.linked", str(folder.absolute()), "--quiet"]
+    found = subprocess.run(
+        [*uv, TORCH], cwd=HERE.parent, capture_output=True, text=True, check=False
+    )
     if found.returncode:
-        said = [line for line in found.stderr.splitlines() if line.startswith("ERROR")]
         raise NoTorchError(
-            f"{TORCH}: {said[-1] if said else 'pip failed'}\n"
+            f"{TORCH}: {found.stderr.strip() or 'not installed'}\n"
             "hint: set PIP_EXTRA_INDEX_URL to an index with PyTorch's builds for CPUs, or "
             "SIMULATE_TORCH to what your index calls one"
         )
-    constraints = folder / "constraints.txt"
+    constraints = folder.absolute() / "constraints.txt"
     constraints.write_text(f"{TORCH}\n")
-    listed = str(HERE / (names[0] if quick else names[1]))
-    subprocess.run(
-        [*pip, "-c", str(constraints.absolute()), "-r", listed], cwd=HERE.parent, check=True
-    )
+    listed = ["--constraint", str(constraints), "-r", str(HERE / (names[0] if quick else names[1]))]
+    subprocess.run([*uv, *listed], cwd=HERE.parent, check=True)
     if not quick:
-        subprocess.run([*pip, "--no-deps", "-r", str(HERE / names[2])], check=True)
-        apart = ["--upgrade", "--target", str(folder.absolute() / "next")]  # beside other versions
-        subprocess.run([*pip, "--no-deps", *apart, "-r", str(HERE / names[3])], check=True)
+        subprocess.run([*uv, "--no-deps", "-r", str(HERE / names[2])], cwd=HERE.parent, check=True)
+        apart = ["--target", str(folder.absolute() / "next")]  # beside other versions
+        alone = ["--no-deps", "--upgrade", *apart, "-r", str(HERE / names[3])]
+        subprocess.run([*uv, *alone], cwd=HERE.parent, check=True)
     stamp.write_text(wanted)
 
 

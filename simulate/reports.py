@@ -77,6 +77,15 @@ def _versions() -> dict[str, str]:
     return found
 
 
+def locked(manifest: str) -> list[tuple[str, str]]:
+    """What the shipped lock of a stack has, name and version; [] without a lock."""
+    return [
+        each
+        for lock in (RENDERED / manifest).glob("requirements-*.txt")
+        for each in re.findall(r"(?m)^([^#\s=]+)==(\S+)", lock.read_text())
+    ]
+
+
 def not_as_locked(manifest: str, installed: Mapping[str, str]) -> dict[str, str]:
     """What the shipped lock of a stack has in other versions: name -> both; {} without a lock.
 
@@ -84,8 +93,7 @@ def not_as_locked(manifest: str, installed: Mapping[str, str]) -> dict[str, str]
     """
     return {
         name: f"{installed.get(name, 'none')}, not {version}"
-        for lock in (RENDERED / manifest).glob("requirements-*.txt")
-        for name, version in re.findall(r"(?m)^([^#\s=]+)==(\S+)", lock.read_text())
+        for name, version in locked(manifest)
         if installed.get(name) != version
     }
 

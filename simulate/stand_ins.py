@@ -22,8 +22,14 @@ STAND_INS = {
     "triton-ascend": "triton itself, which interprets: the real one wants CANN's compiler",
     "build.sh of sgl-kernel-npu": "wheels of the Python in its checkout: Triton kernels are "
     "interpreted, the allocator is one that nothing is allocated in",
-    "64 cores": "Ray is told of them, who gives one to each of 16 NPUs",
     "CANN, NNAL, driver": "set_env.sh that set a variable; files and an npu-smi that say versions",
+}
+#: What a launch has beside these.
+OF_A_LAUNCH = {"64 cores": "Ray is told of them, who gives one to each of 16 NPUs"}
+#: What the short form has beside these, or in the place of one.
+OF_THE_SHORT_FORM = {
+    "python3 -m pip install": "uv, which links what its cache has (simulate/linked.py)",
+    "triton-ascend": "nothing: no kernel runs",
 }
 TRITON = "triton==3.4.0"  # what torch 2.8's build for CUDA asks for
 _ALLOCATOR = """\
@@ -44,10 +50,10 @@ interpreted.interpret(npusim.host, recorded)
 """
 
 
-def make(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
+def make(folder: Path, versions: Mapping[str, str], *, triton: bool = True) -> dict[str, str]:
     """Everything, in `folder`, its programs in `programs`: the site values that lead there.
 
-    versions: what a stack pins, without "==".
+    versions: what a stack pins, without "==". triton: kernels are to run.
     """
     index, programs, ascend = (folder / name for name in ("index", "programs", "ascend"))
     _listed(
@@ -57,12 +63,12 @@ def make(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
         {file.relative_to(NPUSIM).as_posix(): file.read_bytes() for file in _sources(NPUSIM)},
         "[torch.backends]\ntorch_npu = torch_npu:_autoload\n",
     )
-    _listed(index, "triton-ascend", f"{versions['triton-ascend']}+nothing", {}, needs=TRITON)
+    needs = TRITON if triton else ""
+    _listed(index, "triton-ascend", f"{versions['triton-ascend']}+nothing", {}, needs=needs)
     programs.mkdir(parents=True, exist_ok=True)
-    own = f"PYTHONPATH={HERE.parent} {sys.executable} -m simulate.stand_ins"
     _program(
         programs / "bash",
-        f'[ "$1" = build.sh ] || exec /bin/bash "$@"\nshift\nexec env {own} "$@"',
+        f'[ "$1" = build.sh ] || exec /bin/bash "$@"\nshift\nexec {_own("stand_ins")} "$@"',
     )
     said = f"npu-smi {versions['hdk']}"
     _program(programs / "npu-smi", f'echo "| {said}   Version: {versions["hdk"]} |"')
@@ -76,6 +82,21 @@ def make(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
     _software(library, "ATB_HOME_PATH", "version.info", f"Ascend-cann-atb : {versions['nnal']}")
     more = " ".join(filter(None, (index.as_uri(), os.environ.get("PIP_EXTRA_INDEX_URL"))))
     return {"torch_cpu_index": more, "ascend_home": str(ascend)}
+
+
+def link(folder: Path, environment: Path) -> None:
+    """Have `python3 -m pip install` done by uv, and all else of python3 by the environment's."""
+    (folder / "programs").mkdir(parents=True)
+    _program(
+        folder / "programs" / "python3",
+        f'[ "$1 $2 $3" = "-m pip install" ] || exec {environment}/bin/python3 "$@"\n'
+        f'shift 3\nexec {_own("linked")} {environment} "$@"',
+    )
+
+
+def _own(module: str) -> str:
+    """The command that runs a module of ours in the Python that this is."""
+    return f"env PYTHONPATH={HERE.parent} {sys.executable} -m simulate.{module}"
 
 
 def _sources(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ that are added to its own arguments, and by a model and data of the site's value
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import json
 import os
 import re
@@ -27,12 +28,13 @@ from simulate.runs import slime
 from simulate.steps import HERE, Figures, Place, step
 
 BUILD = HERE.parent / "build" / "simulate-install"
-MANIFESTS = HERE.parent / "manifests"
 BARE = getattr(sys, "_base_executable", sys.executable)  # not that of an environment
-
 
 STACK = "qwen3-vl-npu"
 SITE = BUILD / STACK
+SHORT = BUILD / "short"
+LARGE = 10_000_000  # bytes
+
 MEAN_TOLERANCE = 0.03
 """bfloat16 on both sides: 0.011 was seen, and 1.4 where the server had no images."""
 
@@ -54,22 +56,57 @@ WORDS = {
 def qwen3_vl_npu(place: Place) -> Figures:
     """Every line of qwen3-vl-npu's install.sh; what differs from its lock of another machine."""
     shutil.rmtree(SITE, ignore_errors=True)
-    subprocess.run([BARE, "-m", "venv", SITE / "env"], check=True)
-    found = stand_ins.make(SITE / "stand-ins", _pinned(STACK))
-    settings = [f"@{reports.RENDERED / STACK / 'values.yaml'}", f"workspace={SITE / 'workspace'}"]
+    return _install(SITE, workspaces.PROJECT, stand_ins.STAND_INS, triton=True)
+
+
+@step(STACK, components=["megatron-lm"], quick=True)
+def short(place: Place) -> Figures:
+    """Every line of that install.sh, with versions of large packages that this machine has."""
+    for name in ("env", "stack", "stand-ins", "manifests", "patches"):
+        shutil.rmtree(SHORT / name, ignore_errors=True)
+    for name in ("manifests", "patches"):
+        shutil.copytree(workspaces.PROJECT / name, SHORT / name)
+    manifest = SHORT / "manifests" / f"{STACK}.yaml"
+    text = manifest.read_text()
+    versions = _had_here() | {"torchvision": ">=0.23"}
+    lines = "".join(f'    {name}: "{version}"\n' for name, version in versions.items())
+    manifest.write_text(text.replace("  versions:\n", f"  versions:\n{lines}", 1))
+    stand_ins.link(SHORT / "stand-ins", SHORT / "env")
+    stood_in = stand_ins.STAND_INS | stand_ins.OF_THE_SHORT_FORM
+    return _install(SHORT, SHORT, stood_in, triton=False)
+
+
+def _install(site: Path, project: Path, stood_in: dict[str, str], *, triton: bool) -> Figures:
+    """Run the install.sh of a project's stack in a new environment."""
+    subprocess.run([BARE, "-m", "venv", site / "env"], check=True)
+    found = stand_ins.make(site / "stand-ins", _pinned(project), triton=triton)
+    settings = [f"@{reports.RENDERED / STACK / 'values.yaml'}", f"workspace={site / 'workspace'}"]
     settings += [f"{name}={found[name]}" for name in ("torch_cpu_index", "ascend_home")]
-    settings += [f"model_path={SITE}/model", f"train_file={SITE}/train.parquet"]
-    settings += [f"checkpoint_dir={SITE}/checkpoints"]
+    settings += [f"model_path={site}/model", f"train_file={site}/train.parquet"]
+    settings += [f"checkpoint_dir={site}/checkpoints"]
     given = [word for each in settings for word in ("--set", each)]
-    output = ("--output", str(SITE / "stack"))
-    _patchkit("export", "--format", "machine", *given, *output, manifest=STACK)
-    subprocess.run([SITE / "stack" / "install.sh"], env=_variables(), check=True)
-    installed = _installed(SITE / "env")
+    output = ("--output", str(site / "stack"))
+    _patchkit(project, "export", "--format", "machine", *given, *output)
+    subprocess.run([site / "stack" / "install.sh"], env=_variables(site), check=True)
+    installed = _installed(site / "env")
     return {
-        "stand-ins": stand_ins.STAND_INS,
+        "stand-ins": stood_in,
         "installed": installed,
         "not as locked": reports.not_as_locked(STACK, installed),
     }
+
+
+def _had_here() -> dict[str, str]:
+    """Large packages of this environment, but for what the stack pins: its torch is another."""
+    locked = {name for name, _ in reports.locked(STACK)}
+    pinned = _pinned(workspaces.PROJECT).keys() - {"torch"}
+    found = {}
+    for package in importlib.metadata.distributions():
+        name = reports.normal_name(package.metadata["Name"])
+        size = sum(file.size or 0 for file in package.files or ())
+        if name in locked - pinned and size > LARGE:
+            found[name] = f"=={package.version}"
+    return found
 
 
 @step(STACK, components=["slime"], apart=True, minutes=60)
@@ -78,9 +115,10 @@ def grpo(place: Place) -> Figures:
     make = "from pathlib import Path; from simulate import models; models.launchable(Path())"
     python = [SITE / "env" / "bin" / "python3", "-c", make]
     shutil.rmtree(SITE / "checkpoints", ignore_errors=True)
-    subprocess.run(python, cwd=SITE, env=_variables(PYTHONPATH=str(HERE.parent)), check=True)
+    subprocess.run(python, cwd=SITE, env=_variables(SITE, PYTHONPATH=str(HERE.parent)), check=True)
     said = _launched(SITE / "stack" / "launch-grpo-qwen3-vl-8b.sh", minutes=50)
     return {
+        "stand-ins": stand_ins.OF_A_LAUNCH,
         "steps": trained(said),
         "saved": sorted(path.name for path in (SITE / "checkpoints").rglob("*") if path.is_dir()),
     }
@@ -98,7 +136,7 @@ def _launched(script: Path, minutes: float) -> str:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [script, *words],
-            env=_variables(GLOO_SOCKET_IFNAME="lo", **more),
+            env=_variables(SITE, GLOO_SOCKET_IFNAME="lo", **more),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -139,31 +177,31 @@ def trained(said: str) -> list[dict[str, float]]:
     return steps
 
 
-def _pinned(manifest: str) -> dict[str, str]:
-    """The versions that a stack's environment has alone, by name."""
-    text = _patchkit("status", "--resolved", manifest=manifest)
+def _pinned(project: Path) -> dict[str, str]:
+    """The versions that the stack's environment has alone, by name."""
+    text = _patchkit(project, "status", "--resolved")
     versions = yaml.safe_load(text)["environment"]["versions"]
     return {
         name: asked.removeprefix("==") for name, asked in versions.items() if asked.startswith("==")
     }
 
 
-def _patchkit(*words: str, manifest: str) -> str:
-    path = MANIFESTS / f"{manifest}.yaml"
+def _patchkit(project: Path, *words: str) -> str:
+    path = project / "manifests" / f"{STACK}.yaml"
     command = [*workspaces.patchkit(), *words, "--manifest", str(path)]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def _variables(**more: str) -> dict[str, str]:
+def _variables(site: Path, **more: str) -> dict[str, str]:
     """What a login shell would have, with the environment active and the stand-ins before it."""
-    programs = SITE / "programs"
+    programs = site / "programs"
     programs.mkdir(exist_ok=True)
     command = " ".join(workspaces.patchkit())
     (programs / "patchkit").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     (programs / "patchkit").chmod(0o755)
-    own = Path(sys.executable).parent  # uv, which solves for the lock
-    stood_in = SITE / "stand-ins" / "programs"
-    path = [stood_in, SITE / "env" / "bin", programs, os.environ["PATH"], own]
+    own = [Path(each).parent for each in (sys.executable, *workspaces.patchkit())]  # uv's place
+    stood_in = site / "stand-ins" / "programs"
+    path = [stood_in, site / "env" / "bin", programs, os.environ["PATH"], *own]
     ours = re.compile("PYTHON|SIMULATE_|VIRTUAL_ENV|RANK|WORLD_SIZE|LOCAL_RANK|MASTER_")
     kept = {name: value for name, value in os.environ.items() if not ours.match(name)}
     return {**kept, "PATH": os.pathsep.join(map(str, path)), **more}

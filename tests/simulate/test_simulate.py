@@ -66,7 +66,7 @@ def test_the_device_and_its_operators(python: str) -> None:
 
 @pytest.mark.upstream
 def test_the_short_form(python: str, tmp_path: Path) -> None:
-    """Megatron's and MindSpeed's first steps; the real sources are fetched, or it is skipped."""
+    """Megatron's and MindSpeed's first steps, an install.sh; or the sources cannot be fetched."""
     try:
         made = run(python, "-m", "simulate", "apply", "--quick", minutes=8)
     except subprocess.TimeoutExpired:
@@ -83,6 +83,11 @@ def test_the_short_form(python: str, tmp_path: Path) -> None:
     found = steps["megatron/tp1-fp32"]["figures"]
     assert [round(value, 6) for value in found["loss"]] == [4.175226, 3.919897, 3.799877]
     assert [round(value, 6) for value in found["norm"]] == [1.099375, 0.859509, 1.156313]
+    # install.sh of a stack, on the torch that is here; all of it ended well
+    found = steps["install/short"]["figures"]
+    assert "uv" in found["stand-ins"]["python3 -m pip install"]
+    assert found["not as locked"]["torch"] == f"{found['installed']['torch']}, not 2.8.0"
+    assert found["installed"]["slime"]
 
 
 @pytest.mark.upstream

@@ -84,6 +84,32 @@ def test_builds_leave_wheels(found: dict[str, str], tmp_path: Path) -> None:
     assert ran("-c", "echo $0").stdout == "/bin/bash\n"
 
 
+def test_pip_installs_by_another_and_python_stays(tmp_path: Path) -> None:
+    """What the environment's own does is seen by its words, and where a word is given twice."""
+    own = tmp_path / "env" / "bin"
+    own.mkdir(parents=True)
+    (own / "python3").write_text('#!/bin/sh\necho "own: $*"\n')
+    (own / "uv").write_text('#!/bin/sh\necho "uv: $*, from $UV_DEFAULT_INDEX"\n')
+    for name in ("python3", "uv"):
+        (own / name).chmod(0o755)
+    stand_ins.link(tmp_path / "stood-in", tmp_path / "env")
+
+    def said(*words: str) -> str:
+        ran = subprocess.run(
+            [tmp_path / "stood-in" / "programs" / "python3", *words],
+            env=os.environ | {"PATH": f"{own}:{os.environ['PATH']}", "PIP_INDEX_URL": "file:///a"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return ran.stdout
+
+    assert said("-m", "pip", "check") == "own: -m pip check\n"
+    python = f"--no-config --python {own}/python3"
+    made = said("-m", "pip", "install", "--no-deps", "--no-deps", "-e", ".")
+    assert made == f"uv: pip install {python} --no-deps -e ., from file:///a\n"
+
+
 def test_differences_are_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "RENDERED", tmp_path)
     (tmp_path / "demo").mkdir()
