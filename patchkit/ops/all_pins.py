@@ -1,16 +1,15 @@
 """A refresh at one pin of a component, whose edits are carried to the patches at its other pins.
 
-There each is imported as a patch on the stack in which it was made, by the carry engine, and folded
-into the patch of the same family. A conflict waits as that of any import.
+There each is imported, by the carry engine, as a patch on the stack in which it was made, and
+becomes a part of the patch of the same family. A conflict waits as that of any import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem, UsageError
@@ -20,11 +19,10 @@ from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
-from patchkit.ops.refresh_report import RefreshedComponent, RefreshReport
+from patchkit.ops.refresh_report import RefreshReport
 from patchkit.ops.resume import can_stop_in
 from patchkit.ops.version_matrix import families_of
 from patchkit.refresh.draft import Request
-from patchkit.refresh.series_edits import SeriesEdit, fold_into
 from patchkit.stack.build import build_stack
 from patchkit.stack.patch_files import canonical_diffs
 from patchkit.stack.series import ImportedPatch, LoadedPatch, load_series
@@ -64,45 +62,21 @@ def refresh_all_pins(
         return report
     after = load_series(manifest, edited, store, progress).patches
     base, edits = _edits(before, after, edited, store)
-    carrying = _Carrying(manifest, work, replace(options, request=Request(), stop=True), base)
     rows, known = list(report.components), {each.name for each in before}
     for other in others:
         families = families_of([(manifest, edited), (manifest, other)], store)
         there = {each[0].name: each[1].name for each in families if len(each) > 1}
         # one that changed is there, too, and one that is new is not
-        wanted = {name: each for name, each in edits.items() if (name in there) == (name in known)}
+        wanted = [
+            replace(edit, into=there.get(name, ""))
+            for name, edit in edits.items()
+            if (name in there) == (name in known)
+        ]
         if wanted:
-            into = {edit.name: there[name] for name, edit in wanted.items() if name in there}
-            rows.append(carrying.to(other, tuple(wanted.values()), into))
+            incoming = IncomingPatches(tuple(wanted), base)
+            wish = replace(options, request=Request(), stop=True, imported=incoming)
+            rows += work([other], options=wish).components
     return replace(report, components=tuple(rows))
-
-
-class _Carrying(Struct, frozen=True):
-    """Brings patches to a component, by `work`, which refreshes it with options."""
-
-    manifest: Manifest
-    work: Callable[..., RefreshReport]
-    options: RefreshOptions
-    base: CommitId  # that they were made for
-
-    def to(
-        self, other: Component, patches: tuple[ImportedPatch, ...], into: Mapping[str, str]
-    ) -> RefreshedComponent:
-        """Import patches, and fold each that `into` names into the patch that it names there."""
-        wish = replace(self.options, imported=IncomingPatches(patches, self.base))
-        (row,) = self.work([other], options=wish).components
-        landed = {each.name for each in row.carried if each.status.applies}
-        for edit, patch in into.items():
-            if row.exit_code is ExitCode.HALTED:
-                target = self.manifest.options(other.name)
-                hint = f"patchkit fold {edit} --to {patch} {target}"
-                note = Problem("once that goes on, the edit is a patch", other.name, hint)
-                row = replace(row, notes=(*row.notes, note))
-            elif edit in landed:
-                fold = partial(fold_into, given=[edit], to=patch, message="")
-                wish = replace(self.options, series_edit=SeriesEdit("fold", fold))
-                (row,) = self.work([other], options=wish).components
-        return row
 
 
 def _edits(

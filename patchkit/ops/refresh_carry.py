@@ -80,7 +80,8 @@ _SHOWN = 5
 class UpstreamPast(Struct):
     """The history of a component's upstream from the commit `old` to its pin.
 
-    `unknown` says why there is none, "" as long as nothing went wrong.
+    `unknown` says why there is none, "" as long as nothing went wrong; `asked`: there is nothing
+    more to ask for.
     """
 
     store: Store
@@ -92,7 +93,7 @@ class UpstreamPast(Struct):
     unknown: str = ""
     _hint: str = ""
     _history: History | None = None
-    _asked: bool = False
+    asked: bool = False
     _between: Between | None = None
 
     def past(self) -> Between:
@@ -107,9 +108,9 @@ class UpstreamPast(Struct):
     def history(self) -> History | None:
         """The history; None where there is none, or it cannot be fetched."""
         pin = self.component.pin
-        if self._asked or not isinstance(pin, GitPin):
+        if self.asked or not isinstance(pin, GitPin):
             return self._history
-        self._asked = True
+        self.asked = True
         try:
             at_old = replace(self.component, pin=GitPin(CommitId(self.old)))
             history = open_history(self.store, at_old, pin.commit, self.progress)
@@ -295,6 +296,7 @@ def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
     ours = [each.name for each in patches if each.path is not None] if may_leave_out else []
     paths = series_paths([each.series_patch for each in patches])
     upstream = UpstreamPast(found.store, found.component, old, found.progress, paths)
+    upstream.asked = any(each.into for each in patches)  # no commit of upstream's has them
     past = upstream.past()
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(found.cache, old, reader), found.base)

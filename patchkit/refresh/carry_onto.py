@@ -26,6 +26,7 @@ from patchkit.refresh.patch_plan import (
     plan_patches,
 )
 from patchkit.stack.build import build_stack, series_paths
+from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import LoadedPatch
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ def draft_carry(
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
     A patch that the new base contains leaves the series; one that `generator` has a recipe for is
-    made from that. The repository of `reader` takes trial objects, and has the trees of
-    `decisions`, a person's about single patches. Raises FixedPatchesError where a patch that is no
-    file of the series would have to change. Of `options` what these two say is not used.
+    made from that; an edit of another one becomes a part of it. The repository of `reader` takes
+    trial objects, and has the trees of `decisions`, a person's about single patches. Raises
+    FixedPatchesError where a patch that is no file of the series would have to change. Of `options`
+    what these two say is not used.
     """
     old_base, new_base = bases
     repository = reader.repository
@@ -92,10 +94,21 @@ def draft_carry(
     there = [e for e in patches if e.path is None or e.name in generated or e.path.exists()]
     context = PlanContext(repository, reader, new_base, home, there, changes)
     loaded = {each.name: each for each in patches}
-    landed = commit_changes(report.stack)
+    landed = _whole_changes(report, patches)
+    listed = [each for each in patches if not each.into or each.name in landed]
     slots = [StackSlot(name, change, loaded[name]) for name, change in landed.items()]
     gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
-    return replace(plan_patches(slots, patches, context), dropped=gone), report
+    return replace(plan_patches(slots, listed, context), dropped=gone), report
+
+
+def _whole_changes(report: CarryReport, patches: Sequence[LoadedPatch]) -> dict[str, CommitChange]:
+    """What each patch that landed does, with what edits of it do."""
+    landed = commit_changes(report.stack)
+    for each in patches:
+        if each.into in landed and each.name in landed:
+            after = landed.pop(each.name).after
+            landed[each.into] = replace(landed[each.into], after=after)
+    return landed
 
 
 def _require_rewritable(

@@ -174,13 +174,15 @@ def imported_patch(patch: ImportedPatch, home: SeriesFolder) -> LoadedPatch:
     # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
     strip = max(home.strip, 1) if patch.strip is None else patch.strip
     file = parse_patch(patch.data, name=patch.where, strip=strip)
-    return home.patch(patch.name, patch.data, file, strip)
+    return replace(home.patch(patch.name, patch.data, file, strip), into=patch.into)
 
 
 def with_imported(
     project: Project, series: LoadedSeries, patches: Sequence[ImportedPatch]
 ) -> LoadedSeries:
-    """The series with patches behind those of its file; one that it has stays where it is."""
+    """The series with patches behind those of its file, or behind the one that each changes; one
+    that it has stays where it is.
+    """
     component, old = project.component, list(series.patches)
     known = {each.name for each in old}
     new = [imported_patch(each, project.home) for each in patches if each.name not in known]
@@ -188,7 +190,11 @@ def with_imported(
     entries = component.patches
     earlier = entries if entry is None else entries[: entries.index(entry) + 1]
     place = sum(each.origin in earlier for each in old)
-    return replace(series, patches=(*old[:place], *new, *old[place:]))
+    placed = [*old[:place], *(each for each in new if not each.into), *old[place:]]
+    for each in new:
+        if each.into:
+            placed.insert([before.name for before in placed].index(each.into) + 1, each)
+    return replace(series, patches=tuple(placed))
 
 
 # Other stacks that take a changed file: each is built with the new files, at its own pin.

@@ -77,6 +77,8 @@ class LoadedPatch(Struct, frozen=True):
     strip: int
     #: The folder that its paths are below, "" for the root.
     subdirectory: str
+    #: The patch before it that it is to be a part of, once it is carried; "" for none.
+    into: str = ""
 
     @property
     def sha256(self) -> str:
@@ -153,6 +155,7 @@ class ImportedPatch(Struct, frozen=True):
     where: str
     strip: int | None = None  # folders to take off its paths; None: as usual
     listed: bool = False
+    into: str = ""  # the patch of the series that it changes, and becomes a part of
 
 
 def named_recipe(file: PatchFile) -> str:

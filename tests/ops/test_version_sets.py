@@ -446,7 +446,7 @@ def test_an_edit_at_one_pin_is_carried_to_the_others(project: Project, upstream:
     rows = project.run("refresh", "lib@v1", "--all-pins", "--json").ok().json["components"]
     assert [(row["name"], row["result"]) for row in rows] == [
         ("lib@v1", "refreshed"),
-        ("lib@latest", "refreshed"),
+        ("lib@latest", "carried"),
     ]
     assert "+twenty and more\n" in project.read("patches/lib/v1/0001-twenty.patch")
     assert "+twenty and more\n" in project.read("patches/lib/latest/0001-twenty.patch")
@@ -493,19 +493,41 @@ def test_a_conflict_at_another_pin_waits_there(project: Project, upstream: Upstr
     ran = project.run("refresh", "lib@v1", "--all-pins", "--json").ends(ExitCode.HALTED)
     one, other = ran.json["components"]
     assert (one["result"], other["result"]) == ("refreshed", "conflicted")
-    (note,) = other["notes"]
-    assert (
-        note["hint"]
-        == "patchkit fold edit-0004-last.patch --to 0002-end.patch -m demo -c lib@latest"
-    )
+    assert (other["halted"]["patch"], other["halted"]["unknown"]) == ("edit-0004-last.patch", "")
     file = project.checkout("lib@latest") / "b.txt"
     assert "<<<<<<<" in file.read_text()
     assert project.product["patches/lib/latest/series"] == before["patches/lib/latest/series"]
     file.write_text(lines(ONE | {40: "the very end\n"}))
     project.run("continue", "lib@latest").ok()
-    project.run(*note["hint"].split()[1:]).ok()
     assert project.read("patches/lib/latest/series") == "0001-twenty.patch\n0002-end.patch\n"
     assert "+the very end\n" in project.read("patches/lib/latest/0002-end.patch")
+    project.run("undo").ok()
+    end = "patches/lib/latest/0002-end.patch"
+    assert project.product[end] == before[end]
+
+
+def test_an_edit_goes_behind_later_patches_of_the_other_pin(
+    project: Project, upstream: Upstream
+) -> None:
+    """It is carried where its patch stands, and those behind that follow."""
+    at_two_pins(project, upstream)
+    before = {**NEWER, "a.txt": "a new top\n" + lines({20: "twenty\n"})}
+    after = "a new top\n" + lines({20: "twenty\n", 21: "and one\n"})
+    own = changed(before, "a.txt", after, "Say one more")
+    project.write(
+        {
+            "patches/lib/latest/one-more.patch": own,
+            "patches/lib/latest/series": "0001-twenty.patch\none-more.patch\n0002-end.patch\n",
+        }
+    )
+    project.run("apply").ok()
+    edit(project, "lib@v1", "a.txt", "line 19\ntwenty\n", "nineteen\ntwenty\n")
+    project.run("refresh", "lib@v1", "--all-pins", "--patch", "0001-twenty").ok()
+    text = (project.checkout("lib@latest") / "a.txt").read_text()
+    assert "nineteen\ntwenty\nand one\n" in text
+    assert "+nineteen\n" in project.read("patches/lib/latest/0001-twenty.patch")
+    assert " nineteen\n" in project.read("patches/lib/latest/one-more.patch")
+    assert "and one" not in project.read("patches/lib/latest/0001-twenty.patch").split("@@")[-1]
 
 
 def test_a_conflict_at_another_pin_is_aborted(project: Project, upstream: Upstream) -> None:
