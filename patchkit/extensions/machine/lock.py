@@ -139,14 +139,18 @@ def _resolvers(indexes: Mapping[str, str], python: str, folder: Path) -> dict[st
             )
             for architecture in ARCHITECTURES
         }
-    if python != THIS_PYTHON:
-        raise SurroundingsError(
-            f"pip solves for Python {THIS_PYTHON} alone, not for {python}",
-            hint="uv solves for others: pip install 'patchkit-cli[machine]'",
-        )
-    words = [sys.executable, "-m", "pip", "lock", "--requirement", asked]
+    words = [sys.executable, "-m", "pip", "lock"]
+    pip = run_program([*words, "--help"])
+    what = f"it solves for Python {THIS_PYTHON} alone, not for {python}"
+    if isinstance(pip, str) or pip.returncode:
+        what = "it has no `lock`, which came with 25.1"
+    elif python == THIS_PYTHON:
+        what = ""
+    if what:
+        hint = "pip install 'patchkit-cli[machine]'  brings uv"
+        raise SurroundingsError(f"uv is missing, and pip cannot make the lock: {what}", hint=hint)
     given = {name: text for name, text in indexes.items() if text}
-    return {platform.machine(): _Resolver(words, given)}
+    return {platform.machine(): _Resolver([*words, "--requirement", asked], given)}
 
 
 def _variables_of_uv(indexes: Mapping[str, str]) -> dict[str, str]:

@@ -197,6 +197,21 @@ def test_code_runs_only_where_it_is_said(project: Project, upstream: Upstream, i
     assert lock(project, "--build-metadata").code == 1  # an empty setuptools builds nothing
 
 
+def test_a_pip_that_makes_no_lock_and_no_uv(
+    project: Project, upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_uv(monkeypatch)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'ERROR: unknown command \"lock\"' >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    stack(project, upstream, ">=1.26")
+    ran = lock(project)
+    assert ran.code == 5
+    assert ran.err.startswith("error: uv is missing, and pip cannot make the lock")
+    assert "hint: pip install 'patchkit-cli[machine]'" in ran.err
+
+
 def test_each_architecture_by_its_index(
     project: Project, upstream: Upstream, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
