@@ -203,9 +203,11 @@ class Examiner(Struct):
         dotted = _is_dotted(node.value)
         bases = self.values.of(spot.scope, node.value) if dotted or called else ()
         owners = [self._foreign_owner(base, dotted=dotted, called=called) for base in bases]
+        if not owners or owners[0] is None or None in owners:
+            return
         found = [each for base in bases for each in self.values.member(base, name)]
-        if found and all(owners) and all(isinstance(each, Absent) for each in found):
-            place, tree = owners[0] or ("", "")
+        if found and all(isinstance(each, Absent) for each in found):
+            place, tree = owners[0]
             what = f"{place} has no {name}"
             self._tell(Breach.NAME, CodeUse(node, spot), f"{place}.{name}", what, tree)
 
