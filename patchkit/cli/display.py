@@ -41,8 +41,7 @@ class Answers(Generic[_Result]):
     """Shows what is known of each component as soon as it is known, while others are looked at.
 
     Called from the components' threads. On a terminal the first to end comes first; in a pipe or a
-    file the order is that of `names`, so that two runs can be compared, and with `at_end` nothing
-    is shown there before the report, unless ^C comes first.
+    file the order is that of `names`, so that two runs can be compared.
     """
 
     def __init__(
@@ -52,31 +51,27 @@ class Answers(Generic[_Result]):
         show: Callable[[Terminal, _Result], None],
         *,
         shown: bool,
-        at_end: bool = False,
     ) -> None:
         self._terminal = terminal
         self._left = list(names)
         self._known: dict[str, _Result] = {}
         self._show = show
-        self._kept = shown
-        self.shown = shown and (terminal.watched or not at_end)
+        self.shown = shown
         self._lock = threading.Lock()
 
     def __call__(self, name: str, answer: _Result) -> None:
         """The answer for a component is known."""
-        if not self._kept:
+        if not self.shown:
             return
         with self._lock:
             self._known[name] = answer
-            if not self.shown:
-                return
             most = None if self._terminal.watched else 1
             while ready := [name for name in self._left[:most] if name in self._known]:
                 self._print(ready[0])
 
     def interrupted(self) -> None:
         """Show what is known, with the problems that a whole report ends with; name the rest."""
-        if not self._kept:
+        if not self.shown:
             return
         with self._lock:
             for name in [left for left in self._left if left in self._known]:

@@ -75,20 +75,20 @@ def _print_alike(terminal: Terminal, findings: Sequence[Finding]) -> None:
     elif first.where:
         terminal.product(["  ", sign, "  ", first.where])
     what: Sequence[Piece] = ["    "] if first.where or more else ["  ", sign, "  "]
-    terminal.product([*what, first.what], hang=4)
+    terminal.product([*what, first.what])
     if first.by is not None:
         name = short_id(first.by.commit)
         commit = Painted(name, Paint.PLACE)
-        terminal.product(["      by ", commit, str(first.by).removeprefix(name)], hang=8)
+        terminal.product(["      by ", commit, str(first.by).removeprefix(name)])
     for line in first.lines if not more else ():
-        terminal.product(f"      {line}", hang=8)
+        terminal.product(f"      {line}")
 
 
 def print_hint(terminal: Terminal, hint: str) -> None:
     """What to do about a finding; lines of its own stand below one another."""
     for number, line in enumerate(lines_of(hint)):
         head = Painted("hint:", Paint.PLACE) if number == 0 else "     "
-        terminal.product(["    ", head, f" {line}"], hang=12 + len(line) - len(line.lstrip()))
+        terminal.product(["    ", head, f" {line}"])
 
 
 def print_explanation(
@@ -100,9 +100,9 @@ def print_explanation(
         head, colon, rest = each.text.partition(": ")
         if each.depth == 0 and colon:
             paint = Paint.NOTICE if head == "why" else Paint.STRONG
-            terminal.product([" " * left, Painted(head, paint), f": {rest}"], hang=left + 2)
+            terminal.product([" " * left, Painted(head, paint), f": {rest}"])
         else:
-            terminal.product([" " * left, each.text], hang=left + 2)
+            terminal.product([" " * left, each.text])
         if each.hunk is not None:
             for line in _mismatch_lines(each.hunk, room() - _MARGIN - left):
                 terminal.product([" " * left, *pieces(line)])

@@ -50,7 +50,7 @@ def _print_carried_file(terminal: Terminal, file: FileResult) -> None:
     place = f" -> {file.carried_to}" if file.carried_to else ""
     terminal.product(["    ", word(file.status), f"  {file.path}{place}{sure}"])
     for reason in file.reasons:
-        terminal.product([" " * 8, Painted(reason, Paint.FAINT)], hang=10)
+        terminal.product([" " * 8, Painted(reason, Paint.FAINT)])
 
 
 # What bump and continue print: each component, by what a reviewer must look at, and conflicts.
@@ -141,12 +141,12 @@ def print_halted(terminal: Terminal, halted: Halted) -> None:
     place = f"patch {halted.number} of {halted.total}: " * bool(halted.number)
     terminal.product([place, Painted(halted.patch, Paint.STRONG), f": {halted.subject}"])
     for line in lines_of(halted.reason):
-        terminal.product(f"  {line}", hang=2)
+        terminal.product(f"  {line}")
     for file in halted.files:
         how = "" if file.marked else "  no markers: git add or git rm it"
         terminal.product(["  in conflict: ", Painted(file.path, Paint.PLACE), how])
         for commit in file.upstream:
-            terminal.product(f"    upstream: {commit}", hang=6)
+            terminal.product(f"    upstream: {commit}")
     if halted.unknown:
         terminal.product(["  upstream's commits are not named: ", halted.unknown])
     if halted.later:

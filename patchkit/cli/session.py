@@ -305,17 +305,15 @@ class Session:
         show: Callable[[Terminal, _Answer], None],
         *,
         shown: bool = True,
-        at_end: bool = False,
     ) -> Iterator[Answers[_Answer]]:
         """What is called with each component's name and answer as soon as it is known: `show`
         prints it, and on ^C what is known stays printed. It prints nothing, and says so by its own
-        `shown`, where not `shown`, and with --json and --quiet. `at_end`: nor in a pipe, where a
-        table has them all.
+        `shown`, where not `shown`, and with --json and --quiet.
         """
         from patchkit.cli.display import Answers
 
         shown = shown and not (self.terminal.json or self.terminal.quiet)
-        answers = Answers(self.terminal, names, show, shown=shown, at_end=at_end)
+        answers = Answers(self.terminal, names, show, shown=shown)
         try:
             yield answers
         except KeyboardInterrupt:

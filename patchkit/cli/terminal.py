@@ -8,9 +8,8 @@ and errors are not. `--quiet` leaves out everything but warnings, errors and rep
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from shutil import get_terminal_size
@@ -86,48 +85,6 @@ def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) ->
                 line.append(" " * (widths[index] - width(cell) + gap))
         lines.append(line)
     return lines
-
-
-#: A command, which is typed or copied as a whole; spaces; any other word.
-_WORD = re.compile(
-    r"[^ `]*`[^`]+`[^ ]*|patchkit [a-z]+(?: [^ -][^ ]*)*(?: -[^ ]+(?: [^ -][^ ]*)?)+"
-    r"|(?:git|sed) -[^ ]+(?: [^ ]+)*| +|[^ ]+"
-)
-
-
-def fold(line: Line, space: int, hang: int) -> list[list[Piece]]:
-    """The line in as many as it takes to fit `space` columns; broken at spaces only, and not in a
-    command, with `hang` columns before each that follows.
-    """
-    lines: list[list[Piece]] = [[]]
-    used = 0
-    for word in _words(line):
-        taken = width(word)
-        if used + taken > space and _text(word[0])[0] != " " and used > hang:
-            _strip_end(lines[-1])
-            lines.append([" " * hang])
-            used = hang
-        lines[-1] += word
-        used += taken
-    return lines
-
-
-def _words(line: Line) -> Iterator[list[Piece]]:
-    """The words of a line and the spaces between; a word may be of pieces: a path and its colon."""
-    word: list[Piece] = []
-    for piece in pieces(line):
-        for part in _WORD.findall(clean(_text(piece))):
-            if word and " " in (part[0], _text(word[-1])[0]):
-                yield word
-                word = []
-            word.append(Painted(part, piece.paint) if isinstance(piece, Painted) else part)
-    if word:
-        yield word
-
-
-def _strip_end(line: list[Piece]) -> None:
-    while line and not _text(line[-1]).strip():
-        line.pop()
 
 
 def cut(text: str, room: int) -> str:
@@ -236,38 +193,24 @@ class Terminal:
             self._only_kept = False
         return code
 
-    def product(self, line: Line = "", *, hang: int | None = None) -> None:
-        """One line on stdout; on a terminal it is folded, below column `hang` if it is given."""
-        if self._only_kept:
-            return
-        for each in self._folded(self._out, line, hang):
-            self._write(self._out, render(each, colour=self._colour_out))
+    def product(self, line: Line = "") -> None:
+        """One line on stdout; a terminal folds it, so that what is copied is one line."""
+        if not self._only_kept:
+            self._write(self._out, render(line, colour=self._colour_out))
 
     def table(self, rows: Iterable[Sequence[Line]], *, indent: int = 0) -> None:
         """Rows of cells on stdout, in aligned columns; put what may be long last.
 
-        On a terminal the last cell goes below its row where it has less than half the width.
+        On a terminal the last cell goes below its row where the line has no room for it.
         """
-        if self._only_kept:
-            return
         rows = list(rows)
-        lines = columns(rows, indent=indent)
-        heads = columns([row[:-1] for row in rows], indent=indent)
-        hang = max(
-            (width(each) for each, row in zip(heads, rows, strict=True) if row[1:]), default=0
-        )
-        space = room()
-        for line, head, row in zip(lines, heads, rows, strict=True):
-            if row[1:] and hang > space // 2 and width(line) > space and self._out.isatty():
-                self.product(head)
-                self.product([" " * (indent + 4), *pieces(row[-1])])
+        for line, row in zip(columns(rows, indent=indent), rows, strict=True):
+            last = pieces(row[-1]) if row[1:] else ()
+            if width(last) and width(line) > room() and self._out.isatty():
+                self.product(line[: -len(last)])
+                self.product([" " * (indent + 4), *last])
             else:
-                self.product(line, hang=hang + 2)
-
-    def row(self, row: Sequence[Line], like: Sequence[Line]) -> None:
-        """One row of a table that comes row by row; `like` has cells as wide as any will be."""
-        line, widest = columns([row, like])
-        self.product(line, hang=min(width(widest), width(line)))
+                self.product(line)
 
     def diff(self, data: bytes) -> None:
         """A patch or diff on stdout: its very bytes, or cleaned and coloured on a terminal."""
@@ -344,21 +287,7 @@ class Terminal:
     def _tell(self, line: Line) -> None:
         # in a pipe stdout is held back, and what is said about the product would overtake it
         self._out.flush()
-        for each in self._folded(self._err, line, None):
-            self._write(self._err, render(each, colour=self._colour_err))
-
-    def _folded(self, stream: TextIO, line: Line, hang: int | None) -> Iterable[Line]:
-        """The line as the terminal has room for it; as it is in a pipe or file."""
-        if not stream.isatty():
-            return [line]
-        space = room()
-        if width(line) <= space:
-            return [line]
-        text = "".join(_text(piece) for piece in pieces(line))
-        longest = max(map(width, _words(line)), default=0)
-        if hang is None or hang > space // 2 or hang + longest > space:
-            hang = len(text) - len(text.lstrip()) + 4
-        return fold(line, space, hang)
+        self._write(self._err, render(line, colour=self._colour_err))
 
     def _write(self, stream: TextIO, text: str) -> None:
         if not (stream.encoding or "").lower().replace("-", "").startswith("utf"):

@@ -6,7 +6,7 @@ A component is all or nothing, and does not keep the others from being done.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
@@ -172,15 +172,13 @@ def apply_components(
     workspace: Path,
     options: ApplyOptions,
     progress: Progress,
-    known: Callable[[str, AppliedComponent], None] = lambda _name, _applied: None,
 ) -> ApplyReport:
     """Bring the checkouts of `components` to their stacks, and write the lock.
 
-    `known` gets each component as soon as its checkout is done.
     BadInputError if the lock cannot be read; everything else that is wrong is in the report.
     """
     lock = load_lock(manifest.lock_path)
-    applying = _Applying(manifest, store, workspace, options, progress, lock, known)
+    applying = _Applying(manifest, store, workspace, options, progress, lock)
     applied = in_parallel(applying.component, components, jobs=options.jobs, stop=store.stop.ask)
     written = not options.dry_run and applying.write_lock(applied)
     return ApplyReport(
@@ -200,7 +198,6 @@ class _Applying(Struct, frozen=True):
     options: ApplyOptions  # of the command line
     progress: Progress
     lock: Lock | None
-    known: Callable[[str, AppliedComponent], None]  # gets each when it is done
     began: int = field(default_factory=time.time_ns)  # in the history: all of it is undone as one
 
     def component(self, component: Component) -> AppliedComponent:
@@ -213,7 +210,6 @@ class _Applying(Struct, frozen=True):
             failed = expected(error, component.name)
             applied = replace(blank, exit_code=failed.exit_code, problems=failed.problems)
         self.progress.finish(component.name, applied.result.value)
-        self.known(component.name, applied)
         return applied
 
     def write_lock(self, applied: Sequence[AppliedComponent]) -> bool:

@@ -7,7 +7,7 @@ once; one's trouble stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from shlex import quote
@@ -116,7 +116,6 @@ class _Tools(Struct, frozen=True):
     finders: Sequence[Finder]  # those of extensions
     results: Results
     patches: Mapping[str, LoadedPatch]
-    known: Callable[[str, ComponentCheck], None]  # gets each when it is checked
     workspace: Path | None  # whose checkouts may hold a conflict; None: not looked at
 
     def missing(self, origin: Origin, earlier: Collection[str]) -> Origin:
@@ -137,15 +136,14 @@ def check_manifests(
     broken: Sequence[BrokenManifest] = (),
     locked: bool = True,
     workspace: Path | None = None,
-    known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
 ) -> CheckReport:
     """Check the chosen components of each manifest, `jobs` at once.
 
     On disk: what the store fetches, nothing else. `broken` are manifests that could not be read;
     they go into the report. With `run` the commands of verify steps run, each in a scratch folder;
     `today` decides which reasons are over, None: none is. Unless `locked`, edits of local patches
-    that the lock does not have yet are warnings. `known` gets each ("manifest: component") early. A
-    conflict that waits in a checkout of `workspace` is a note.
+    that the lock does not have yet are warnings. A conflict that waits in a checkout of `workspace`
+    is a note.
     """
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
     stop = store.stop.ask
@@ -162,7 +160,6 @@ def check_manifests(
         finders(of_run),
         results,
         named,
-        known,
         workspace,
     )
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
@@ -195,7 +192,6 @@ def _check(task: _Task, tools: _Tools) -> ComponentCheck:
         check = replace(blank, exit_code=error.exit_code, problems=problems)
     check = replace(check, findings=(*check.findings, *_waiting(task, tools.workspace)))
     tools.progress.finish(component.name, "failed" if check.problems else "checked")
-    tools.known(f"{task.manifest.name}: {component.name}", check)
     return check
 
 

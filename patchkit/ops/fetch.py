@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -101,14 +101,12 @@ def fetch_components(
     *,
     verify: bool = False,
     jobs: int = JOBS,
-    known: Callable[[str, FetchedComponent], None] = lambda _name, _fetched: None,
 ) -> FetchReport:
     """Bring the components' pins and patches by reference into the cache, `jobs` at once; one's
     error stops no other.
 
-    `known` gets each as soon as it is there. A KeyboardInterrupt ends all fetches before it goes
-    on. What is cached makes no progress. With `verify` that is read to the last byte first; what is
-    damaged is fetched again.
+    A KeyboardInterrupt ends all fetches before it goes on. What is cached makes no progress. With
+    `verify` that is read to the last byte first; what is damaged is fetched again.
     """
     damaged = {c.name for c in components if verify and not _verified(store, c, progress)}
     rows: dict[str, FetchedComponent] = {}
@@ -116,7 +114,6 @@ def fetch_components(
 
     def tell(row: FetchedComponent) -> None:
         rows[row.name] = replace(row, damaged=row.name in damaged)
-        known(row.name, rows[row.name])
 
     def bring(component: Component) -> None:
         try:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.cli.terminal import Line, Paint, Painted, columns, fold, render, width
+from patchkit.cli.terminal import Line, Paint, Painted, columns, render, width
 from patchkit.model.text import clean, shown
 
 
@@ -55,34 +55,3 @@ def test_columns_count_what_is_seen() -> None:
         "",
     ]
     assert width("漢e\u0301\x1b") == 5
-
-
-def test_a_line_is_folded_between_words() -> None:
-    name = Painted("megatron-lm", Paint.STRONG)
-    line: Line = ["  warning: ", name, " of qwen3-vl-npu is not in the lock"]
-    folded = [render(each, colour=False) for each in fold(line, 24, 6)]
-    assert folded == ["  warning: megatron-lm", "      of qwen3-vl-npu is", "      not in the lock"]
-    long = "a-name-that-is-longer-than-the-terminal"
-    assert [width(each) for each in fold(f"see {long} there", 20, 4)] == [4 + len(long), 9]
-
-
-@pytest.mark.parametrize(
-    ("line", "folded"),
-    [
-        (
-            "hint: then:  patchkit continue up -m demo --accept  takes it all",
-            ["hint: then:", "patchkit continue up -m demo --accept", "takes it all"],
-        ),
-        (
-            "hint: `git rev-parse ID` prints them, and `git log` lists all that there is",
-            ["hint: `git rev-parse ID` prints", "them, and `git log` lists", "all that there is"],
-        ),
-        (
-            "git -C workspace/up apply --reject $PWD/patches/up/one.patch",
-            ["git -C workspace/up apply --reject $PWD/patches/up/one.patch"],
-        ),
-        ("patchkit refuses to overwrite changes", ["patchkit refuses to overwrite", "changes"]),
-    ],
-)
-def test_a_command_is_not_folded(line: str, folded: list[str]) -> None:
-    assert [render(each, colour=False).strip() for each in fold(line, 32, 4)] == folded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -83,14 +82,7 @@ def apply(
 
     locked = locked or (in_ci() and not accept)
     options = ApplyOptions(int(time.time()), force, dry_run, accept, jobs, locked)
-    names = [each.name for each in session.components]
-    like = (word("conflicted"), max(names, key=len), "")
-
-    def show(terminal: Terminal, applied: AppliedComponent) -> None:
-        if not _is_same(applied):
-            terminal.row(_row(applied, session.manifest.name), like)
-
-    with session.answers(names, show, at_end=True) as known, session.progress() as progress:
+    with session.progress() as progress:
         report = apply_components(
             session.manifest,
             session.components,
@@ -98,15 +90,12 @@ def apply(
             workspace=session.workspace,
             options=options,
             progress=progress,
-            known=known,
         )
-    return session.report("apply", report, partial(_render, shown=known.shown))
+    return session.report("apply", report, _render)
 
 
-def _render(terminal: Terminal, report: ApplyReport, *, shown: bool = False) -> None:
-    """What was done; `shown`: components that changed were printed when they were known."""
-    rest = [entered for entered in report.components if _is_same(entered) or not shown]
-    terminal.table([_row(entered, report.manifest) for entered in rest])
+def _render(terminal: Terminal, report: ApplyReport) -> None:
+    terminal.table([_row(each, report.manifest) for each in report.components])
     terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
         _print_notes(terminal, each)
@@ -118,10 +107,6 @@ def _render(terminal: Terminal, report: ApplyReport, *, shown: bool = False) -> 
     if len(report.components) > 1 or report.dry_run:
         terminal.product(_summary(report))
     _print_next(terminal, report)
-
-
-def _is_same(applied: AppliedComponent) -> bool:
-    return applied.result.value == "unchanged"
 
 
 def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
@@ -290,14 +275,8 @@ def fetch(
             learned = [learn_names(path, session.store, progress) for path in paths]
         if not any(learned):
             raise
-    components = session.components
-    names = [each.name for each in components]
-    like = (word("fetched"), max(names, key=len), "")
-
-    def show(terminal: Terminal, fetched: FetchedComponent) -> None:
-        terminal.row(_fetched_row(fetched), like)
-
-    with session.answers(names, show, at_end=True) as known, session.progress() as progress:
+        components = session.components
+    with session.progress() as progress:
         report = fetch_components(
             session.manifest,
             components,
@@ -305,18 +284,12 @@ def fetch(
             progress,
             verify=verify,
             jobs=jobs,
-            known=known,
         )
-    return session.report("fetch", report, partial(_render_fetched, shown=known.shown))
+    return session.report("fetch", report, _render_fetched)
 
 
-def _fetched_row(fetched: FetchedComponent) -> tuple[Line, ...]:
-    return word(fetched.status), fetched.name, _detail(fetched)
-
-
-def _render_fetched(terminal: Terminal, report: FetchReport, *, shown: bool = False) -> None:
-    """What is here; `shown`: a row for each component was printed when it was known."""
-    terminal.table(() if shown else map(_fetched_row, report.components))
+def _render_fetched(terminal: Terminal, report: FetchReport) -> None:
+    terminal.table([(word(each.status), each.name, _detail(each)) for each in report.components])
     for each in report.components:
         for problem in each.problems:
             terminal.problem(problem)

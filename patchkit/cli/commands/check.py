@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,10 +20,6 @@ from patchkit.model.outcome import Status
 from patchkit.report.findings import check_outcomes, summary
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from patchkit.cli.display import Answers
-    from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.check_report import CheckReport, ComponentCheck
 
 RunOption = Annotated[
@@ -75,8 +69,7 @@ def check(
 
     asked = wanted(form, output, json=session.terminal.json)
     chosen, broken = session.open_manifests()
-    shown = checks_shown(session, chosen, shown=asked.form is Format.TEXT)
-    with shown as known, session.progress() as progress:
+    with session.progress() as progress:
         report = check_manifests(
             chosen,
             session.store,
@@ -88,40 +81,16 @@ def check(
             broken=broken,
             locked=in_ci(),
             workspace=session.workspace,
-            known=known,
         )
-    show = partial(print_check, shown=known.shown)
-    return deliver(session.terminal, "check", report, asked, show, paths=session.manifest_paths)
+    paths = session.manifest_paths
+    return deliver(session.terminal, "check", report, asked, print_check, paths=paths)
 
 
-def checks_shown(
-    session: Session,
-    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
-    *,
-    shown: bool,
-) -> AbstractContextManager[Answers[ComponentCheck]]:
-    """Prints a row for each component as soon as it is checked."""
-    names = [f"{manifest.name}: {each.name}" for manifest, some in chosen for each in some]
-    like = (word("conflicted"), max(names, key=len, default=""), "")
-
-    def show(terminal: Terminal, check: ComponentCheck) -> None:
-        status, name, what = _row(check)
-        terminal.row((status, f"{check.manifest}: {name}", what), like)
-
-    return session.answers(names, show, shown=shown, at_end=True)
-
-
-def print_check(
-    terminal: Terminal, report: CheckReport, brief: bool = False, *, shown: bool = False
-) -> None:
-    """The whole report; in `brief` its problems and a summary.
-
-    `shown`: a row for each component was printed when it was known.
-    """
+def print_check(terminal: Terminal, report: CheckReport, brief: bool = False) -> None:
+    """The whole report; in `brief` its problems and a summary."""
     outcomes = list(check_outcomes(report))
     if not brief:
-        known = report.components if not shown else ()
-        for name, components in groupby(known, key=lambda each: each.manifest):
+        for name, components in groupby(report.components, key=lambda each: each.manifest):
             terminal.product(Painted(name, Paint.STRONG))
             terminal.table(list(map(_row, components)), indent=2)
         print_findings(terminal, outcomes)

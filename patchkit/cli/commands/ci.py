@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from patchkit.cli.command import JOBS, DryRunOption, JobsOption, StrictOption, command
-from patchkit.cli.display import Answers
 from patchkit.cli.format_options import (
     Format,
     FormatOption,
@@ -27,7 +25,7 @@ from patchkit.disk.files import LARGEST_PATCH, read_given, read_plain
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.ops.check_report import BrokenManifest, CheckReport
 from patchkit.ops.ci import CiReport, MatrixReport, Share
-from patchkit.ops.drift import ComponentDrift, DriftReport
+from patchkit.ops.drift import DriftReport
 from patchkit.report.json import exit_code_of, read_envelope, read_result
 
 if TYPE_CHECKING:
@@ -72,30 +70,22 @@ def ci(
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
-    from patchkit.cli.commands.check import checks_shown, print_check
+    from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import drifts_shown
     from patchkit.ops.ci import check_and_drift
 
     asked = wanted(form, output, json=session.terminal.json)
     chosen, broken = session.open_manifests()
-    shown = checks_shown(session, chosen, shown=asked.form is Format.TEXT)
-    drifts: Answers[ComponentDrift] | None = None
-    with shown as known, ExitStack() as stack, session.progress() as progress:
+    tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
+    shown = asked.form is Format.TEXT and any(some for _, some in tracking)
+    with drifts_shown(session, tracking, shown=shown) as drifts, session.progress() as progress:
 
         def checked(check: CheckReport) -> None:
-            """On a terminal print the rest of the check, and then each component's drift."""
-            nonlocal drifts
-            tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
-            if known.shown and any(some for _, some in tracking):
+            if drifts.shown:
                 with session.terminal.above_bars():
-                    print_check(session.terminal, check, shown=True)
+                    print_check(session.terminal, check)
                     session.terminal.product()
                     session.terminal.flush()
-                drifts = stack.enter_context(drifts_shown(session, tracking, shown=True))
-
-        def drifted(name: str, drift: ComponentDrift) -> None:
-            if drifts is not None:
-                drifts(name, drift)
 
         report = check_and_drift(
             chosen,
@@ -107,36 +97,29 @@ def ci(
             drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
             workspace=session.workspace,
-            known=known,
             checked=checked,
-            drifted=drifted,
+            drifted=drifts,
         )
-    show = partial(print_ci, shown=known.shown, drifted=drifts is not None)
+    show = partial(print_ci, shown=drifts.shown)
     return deliver(session.terminal, "ci", report, asked, show, paths=session.manifest_paths)
 
 
 def print_ci(
-    terminal: Terminal,
-    report: CiReport,
-    brief: bool = False,
-    *,
-    shown: bool = False,
-    drifted: bool = False,
+    terminal: Terminal, report: CiReport, brief: bool = False, *, shown: bool = False
 ) -> None:
     """What both say; in `brief` their problems and summaries.
 
-    `shown`: a row for each component that was checked was printed when it was known; `drifted`: so
-    was all else of the check, and what was found of each component.
+    `shown`: the check, and what was found of each component, were printed when they were known.
     """
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import print_drift
 
-    if not drifted:
-        print_check(terminal, report.check, brief, shown=shown)
+    if not shown:
+        print_check(terminal, report.check, brief)
     if report.drift.components:
-        if not (brief or drifted):
+        if not (brief or shown):
             terminal.product()
-        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed, shown=drifted)
+        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed, shown=shown)
 
 
 # Results of other runs, read from the files that they wrote.

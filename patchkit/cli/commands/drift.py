@@ -170,7 +170,7 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
     state, words = component.verdict
     name = Painted(f"{component.manifest}: {component.name}", Paint.STRONG)
     sign: Sequence[Piece] = [word(state), "  "] if component.tip is None else []
-    terminal.product([*sign, name, f"  {words}"], hang=2)
+    terminal.product([*sign, name, f"  {words}"])
     *patches, itself = component_drift(component)
     if component.since is not None:
         print_changes(terminal, component, component.since)
