@@ -17,14 +17,16 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
+from patchkit.model.revision import what_it_does
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
 from patchkit.ops.refresh_report import RefreshReport
 from patchkit.ops.resume import can_stop_in
 from patchkit.ops.version_matrix import families_of
 from patchkit.refresh.draft import Request
+from patchkit.refresh.series_edits import CannotEditSeriesError
 from patchkit.stack.build import build_stack
-from patchkit.stack.patch_files import canonical_diffs
+from patchkit.stack.patch_files import canonical_diffs, layout_of
 from patchkit.stack.series import ImportedPatch, LoadedPatch, load_series
 from patchkit.upstream.store import Store
 from patchkit.workspace import checkout_of, inspect
@@ -85,27 +87,34 @@ def _edits(
     """The stack as it was, and what was changed in each patch, one on the other, by its name.
 
     What is new is the patch itself. On disk: the stacks' objects, in the cache.
+    CannotEditSeriesError where patches changed together, so that neither applies without the other.
     """
     repository, base = store.repository(edited), store.cached_base(edited)
     assert base is not None
     series = {each.name: each for each in before}
     edits: dict[str, ImportedPatch] = {}
+    changed: list[LoadedPatch] = []
     with reading(repository) as reader:
         first = stack = build_stack(reader, base, [each.series_patch for each in before])
         write_objects(repository, stack.objects)
-        for patch in after:
+        for patch in after if first.clean else ():  # else they were for another pin
             old, series[patch.name] = series.get(patch.name), patch
-            if old is None:
-                edits[patch.name] = ImportedPatch(patch.name, patch.data, patch.where)
-            elif old.data != patch.data:
-                was, stack = (
-                    stack,
-                    build_stack(reader, base, [each.series_patch for each in series.values()]),
-                )
-                write_objects(repository, stack.objects)
-                (diff,) = canonical_diffs(repository, [(was.tree, stack.tree)])
-                head = f"Subject: [PATCH] What changed in {patch.name}\n\n---\n"
-                if diff:
-                    name = f"edit-{patch.name}"
-                    edits[patch.name] = ImportedPatch(name, head.encode() + diff, patch.where)
+            if old is None or what_it_does(old.file) != what_it_does(patch.file):
+                changed.append(patch)
+            now = build_stack(reader, base, [each.series_patch for each in series.values()])
+            if not now.clean or len(changed) != 1:
+                continue  # in another the lines around it changed, too
+            write_objects(repository, now.objects)
+            (only,) = changed
+            edit = ImportedPatch(only.name, only.data, only.where, only.strip)
+            if any(each.name == only.name for each in before):
+                layout = layout_of(only.file, only.strip, only.subdirectory)
+                (diff,) = canonical_diffs(repository, [(stack.tree, now.tree)], layout)
+                head = f"Subject: [PATCH] What changed in {only.name}\n\n---\n"
+                edit = replace(edit, name=f"edit-{only.name}", data=head.encode() + diff)
+            edits[only.name], stack, changed = edit, now, []
+    if changed:
+        names = " and ".join(each.name for each in changed)
+        hint = "patchkit undo  brings the edits back; carry those of one patch at a time"
+        raise CannotEditSeriesError(Problem(f"{names} changed together", edited.name, hint))
     return first.commit, edits

@@ -577,3 +577,72 @@ def test_what_cannot_be_refreshed_at_all_pins(project: Project, upstream: Upstre
         ran.says("patchkit apply -m demo -c lib@latest  makes it")
     project.run("apply", "-m", "demo", "-c", "lib@latest").ok()
     project.run("refresh", "-c", "lib@v1", "--all-pins").ok()
+
+
+def with_a_near_patch(project: Project) -> None:
+    """The same with a patch at v1 that has lines of the first one around its own."""
+    twenty = {20: "twenty\n"}
+    before = {**BASE, "a.txt": lines(twenty)}
+    near = changed(before, "a.txt", lines(twenty | {22: "near\n"}), "Say near")
+    series = project.read("patches/lib/v1/series")
+    project.write({"patches/lib/v1/near.patch": near})
+    project.write({"patches/lib/v1/series": f"{series}near.patch\n"})
+    project.run("apply").ok()
+
+
+def test_an_edit_that_is_between_lines_of_another_patch(
+    project: Project, upstream: Upstream
+) -> None:
+    at_two_pins(project, upstream)
+    with_a_near_patch(project)
+    edit(project, "lib@v1", "a.txt", "twenty\n", "zwanzig\n")
+    project.run("refresh", "lib@v1", "--all-pins").ok()
+    assert " zwanzig\n" in project.read("patches/lib/v1/near.patch")
+    assert "+zwanzig\n" in project.read("patches/lib/latest/0001-twenty.patch")
+    assert project.read("patches/lib/latest/series") == "0001-twenty.patch\n0002-end.patch\n"
+
+
+def test_edits_that_cannot_be_told_apart_are_carried_one_by_one(
+    project: Project, upstream: Upstream
+) -> None:
+    at_two_pins(project, upstream)
+    with_a_near_patch(project)
+    before = project.product
+    edit(project, "lib@v1", "a.txt", "twenty\n", "zwanzig\n")
+    edit(project, "lib@v1", "a.txt", "near\n", "nah\n")
+    ran = project.run("refresh", "lib@v1", "--all-pins").ends(ExitCode.FINDING)
+    ran.says("lib@v1: 0001-twenty.patch and near.patch changed together")
+    ran.says("patchkit undo  brings the edits back")
+    project.run("undo").ok()
+    assert project.product == before
+    assert "nah\n" in (project.checkout("lib@v1") / "a.txt").read_text()
+
+
+@pytest.mark.parametrize("strip", [0, 2])
+def test_edits_of_patches_in_another_layout(
+    project: Project, upstream: Upstream, strip: int
+) -> None:
+    at_two_pins(project, upstream)
+    text = project.read("manifests/demo.yaml")
+    project.write({"manifests/demo.yaml": text.replace("track:", f"strip: {strip}\n    track:")})
+    for path, data in project.files("patches").items():
+        old, new = (b"--- a/", b"--- ") if strip == 0 else (b"--- a/", b"--- a/top/")
+        side = (b"+++ b/", b"+++ " if strip == 0 else b"+++ b/top/")
+        rows = data.replace(old, new).replace(*side).split(b"\n")
+        kept = [row for row in rows if not row.startswith((b"diff --git", b"index "))]
+        project.write({path: b"\n".join(kept)})
+    project.run("apply").ok()
+    edit(project, "lib@v1", "a.txt", "twenty\n", "zwanzig\n")
+    project.run("refresh", "lib@v1", "--all-pins").ok()
+    assert "+zwanzig\n" in project.read("patches/lib/latest/0001-twenty.patch")
+    assert "zwanzig\n" in (project.checkout("lib@latest") / "a.txt").read_text()
+
+
+def test_a_pin_changed_by_hand_is_no_edit(project: Project, upstream: Upstream) -> None:
+    text = at_two_pins(project, upstream)
+    project.run("apply").ok()
+    before = project.files("patches/lib/latest")
+    pin = upstream.commit({"a.txt": "a new top\n" + lines({18: "upstream\n"})}, "More")
+    project.write({"manifests/demo.yaml": text.replace(upstream.at("v1"), pin)})
+    project.run("refresh", "lib@v1", "--all-pins").ok()
+    assert project.files("patches/lib/latest") == before
