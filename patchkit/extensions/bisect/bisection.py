@@ -192,8 +192,7 @@ def bisect_stack(
             carrying = _carrying(manifest, built, upstream, store, progress)
             states, make = carrying.states, carrying.make
         else:
-            patches = _Patches(built, store)
-            states, make = patches.states, patches.make
+            states, make = _patch_states(built, store)
         name = f"{manifest.name}+{component.name}"
         checkout = own_checkout(workspace, "bisect", name)
         kind = "commit" if upstream else "patch"
@@ -236,29 +235,26 @@ def _report(
 # States, and what stands in the checkout for each.
 
 
-class _Patches(Struct, frozen=True):
-    """The states of a series: without any patch, then after each that makes a commit."""
+def _patch_states(
+    built: BuiltStack, store: Store
+) -> tuple[Sequence[TrialState], Callable[[int], Stacked]]:
+    """The states of a series, without any patch and after each that makes a commit, and what makes
+    their stacks.
+    """
+    stack, repository = built.stack, store.repository(built.component)
+    subjects = {each.name: each.file.subject for each in built.series.series_patches}
+    states = [TrialState(stack.base.commit, "no patch")]
+    states += (
+        TrialState(each.commit, each.name, subjects[each.name])
+        for each in stack.outcomes
+        if each.commit is not None
+    )
 
-    built: BuiltStack  # the series on its base
-    store: Store
+    def make(number: int) -> Stacked:
+        commit = CommitId(states[number].id)
+        return Stacked(stack.base.commit, commit, stack.objects, repository)
 
-    @property
-    def states(self) -> list[TrialState]:
-        base = self.built.stack.base.commit
-        found = [TrialState(base, "no patch")]
-        patches = self.built.series.series_patches
-        subjects = {each.name: each.file.subject for each in patches}
-        for each in self.built.stack.outcomes:
-            if each.commit is not None:
-                found.append(TrialState(each.commit, each.name, subjects[each.name]))
-        return found
-
-    def make(self, number: int) -> Stacked | str:
-        stack = self.built.stack
-        repository = self.store.repository(self.built.component)
-        return Stacked(
-            stack.base.commit, CommitId(self.states[number].id), stack.objects, repository
-        )
+    return states, make
 
 
 class _Carrying(Struct, frozen=True):

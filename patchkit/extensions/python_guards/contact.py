@@ -59,7 +59,7 @@ class Contacts(Struct):
     modules: JoinedModules  # of all
     names: Mapping[str, Sequence[str]]  # component -> all its modules, by dotted name
     rebound: Rebound  # what the trees give to each other
-    answers: ResultCache | None  # None: nothing is kept
+    answers: ResultCache
     _known: dict[str, frozenset[str] | None] = field(default_factory=dict)
     _lacking: bool = False  # the contents of a module cannot be fetched
 
@@ -73,18 +73,17 @@ class Contacts(Struct):
     def _asked(self, tree: str) -> frozenset[str] | None:
         """The modules that may; None: any may."""
         heads, given = self._heads(tree), self._given(tree)
-        if self.answers is None:
-            return self._found(tree, heads, given)
         facts = [self.views[tree].oid, sorted(heads), sorted(given)]
         digest = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
         question = f"contact {tree} {digest[:24]}"
         kept = self.answers.known(question)
-        if isinstance(kept, list):
-            return frozenset(kept[1:]) if kept[:1] == ["these"] else None
-        found = self._found(tree, heads, given)
-        if not self._lacking:
-            self.answers.note(question, ["any"] if found is None else ["these", *sorted(found)])
-        return found
+        if kept is None:
+            found = self._found(tree, heads, given)
+            kept = [None if found is None else sorted(found)]
+            if not self._lacking:
+                self.answers.note(question, kept)
+        (these,) = kept
+        return None if these is None else frozenset(these)
 
     def _given(self, tree: str) -> frozenset[str]:
         """The attributes that other trees give to modules and classes of a tree."""

@@ -41,11 +41,11 @@ _SPARE = 20_000
 class KnownModules(Struct, frozen=True):
     """Modules of trees that were looked at, for versions of them in which most files are the same.
 
-    `answers` has what was found of single modules (None: nothing is kept), `trees` the last tree
-    of each component, `parsed` the modules of all.
+    `answers` has what was found of single modules, `trees` the last tree of each component,
+    `parsed` the modules of all.
     """
 
-    answers: ResultCache | None = None
+    answers: ResultCache = field(default_factory=ResultCache)
     trees: dict[str, tuple[TreeView, Modules]] = field(default_factory=dict)
     parsed: ParsedModules = field(default_factory=ParsedModules)
 
@@ -117,14 +117,12 @@ class ModuleAnswers(Struct, frozen=True):
 
     modules: JoinedModules  # of all components
     trees: Mapping[str, TreeView]  # by component
-    answers: ResultCache | None  # None: nothing is kept
+    answers: ResultCache
     given: dict[str, str] = field(default_factory=dict)  # to a module, by others: what, by which
     known: dict[str, str] = field(default_factory=dict)  # name -> what stands there
 
     def of(self, question: str, name: str, find: Callable[[], FoundAnswer]) -> Any:
         """The answer to a question about a module, kept or found."""
-        if self.answers is None:
-            return find()[0]
         asked = f"{question} {name} {self._standing(name)}"
         rows = self.answers.known(asked) or []
         for names, digest, answer in rows:

@@ -31,15 +31,14 @@ def captures_in(recipe: Recipe, variable: str, files: Mapping[str, bytes]) -> Ca
     found: dict[str, list[Captured]] = {}
     sites: list[Site] = []
     for path, data in sorted(files.items()):
-        source = Source.of(path, decode_file(data)[0])
+        source = Source(path, decode_file(data)[0])
         for rule in recipe.rules:
             if not rule.scope.covers(path) or not may_match(rule, data):
                 continue
-            for each in find_captures(rule, source, variable):
-                site, text = each.site, source.text
+            for site, (start, end) in find_captures(rule, source, variable):
                 sites.append(site)
-                span = _position(text, each.start), _position(text, each.end)
-                about = (path, site.line, site.within, text[each.start : each.end], span)
+                span = _position(source.text, start), _position(source.text, end)
+                about = (path, site.line, site.within, source.text[start:end], span)
                 captured = Captured(*about, allowed=site.allowed is not None)
                 found.setdefault(path, []).append(captured)
     findings = [each for rule in recipe.rules for each in expectations(rule, sites, files)]

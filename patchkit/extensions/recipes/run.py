@@ -233,7 +233,7 @@ def splice(data: bytes, sites: Sequence[Site]) -> bytes:
 
 def sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
     """What rules find in a file of these contents, rule by rule."""
-    source = Source.of(path, decode_file(data)[0])
+    source = Source(path, decode_file(data)[0])
     asked = [each for each in rules if each.scope.covers(path) and may_match(each, data)]
     return [site for rule in asked for site in find_sites(rule, source)]
 
@@ -271,7 +271,7 @@ def _damage(
     languages = {r.language for r in rules if isinstance(r, CodeRule) and r.id in edited}
     languages |= {"python"} if path.endswith(".py") else set()
     for language in sorted(languages):
-        before, after = (Source.of(path, decode_file(each)[0]) for each in (old, new))
+        before, after = (Source(path, decode_file(each)[0]) for each in (old, new))
         if after.errors(language) > before.errors(language) or (
             language == "python" and syntax_problem(".py", new) and not syntax_problem(".py", old)
         ):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.regex import matches
@@ -185,14 +185,11 @@ class Source(Struct, frozen=True):
 
     path: str  # of the file
     text: str
-    roots: dict[str, SgNode]  # language -> tree
-    starts: list[int]  # index in the text of each line's first character
-    literals: dict[str, list[int]]  # language -> lines that begin within a string
-
-    @classmethod
-    def of(cls, path: str, text: str) -> Source:
-        """A file that is not parsed yet."""
-        return cls(path, text, {}, [], {})
+    roots: dict[str, SgNode] = field(default_factory=dict)  # language -> tree
+    #: Index in the text of each line's first character.
+    starts: list[int] = field(default_factory=list)
+    #: Language -> lines that begin within a string.
+    literals: dict[str, list[int]] = field(default_factory=dict)
 
     def place(self, at: int) -> tuple[int, int]:
         """The line and the column of a character, from 1."""
@@ -263,32 +260,28 @@ def find_sites(rule: Rule, source: Source) -> list[Site]:
     return sorted(found, key=lambda site: (site.start, site.end))
 
 
-class Capture(Struct, frozen=True):
-    """What a variable stands for at a site: `text[start:end]`, characters of the file."""
-
-    site: Site
-    start: int
-    end: int
-
-
-def find_captures(rule: CodeRule, source: Source, variable: str) -> list[Capture]:
-    """Every site of the rule at which a variable (without its `$`) stands for one node."""
-    found: list[Capture] = []
+def find_captures(
+    rule: CodeRule, source: Source, variable: str
+) -> list[tuple[Site, tuple[int, int]]]:
+    """Every site of the rule at which a variable (without its `$`) stands for one node, and where:
+    `text[start:end]`, characters of the file.
+    """
+    found = list[tuple[Site, tuple[int, int]]]()
     for node, within in _named_matches(rule, source):
         part = node.get_match(variable)
         if part is not None:
             site = _site(rule, source, _span(node, source), within=within, node=node)
-            found.append(Capture(site, *_span(part, source)))
-    return sorted(found, key=lambda each: each.start)
+            found.append((site, _span(part, source)))
+    return sorted(found, key=lambda each: each[1])
 
 
 def check_rule(rule: CodeRule) -> None:
     """BadInputError if ast-grep does not take the rule, or a pattern of it is no code."""
-    source = Source.of("", "")
+    source = Source("", "")
     for pattern in _patterns((rule.rule, *rule.utils.values(), *rule.constraints.values())):
         # a variable is an identifier to the parser; half a statement is an error in any language
         plain = re.sub(r"\$+([A-Z_]*)", r"_\1", pattern)
-        if rule.language == "python" and Source.of("", plain).errors("python"):
+        if rule.language == "python" and Source("", plain).errors("python"):
             hint = "write it with code around it: {context: ..., selector: KIND}"
             what = f"{rule.id}: the pattern is no Python: {pattern}"
             raise BadInputError(Problem(what, str(rule.where), hint))
