@@ -106,7 +106,7 @@ class History:
             absorbed_by=end.since if end.status is Status.ABSORBED else None,
             breaks=breaks,
             absorbed=(),
-            risk=Risk(len(runs) * 3, round(len(runs) / 3, 1), ()),
+            risk=Risk(len(runs) * 3, round(len(runs) / 3, 1)),
             intervals=runs,
             hunks=4,
             explanation=_clash(name) if broken is not None else None,

@@ -53,7 +53,7 @@ from patchkit.stack.importing import ImportSource, readable
 from patchkit.stack.lockfile import load_lock
 from patchkit.stack.patch_lists import parse_list
 from patchkit.stack.series import ImportedPatch
-from patchkit.upstream.archive import Limits, unpack
+from patchkit.upstream.archive import Budget, unpack
 from tests.extensions.installed.wheels import install
 from tests.extensions.python_guards.test_agreement import CALLS, LIB
 from tests.extensions.python_guards.trees import agreed
@@ -407,7 +407,7 @@ def archive(random: Random) -> None:
     with tempfile.TemporaryDirectory() as folder, suppress(BadInputError):
         path = Path(folder) / "archive"
         path.write_bytes(data)
-        for member in unpack(path, Limits(size=1 << 22, members=1000)):
+        for member in unpack(path, Budget(size=1 << 22, members=1000)):
             parts = member.path.split("/")
             assert not {"", ".", "..", ".git"} & set(parts), member.path
 

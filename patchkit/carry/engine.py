@@ -128,7 +128,7 @@ class StackCarrier(Struct):
         generated = generate(self.builder, patch) if generate is not None else None
         outcome = self.carry(patch, old) if generated is None else generated
         if generated is not None:
-            self.put_resolved(patch, generated)
+            self._whole(patch, patch_changes(patch), generated)
         outcome = as_on_old_base(outcome, old)
         if first and outcome.status is Status.CONFLICTED and patch.name in leave_out:
             outcome = self.without(patch)
@@ -195,15 +195,6 @@ class StackCarrier(Struct):
         if self.resolved is not None:
             self.resolved.take(outcome, changes, files, there, context)
         return outcome
-
-    def put_resolved(self, patch: SeriesPatch, made: PatchResult) -> None:
-        """Take along a patch that its recipe, or a person, has put onto the stack, or failed to."""
-        if self.resolved is None and made.status is Status.CONFLICTED:
-            self.resolved = ResolvedStack(self.builder.tree)
-        if self.resolved is not None:
-            self.resolved.take_whole(
-                patch.name, patch_changes(patch), self.builder.blobs, made.status
-            )
 
     def _whole(
         self, patch: SeriesPatch, changes: Sequence[FileChange], outcome: PatchResult

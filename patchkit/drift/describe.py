@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from patchkit.drift.drift_report import (
     AbsorbedHunk,
     Break,
-    FileRisk,
     HunkFault,
     Interval,
     PatchDrift,
@@ -29,6 +28,7 @@ from patchkit.gitcmd.commit_history import moved_blobs
 from patchkit.gitcmd.first_parent import Commit, describe_commits
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.finding import Landed
+from patchkit.model.names import normal_url
 from patchkit.model.objects import CommitId, GitObject
 from patchkit.model.outcome import Reason, Status
 from patchkit.model.tree import ObjectSource, Tree
@@ -79,7 +79,7 @@ _REQUEST = re.compile(
     r"|\(!(\d{1,18})\)\s*$|^!(\d{1,18})\b|See merge request \S*!(\d{1,18})\b"
 )
 _REVERT = re.compile(r'^(?:Revert|Reapply) "|^revert[:(]', re.IGNORECASE)
-_SCP = re.compile(r"(?:[A-Za-z0-9._~-]+@)?([A-Za-z0-9.-]+):([^/:].*)")
+_HOST = re.compile(r"([a-z0-9.-]+)(?::\d+)?")
 
 
 def request_number(subject: str) -> int | None:
@@ -95,18 +95,9 @@ def is_revert(subject: str) -> bool:
 
 def page_of(url: str) -> str | None:
     """The web page of the repository at `url`; None for one that has none that is known."""
-    scp = _SCP.fullmatch(url) if "://" not in url else None
-    if scp is not None:
-        host, path = scp[1], scp[2]
-    else:
-        parts = urlsplit(url)
-        if parts.scheme not in ("https", "http", "ssh", "git"):
-            return None
-        host, path = (parts.hostname or ""), parts.path
-    if not re.fullmatch(r"[A-Za-z0-9.-]+", host):
-        return None
-    path = path.strip("/").removesuffix(".git")
-    return f"https://{host.lower()}/{quote(path, safe='/-._~')}" if path else None
+    place, _, path = normal_url(url).partition("/")
+    host = _HOST.fullmatch(place)
+    return f"https://{host[1]}/{quote(path, safe='/-._~')}" if host and path else None
 
 
 def commit_page(page: str | None, commit: CommitId) -> str | None:
@@ -237,13 +228,9 @@ class _Describer(Struct):
         return replace(_landed(change.inside, self.page), date=at.date, via=at)
 
     def _risk(self, paths: set[str]) -> Risk:
-        found = {path: self.touched[path] for path in paths if path in self.touched}
-        commits = len(set[int]().union(*found.values()))
+        commits = len(set[int]().union(*(self.touched.get(path, ()) for path in paths)))
         days = _days_between(self.commits[self.line[0]].date, self.commits[self.line[-1]].date)
-        counts = [(path, len(positions)) for path, positions in found.items()]
-        files = sorted(counts, key=lambda each: (-each[1], each[0]))
-        rate = commits * _MONTH / max(days, 1.0)
-        return Risk(commits, round(rate, 1), tuple(FileRisk(*each) for each in files))
+        return Risk(commits, round(commits * _MONTH / max(days, 1.0), 1))
 
     def _days(self, at_pin: Status, broken_by: Landed | None) -> int | None:
         if not at_pin.applies or broken_by is None:

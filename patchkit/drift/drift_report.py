@@ -139,27 +139,18 @@ class AbsorbedHunk(Struct, frozen=True):
     by: Landed | None
 
 
-class FileRisk(Struct, frozen=True):
-    """How many commits of the line changed a file that the patch changes."""
-
-    path: str  # the file on the pin
-    commits: int
-
-
 class Risk(Struct, frozen=True):
-    """How often the patch's files change upstream: commits, per 30 days, and for each file."""
+    """How often the patch's files change upstream."""
 
-    commits: int
-    per_month: float  # commits that change a file of the patch
-    files: tuple[FileRisk, ...]
+    commits: int  # those that change a file of the patch
+    per_month: float  # of 30 days
 
 
 class Suspicion(Struct, frozen=True):
     """A hunk that applies at the tip and perhaps no longer does its job; `line` is in the patch.
 
-    `kind` is "scope-changed" (the function around it changed), "another-scope" (it lands in another
-    one), "not-called" (nobody in the file uses that function any more), "name-gone" (a name that it
-    uses is gone from the file) or "name-changed" (what it calls there takes other arguments); `by`
+    `kind` is "scope-changed" (the function around it changed), "not-called" (nobody in the file
+    uses that function any more) or "name-changed" (what it calls there takes other arguments); `by`
     is where it began.
     """
 

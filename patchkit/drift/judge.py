@@ -43,7 +43,7 @@ def is_undone(
     if not all(_may_hold(tree, blobs, change) for change in changes):
         return False
     back = reverse_changes(changes)
-    undone = apply_changes(tree, blobs, back, terse=True, trial=len(changes) == 1)
+    undone = apply_changes(tree, blobs, back, terse=True)
     shifted = any(each.status is Status.SHIFTED for each in undone.files)
     return undone.tree is not None and not (in_place and shifted)
 

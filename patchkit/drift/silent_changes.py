@@ -1,7 +1,8 @@
 """What drifts without a conflict: hunks and replaced functions, from pin to tip.
 
 - Suspicions: git only looks at the lines of a hunk. Here the function around each hunk is compared,
-  as the patch leaves it on the pin and at the tip.
+  as the patch leaves it on the pin and at the tip. Lines that land in another function, and names
+  that are gone, a carry to the tip flags.
 - Moved targets: functions that another component replaces at run time, and that upstream has
   changed since.
 
@@ -22,7 +23,7 @@ from patchkit.drift.drift_report import Suspicion
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.finding import Landed
-from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
+from patchkit.model.merging.scopes import enclosing, find_enclosure
 from patchkit.model.names import PYTHON
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
@@ -116,19 +117,14 @@ class _HunkComparison(Struct, frozen=True):
         for number, hunk in enumerate(change.hunks):
             then = enclosing(old, _first_change(hunk) + before.offsets[number])
             now = enclosing(new, _first_change(hunk) + after.offsets[number])
-            was, is_now = then.name if then else "", now.name if now else ""
-            if was != is_now:
-                kind = "another-scope"
-                what = f"lands in {is_now or 'no function'}, was made in {was or 'none'}"
-            elif then is not None and now is not None and then.lines != now.lines:
-                kind, what = "scope-changed", f"{was} has changed around it"
-            else:
-                continue
-            by = self._around(change.path, was)
-            yield Suspicion(change.path, number + 1, hunk.line, kind, what, by)
+            if then is not None and now is not None and then.name == now.name and then != now:
+                what, by = (
+                    f"{then.name} has changed around it",
+                    self._around(change.path, then.name),
+                )
+                yield Suspicion(change.path, number + 1, hunk.line, "scope-changed", what, by)
         yield from self._unused(change, old, new, after)
         yield from self._called_otherwise(change, old, new)
-        yield from self._lost_names(change, old, new)
 
     def _unused(
         self,
@@ -167,21 +163,6 @@ class _HunkComparison(Struct, frozen=True):
                 by = self._who(change.path, partial(_signature, name=name))
                 yield Suspicion(change.path, number + 1, line, "name-changed", what, by)
 
-    def _lost_names(
-        self, change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
-    ) -> Iterator[Suspicion]:
-        """Names that added lines use, which the rest of the file had on the pin and has no more."""
-        added = [line for hunk in change.hunks for line in _added(hunk)]
-        ours = set(added)
-        had = names_in([line for line in old if line not in ours])
-        has = names_in([line for line in new if line not in ours])
-        for name in sorted(names_in([line.partition(b"#")[0] for line in added]) & had - has):
-            hunk = next(h for h in change.hunks if any(name in line[1:] for line in h.lines))
-            number = change.hunks.index(hunk) + 1
-            what = f"{name.decode()} is used by added lines, and gone from the rest of the file"
-            by = self._who(change.path, partial(_has_name, name=name))
-            yield Suspicion(change.path, number, hunk.line, "name-gone", what, by)
-
     def _around(self, path: str, name: str) -> Landed | None:
         """The first commit after which the function is another one than on the pin."""
 
@@ -214,10 +195,6 @@ def _first_change(hunk: Hunk) -> int:
     """The line, from 0, of the first one that the hunk changes, as it leaves the file."""
     context = next((n for n, line in enumerate(hunk.lines) if line[:1] != b" "), 0)
     return max(hunk.new_start - 1, 0) + context
-
-
-def _has_name(lines: Sequence[bytes], name: bytes) -> bool:
-    return name in names_in(lines)
 
 
 def _signature(lines: Sequence[bytes], name: bytes) -> frozenset[str] | None:

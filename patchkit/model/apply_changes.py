@@ -22,7 +22,6 @@ from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
     LONGEST_TARGET,
-    NO_OBJECT,
     SUBMODULE_MODE,
     SYMLINK_MODE,
     TREE_MODE,
@@ -85,15 +84,12 @@ def apply_changes(
     changes: Sequence[FileChange],
     *,
     terse: bool = False,
-    trial: bool = False,
 ) -> Applied:
     """Apply `changes` to `tree`; nothing is written, `blobs` learns what the changes made.
 
-    With `terse` clashes do not tell what a hunk expects, nor what stands where it should go. A
-    `trial` is for the verdict only, of changes that name each path once: files that they make get
-    no ids, no blobs.
+    With `terse` clashes do not tell what a hunk expects, nor what stands where it should go.
     """
-    attempt = _Attempt(tree, blobs, changes, terse, trial)
+    attempt = _Attempt(tree, blobs, changes, terse)
     outcomes = [attempt.try_change(change) for change in changes]
     if any(outcome.clashes for outcome in outcomes):
         return Applied(None, tuple(outcomes))
@@ -136,7 +132,6 @@ class _Attempt(Struct):
     blobs: Blobs
     changes: Sequence[FileChange]  # of the patch, in order
     terse: bool = False  # clashes carry no lines
-    trial: bool = False  # for the verdict only: new files get no id
     table: dict[str, _File | _Gone] = field(default_factory=dict)
     #: Each change with what it makes.
     results: list[tuple[FileChange, _File | None]] = field(default_factory=list)
@@ -324,8 +319,6 @@ class _Attempt(Struct):
         fits = 0 < len(data) <= LONGEST_TARGET and b"\0" not in data
         if mode == SYMLINK_MODE and change.kind is not Kind.DELETE and not fits:
             raise _clash(change, Reason.UNSAFE, "symlink with a target that no disk takes")
-        if self.trial:
-            return _File(mode, NO_OBJECT, data)
         blob = make_object("blob", data)
         if change.kind is not Kind.DELETE:
             self.made.append(blob)

@@ -32,6 +32,8 @@ from patchkit.model.patch import BinaryHunk, BinaryMethod, FileChange, Hunk, Kin
 
 _SHORTEST_DELTA = 4  # of bytes; git takes no shorter one
 _DIGITS = 18  # of a length; no file has more bytes
+#: How many bytes a line has is said by its letter: 1 by the first, 52 by the last.
+_LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class BadPayloadError(ValueError):
@@ -85,7 +87,7 @@ def _decode_lines(lines: Sequence[bytes], start: int, end: int) -> bytes:
     chunks = []
     for index in range(start, end):
         text = lines[index].rstrip(b"\n")
-        size = _line_size(text[:1])
+        size = _LENGTHS.find(text[:1]) + 1
         # five characters carry four bytes; at most three bytes of the last group are filler
         if not size or len(text) % 5 != 1 or (len(text) - 1) // 5 != (size + 3) // 4:
             raise BadPayloadError(index, "binary line of a wrong length")
@@ -94,14 +96,6 @@ def _decode_lines(lines: Sequence[bytes], start: int, end: int) -> bytes:
         except ValueError:
             raise BadPayloadError(index, "binary line is not base-85") from None
     return b"".join(chunks)
-
-
-def _line_size(letter: bytes) -> int:
-    if b"A" <= letter <= b"Z":
-        return letter[0] - ord("A") + 1
-    if b"a" <= letter <= b"z":
-        return letter[0] - ord("a") + 27
-    return 0
 
 
 def _inflate(data: bytes, size: int, line: int) -> bytes:

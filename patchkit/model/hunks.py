@@ -190,9 +190,9 @@ class _Image(Struct):
         yield size, size, total - self.grown, total
 
     def _occurrences(self, needle: bytes, start: int) -> Iterator[int]:
-        """Where `needle` begins a line, from `start` on; nowhere for a start that is none."""
+        """Where `needle` begins a line, from `start` on."""
         data = self.data
-        at = data.find(needle, start) if start >= 0 else -1
+        at = data.find(needle, start)
         while at >= 0:
             if at == 0 or data[at - 1] == _NEWLINE:
                 yield at

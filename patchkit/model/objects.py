@@ -36,9 +36,6 @@ LONGEST_TARGET = 4095  # bytes of a symlink's, on Linux
 
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
-#: Where git writes an id and there is no object.
-NO_OBJECT = "0" * 40
-
 
 class GitObject(Struct, frozen=True):
     """An object to write: its kind ("blob", "tree", "commit"), id and payload."""

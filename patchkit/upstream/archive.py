@@ -44,11 +44,22 @@ from patchkit.upstream.http import Http, download
 # archive gives the same files everywhere.
 
 
-class Limits(Struct, frozen=True):
+class Budget(Struct):
     """What no source tree reaches; an archive that does is refused before it fills the memory."""
 
     size: int = 2 << 30  # bytes, unpacked
     members: int = 200_000  # how many files, links and folders
+    taken: int = 0  # bytes that members so far claim to hold
+    count: int = 0  # those members
+
+    def take(self, size: int) -> None:
+        """Allow for one more member; BadInputError once it is too much."""
+        self.taken += size
+        self.count += 1
+        if self.taken > self.size:
+            raise BadInputError(f"the archive unpacks to more than {self.size >> 20} MiB")
+        if self.count > self.members:
+            raise BadInputError(f"the archive has more than {self.members} members")
 
 
 class Member(Struct, frozen=True):
@@ -59,7 +70,7 @@ class Member(Struct, frozen=True):
     data: bytes
 
 
-def unpack(archive: Path, limits: Limits | None = None) -> tuple[Member, ...]:
+def unpack(archive: Path, budget: Budget | None = None) -> tuple[Member, ...]:
     """The files of a tar (gz, xz, bz2) or zip archive, sorted by path, without the folder around.
 
     What is in the file counts, not its name. BadInputError with every unsafe member.
@@ -67,7 +78,7 @@ def unpack(archive: Path, limits: Limits | None = None) -> tuple[Member, ...]:
     problems: list[Problem] = []
     try:
         read = _zip_members if zipfile.is_zipfile(archive) else _tar_members
-        members = list(_checked(read(archive, _Budget(limits or Limits())), problems))
+        members = list(_checked(read(archive, budget or Budget()), problems))
     except _NOT_READABLE as error:
         raise BadInputError(f"{archive.name} is not a readable archive: {error}") from error
     members = _unwrapped(members)
@@ -108,7 +119,7 @@ def _checked(members: Iterator[Member | Problem], problems: list[Problem]) -> It
             yield Member(path, member.mode, member.data)
 
 
-def _tar_members(archive: Path, budget: _Budget) -> Iterator[Member | Problem]:
+def _tar_members(archive: Path, budget: Budget) -> Iterator[Member | Problem]:
     files: dict[str, tarfile.TarInfo] = {}
     with tarfile.open(archive, "r:*", encoding="utf-8", errors="surrogateescape") as tar:
         for info in tar:
@@ -139,7 +150,7 @@ def _tar_file(tar: tarfile.TarFile, name: str, info: tarfile.TarInfo) -> Member:
     return Member(name, _mode(info.mode), data)
 
 
-def _zip_members(archive: Path, budget: _Budget) -> Iterator[Member | Problem]:
+def _zip_members(archive: Path, budget: Budget) -> Iterator[Member | Problem]:
     with zipfile.ZipFile(archive) as folder:
         for info in folder.infolist():
             budget.take(info.file_size)
@@ -154,24 +165,6 @@ def _zip_members(archive: Path, budget: _Budget) -> Iterator[Member | Problem]:
                 yield Member(info.filename, _mode(mode), data)
             else:
                 yield Problem(f"{info.filename}: device or pipe in the archive")
-
-
-class _Budget:
-    """Counts what an archive claims to hold."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._bytes = 0
-        self._members = 0
-
-    def take(self, size: int) -> None:
-        """Allow for one more member; BadInputError once it is too much."""
-        self._bytes += size
-        self._members += 1
-        if self._bytes > self._limits.size:
-            raise BadInputError(f"the archive unpacks to more than {self._limits.size >> 20} MiB")
-        if self._members > self._limits.members:
-            raise BadInputError(f"the archive has more than {self._limits.members} members")
 
 
 def _mode(permissions: int) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from patchkit.manifest.values import GitSource, IndexSource, Source
+from patchkit.manifest.values import GitSource, IndexSource, Source, normal_name
 from patchkit.model.names import normal_url
 
 
@@ -13,10 +11,5 @@ def upstream_key(source: Source) -> str:
     if isinstance(source, GitSource):
         return normal_url(source.url)
     if isinstance(source, IndexSource):
-        return "index/" + normal_project(source.project)
+        return "index/" + normal_name(source.project)
     return "archive/" + normal_url(source.url)
-
-
-def normal_project(project: str) -> str:
-    """A project's name as package indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", project).lower()

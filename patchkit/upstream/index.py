@@ -29,12 +29,12 @@ from patchkit.disk.files import read_plain
 from patchkit.disk.result_cache import read_as
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import normal_name
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.syntax import python_literal
 from patchkit.upstream.archive import commit_archive
 from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError, download
-from patchkit.upstream.identity import normal_project
 
 # Where the user's own pip or uv looks for packages, and how it gets there.
 #
@@ -246,12 +246,12 @@ class ListedFile(Struct, frozen=True):
         """Whether it is a source distribution of that project."""
         match = _SDIST.fullmatch(self.name)
         found = match["stem"].rpartition("-")[0] if match else ""
-        return normal_project(found) == normal_project(project)
+        return normal_name(found) == normal_name(project)
 
 
 def project_files(http: Http, index: str, project: str) -> tuple[ListedFile, ...]:
     """The files that an index lists for a project; none if it does not know the project."""
-    url = f"{index.rstrip('/')}/{normal_project(project)}/"
+    url = f"{index.rstrip('/')}/{normal_name(project)}/"
     folder = _local(url)
     if folder is not None:
         url = (folder / "index.html").as_uri()
@@ -341,7 +341,7 @@ def fetch_sdist(
     urls = [file.url for file in files]
     download(http, urls, digest, archive, counter=fetching.count, stop=fetching.stop)
     fetching.step("unpacking")
-    message = f"{normal_project(project)} {version}\n\nSource distribution\nsha256: {digest}\n"
+    message = f"{normal_name(project)} {version}\n\nSource distribution\nsha256: {digest}\n"
     commit = commit_archive(archive, message, repository)
     archive.unlink()
     return commit

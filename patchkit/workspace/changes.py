@@ -95,14 +95,16 @@ def prepare_index(repository: Repository, start: Path, index: Path, tree: Treeis
     _index_git(repository, index, "read-tree", "-i", "--reset", tree)
 
 
-def leave_out(repository: Repository, index: Path, paths: Sequence[str]) -> None:
-    """Mark paths whose blob nobody has: they are in the commit, and not in the worktree."""
-    _mark(repository, index, "--skip-worktree", paths)
+def leave_out(
+    repository: Repository, index: Path, paths: Sequence[str], *, absent: bool = True
+) -> None:
+    """Mark paths whose blob nobody has: they are in the commit, and not in the worktree.
 
-
-def bring_in(repository: Repository, index: Path, paths: Sequence[str]) -> None:
-    """Take that mark off paths."""
-    _mark(repository, index, "--no-skip-worktree", paths)
+    With `absent` False that mark is taken off.
+    """
+    if paths:
+        mark = "--skip-worktree" if absent else "--no-skip-worktree"
+        _index_git(repository, index, "update-index", mark, "-z", "--stdin", paths=paths)
 
 
 def left_out_files(repository: Repository, index: Path) -> frozenset[str]:
@@ -270,11 +272,6 @@ def checked_out_forms(
         return {path: contents for path, contents in found.items() if contents is not None}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _mark(repository: Repository, index: Path, mark: str, paths: Sequence[str]) -> None:
-    if paths:
-        _index_git(repository, index, "update-index", mark, "-z", "--stdin", paths=paths)
 
 
 def _index_git(repository: Repository, index: Path, *args: str, paths: Sequence[str] = ()) -> bytes:

@@ -86,15 +86,12 @@ def contents_at(root: Path, path: str) -> Contents | None:
     """What stands at `path` below `root`; None for nothing, or if a parent is no real folder."""
     if blocking_parent(root, path) is not None:
         return None
-    return _contents(on_disk(root, path))
+    return contents_of(on_disk(root, path))
 
 
 def contents_of(place: Path | bytes) -> Contents | None:
     """What stands at a place, symbolic links not followed."""
-    return _contents(os.fsencode(place))
-
-
-def _contents(place: bytes) -> Contents | None:
+    place = os.fsencode(place)
     try:
         mode = os.lstat(place).st_mode
     except (FileNotFoundError, NotADirectoryError):

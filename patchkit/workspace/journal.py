@@ -20,12 +20,12 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, to_builtins
 
 from patchkit.disk.files import replace_file
 from patchkit.errors import SurroundingsError
+from patchkit.model.decoding import from_builtins
 from patchkit.model.objects import CommitId
 from patchkit.workspace.contents import Contents
 
@@ -86,30 +86,18 @@ def read_journal(own_folder: Path) -> Journal | None:
     """
     path = journal_path(own_folder)
     try:
-        return _parse(path, json.loads(path.read_text(encoding="ascii")))
+        data = json.loads(path.read_text(encoding="ascii"))
+        if data.pop("version", None) == _VERSION:
+            return from_builtins(data, Journal)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         checkout = shlex.quote(str(own_folder.parent.parent))
         raise SurroundingsError(
             f"{path} is damaged: {error}",
             hint=f"see what git -C {checkout} status says, then delete that file",
         ) from None
-
-
-def _parse(path: Path, data: dict[str, Any]) -> Journal:
-    if data.pop("version", None) != _VERSION:
-        raise SurroundingsError(
-            f"{path} is of another version of patchkit",
-            hint="finish the apply with the patchkit that began it",
-        )
-    steps = tuple(
-        MoveStep(each["path"], _contents(each["old"]), _contents(each["new"]))
-        for each in data.pop("steps")
+    raise SurroundingsError(
+        f"{path} is of another version of patchkit",
+        hint="finish the apply with the patchkit that began it",
     )
-    folders, dropped = tuple(data.pop("folders")), tuple(data.pop("dropped"))
-    return Journal(**data, steps=steps, folders=folders, dropped=dropped)
-
-
-def _contents(data: dict[str, str] | None) -> Contents | None:
-    return None if data is None else Contents(**data)

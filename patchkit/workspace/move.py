@@ -25,7 +25,6 @@ from patchkit.model.objects import Treeish
 from patchkit.model.tree import TreeChange
 from patchkit.workspace.changes import (
     absent_objects,
-    bring_in,
     forget_files,
     forms,
     hidden_files,
@@ -247,7 +246,8 @@ def _stage(checkout: Checkout, changes: Sequence[TreeChange]) -> tuple[list[str]
         if not absent and not marked:
             raise
         sparse = [path for path in marked if contents_at(checkout.path, path) is None]
-        bring_in(checkout.repository, folder / "index", sorted(marked - set(sparse)))
+        present = sorted(marked - set(sparse))
+        leave_out(checkout.repository, folder / "index", present, absent=False)
         coming = [path for path in wanted if path not in absent and path not in sparse]
         stage(checkout.repository, folder / "index", folder / "new", coming)
     return absent, sparse

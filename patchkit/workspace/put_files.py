@@ -13,7 +13,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -161,11 +160,6 @@ def _has_lease(descriptor: int) -> bool:
             return True
         else:
             return True
-
-
-def make_folder(root: Path, path: str) -> None:
-    """Make an empty folder for a submodule, if there is none."""
-    full_path(root, path).mkdir(parents=True, exist_ok=True)
 
 
 def remove_empty_folder(root: Path, path: str) -> None:
@@ -387,8 +381,3 @@ def _libc_rename() -> Callable[[bytes, bytes, int], int] | None:
         return ctypes.get_errno() if failed else 0
 
     return rename
-
-
-def discard(folder: Path) -> None:
-    """Remove what is left of a move's folder: copies of what is elsewhere by now."""
-    shutil.rmtree(folder, ignore_errors=True)

@@ -24,14 +24,18 @@ from patchkit.workspace.checkout import (
     HALT_REF,
     Checkout,
 )
-from patchkit.workspace.contents import blocking_parent, contents_at, contents_of, free_name
+from patchkit.workspace.contents import (
+    blocking_parent,
+    contents_at,
+    contents_of,
+    free_name,
+    full_path,
+)
 from patchkit.workspace.journal import Journal, journal_path, move_folder, read_journal
 from patchkit.workspace.put_files import (
     changed_meanwhile,
-    discard,
     exchanged,
     give_back_unknown,
-    make_folder,
     put_in_place,
     release,
     remove_empty_folder,
@@ -112,7 +116,7 @@ def record(checkout: Checkout, journal: Journal) -> None:
     for path in journal.dropped:
         remove_empty_folder(checkout.path, path)
     for path in journal.folders:
-        make_folder(checkout.path, path)
+        full_path(checkout.path, path).mkdir(parents=True, exist_ok=True)
     _replace_index(checkout, journal)
     _move_refs(checkout, journal)
 
@@ -124,7 +128,7 @@ def put_folders_back(checkout: Checkout, journal: Journal) -> None:
     for path in journal.dropped:
         nothing = contents_at(checkout.path, path) is None
         if nothing and blocking_parent(checkout.path, path) is None:
-            make_folder(checkout.path, path)
+            full_path(checkout.path, path).mkdir(parents=True, exist_ok=True)
 
 
 def clean_up(checkout: Checkout) -> None:
@@ -133,7 +137,7 @@ def clean_up(checkout: Checkout) -> None:
     # without a journal would keep the user's git away.
     release_index(checkout)
     journal_path(checkout.own_folder).unlink(missing_ok=True)
-    discard(move_folder(checkout.own_folder))
+    shutil.rmtree(move_folder(checkout.own_folder), ignore_errors=True)
 
 
 def save_late(checkout: Checkout, journal: Journal, when: int) -> tuple[str, ...]:
@@ -267,9 +271,7 @@ def recover(checkout: Checkout) -> list[str] | None:
     """
     journal = read_journal(checkout.own_folder)
     if journal is None:
-        # killed before anything changed
-        release_index(checkout)
-        discard(move_folder(checkout.own_folder))
+        clean_up(checkout)  # killed before anything changed
         return None
     folder = move_folder(checkout.own_folder)
     give_back_unknown(checkout.path, folder, journal.steps)

@@ -20,6 +20,7 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.gitcmd.trees import add_paths, tree_changes, unfiltered, write_tracked
 from patchkit.model.objects import (
+    EMPTY_TREE,
     SUBMODULE_MODE,
     CommitId,
     GitObject,
@@ -28,7 +29,6 @@ from patchkit.model.objects import (
     Treeish,
     decode_path,
     make_commit,
-    make_tree,
 )
 from patchkit.model.patch import Identity
 from patchkit.model.tree import Tree
@@ -268,9 +268,7 @@ def only_staged(
     repository, index = checkout.repository, checkout.git_dir / "index"
     if not index.exists():
         return []
-    if head is None:
-        write_objects(repository, [make_tree({})])
-    tree = head or make_tree({}).oid
+    tree = head or EMPTY_TREE  # which git knows without having it
     out = repository.git("diff-index", "--cached", "--raw", "-z", "--no-renames", tree, "--").out
     if not out:
         return []

@@ -159,11 +159,6 @@ def test_edits_are_made_from_the_end_backwards() -> None:
     assert apply_edits("abcdefg", edits) == "longb+cdg"
 
 
-def test_edits_that_overlap_are_refused() -> None:
-    with pytest.raises(ValueError, match="overlap"):
-        apply_edits("abcdef", [TextEdit(0, 3, "x"), TextEdit(2, 4, "y")])
-
-
 HEAD = f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {OLD}  # keep\n"
 TAIL = f"  b: {{source: {{git: ./b}}, pin: {NEW}}}\n"
 LAYOUTS = {

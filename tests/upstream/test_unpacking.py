@@ -15,7 +15,7 @@ from patchkit.model.objects import (
     FILE_MODE,
     SYMLINK_MODE,
 )
-from patchkit.upstream.archive import Limits, Member, unpack
+from patchkit.upstream.archive import Budget, Member, unpack
 from tests.support.archives import Content, make_tar, make_zip, tar_member, tar_of
 from tests.support.repos import Symlink, executable
 
@@ -34,10 +34,10 @@ MEMBERS = (
 )
 
 
-def _unpack(tmp_path: Path, data: bytes, limits: Limits | None = None) -> tuple[Member, ...]:
+def _unpack(tmp_path: Path, data: bytes, budget: Budget | None = None) -> tuple[Member, ...]:
     archive = tmp_path / "archive"
     archive.write_bytes(data)
-    return unpack(archive, limits)
+    return unpack(archive, budget)
 
 
 @pytest.mark.parametrize("compression", ["gz", "bz2", "xz", ""])
@@ -138,12 +138,12 @@ def test_an_archive_that_claims_too_much(tmp_path: Path) -> None:
     assert len(data) < 1 << 14
 
     with pytest.raises(BadInputError, match="unpacks to more than 1 MiB"):
-        _unpack(tmp_path, data, Limits(size=1 << 20))
+        _unpack(tmp_path, data, Budget(size=1 << 20))
 
 
 def test_an_archive_with_too_many_members(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="more than 3 members"):
-        _unpack(tmp_path, make_zip({f"d/{n}": "" for n in range(4)}), Limits(members=3))
+        _unpack(tmp_path, make_zip({f"d/{n}": "" for n in range(4)}), Budget(members=3))
 
 
 def _locked(archive: bytes) -> bytes:

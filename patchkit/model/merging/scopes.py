@@ -33,7 +33,6 @@ UNCHECKED = "it could not be checked in which function its lines land"
 
 _OPENING = re.compile(rb"[ \t]*(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)")
 _FIRST_COLUMN = re.compile(rb"[A-Za-z_$]")
-_NAME = re.compile(rb"[A-Za-z_]\w{3,}")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 #: What a line begins with whose depth says nothing.
@@ -254,11 +253,6 @@ def _is_like(one: str, other: str) -> bool:
     """Whether two names are the same, or share a word that says something."""
     words = [{w.lower() for w in _WORD.findall(name) if len(w) > _SHORT} for name in (one, other)]
     return one == other or bool(words[0] & words[1])
-
-
-def names_in(lines: Sequence[bytes]) -> set[bytes]:
-    """Words of four letters or more that can be names."""
-    return {name for line in lines for name in _NAME.findall(line)}
 
 
 def _counts(line: bytes) -> bool:
