@@ -180,7 +180,6 @@ SCENES: dict[str, tuple[str, ...]] = {
         "apply --json",
         "export --yocto ../bbappend",
         "export --rpm ../sources",
-        "sbom -o stack.cdx.json",
     ),
 }
 

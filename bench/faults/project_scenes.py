@@ -170,12 +170,6 @@ def _reports(box: Sandbox) -> None:
     project.write({"report.json": "an old one\n"})
 
 
-def _locked(box: Sandbox) -> None:
-    project = _two(box)
-    project.run("apply", "-m", "demo", "--accept").ok()
-    project.write({"demo.cdx.json": "an old one\n"})
-
-
 _GIT = ("--git", "https://example.com/demo.git", "--ref", _PIN)
 
 PROJECT_SCENES = (
@@ -191,8 +185,6 @@ PROJECT_SCENES = (
                            "--format", "json", "--output", "report.json"), _reports),
     Scene("ci --issues", ("ci", "--issues", "results/demo.json", "results/other.json",
                             "--output", "issues"), _reports),
-    Scene("export --format sbom",
-          ("export", "--format", "sbom", "--output", "demo.cdx.json"), _locked),
     Scene("install", ("install", "site"), _installed),
     Scene("install --reverse", ("install", "site", "--reverse"), _applied_into,
           done=frozenset({2})),

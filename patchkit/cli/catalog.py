@@ -97,7 +97,6 @@ MOVED = {
     "recipe test": "check --only recipes",
     "recipe new": "recipe",
     "recipe try": "recipe",
-    "sbom": "export --format sbom",
     "render": "export --format machine",
     "scan": "check --only sites",
     "contracts": "check --only calls",

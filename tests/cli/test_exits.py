@@ -376,7 +376,6 @@ _ENDS: dict[str, dict[int, _State]] = {
         4: _untouched,
         5: Scene.file_in_the_way,
     },
-    "export --format sbom": {1: _untouched, 4: Scene.misspelt, 5: Scene.pinned_nowhere},
     "status": {0: Scene.edited, 1: Scene.edited, 4: Scene.misspelt},
     "refresh": {
         0: Scene.edited,
@@ -527,7 +526,6 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
 
 #: Left out: long, not the same everywhere, or only after a lock was waited for.
 ELSEWHERE = {
-    ("export --format sbom", 0),
     ("diff", 5),
     ("completion", 0),
     ("init --schema", 0),

@@ -34,10 +34,6 @@ _TABLE = Path(__file__).parents[1] / "data" / "abilities.tsv"
 _SUCCEEDS: dict[str, _Line] = {
     **{command: (state, argv) for command, code, state, argv in CASES if code == 0},
     "init --schema": ((lambda _: None), ("init", "--schema")),
-    "export --format sbom": (
-        Scene.applied,
-        ("export", "--format", "sbom", "--output", "demo.cdx.json"),
-    ),
 }
 
 
@@ -110,14 +106,6 @@ def test_manifest_chooses_one_of_two(command: str, scene: Scene) -> None:
 
 #: Where a command that succeeds above needs nothing of upstream.
 _FROM_UPSTREAM: dict[str, _Line] = {
-    "export --format sbom": (
-        _patch_is_upstream,
-        (
-            "export",
-            "--format",
-            "sbom",
-        ),
-    ),
     "show": (Scene.halted, ("show", "main")),
 }
 

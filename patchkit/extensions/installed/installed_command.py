@@ -1,4 +1,4 @@
-"""`patchkit install`, `check --only installed` and `export --format sbom`."""
+"""`patchkit install` and `check --only installed`."""
 
 from __future__ import annotations
 
@@ -315,68 +315,3 @@ def _into_words(each: IntoComponent) -> str:
     said += [each.package] if each.package else []
     said += [f"together with {', '.join(each.shared_with)}"] if each.shared_with else []
     return ", ".join(said)
-
-
-# `patchkit export --format sbom`.
-
-
-SbomFileOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write it to this file. Default: stdout."),
-]
-DiffsOption = Annotated[
-    bool, typer.Option("--diff", help="Put the patches' bytes into it, for readers without them.")
-]
-
-
-@command(
-    "manifest components store quiet",
-    examples=[
-        ("patchkit export --format sbom -m demo -o demo.cdx.json", "what the stack is made of"),
-        (
-            "patchkit export --format sbom -m demo -c mbridge --diff",
-            "one component, with its patches' text",
-        ),
-    ],
-    exits={
-        ExitCode.OK: "written",
-        ExitCode.FINDING: "these patches are not in the lock: nothing was written",
-        ExitCode.BAD_INPUT: "a manifest, series, lock or patch cannot be read",
-        ExitCode.ENVIRONMENT: "a patch of another repository cannot be fetched",
-    },
-    group="From manifest to machine",
-)
-def sbom(session: Session, *, output: SbomFileOption = None, diff: DiffsOption = False) -> ExitCode:
-    """Write a stack's bill of materials (SBOM) with its patches.
-
-    The form is CycloneDX 1.6 as JSON. A component with patches is no longer its upstream's release:
-    that is its ancestor, and each patch is named with its kind (a backport or our own), its
-    SHA-256, and the holes (CVE numbers) and bugs that its message says it resolves.
-
-    It says what the lock says, so that a machine's scanner and the project agree; where the patches
-    are others, nothing is written. The same files make the same bytes.
-    """
-    from patchkit.cli.format_options import write_text
-    from patchkit.extensions.installed.sbom import StackPart, sbom_document, unlocked
-    from patchkit.stack.lockfile import Lock, load_lock
-    from patchkit.stack.series import load_series
-
-    manifest, terminal = session.manifest, session.terminal
-    with session.progress() as progress:
-        parts = [
-            StackPart(each, load_series(manifest, each, session.store, progress).patches)
-            for each in session.components
-        ]
-    lock = load_lock(manifest.lock_path)
-    problems = unlocked(manifest, parts, lock)
-    for problem in problems:
-        terminal.problem(problem)
-    if problems:
-        return ExitCode.FINDING
-    text = sbom_document(manifest, parts, lock or Lock({}), diffs=diff)
-    if output is None:
-        terminal.document(text)
-    else:
-        write_text(output, text)
-        terminal.say(f"{output} written")
-    return ExitCode.OK
