@@ -150,6 +150,11 @@ class Site:
         with socket.socket() as asked:
             return asked.connect_ex(("127.0.0.1", self.port)) == 0
 
+    def named(self) -> bool:
+        """Whether a client that is told no address asks this site's Ray."""
+        word = Path("/tmp/ray/ray_current_cluster")
+        return word.exists() and word.read_text().endswith(f":{self.port}")
+
     def left(self) -> list[int]:
         """Processes that have this site in their environment."""
         found = []
@@ -209,6 +214,7 @@ def test_launched_interrupted_launched_again_and_the_other(site: Site) -> None:
         assert told["arguments"][-2:] == ["--more", "a b"]
         assert alive(told) == []
         assert not site.runs_ray()
+        assert not site.named()
     assert 1024 < int(told["trainers"][0]["MASTER_PORT"]) != 23456
     assert site.left() == []
     words = "download --repo-type dataset VeraIsHere/geo3k_imgurl_processed --local-dir"

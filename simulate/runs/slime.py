@@ -90,7 +90,8 @@ def _train(place: Place, launch: str, more: dict[str, Any]) -> Figures:
     args = parse_args()
     workers = {"worker_process_setup_hook": "simulate.runs.slime.prepare_worker"}
     resource = {"npu": {"resources": {"NPU": 8}}, "cuda": {}}[place.device]
-    ray.init(num_cpus=16, include_dashboard=False, runtime_env=workers, **resource)
+    # "local": not the one that a launch has left word of
+    ray.init("local", num_cpus=16, include_dashboard=False, runtime_env=workers, **resource)
     try:
         placed = create_placement_groups(args)
         rollouts = ray.remote(_made_rollouts()).options(num_cpus=1).remote(args, placed["rollout"])
