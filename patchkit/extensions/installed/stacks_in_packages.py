@@ -163,14 +163,12 @@ def apply_into(
     for component in components:
         if component.patches:
             found.append(into.component(component, recorded_in(lock, component.name), receipts))
-    done = all(each.result.done for each in found)
-    if done and not dry_run:
-        view.commit()
-        if into.locks:
-            path = manifest.lock_path
-            writes = {path: lock_bytes(merge_lock(lock, into.locks))}
-            write_set(manifest.root, writes, {path: lock_bytes(lock) if lock else None})
-    return IntoReport(folder, dry_run, tuple(found) if done else tuple(map(_held, found)))
+    report = _committed(view, found, dry_run=dry_run)
+    if into.locks and report.exit_code is ExitCode.OK and not dry_run:
+        path = manifest.lock_path
+        writes = {path: lock_bytes(merge_lock(lock, into.locks))}
+        write_set(manifest.root, writes, {path: lock_bytes(lock) if lock else None})
+    return report
 
 
 def reverse_into(
@@ -210,10 +208,16 @@ def reverse_into(
                 layer.manifest, layer.component, result, changed=changed, problems=problems
             )
         )
+    return _committed(view, found, dry_run=dry_run)
+
+
+def _committed(view: FolderView, found: Sequence[IntoComponent], *, dry_run: bool) -> IntoReport:
+    """Write what was planned for all components, or nothing where one cannot be done."""
     done = all(each.result.done for each in found)
     if done and not dry_run:
         view.commit()
-    return IntoReport(folder, dry_run, tuple(found) if done else tuple(map(_held, found)))
+    held = (replace(e, result=IntoResult.HELD, changed=()) if e.result.done else e for e in found)
+    return IntoReport(view.root, dry_run, tuple(found if done else held))
 
 
 class _Into(Struct, frozen=True):
@@ -378,11 +382,6 @@ def _conflicts(
     for each in upon.stack.outcomes:
         if each.status is Status.CONFLICTED:
             yield Problem(f"{each.name} does not apply on top of {names}", "", hint)
-
-
-def _held(found: IntoComponent) -> IntoComponent:
-    """Of a run that changes nothing: what could have been done was not."""
-    return replace(found, result=IntoResult.HELD, changed=()) if found.result.done else found
 
 
 def _require_folder(folder: Path, *, dry_run: bool) -> None:

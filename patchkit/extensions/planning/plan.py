@@ -128,7 +128,7 @@ def plan_components(
     def look(component: Component) -> _Planned:
         blank = ComponentPlan(component.name, str(component.pin), ExitCode.OK)
         try:
-            found = _look(blank, manifest, component, _Tools(store, progress, to))
+            found = _look(blank, manifest, component, store, progress, to=to)
         except PatchkitError as error:
             failed = replace(blank, exit_code=error.exit_code, problems=error.problems)
             found = _Planned(failed, Declaration(normal_name(component.name), "", ()))
@@ -163,30 +163,30 @@ def _patch_bytes(manifest: Manifest, component: Component) -> int:
     return total
 
 
-class _Tools(Struct, frozen=True):
-    store: Store
-    progress: Progress
-    to: str | None  # the commit to look up to; None: what `track` names
-
-
 def _look(
-    blank: ComponentPlan, manifest: Manifest, component: Component, tools: _Tools
+    blank: ComponentPlan,
+    manifest: Manifest,
+    component: Component,
+    store: Store,
+    progress: Progress,
+    *,
+    to: str | None,  # the commit to look up to; None: what `track` names
 ) -> _Planned:
     if not isinstance(component.source, GitSource):
         skipped = replace(blank, skipped="comes from no git repository")
         return _Planned(skipped, _released(component))
-    series = load_series(manifest, component, tools.store, tools.progress)
-    history = open_history(tools.store, component, tools.to or LATEST, tools.progress)
-    tools.progress.step(component.name, f"looking along {history.ref}", local=True)
-    memory = memory_of(manifest, component, series, history, tools.store)
+    series = load_series(manifest, component, store, progress)
+    history = open_history(store, component, to or LATEST, progress)
+    progress.step(component.name, f"looking along {history.ref}", local=True)
+    memory = memory_of(manifest, component, series, history, store)
     patches = series.series_patches
     told = WatchedSeries(patches, memory.recipes, memory.remembered, memory.verdicts())
     with ObjectReader(history.repository) as reader:
         along = HistoryReader(history, reader)
-        declared = declared_along(along, component, patches, partial(_tags, component, tools.store))
-        note = partial(tools.progress.advance, component.name)
+        declared = declared_along(along, component, patches, partial(_tags, component, store))
+        note = partial(progress.advance, component.name)
         route, stretches = walk_stack(along, told, note)
-        tools.progress.step(component.name, "carrying to where it may go", local=True)
+        progress.step(component.name, "carrying to where it may go", local=True)
         stretches = tried(stretches, route, Trial(along, told, memory.trials()))
     plan = replace(
         blank,

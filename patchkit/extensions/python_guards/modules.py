@@ -337,11 +337,6 @@ class JoinedModules(Modules):
             self._places[name] = place
         return self._places[name]
 
-    def text(self, module: Module) -> str:
-        """See Modules."""
-        home = self.home(module.name)
-        return "" if home is None else home.text(module)
-
     def _load(self, name: str) -> Module | None:
         home = self.home(name)
         return super()._load(name) if home is None else home.module(name)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.extension import captures
-from patchkit.extensions.python_guards.guard_keys import AbsentTarget, Overrides
+from patchkit.extensions.python_guards.guard_keys import Overrides
 from patchkit.extensions.python_guards.modules import Modules
 from patchkit.extensions.python_guards.replacements import (
     VARIABLE,
@@ -44,30 +44,6 @@ class OverrideTarget(Struct, frozen=True):
     reviewed: ReviewedTarget | None = None
     reason: str = ""
     diff: tuple[str, ...] = ()  # unified
-
-
-def review_targets(
-    calls: Mapping[str, tuple[CallSite, ...]],
-    standings: Mapping[str, Definition],
-    reviewed: Reviewed,
-    absent: Sequence[AbsentTarget] = (),
-    *,
-    comparing: bool = False,
-) -> tuple[OverrideTarget, ...]:
-    """Judge every target; the names of `calls` and `standings` are the same.
-
-    `comparing`: `reviewed` is another commit of the target, and what it has and this one has not is
-    gone, whatever is declared.
-    """
-    targets: list[OverrideTarget] = []
-    for name, sites in sorted(calls.items()):
-        now, before = standings[name], reviewed.get(name)
-        verdict, reason = verdict_on(now, before), ""
-        if not now.kind.is_there and not (comparing and before):
-            reason = next((e.reason for e in absent if fnmatchcase(name, e.name)), "")
-            verdict = TargetVerdict.DECLARED if reason else verdict
-        targets.append(OverrideTarget(name, verdict, sites, now, before, reason))
-    return tuple(targets)
 
 
 def verdict_on(now: Definition, before: ReviewedTarget | None) -> TargetVerdict:
@@ -148,11 +124,21 @@ def survey(
     *,
     comparing: bool = False,
 ) -> Survey:
-    """Judge what the calls name in the target against what was reviewed; see review_targets."""
+    """Judge what the calls name in the target against what was reviewed.
+
+    `comparing`: `reviewed` is another commit of the target, and what it has and this one has not is
+    gone, whatever is declared.
+    """
+    targets: list[OverrideTarget] = []
     named = calls.below(declared.packages)
-    found = standings(resolver, named)
-    targets = review_targets(named, found, reviewed, declared.absent, comparing=comparing)
-    return Survey(targets, tuple(_survey_findings(declared, calls, targets)))
+    for name, now in standings(resolver, sorted(named)).items():
+        before, reason = reviewed.get(name), ""
+        verdict = verdict_on(now, before)
+        if not now.kind.is_there and not (comparing and before):
+            reason = next((e.reason for e in declared.absent if fnmatchcase(name, e.name)), "")
+            verdict = TargetVerdict.DECLARED if reason else verdict
+        targets.append(OverrideTarget(name, verdict, named[name], now, before, reason))
+    return Survey(tuple(targets), tuple(_survey_findings(declared, calls, targets)))
 
 
 def _survey_findings(
