@@ -51,17 +51,18 @@ _ROOTS = ("", "src", "python", "lib")
 _SOURCE_MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
-class FolderView:
-    """A folder as it is on disk, with what is to be written over it."""
+class FolderView(Struct, eq=False):
+    """A folder as it is on disk, with what is to be written over it.
 
-    def __init__(self, root: Path, within: Path | None = None) -> None:
-        """`within`: the root of the image that it is in, out of which no link is followed."""
-        self.root = root
-        self._within = within
-        self._disk: dict[str, bytes | None] = {}
-        self._now: dict[str, bytes | None] = {}
-        self._executable: dict[str, bool] = {}
-        self._attributes: dict[str, FileAttributes] = {}
+    `within` is the root of the image that it is in, out of which no link is followed.
+    """
+
+    root: Path
+    within: Path | None = None
+    _disk: dict[str, bytes | None] = field(default_factory=dict)
+    _now: dict[str, bytes | None] = field(default_factory=dict)
+    _executable: dict[str, bool] = field(default_factory=dict)
+    _attributes: dict[str, FileAttributes] = field(default_factory=dict)
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes, None if there is none. OSError for what is no plain file."""
@@ -69,7 +70,7 @@ class FolderView:
             return self._now[path]
         if path not in self._disk:
             place = self.root / path
-            if self._within is not None and not _inside(self._within, place):
+            if self.within is not None and not _inside(self.within, place):
                 hint = "judge it inside of the image, as a folder"
                 raise BadInputError(Problem("is a link out of the image", str(place), hint))
             self._disk[path] = _bytes_at(place)

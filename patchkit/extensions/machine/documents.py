@@ -244,23 +244,14 @@ def plan_documents(
     return tuple(drafts)
 
 
-class _Planner:
+class _Planner(Struct, frozen=True):
     """Knows what all files of a manifest have in common."""
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        environment: Environment,
-        place: TargetFolders,
-        site: SiteValues,
-        locks: Sequence[EnvironmentLock],
-    ) -> None:
-        self._manifest = manifest
-        self._environment = environment
-        self._place = place
-        self._site = site
-        self._locks = locks
-        self._names = ("workspace", *(value.name for value in manifest.values))
+    manifest: Manifest
+    environment: Environment  # whole
+    place: TargetFolders
+    site: SiteValues
+    locks: Sequence[EnvironmentLock]
 
     def documents(self, kind: DocumentKind) -> Iterator[Document]:
         """The files of one kind."""
@@ -272,7 +263,7 @@ class _Planner:
             case DocumentKind.DOCKERFILE:
                 yield self._dockerfile()
             case DocumentKind.LAUNCH:
-                for launch in self._manifest.launches:
+                for launch in self.manifest.launches:
                     yield self._launch(launch)
             case DocumentKind.VERSIONS:
                 yield self._document(
@@ -280,15 +271,15 @@ class _Planner:
                     "versions.md",
                     "versions.md.j2",
                     (),
-                    environment=self._environment,
-                    patches=patch_counts(self._manifest),
+                    environment=self.environment,
+                    patches=patch_counts(self.manifest),
                 )
             case DocumentKind.LOCK:
-                for lock in self._locks:
+                for lock in self.locks:
                     yield self._document(kind, lock.file, "requirements.txt.j2", (), lock=lock)
 
     def _env(self) -> Document:
-        environment = self._environment
+        environment = self.environment
         texts = [*environment.scripts, *environment.variables.values()]
         texts += [folder for folders in environment.paths.values() for folder in folders]
         needs = self._ordered(name for text in texts for name in referred(text))
@@ -303,7 +294,7 @@ class _Planner:
         )
 
     def _install(self) -> Document:
-        runs = [step.run for component in self._manifest.components for step in component.install]
+        runs = [step.run for component in self.manifest.components for step in component.install]
         return self._document(
             DocumentKind.INSTALL,
             "install.sh",
@@ -312,32 +303,30 @@ class _Planner:
             executable=True,
             root=self._root('"$here'),
             workspace=self._workspace('"$here'),
-            components=[component for component in self._manifest.components if component.install],
-            environment=self._environment,
+            components=[component for component in self.manifest.components if component.install],
+            environment=self.environment,
         )
 
     def _dockerfile(self) -> Document:
-        image = self._manifest.image
+        image = self.manifest.image
         assert image is not None
-        if self._place.is_outside:
-            what = (
-                f"{self._place.folder}/Dockerfile is outside of the project, which it copies from"
-            )
+        if self.place.is_outside:
+            what = f"{self.place.folder}/Dockerfile is outside of the project, which it copies from"
             hint = "choose another --output, or leave it out: render install launch versions"
             raise UsageError(Problem(what, hint=hint))
-        index = self._environment.variables.get("PIP_INDEX_URL", "")
+        index = self.environment.variables.get("PIP_INDEX_URL", "")
         needs = tuple(dict.fromkeys((*referred(image.base), *referred(index))))
-        known = {**dict.fromkeys(needs, "missing"), **self._site.values}
+        known = {**dict.fromkeys(needs, "missing"), **self.site.values}
         return self._document(
             DocumentKind.DOCKERFILE,
             "Dockerfile",
             "Dockerfile.j2",
             needs,
-            base=notation.image(filled(image.base, known), self._manifest.path.name),
+            base=notation.image(filled(image.base, known), self.manifest.path.name),
             packages=image.packages,
-            index=notation.index(filled(index, known), self._manifest.path.name),
+            index=notation.index(filled(index, known), self.manifest.path.name),
             folders=self._folders(),
-            tag=_tag(self._manifest.name),
+            tag=_tag(self.manifest.name),
             version=__version__,
         )
 
@@ -348,7 +337,7 @@ class _Planner:
             text for value in values for text in ((value,) if isinstance(value, str) else value)
         ]
         texts += [*launch.variables.values(), *launch.needs]
-        component = self._manifest.component(launch.component or "")
+        component = self.manifest.component(launch.component or "")
         steps = [step.run for step in launch.before]
         return self._document(
             DocumentKind.LAUNCH,
@@ -374,11 +363,11 @@ class _Planner:
         executable: bool = False,
         **context: object,
     ) -> Document:
-        given = self._site.values
+        given = self.site.values
         shared = {
-            "manifest": self._manifest,
-            "title": (self._manifest.description or self._manifest.name).rstrip("."),
-            "place": self._place,
+            "manifest": self.manifest,
+            "title": (self.manifest.description or self.manifest.name).rstrip("."),
+            "place": self.place,
             "file": name,
             "template": template,
             "site": {n: given[n] for n in needs if n in given and n != "workspace"},
@@ -387,31 +376,36 @@ class _Planner:
 
     def _root(self, here: str) -> str:
         """The project's folder as a shell word; `here` is the script's, after an opening quote."""
-        if self._place.is_outside:
-            return quote(self._place.root)
-        return f'{here}/{self._place.root}"'
+        if self.place.is_outside:
+            return quote(self.place.root)
+        return f'{here}/{self.place.root}"'
 
     def _workspace(self, here: str) -> str:
         """The workspace's absolute path, as what a shell assigns."""
-        workspace = self._site.values["workspace"]
+        workspace = self.site.values["workspace"]
         if workspace.startswith("/"):
             return quote(workspace)
-        if self._place.is_outside:
-            return quote(f"{self._place.root}/{workspace}")
+        if self.place.is_outside:
+            return quote(f"{self.place.root}/{workspace}")
         return f"$(cd -- {self._root(here)} && pwd)/{quote(workspace)}"
 
     def _used_in(self, runs: Iterable[str], others: Iterable[str] = ()) -> tuple[str, ...]:
         """The values that shell texts and others use."""
-        return self._ordered((*others, *(n for run in runs for n in used_in(run, self._names))))
+        return self._ordered((*others, *(n for run in runs for n in used_in(run, self.names))))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of all site values."""
+        return ("workspace", *(value.name for value in self.manifest.values))
 
     def _ordered(self, names: Iterable[str]) -> tuple[str, ...]:
         wanted = set(names)
-        return tuple(name for name in self._names if name in wanted)
+        return tuple(name for name in self.names if name in wanted)
 
     def _folders(self) -> list[str]:
         """What the image needs of the project, as folders and files from its root, none twice."""
-        manifest = self._manifest
-        paths = {self._place.folder, _folder_of(self._place.manifest)}
+        manifest = self.manifest
+        paths = {self.place.folder, _folder_of(self.place.manifest)}
         for component in manifest.components:
             for entry in component.patches:
                 if isinstance(entry, OrderedFolder):
@@ -420,7 +414,7 @@ class _Planner:
                     paths.add(_folder_of(entry.path))
         outer = sorted(path for path in paths if not any(_is_below(path, other) for other in paths))
         return [
-            f"{path}/" if (manifest.root / path).is_dir() or path == self._place.folder else path
+            f"{path}/" if (manifest.root / path).is_dir() or path == self.place.folder else path
             for path in outer
         ]
 

@@ -115,12 +115,11 @@ _REFS = "refs/patchkit/tags/"
 _TAG = re.compile(r"v?([0-9]+(?:\.[0-9]+)+(?:\.?(?:a|b|rc|post|dev)\.?[0-9]+)*)")
 
 
-class TaggedVersions:
+class TaggedVersions(Struct):
     """Versions by the tags of a history; these are asked for when one is first wanted."""
 
-    def __init__(self, repository: Repository, ask: AskTags) -> None:
-        self._repository = repository
-        self._ask: AskTags | None = ask
+    repository: Repository
+    ask: AskTags | None  # None: they were asked for
 
     def at(self, commit: CommitId, declared: Declaration) -> Declaration:
         """The declaration with the version that tags give a commit, if they do."""
@@ -138,7 +137,7 @@ class TaggedVersions:
         came = [(0, tag) for tag in self._tags(line.start)]
         for tag in self._tags(ids[-1]):
             if (0, tag) not in came:
-                came.append((landed_with(self._repository, line, tag[1]), tag))
+                came.append((landed_with(self.repository, line, tag[1]), tag))
         positions = {first for first, _ in declared}
         positions.update(each for first, _ in came for each in (first, first + 1))
         found: list[tuple[int, Declaration]] = []
@@ -159,22 +158,22 @@ class TaggedVersions:
         """
         self._bring()
         layout, merged = "%(objectname) %(refname:lstrip=3)", f"--merged={commit}"
-        hint = f"delete {self._repository.git_dir / _REFS}: what is there is fetched again"
-        out = self._repository.for_each_ref(layout, _REFS, merged, hint=hint)
+        hint = f"delete {self.repository.git_dir / _REFS}: what is there is fetched again"
+        out = self.repository.for_each_ref(layout, _REFS, merged, hint=hint)
         rows = (row.split(" ", 1) for row in lines_of(out.decode("utf-8", "surrogateescape")))
         known = ((_TAG.fullmatch(name), oid) for oid, name in rows)
         return [(Version(match[1]), CommitId(oid)) for match, oid in known if match]
 
     def _bring(self) -> None:
         """Note the tags of commits that are here."""
-        ask, self._ask = self._ask, None
+        ask, self.ask = self.ask, None
         if ask is None:
             return
-        known = self._repository.refs(_REFS)
+        known = self.repository.refs(_REFS)
         found = {
             _REFS + name: commit
             for name, commit in ask().items()
-            if _TAG.fullmatch(name) and self._repository.commit(commit) is not None
+            if _TAG.fullmatch(name) and self.repository.commit(commit) is not None
         }
         changes = [
             RefChange(name, commit, known.get(name))
@@ -182,8 +181,8 @@ class TaggedVersions:
             if known.get(name) != commit
         ]
         if changes:
-            self._repository.free_refs(each.name for each in changes)
-            self._repository.update_refs(changes, reason="patchkit: tags")
+            self.repository.free_refs(each.name for each in changes)
+            self.repository.update_refs(changes, reason="patchkit: tags")
 
 
 def _version(commit: CommitId, tags: Sequence[tuple[Version, CommitId]]) -> str:
