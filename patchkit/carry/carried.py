@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from stat import S_ISLNK, S_ISREG
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -347,8 +348,6 @@ class CarryReport(Struct, frozen=True):
 _NOT_SURE = Confidence(0.0, 0.0)
 #: A merge by a program beside the engine: nobody has measured it.
 EXTERNAL = Confidence(0.5, 0.5)
-TYPE = 0o170000
-REGULAR = 0o100000
 
 
 class CarryContext(Struct, frozen=True):
@@ -532,6 +531,5 @@ def _in_conflict(outcome: FileResult, reasons: tuple[str, ...]) -> FileResult:
 
 def blob_of(blobs: Blobs, entry: TreeEntry) -> GitObject | None:
     """The object of an entry, which the other side may not have."""
-    if entry.mode & TYPE not in (REGULAR, 0o120000):
-        return None
-    return make_object("blob", blobs.contents(entry.oid))
+    holds_bytes = S_ISREG(entry.mode) or S_ISLNK(entry.mode)
+    return make_object("blob", blobs.contents(entry.oid)) if holds_bytes else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import ge, le
+from stat import S_IFMT, S_ISREG
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,9 +18,7 @@ from msgspec.structs import replace
 from patchkit.carry.carried import (
     EXTERNAL,
     LIKELY,
-    REGULAR,
     SURE,
-    TYPE,
     CarriedFile,
     CarryContext,
     Confidence,
@@ -218,7 +217,7 @@ def _blocked(it: FileSides) -> CarriedFile | None:
     if it.leaves is not None and it.context.here.entry(it.target) is not None:
         return conflict(it.exact, it.target, "upstream has a file there already")
     before, here, after = it.entries
-    kinds = {each.mode & TYPE for each in it.entries}
+    kinds = {S_IFMT(each.mode) for each in it.entries}
     if it.mode is None or (len(kinds) > 1 and here not in (before, after)):
         return conflict(it.exact, it.place, "both sides change the file, one its kind")
     return None
@@ -269,7 +268,7 @@ def _made_by_both(it: FileSides) -> CarriedFile:
 
 
 def _are_plain(it: FileSides) -> bool:
-    return all(each.mode & TYPE == REGULAR for each in it.entries)
+    return all(S_ISREG(each.mode) for each in it.entries)
 
 
 def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:

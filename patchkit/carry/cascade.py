@@ -10,12 +10,13 @@ they leave open, since it is not known what will be there. What fails on both fa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from stat import S_ISREG
 from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, CarryContext
+from patchkit.carry.carried import CarriedFile, CarryContext
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import is_binary
 from patchkit.model.objects import TreeEntry, make_object
@@ -163,7 +164,7 @@ def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile |
         before, here, after = file.sides
         if before is None or here is None or after is None:
             return None
-        if not all(each.mode & TYPE == REGULAR for each in (before, here, after)):
+        if not all(S_ISREG(each.mode) for each in (before, here, after)):
             return None
         base, ours = (old_blobs.contents(each.oid) for each in (before, after))
         upstream = blobs.contents(here.oid)

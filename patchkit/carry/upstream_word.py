@@ -18,14 +18,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from stat import S_ISREG
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
-    REGULAR,
     SURE,
-    TYPE,
     CarriedFile,
     CarryContext,
     Confidence,
@@ -357,8 +356,7 @@ def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFil
 
 def _text_of(blobs: Blobs, entry: TreeEntry | None) -> bytes | None:
     """The contents of a plain file; None for anything else."""
-    plain = entry is not None and entry.mode & TYPE == REGULAR
-    return blobs.contents(entry.oid) if entry is not None and plain else None
+    return blobs.contents(entry.oid) if entry is not None and S_ISREG(entry.mode) else None
 
 
 def _merged_by_git(

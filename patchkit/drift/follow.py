@@ -8,7 +8,7 @@ looked for among those that the same commit adds; where it went is watched from 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -220,13 +220,11 @@ class _Gone(Struct, frozen=True):
 
 def _folders(history: History, added: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Folders of the pin into which files are added, each with some files in it."""
-    wanted = {path.rpartition("/")[0] for path in added} - {""}
-    return {folder: tuple(_files_in(history, folder)) for folder in sorted(wanted)}
-
-
-def _files_in(history: History, folder: str) -> Iterator[str]:
-    files = entries_at(history.repository, history.pin, [f"{folder}/"])
-    yield from sorted(files)[:_NEIGHBOURS]
+    found: dict[str, tuple[str, ...]] = {}
+    for folder in sorted({path.rpartition("/")[0] for path in added} - {""}):
+        files = entries_at(history.repository, history.pin, [f"{folder}/"])
+        found[folder] = tuple(sorted(files)[:_NEIGHBOURS])
+    return found
 
 
 # What recipes come to in files that no patch touches, commit by commit.

@@ -259,8 +259,8 @@ def _folded_block(
 
 def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> TextEdit:
     indent = " " * (table.entries[0][0].where.column - 1)
-    if null is not None:
-        return _insert_line(text, _key_end(text, table, "patches"), f"{indent}  - {entry}")
+    if null is not None:  # it stands right behind the key
+        return _insert_line(text, null.start, f"{indent}  - {entry}")
     return _insert_line(text, last_character(text, table), f"{indent}patches:\n{indent}  - {entry}")
 
 
@@ -281,12 +281,6 @@ def last_character(text: str, node: Node) -> int:
         return node.end
     last = node.items[-1] if isinstance(node, Items) else node.entries[-1][1]
     return max(last_character(text, last), node.start)
-
-
-def _key_end(text: str, table: Table, key: str) -> int:
-    scalar = table.key(key)
-    assert scalar is not None
-    return text.index(":", scalar.end)
 
 
 def _line_ends(text: str, lines: str) -> str:

@@ -95,6 +95,12 @@ def make_commit(
     return make_object("commit", text.encode("utf-8", "surrogateescape"))
 
 
+def own_commit(tree: TreeId, parents: Iterable[CommitId], message: str, *, when: int) -> GitObject:
+    """A commit that patchkit makes for itself; `when` is in seconds since the epoch."""
+    who = Identity("patchkit", "patchkit@localhost", f"{when} +0000")
+    return make_commit(tree=tree, parents=parents, author=who, committer=who, message=message)
+
+
 def lines_of(text: AnyStr) -> list[AnyStr]:
     """The lines of what others wrote, without their ends; only LF ends one.
 

@@ -29,10 +29,9 @@ from patchkit.model.objects import (
     CommitId,
     GitObject,
     TreeEntry,
-    make_commit,
     make_object,
+    own_commit,
 )
-from patchkit.model.patch import Identity
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.http import Http, download
@@ -218,7 +217,7 @@ def _folders(path: str) -> Iterator[str]:
 
 
 # The date is the oldest that a zip archive can hold; any would do, but it may never change.
-_MAKER = Identity("patchkit", "patchkit@localhost", "315532800 +0000")
+_WHEN = 315532800
 
 
 def commit_archive(archive: Path, message: str, repository: Repository) -> CommitId:
@@ -229,7 +228,7 @@ def commit_archive(archive: Path, message: str, repository: Repository) -> Commi
         objects.append(make_object("blob", member.data))
         files = files.put(member.path, TreeEntry(member.mode, objects[-1].oid))
     tree = files.write(objects)
-    commit = make_commit(tree=tree, parents=(), author=_MAKER, committer=_MAKER, message=message)
+    commit = own_commit(tree, (), message, when=_WHEN)
     write_objects(repository, [*objects, commit])
     return CommitId(commit.oid)
 

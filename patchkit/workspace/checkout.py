@@ -4,18 +4,19 @@ the note that says which manifest and upstream it was made for.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from msgspec import Struct, to_builtins
+import msgspec
+from msgspec import Struct
 
 from patchkit.disk.files import UNFINISHED, FileLock, replace_file
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.decoding import from_json
 from patchkit.upstream.identity import upstream_key
 
 # The note of what a checkout is for, as several manifests may share a workspace. It only chooses
@@ -43,9 +44,8 @@ class Purpose(Struct, frozen=True):
 def read_purpose(own_folder: Path) -> Purpose | None:
     """What a checkout was last made for; None if nobody noted it."""
     try:
-        data = json.loads((own_folder / _FILE).read_text(encoding="utf-8"))
-        return Purpose(str(data["manifest"]), str(data["upstream"]))
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, RecursionError):
+        return from_json((own_folder / _FILE).read_bytes(), Purpose)
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return None
 
 
@@ -55,7 +55,7 @@ def write_purpose(own_folder: Path, purpose: Purpose | None) -> None:
         return
     with suppress(SurroundingsError, OSError):  # a checkout is no worse without
         own_folder.mkdir(exist_ok=True)
-        replace_file(own_folder / _FILE, json.dumps(to_builtins(purpose)).encode())
+        replace_file(own_folder / _FILE, msgspec.json.encode(purpose))
 
 
 #: The branch that a checkout is on.

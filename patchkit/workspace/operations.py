@@ -32,10 +32,9 @@ from patchkit.model.objects import (
     CommitId,
     GitObject,
     TreeEntry,
-    make_commit,
     make_object,
+    own_commit,
 )
-from patchkit.model.patch import Identity
 from patchkit.model.tree import Tree
 from patchkit.stack.lockfile import (
     Lock,
@@ -327,11 +326,9 @@ def _objects(repository: Repository, operation: Operation) -> list[GitObject]:
         if contents is not None:
             objects.append(make_object("blob", contents))
             tree = tree.put(path, TreeEntry(FILE_MODE, objects[-1].oid))
-    who = Identity("patchkit", "patchkit@localhost", date=f"{operation.when // 10**9} +0000")
     oid = tree.write(objects)
     what = f"{operation.component}: {operation.what}"
-    commit = make_commit(tree=oid, parents=[], author=who, committer=who, message=what)
-    return [*objects, commit]
+    return [*objects, own_commit(oid, (), what, when=operation.when // 10**9)]
 
 
 def _read(reader: ObjectReader, ref: Path) -> Operation:
@@ -359,7 +356,7 @@ def parse_operation(data: bytes, contents: Callable[[str], bytes | None]) -> Ope
         if text.pop("version") != _VERSION:
             raise ValueError
         names = text.pop("files")
-        if not all(map(can_be_a_file, (*names, *text["locks"], *text.get("gitlinks", ())))):
+        if not all(map(can_be_a_file, (*names, *text["locks"], *text["gitlinks"]))):
             raise ValueError
         files = {path: (contents(f"before/{path}"), contents(f"after/{path}")) for path in names}
         return replace(from_builtins(text, Operation), files=files)

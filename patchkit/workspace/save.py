@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.disk.files import files_in
-from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.gitcmd.trees import add_paths, tree_changes, unfiltered, write_tracked
 from patchkit.model.objects import (
@@ -28,9 +28,8 @@ from patchkit.model.objects import (
     TreeId,
     Treeish,
     decode_path,
-    make_commit,
+    own_commit,
 )
-from patchkit.model.patch import Identity
 from patchkit.model.tree import Tree
 from patchkit.workspace.changes import (
     checked_out_forms,
@@ -53,7 +52,6 @@ from patchkit.workspace.contents import (
 from patchkit.workspace.journal import move_folder
 from patchkit.workspace.state import OPERATION_FILES, Held, Rows, Snapshot
 
-_WHO = ("patchkit", "patchkit@localhost")
 _NOTHING = blob_id(b"")
 
 # Commits that only an unfinished operation knows of: file in the git directory -> name for the ref.
@@ -206,20 +204,15 @@ def save_index(checkout: Checkout, snapshot: Snapshot, when: int) -> str:
 
 def save_files(checkout: Checkout, files: Mapping[str, Path], when: int) -> str:
     """Keep files that lie elsewhere as what they are at those paths; the ref that has them."""
-    repository = checkout.repository
-    index = move_folder(checkout.own_folder) / "late.index"
-    index.unlink(missing_ok=True)
-    rows = {}
+    written: list[GitObject] = []
+    tree = Tree(ObjectReader(checkout.repository), EMPTY_TREE)
     for path, place in files.items():
         entry, blob = blob_at(place)
-        write_objects(repository, [blob])
-        rows[path] = entry_rows(entry)
-    set_rows(repository, index, rows)
-    who = Identity(*_WHO, date=f"{when} +0000")
+        written.append(blob)
+        tree = tree.put(path, entry)
     message = "Saved by patchkit: written while it was replaced"
-    tree = _tree(checkout, index)
-    commit = make_commit(tree=tree, parents=[], author=who, committer=who, message=message)
-    write_objects(repository, [commit])
+    commit = own_commit(tree.write(written), (), message, when=when)
+    write_objects(checkout.repository, [*written, commit])
     return save_commit(checkout, CommitId(commit.oid), when)
 
 
@@ -346,13 +339,10 @@ def _tree(checkout: Checkout, index: Path) -> TreeId:
 def _commit(
     checkout: Checkout, snapshot: Snapshot, tree: TreeId, when: int, others: Sequence[CommitId]
 ) -> CommitId:
-    who = Identity(*_WHO, date=f"{when} +0000")
     parents = [snapshot.head] if snapshot.head else []
     subject = f"Saved by patchkit: {snapshot.state.value}"
     index = _index_commit(checkout, snapshot, f"{subject}, the index", when, others=others)
-    work = make_commit(
-        tree=tree, parents=[*parents, index], author=who, committer=who, message=subject
-    )
+    work = own_commit(tree, [*parents, index], subject, when=when)
     write_objects(checkout.repository, [work])
     return CommitId(work.oid)
 
@@ -369,7 +359,7 @@ def _index_commit(
 
     Of a path in conflict it has one side; all of them are in a parent, as 1/path, 2/path, 3/path.
     """
-    repository, who = checkout.repository, Identity(*_WHO, date=f"{when} +0000")
+    repository = checkout.repository
     parents = [snapshot.head] if snapshot.head else []
     written: list[GitObject] = []
     index, copy = checkout.git_dir / "index", move_folder(checkout.own_folder) / "staged.index"
@@ -380,26 +370,23 @@ def _index_commit(
     listed = rows_of(repository, copy)
     sides = {path: rows for path, rows in listed.items() if not rows[0].endswith(" 0")}
     if sides:
-        tree, what = _sides(checkout, sides), f"{message}, all sides"
-        written.append(make_commit(tree=tree, parents=[], author=who, committer=who, message=what))
-        parents.append(CommitId(written[0].oid))
+        tree = _sides(checkout, sides, written)
+        written.append(own_commit(tree, (), f"{message}, all sides", when=when))
+        parents.append(CommitId(written[-1].oid))
         set_rows(repository, copy, {path: [_one_side(rows)] for path, rows in sides.items()})
     parents += [each for each in others if each not in parents]
     tree = _tree(checkout, copy)
-    commit = make_commit(tree=tree, parents=parents, author=who, committer=who, message=message)
+    commit = own_commit(tree, parents, message, when=when)
     write_objects(repository, [*written, commit])
     return CommitId(commit.oid)
 
 
-def _sides(checkout: Checkout, sides: Rows) -> TreeId:
-    index = move_folder(checkout.own_folder) / "sides.index"
-    index.unlink(missing_ok=True)
-    rows = {}
-    for path, each in sides.items():
-        for mode, oid, stage in (row.split(" ") for row in each):
-            rows[f"{stage}/{path}"] = [f"{mode} {oid} 0"]
-    set_rows(checkout.repository, index, rows)
-    return _tree(checkout, index)
+def _sides(checkout: Checkout, sides: Rows, written: list[GitObject]) -> TreeId:
+    tree = Tree(ObjectReader(checkout.repository), EMPTY_TREE)
+    for path, rows in sides.items():
+        for mode, oid, stage in (row.split(" ") for row in rows):
+            tree = tree.put(f"{stage}/{path}", TreeEntry(int(mode, 8), oid))
+    return tree.write(written)
 
 
 def _one_side(rows: Sequence[str]) -> str:

@@ -18,16 +18,17 @@ from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.model.decoding import from_builtins
 from patchkit.model.objects import (
+    FILE_MODE,
+    TREE_MODE,
     CommitId,
     GitObject,
     TreeEntry,
     TreeId,
     Treeish,
-    make_commit,
     make_object,
     make_tree,
+    own_commit,
 )
-from patchkit.model.patch import Identity
 from patchkit.model.text import with_article
 from patchkit.model.tree import Tree
 from patchkit.workspace.changes import rows_of
@@ -45,9 +46,6 @@ from patchkit.workspace.save import (
 from patchkit.workspace.state import BUMP, IMPORT, Held, Place, Snapshot
 
 _VERSION = 2
-# the same state gives the same commit
-_WHO = Identity("patchkit", "patchkit@localhost", date="0 +0000")
-_FOLDER, _FILE = 0o040000, 0o100644
 
 
 class Halt(Struct, frozen=True):
@@ -94,23 +92,19 @@ def halt_objects(halt: Halt) -> list[GitObject]:
     text = {"version": _VERSION, **to_builtins(replace(halt, commit=CommitId("")))}
     state = make_object("blob", json.dumps(text, indent=1, sort_keys=True).encode("ascii"))
     places = [each for each in (halt.place, halt.left) if each is not None]
-    entries = {"state.json": TreeEntry(_FILE, state.oid)}
+    entries = {"state.json": TreeEntry(FILE_MODE, state.oid)}
     for number, place in enumerate(places):
-        entries[f"worktree-{number}"] = TreeEntry(_FOLDER, place.files)
+        entries[f"worktree-{number}"] = TreeEntry(TREE_MODE, place.files)
         # only blobs: a submodule's commit is nobody's to keep
         for mode, oid, _ in (row.split(" ") for rows in place.index.values() for row in rows):
             if mode != "160000":
-                entries[f"side-{oid}"] = TreeEntry(_FILE, oid)
+                entries[f"side-{oid}"] = TreeEntry(FILE_MODE, oid)
     tree = make_tree(entries)
     parents = [halt.place.tip, halt.before.tip, *([halt.previous] if halt.previous else [])]
     what = with_article(IMPORT if halt.data.get("imported") else BUMP)
-    commit = make_commit(
-        tree=TreeId(tree.oid),
-        parents=list(dict.fromkeys(parents)),
-        author=_WHO,
-        committer=_WHO,
-        message=f"patchkit: {what} that waits",
-    )
+    message = f"patchkit: {what} that waits"
+    # the same state gives the same commit
+    commit = own_commit(TreeId(tree.oid), dict.fromkeys(parents), message, when=0)
     return [state, tree, commit]
 
 

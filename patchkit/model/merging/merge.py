@@ -398,11 +398,6 @@ class FileMerge(Struct, frozen=True):
             grown += len(edit.lines) - (edit.end - edit.start)
         return tuple(found)
 
-    @property
-    def conflicts(self) -> tuple[Region, ...]:
-        """The regions that nobody could settle."""
-        return tuple(region for region, resolution in self.steps if resolution is None)
-
 
 def merge_file(
     path: str, base: bytes, upstream: bytes, patch: bytes, *, patch_first: bool = False
