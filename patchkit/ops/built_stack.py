@@ -78,10 +78,10 @@ def stack_upon(built: BuiltStack, contents: Mapping[str, bytes]) -> BuiltStack:
     return replace(built, stack=stack, source=Overlay(source, stack.objects))
 
 
-def require_clean(built: BuiltStack, manifest: Manifest) -> None:
-    """BadInputError, with what to do, if a patch of the stack does not apply."""
+def require_clean(built: BuiltStack, manifest: Manifest, command: str = "check") -> None:
+    """BadInputError, with the command that says why, if a patch of the stack does not apply."""
     failed = [each.name for each in built.stack.outcomes if not each.status.applies]
     if failed:
         name = built.component.name
-        hint = f"patchkit check {manifest.options(name)}  says why"
+        hint = f"patchkit {command} {manifest.options(name)}  says why"
         raise BadInputError(Problem(f"{failed[0]} does not apply", name, hint))

@@ -451,8 +451,9 @@ class _Refreshing(Struct):
         if not found.absent:
             move = replace(self._arrival(found, draft.stack), keep=stack if draft.dropped else None)
             move = move if moves else replace(move, held=None)
-        always = behind or bool(self._options.names)
-        return self._planned(found, draft, report, move, operation, always=always)
+        return self._planned(
+            found, draft, report, move, operation, always=behind or self._options.names != {}
+        )
 
     def _led_on(
         self, found: RefreshInput, stack: Stack, report: RefreshedComponent

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.carry import carry_stack
 from patchkit.disk.files import replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.explain.diagnose import explain_stack, preimages
@@ -30,6 +31,7 @@ from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
+from patchkit.ops.built_stack import BuiltStack, require_clean
 from patchkit.ops.bump import find_target, moved_to
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import IncomingPatches, RefreshOptions
@@ -47,14 +49,15 @@ from patchkit.refresh.project_files import (
     patch_names_in,
     with_imported,
 )
-from patchkit.refresh.series_edits import SeriesEdit, follow_branch
+from patchkit.refresh.series_edits import SeriesEdit, find_patch, follow_branch
 from patchkit.stack.build import Stack, StackBuilder, build_stack, patch_changes
 from patchkit.stack.damage import PatchRepair, repair_patch
 from patchkit.stack.importing import ImportSource, readable, with_free_names
-from patchkit.stack.lockfile import LockedComponent, load_lock, lock_component
+from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
 from patchkit.stack.series import (
     ImportedPatch,
+    LoadedPatch,
     LoadedSeries,
     load_series,
     one_a_mail,
@@ -360,7 +363,6 @@ def _branch(
         pin=GitPin(upstream.pin),
         track=series.branch,
         where=series.where,
-        pin_where=series.where,
     )
     return open_history(store, fork, LATEST, progress, beside=source), upstream
 
@@ -391,10 +393,10 @@ def refresh_from_branch(
             f"patchkit bump {component.name} --to {own.base} --skip-conflicts  then the same again"
         )
         raise BadInputError(Problem(what, str(component.pin_where), hint))
-    lock = load_lock(manifest.lock_path)
-    known = lock.names.get(component.name, {}) if lock is not None else {}
-    follow = partial(follow_branch, branch=series.branch, patches=own.patches)
-    report = refresh_components(
+    lock = load_lock(manifest.lock_path) or Lock({})
+    known = lock.names.get(component.name, {})
+    follow = partial(follow_branch, branch=series.branch, patches=own.patches, notes=own.notes)
+    return refresh_components(
         manifest,
         [component],
         store=store,
@@ -406,8 +408,6 @@ def refresh_from_branch(
         ),
         progress=progress,
     )
-    (done,) = report.components
-    return replace(report, components=(replace(done, notes=(*done.notes, *own.notes)),))
 
 
 # Write a component's whole stack for other tools: a quilt series, or a mailbox for `git am`.
@@ -512,25 +512,33 @@ def export_component(
     target: Path,
     *,
     author: Identity | None = None,
+    patch: str | None = None,
     store: Store,
     progress: Progress,
 ) -> ExportReport:
     """Write a component's stack to `target`, which must not be there yet (or be an empty folder).
 
-    `author` is whose the patches of a mailbox are that name no author. Raises BadInputError where a
+    `author` is whose the patches of a mailbox are that name no author. With `patch` it is that one
+    alone with those that it needs, on the newest commit of upstream. Raises BadInputError where a
     patch does not apply, or cannot be written in that form.
     """
     _require_free(form, target)
-    base = store.base(component, progress)
+    base = newest = store.base(component, progress)
+    if patch is not None:
+        tip = find_target(component, LATEST, None, store, progress)
+        newest = store.base(moved_to(manifest, component, tip, store, progress), progress)
     loaded = load_series(manifest, component, store, progress).patches
     patches = [*one_a_mail(loaded, [each.name for each in loaded])]
     repository = store.repository(component)
     with overlay(repository) as trial, reading(trial) as reader:
         stack = build_stack(reader, base, [each.series_patch for each in patches])
-        if not stack.clean:
-            bad = next(each for each in stack.outcomes if not each.status.applies)
-            hint = f"patchkit check {manifest.options(component.name)}"
-            raise BadInputError(Problem(f"{bad.name} does not apply", component.name, hint))
+        series = LoadedSeries(tuple(patches))
+        built = BuiltStack(component, series, stack, Overlay(reader, stack.objects))
+        require_clean(built, manifest)
+        if patch is not None:
+            patches = _with_needed(patch, built)
+            stack = carry_stack(reader, base, newest, [e.series_patch for e in patches]).stack
+            require_clean(replace(built, stack=stack), manifest, "drift")
         write_objects(trial, stack.objects)
         changes = commit_changes(stack)
         pairs = [(change.before, change.after) for change in changes.values()]
@@ -550,12 +558,22 @@ def export_component(
         component.name,
         form.name,
         target,
-        base.commit,
+        stack.base.commit,
         stack.tree,
         tuple(changes),
         tuple(each.name for each in patches if each.name not in changes),
         tuple(each.name for each in exported if not (form.lay_out or each.sendable)),
     )
+
+
+def _with_needed(given: str, built: BuiltStack) -> list[LoadedPatch]:
+    """The patch that is meant, behind those that it needs."""
+    patches = built.series.patches
+    wanted = {patches.index(find_patch(patches, given)) + 1}
+    for need in reversed(built.needs()):  # each needs earlier ones only
+        if need.number in wanted:
+            wanted.add(need.on)
+    return [each for number, each in enumerate(patches, 1) if number in wanted]
 
 
 def _require_free(form: Form, target: Path) -> None:

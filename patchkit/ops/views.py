@@ -36,6 +36,7 @@ from patchkit.workspace import Checkout, checkout_of, inspect
 
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import PatchDrift
+    from patchkit.ops.drift import ComponentDrift
 
 
 class LoggedPatch(Struct, frozen=True):
@@ -103,12 +104,12 @@ def log_components(
 
     Writes nothing but what the store fetches.
     """
-    logs = []
-    for component in components:
-        log = _log(manifest, component, workspace, store, progress)
-        if upstream and not log.problems:
-            log = _with_fates(log, manifest, component, store, progress)
-        logs.append(log)
+    logs = [_log(manifest, each, workspace, store, progress) for each in components]
+    if upstream:
+        from patchkit.ops.drift import look_for_drift  # noqa: PLC0415 (other logs need none of it)
+
+        found = look_for_drift([(manifest, components)], store, progress, every_commit=True)
+        logs = list(map(_with_fates, logs, found.components))
     return LogReport(manifest.name, tuple(logs))
 
 
@@ -123,14 +124,21 @@ def _log(
         present = None if commits is None else {each.patch: each.id for each in commits}
         with built_stack(manifest, component, store, progress) as built:
             stack = with_waiting(built.source, built.stack, built.series.series_patches)
+            listed = [each.name for each in built.series.patches]
+            needs = {(each.number, listed[each.on - 1]) for each in built.needs()}
             patches = tuple(
-                _logged_patch(number, patch, outcome, present)
+                _logged_patch(
+                    number,
+                    patch,
+                    outcome,
+                    present,
+                    tuple(name for name in listed if (number, name) in needs),
+                )
                 for number, (patch, outcome) in enumerate(
                     zip(built.series.patches, stack.outcomes, strict=True), 1
                 )
             )
-            names = {patch.name for patch in patches}
-            own = [each for each in commits or () if each.patch not in names]
+            own = [each for each in commits or () if each.patch not in listed]
             return replace(
                 blank,
                 base=built.stack.base.commit,
@@ -150,9 +158,14 @@ def _commits(checkout: Checkout) -> tuple[StackCommit, ...] | None:
 
 
 def _logged_patch(
-    number: int, patch: LoadedPatch, outcome: PatchResult, present: Mapping[str | None, str] | None
+    number: int,
+    patch: LoadedPatch,
+    outcome: PatchResult,
+    present: Mapping[str | None, str] | None,
+    needs: tuple[str, ...],
 ) -> LoggedPatch:
     counts = [change.counts for change in patch.file.changes]
+    intent, sent = intent_of(patch.file.message)
     return LoggedPatch(
         number=number,
         name=patch.name,
@@ -165,6 +178,9 @@ def _logged_patch(
         files=len(patch.file.changes),
         added=sum(added for added, _ in counts),
         removed=sum(removed for _, removed in counts),
+        intent=intent,
+        sent=sent,
+        needs=needs,
     )
 
 
@@ -176,31 +192,20 @@ def _presence(name: str, outcome: PatchResult, present: Mapping[str | None, str]
     return "applied" if present[name] == outcome.commit else "changed"
 
 
-# What is meant to become of patches upstream, and what did.
+# What became of patches upstream.
 
 
-def _with_fates(
-    log: ComponentLog, manifest: Manifest, component: Component, store: Store, progress: Progress
-) -> ComponentLog:
-    from patchkit.ops.drift import look_for_drift  # noqa: PLC0415 (other logs need none of it)
-
-    with built_stack(manifest, component, store, progress) as built:
-        needs = {(each.number, log.patches[each.on - 1].name) for each in built.needs()}
-    (drift,) = look_for_drift(
-        [(manifest, [component])], store, progress, every_commit=True
-    ).components
-    along = {each.name: each for each in drift.patches}
+def _with_fates(log: ComponentLog, drift: ComponentDrift) -> ComponentLog:
+    """The log with what a look along the tracked branch says."""
+    if log.problems or not drift.patches:
+        code = log.exit_code or drift.exit_code
+        return replace(log, problems=log.problems or drift.problems, exit_code=code)
     patches = []
-    for patch, loaded in zip(log.patches, built.series.patches, strict=True):
-        intent, said = intent_of(loaded.file.message)
-        fate, by = "", None
-        if patch.name in along:
-            fate, by = _fate(along[patch.name], requests_in(said), drift.line)
-        before = tuple(name for number, name in sorted(needs) if number == patch.number)
-        fate = fate or ("open" if intent == "sent" else "")
-        patches.append(replace(patch, intent=intent, sent=said, needs=before, fate=fate, by=by))
-    code = drift.exit_code if drift.problems else ExitCode.OK
-    return replace(log, patches=tuple(patches), problems=drift.problems, exit_code=code)
+    for patch, along in zip(log.patches, drift.patches, strict=True):
+        fate, by = _fate(along, requests_in(patch.sent), drift.line)
+        fate = fate or ("open" if patch.intent == "sent" else "")
+        patches.append(replace(patch, fate=fate, by=by))
+    return replace(log, patches=tuple(patches))
 
 
 def _fate(

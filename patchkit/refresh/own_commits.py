@@ -15,14 +15,12 @@ from msgspec.structs import replace
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions
 from patchkit.errors import Problem
-from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import blobs_of, entries_at, merge_base
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.mail import parse_patch
-from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.outcome import Status
 from patchkit.refresh.patch_plan import commit_changes
@@ -30,7 +28,7 @@ from patchkit.stack.build import SeriesPatch, parse_commit, series_paths
 from patchkit.stack.importing import patches_of
 from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import ImportedPatch
-from patchkit.upstream.history import History, HistoryRepository
+from patchkit.upstream.history import History
 
 
 class OwnCommits(Struct, frozen=True):
@@ -49,34 +47,35 @@ def own_commits(history: History, tip: CommitId) -> OwnCommits:
 
     BadInputError if the branch has nothing in common with the pin.
     """
-    base, notes = history.fork, list[Problem]()
     with overlay(history.repository) as trial, ObjectReader(trial) as reader:
-        branch = _Branch(history.repository, reader, (history.pin, tip))
-        plain = branch.beyond(history.tip, "--no-merges")
-        branch.bring((f"{oid}^", oid) for (oid,) in plain)
+        branch = _Branch(history, reader, (history.pin, tip))
+        base, notes = branch.based(history.tip), list[Problem]()
+        branch.bring((f"{e}^", e) for (e,) in branch.beyond(history.tip, "--no-merges"))
         changes: dict[str, CommitChange] = {}
         for oid, *parents in branch.beyond(history.tip, "--first-parent", "--parents"):
             change = branch.change(oid)
             if len(parents) > 1:
-                report = branch.merged(oid, parents[0], base, changes)
-                base, changes = report.new_base.commit, commit_changes(report.stack)
+                report = branch.merged(oid, parents[0], changes)
                 notes += _notes(report)
+                changes = commit_changes(report.stack)
                 change = replace(change, before=report.stack.tree)
-            elif not (changes or notes):
-                base = parents[0]
             changes[oid] = change
         return OwnCommits(base, tuple(patches_of(trial, changes)), tuple(notes))
 
 
 class _Branch(Struct, frozen=True):
-    repository: HistoryRepository
+    history: History
     reader: ObjectReader  # reads its objects, and what is made here
     upstream: tuple[CommitId, ...]  # what upstream's commits are known by
+
+    def based(self, oid: CommitId) -> CommitId:
+        """The newest commit of upstream that a commit has."""
+        return merge_base(self.history.repository, oid, *self.upstream) or self.history.fork
 
     def beyond(self, tip: CommitId, *options: str) -> list[list[CommitId]]:
         """The commits that upstream does not have, oldest first, with what options add to each."""
         arguments = ["--reverse", *options, tip, "--not", *self.upstream]
-        out = self.repository.git("rev-list", *arguments).out.decode()
+        out = self.history.repository.git("rev-list", *arguments).out.decode()
         return [[CommitId(each) for each in row.split()] for row in lines_of(out)]
 
     def change(self, oid: CommitId) -> CommitChange:
@@ -87,17 +86,18 @@ class _Branch(Struct, frozen=True):
 
     def bring(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Bring the files that differ between commits, all at once."""
-        changes = [each for pair in pairs for each in tree_changes(self.repository, *pair)]
-        self.repository.bring(blobs_of(e for each in changes for e in (each.old, each.new)))
+        repository = self.history.repository
+        changes = [each for pair in pairs for each in tree_changes(repository, *pair)]
+        repository.bring(blobs_of(e for each in changes for e in (each.old, each.new)))
 
     def merged(
-        self, oid: CommitId, first: CommitId, base: CommitId, changes: Mapping[str, CommitChange]
+        self, oid: CommitId, first: CommitId, changes: Mapping[str, CommitChange]
     ) -> CarryReport:
         """What is on the line on what a merge has of upstream, and behind it the own commits that
         the merge brought to its first parent.
         """
-        repository, trial = self.repository, self.reader.repository
-        target = merge_base(repository, oid, *self.upstream) or base
+        repository, trial = self.history.repository, self.reader.repository
+        target = self.based(oid)
         wanted = dict(changes)
         brought = self.beyond(oid, "--topo-order", "--no-merges", f"^{first}")
         wanted.update((each, self.change(each)) for (each,) in brought)
@@ -105,13 +105,11 @@ class _Branch(Struct, frozen=True):
             SeriesPatch(each.where, parse_patch(each.data, name=each.where))
             for each in patches_of(trial, wanted)
         ]
-        paths = series_paths(series)
         self.bring([(target, oid)])
-        repository.bring(blobs_of(entries_at(repository, target, paths).values()))
-        past = Between(repository, base, target, bring=repository.bring, paths=paths)
-        options = CarryOptions(past=past, made_on=wanted)
-        old, new = (read_base(repository, each, self.reader) for each in (base, target))
-        report = carry_stack(self.reader, old, new, series, options)
+        repository.bring(blobs_of(entries_at(repository, target, series_paths(series)).values()))
+        options = CarryOptions(made_on=wanted)
+        base = read_base(repository, target, self.reader)
+        report = carry_stack(self.reader, base, base, series, options)
         write_objects(trial, report.stack.objects)
         return report
 
@@ -122,4 +120,4 @@ def _notes(report: CarryReport) -> Iterator[Problem]:
         absorbed = outcome.status is Status.ABSORBED
         if absorbed or outcome.status.fails:
             why = "upstream has it" if absorbed else "what it does is in the patch of a merge"
-            yield Problem(f"commit {short_id(CommitId(outcome.name))} is no patch: {why}")
+            yield Problem(f"commit {outcome.name} is no patch: {why}")

@@ -415,21 +415,26 @@ _PAIR = re.compile(rb"^ *(\d+): +[0-9a-f]+ +[=!] +(\d+):", re.MULTILINE)
 
 
 def follow_branch(
-    start: RefreshStart, folder: SeriesFolder, *, branch: str, patches: Sequence[ImportedPatch]
+    start: RefreshStart,
+    folder: SeriesFolder,
+    *,
+    branch: str,
+    patches: Sequence[ImportedPatch],
+    notes: Iterable[Problem],
 ) -> Draft:
     """Put a branch's patches, which are made for the pin, in the place of the series' own.
 
-    Those that the branch does not have stay, behind it.
+    Those that the branch does not have stay, behind it. `notes` are more to say of it.
     """
     draft = _with_branch(start, folder, patches, ())
     gone = draft.dropped
     draft = _with_branch(start, folder, patches, gone) if gone else draft
-    notes = tuple(
+    stay = (
         Problem(f"{name} is not on {branch}, and stays", hint=f"patchkit drop {name}")
         for name in gone
     )
     detail = f"{branch} has {counted(len(patches), 'patch', 'patches')}"
-    return replace(draft, detail=detail, notes=notes)
+    return replace(draft, detail=detail, notes=(*stay, *notes))
 
 
 def _with_branch(
@@ -444,8 +449,8 @@ def _with_branch(
     stack = build_stack(start.reader, start.base, series)
     unfit = [each.name for each in stack.outcomes if each.status.fails]
     if unfit:
-        what = f"{unfit[0]} does not apply behind what the branch has"
-        hint = f"patchkit drop {unfit[0]}  takes it off; then the same again"
+        what = f"what the branch has is in the way of {', '.join(unfit)}"
+        hint = f"patchkit drop {' '.join(unfit)}  takes them off; then the same again"
         raise CannotEditSeriesError(Problem(what, hint=hint))
     write_objects(start.repository, stack.objects)
     base, tips = start.base.commit, (start.stack.commit, stack.commit)

@@ -270,12 +270,12 @@ def _decoded(mail: bytes) -> bytes:
 
 
 def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator[ImportedPatch]:
-    befores = [repository.tree(commit.parent) or "" for commit in commits[:1]]
-    befores += [commit.tree for commit in commits[:-1]]
-    changes: dict[str, CommitChange] = {
-        commit.id: CommitChange(before, commit.tree, commit.message, commit.author)
-        for before, commit in zip(befores, commits, strict=True)
-    }
+    changes: dict[str, CommitChange] = {}
+    before = repository.tree(commits[0].parent) if commits else None
+    for commit in commits:
+        trees = before or "", commit.tree
+        changes[commit.id] = CommitChange(*trees, commit.message, commit.author)
+        before = commit.tree
     return patches_of(repository, changes)
 
 

@@ -330,8 +330,7 @@ def open_history(
             if not repository.exists:
                 init_repository(repository.git_dir)
             fetching = store.fetching(component.name, progress)
-            whole = beside is not None
-            fetch_history(source, tip, pin.commit, repository, fetching, whole=whole)
+            fetch_history(source, tip, pin.commit, repository, fetching, whole=beside is not None)
             _keep_ref(repository, span, tip.commit)
     elif meaning.refs is not None and repository.ref(span) != tip.commit:
         with repository.alone():

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.nasty import nasty_stack
 from tests.support.projects import Project
-from tests.support.repos import Upstream, git_in
-from tests.support.stacked import STATES, Stacked, small_patches
+from tests.support.repos import Upstream, git_in, make_patch
+from tests.support.stacked import STATES, Stacked, lines, small_patches
 
 _NO_BINARY = "binary.patch"
 
@@ -138,3 +138,33 @@ def test_a_form_and_a_place_are_named(
 ) -> None:
     project.component("demo", upstream, STATES[0], {})
     project.run("export", *argv).ends(2)
+
+
+def test_one_patch_for_upstream_goes_with_what_it_needs_onto_its_tip(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    start = {"a.txt": lines(), "b.txt": lines()}
+    five, six, other = {5: "five\n"}, {5: "five\n", 6: "six\n"}, {20: "twenty\n"}
+    patches = {
+        "five.patch": make_patch(start, {"a.txt": lines(five)}, subject="Spell five"),
+        "other.patch": make_patch(start, {"b.txt": lines(other)}, subject="Spell twenty"),
+        "six.patch": make_patch({"a.txt": lines(five)}, {"a.txt": lines(six)}, subject="Spell six"),
+    }
+    project.component("demo", upstream, upstream.commit(start), patches, track="main")
+    moved = {1: "upstream\n", 2: "two more\n", 3: "three\n"}
+    tip = upstream.commit({"a.txt": "new\n" + lines(moved)}, "Move on")
+    mailbox = tmp_path / "six.mbox"
+    export = ("export", "--patch", "six", "--output", str(mailbox))
+    ran = project.run(*export, "--json").ok()
+    assert (ran.json["base"], ran.json["patches"]) == (tip, ["five.patch", "six.patch"])
+    clone = _clone(upstream, tip, tmp_path / "clone")
+    git_in(clone, "am", "--quiet", str(mailbox))
+    assert (clone / "a.txt").read_text() == "new\n" + lines({**moved, **six})
+    assert (clone / "b.txt").read_text() == lines()
+    # what upstream has needs not be sent, and what is not there cannot be
+    upstream.commit({"b.txt": lines(other)}, "Spell twenty (#2)")
+    there = str(tmp_path / "other.mbox")
+    with project.untouched():
+        project.run("export", "--patch", "2", "-o", there).ends(4, "patchkit drift -m demo -c demo")
+        project.run("export", "--patch", "seven", "-o", there).ends(2, "seven")
+    assert not Path(there).exists()

@@ -232,6 +232,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     examples=[
         ("patchkit export -c mbridge --format quilt -o debian/patches", "for quilt push -a"),
         ("patchkit export -c mbridge -o mbridge.mbox", "for git am"),
+        ("patchkit export -c mbridge --patch fix-rope -o fix.mbox", "to send one upstream"),
     ],
     exits={
         ExitCode.OK: "the stack is written",
@@ -264,6 +265,14 @@ def export(
         str,
         typer.Option(metavar="WHO", help="The author in mails of patches without one."),
     ] = "",
+    patch: Annotated[
+        str | None,
+        typer.Option(
+            "--patch",
+            metavar="PATCH",
+            help="Only this one with those that it needs, on what `track` names now: to be sent.",
+        ),
+    ] = None,
 ) -> ExitCode:
     """Write a stack for quilt or git am.
 
@@ -287,11 +296,17 @@ def export(
     who = read_author(author, "") if author else None
     if author and (who is None or not who.email or form != MBOX.name):
         raise UsageError("--author needs 'NAME <ADDRESS>', and goes with -o FILE.mbox")
-    return export_as("export", session, known[form], output, who)
+    return export_as("export", session, known[form], output, who, patch=patch)
 
 
 def export_as(
-    command_name: str, session: Session, form: Form, output: Path, who: Identity | None = None
+    command_name: str,
+    session: Session,
+    form: Form,
+    output: Path,
+    who: Identity | None = None,
+    *,
+    patch: str | None = None,
 ) -> ExitCode:
     """Write the component's stack in a form, and report it as that command's result."""
     from patchkit.ops.transfer import export_component
@@ -303,6 +318,7 @@ def export_as(
             form,
             output,
             author=who,
+            patch=patch,
             store=session.store,
             progress=progress,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,8 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from patchkit.ops.diff import DiffReport
     from patchkit.ops.views import (
         ComponentGraph,
@@ -123,23 +126,23 @@ def log(
             progress=progress,
             upstream=upstream,
         )
-    return session.report("log", report, _render_log)
+    return session.report("log", report, partial(_render_log, upstream=upstream))
 
 
-def _render_log(terminal: Terminal, report: LogReport) -> None:
+def _render_log(terminal: Terminal, report: LogReport, *, upstream: bool) -> None:
     for number, each in enumerate(report.components):
         if number:
             terminal.product()
         terminal.product([Painted(each.component, Paint.STRONG), f"  on {short_id(each.pin)}"])
-        _render_component(terminal, each)
+        _render_component(terminal, each, upstream=upstream)
 
 
-def _render_component(terminal: Terminal, log: ComponentLog) -> None:
+def _render_component(terminal: Terminal, log: ComponentLog, *, upstream: bool) -> None:
     for problem in log.problems:
         terminal.problem(problem)
     for patch in log.patches:
         terminal.product(_headline(patch))
-        for line in _details(patch):
+        for line in (*_details(patch), *(_upstream(patch) if upstream else ())):
             terminal.product(f"       {line}")
     for commit in log.commits:
         terminal.product(
@@ -159,12 +162,16 @@ def _details(patch: LoggedPatch) -> list[str]:
     files = counted(patch.files, "file")
     size = f"{files}, +{patch.added} -{patch.removed}"
     author = f", {patch.author}" if patch.author else ""
-    said = (
-        f"{patch.intent}: {patch.sent}" if patch.intent else "",
-        f"{patch.fate}{f' by {patch.by}' if patch.by else ''}",
-        f"needs {', '.join(patch.needs)}" if patch.needs else "",
-    )
-    return [*([patch.subject] if patch.subject else []), size + author, *filter(None, said)]
+    return [*([patch.subject] if patch.subject else []), size + author]
+
+
+def _upstream(patch: LoggedPatch) -> Iterator[str]:
+    if patch.intent:
+        yield f"{patch.intent}: {patch.sent}"
+    if patch.fate:
+        yield f"{patch.fate} by {patch.by}" if patch.by is not None else patch.fate
+    if patch.needs:
+        yield f"needs {', '.join(patch.needs)}"
 
 
 @command(
