@@ -96,6 +96,13 @@ LineOption = Annotated[
         help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
     ),
 ]
+PartialOption = Annotated[
+    bool,
+    typer.Option(
+        "--skip-conflicts",
+        help="Leave out the patches that do not fit, as `skip` does.",
+    ),
+]
 ForceOption = Annotated[
     bool,
     typer.Option(

@@ -302,8 +302,7 @@ class LocalSeries(Struct, frozen=True):
     ] = ""
     of: Annotated[
         GitUrl | None,
-        Key(default="the upstream's"),
-        "URL of the repository that has the branch.",
+        "URL of the repository that has the branch, where that is not upstream's own.",
     ] = None
 
     @property

@@ -387,15 +387,9 @@ def refresh_from_branch(
         raise UsageError(f"{component.name} follows no branch", hint=hint)
     history, upstream = _branch(manifest, component, series, store, progress)
     own = own_commits(history, upstream.tip)
-    if own.base != upstream.pin:
-        what = f"{series.branch} is on the commit {own.base} of upstream, and not on the pin"
-        hint = (
-            f"patchkit bump {component.name} --to {own.base} --skip-conflicts  then the same again"
-        )
-        raise BadInputError(Problem(what, str(component.pin_where), hint))
     lock = load_lock(manifest.lock_path) or Lock({})
     known = lock.names.get(component.name, {})
-    follow = partial(follow_branch, branch=series.branch, patches=own.patches, notes=own.notes)
+    follow = partial(follow_branch, name=series.branch, branch=own, leave_out=options.partial)
     return refresh_components(
         manifest,
         [component],
@@ -524,11 +518,12 @@ def export_component(
     """
     _require_free(form, target)
     base = newest = store.base(component, progress)
-    if patch is not None:
-        tip = find_target(component, LATEST, None, store, progress)
-        newest = store.base(moved_to(manifest, component, tip, store, progress), progress)
     loaded = load_series(manifest, component, store, progress).patches
     patches = [*one_a_mail(loaded, [each.name for each in loaded])]
+    if patch is not None:
+        patch = find_patch(patches, patch).name
+        tip = find_target(component, LATEST, None, store, progress)
+        newest = store.base(moved_to(manifest, component, tip, store, progress), progress)
     repository = store.repository(component)
     with overlay(repository) as trial, reading(trial) as reader:
         stack = build_stack(reader, base, [each.series_patch for each in patches])
@@ -566,10 +561,10 @@ def export_component(
     )
 
 
-def _with_needed(given: str, built: BuiltStack) -> list[LoadedPatch]:
-    """The patch that is meant, behind those that it needs."""
+def _with_needed(name: str, built: BuiltStack) -> list[LoadedPatch]:
+    """The patch of that name, behind those that it needs."""
     patches = built.series.patches
-    wanted = {patches.index(find_patch(patches, given)) + 1}
+    wanted = {[each.name for each in patches].index(name) + 1}
     for need in reversed(built.needs()):  # each needs earlier ones only
         if need.number in wanted:
             wanted.add(need.on)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions
-from patchkit.errors import Problem
+from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.first_parent import blobs_of, entries_at, merge_base
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.pins import read_base
@@ -25,31 +25,24 @@ from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.outcome import Status
 from patchkit.refresh.patch_plan import commit_changes
 from patchkit.stack.build import SeriesPatch, parse_commit, series_paths
-from patchkit.stack.importing import patches_of
+from patchkit.stack.importing import ImportSource, patches_of
 from patchkit.stack.patch_files import CommitChange
-from patchkit.stack.series import ImportedPatch
 from patchkit.upstream.history import History
 
 
-class OwnCommits(Struct, frozen=True):
-    """The patches give the branch's tree on `base`, the newest commit of upstream that it has.
-
-    `notes` say what became of commits that are no patch.
-    """
-
-    base: CommitId
-    patches: tuple[ImportedPatch, ...]  # in order; each is from where its commit is
-    notes: tuple[Problem, ...]
-
-
-def own_commits(history: History, tip: CommitId) -> OwnCommits:
+def own_commits(history: History, tip: CommitId) -> ImportSource:
     """The commits of a branch that neither the pin nor `tip` has, which is upstream's.
 
-    BadInputError if the branch has nothing in common with the pin.
+    The patches give the branch's tree on the pin; notes say what became of commits that are none.
+    BadInputError if the newest commit of upstream that the branch has is not the pin.
     """
     with overlay(history.repository) as trial, ObjectReader(trial) as reader:
         branch = _Branch(history, reader, (history.pin, tip))
         base, notes = branch.based(history.tip), list[Problem]()
+        if base != history.pin:
+            what = f"{history.ref} is on the commit {base} of upstream, and not on the pin"
+            bump = f"patchkit bump {history.repository.name} --to {base} --skip-conflicts"
+            raise BadInputError(Problem(what, history.pin_where, f"{bump}  then the same again"))
         branch.bring((f"{e}^", e) for (e,) in branch.beyond(history.tip, "--no-merges"))
         changes: dict[str, CommitChange] = {}
         for oid, *parents in branch.beyond(history.tip, "--first-parent", "--parents"):
@@ -60,7 +53,7 @@ def own_commits(history: History, tip: CommitId) -> OwnCommits:
                 changes = commit_changes(report.stack)
                 change = replace(change, before=report.stack.tree)
             changes[oid] = change
-        return OwnCommits(base, tuple(patches_of(trial, changes)), tuple(notes))
+        return ImportSource("branch", tuple(patches_of(trial, changes)), tuple(notes))
 
 
 class _Branch(Struct, frozen=True):

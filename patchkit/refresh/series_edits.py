@@ -44,6 +44,7 @@ from patchkit.refresh.patch_plan import (
     revisions,
 )
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes, read_stack
+from patchkit.stack.importing import ImportSource
 from patchkit.stack.patch_files import (
     CommitChange,
     OriginalFile,
@@ -51,7 +52,7 @@ from patchkit.stack.patch_files import (
     canonical_diffs,
     export_patches,
 )
-from patchkit.stack.series import ImportedPatch, LoadedPatch, one_a_mail
+from patchkit.stack.series import LoadedPatch, one_a_mail
 from patchkit.upstream.store import home_of
 
 
@@ -415,43 +416,40 @@ _PAIR = re.compile(rb"^ *(\d+): +[0-9a-f]+ +[=!] +(\d+):", re.MULTILINE)
 
 
 def follow_branch(
-    start: RefreshStart,
-    folder: SeriesFolder,
-    *,
-    branch: str,
-    patches: Sequence[ImportedPatch],
-    notes: Iterable[Problem],
+    start: RefreshStart, folder: SeriesFolder, *, name: str, branch: ImportSource, leave_out: bool
 ) -> Draft:
-    """Put a branch's patches, which are made for the pin, in the place of the series' own.
+    """Put the patches of the branch `name`, which are made for the pin, in the series' place.
 
-    Those that the branch does not have stay, behind it. `notes` are more to say of it.
+    Those that the branch does not have stay behind it; what does not fit there is left out, or
+    refused.
     """
-    draft = _with_branch(start, folder, patches, ())
+    draft = _with_branch(start, folder, branch, ())
     gone = draft.dropped
-    draft = _with_branch(start, folder, patches, gone) if gone else draft
+    if gone:
+        draft = _with_branch(start, folder, branch, gone)
+    if draft.dropped and not leave_out:
+        what = f"{name} is in the way of {', '.join(draft.dropped)}"
+        hint = "patchkit refresh --from-branch --skip-conflicts  leaves them out"
+        raise CannotEditSeriesError(Problem(what, hint=hint))
     stay = (
-        Problem(f"{name} is not on {branch}, and stays", hint=f"patchkit drop {name}")
-        for name in gone
+        Problem(f"{each} is not on {name}, and stays", hint=f"patchkit drop {each}")
+        for each in gone
+        if each not in draft.dropped
     )
-    detail = f"{branch} has {counted(len(patches), 'patch', 'patches')}"
-    return replace(draft, detail=detail, notes=(*stay, *notes))
+    detail = f"{name} has {counted(len(branch.patches), 'patch', 'patches')}"
+    return replace(draft, detail=detail, notes=(*stay, *branch.notes))
 
 
 def _with_branch(
-    start: RefreshStart,
-    folder: SeriesFolder,
-    patches: Sequence[ImportedPatch],
-    behind: Collection[str],
+    start: RefreshStart, folder: SeriesFolder, branch: ImportSource, behind: Collection[str]
 ) -> Draft:
     """A refresh where the checkout has the commits of a branch, and some patches behind them."""
-    series = [SeriesPatch(e.name, parse_patch(e.data, name=e.where)) for e in patches]
+    series = [SeriesPatch(e.name, parse_patch(e.data, name=e.where)) for e in branch.patches]
     series += [each.series_patch for each in start.patches if each.name in behind]
     stack = build_stack(start.reader, start.base, series)
-    unfit = [each.name for each in stack.outcomes if each.status.fails]
-    if unfit:
-        what = f"what the branch has is in the way of {', '.join(unfit)}"
-        hint = f"patchkit drop {' '.join(unfit)}  takes them off; then the same again"
-        raise CannotEditSeriesError(Problem(what, hint=hint))
+    for outcome in stack.outcomes[: len(branch.patches)]:
+        if not outcome.status.applies:
+            raise CannotEditSeriesError(f"{outcome.name} of the branch does not apply")
     write_objects(start.repository, stack.objects)
     base, tips = start.base.commit, (start.stack.commit, stack.commit)
     told = b""

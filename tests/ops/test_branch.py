@@ -112,10 +112,15 @@ def test_a_patch_in_the_way_is_named_and_nothing_is_written(forked: Forked) -> N
     forked.fork.branch("npu", first)
     forked.fork.commit({"c.txt": "another\nfile\n"}, "Write it anew", branch="npu")
     with forked.project.untouched():
-        forked.project.run(*_FOLLOW).ends(1, "patchkit drop spell-twenty.patch")
-    forked.project.run("drop", "spell-twenty.patch").ok()
-    forked.project.run(*_FOLLOW).ok()
+        forked.project.run(*_FOLLOW).ends(
+            1, "npu is in the way of", "patchkit refresh --from-branch --skip-conflicts"
+        )
+    before = forked.project.files()
+    forked.project.run(*_FOLLOW, "--skip-conflicts").ok()
     assert forked.tree == forked.fork.tree("npu")
+    assert forked.names == ["spell-three.patch", "write-it-anew.patch"]
+    forked.project.run("undo").ok()
+    assert forked.project.files() == before
 
 
 def _merged(forked: Forked, message: str, **files: str) -> str:

@@ -13,6 +13,7 @@ from patchkit.cli.command import (
     DiffOption,
     DryRunOption,
     MergersOption,
+    PartialOption,
     command,
 )
 from patchkit.cli.session import Session
@@ -86,13 +87,6 @@ TestOption = Annotated[
         "--test",
         help="Run upstream's tests, as `patchkit check --only tests` does; with --all where the "
         "pin moved.",
-    ),
-]
-PartialOption = Annotated[
-    bool,
-    typer.Option(
-        "--skip-conflicts",
-        help="Leave out the patches that do not fit, as `skip` does.",
     ),
 ]
 

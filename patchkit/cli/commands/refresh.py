@@ -13,6 +13,7 @@ from patchkit.cli.command import (
     MergersOption,
     MessageOption,
     NewOption,
+    PartialOption,
     PatchOption,
     RestOption,
     command,
@@ -152,6 +153,7 @@ def refresh(
 def from_branch(
     session: Session,
     *,
+    partial: PartialOption = False,
     diff: DiffOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -161,7 +163,7 @@ def from_branch(
     neither the pin nor what `track` names has. Each is a patch, in their order; one that the series
     has, or had before it was rewritten there, as git's range-diff pairs them, keeps its file's
     name, and where it does the same its bytes. New ones are named for their subjects. A patch that
-    the branch does not have stays behind them, and is named. What upstream has is named, too.
+    the branch does not have stays behind them, and is named, as is what upstream has.
 
     Merges of upstream are understood: the commits before one are carried onto what it merged, and
     what the merge changed itself is a patch of its own. The lock has the branch's commit.
@@ -178,7 +180,7 @@ def from_branch(
             session.component,
             store=session.store,
             workspace=session.workspace,
-            options=RefreshOptions(int(time.time()), dry_run=dry_run),
+            options=RefreshOptions(int(time.time()), partial=partial, dry_run=dry_run),
             progress=progress,
         )
     return session.report("refresh --from-branch", report, render_refresh(diff=diff))
