@@ -57,7 +57,6 @@ from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_compo
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
 from patchkit.stack.series import (
     ImportedPatch,
-    LoadedPatch,
     LoadedSeries,
     load_series,
     one_a_mail,
@@ -512,35 +511,27 @@ def export_component(
 ) -> ExportReport:
     """Write a component's stack to `target`, which must not be there yet (or be an empty folder).
 
-    `author` is whose the patches of a mailbox are that name no author. With `patch` it is that one
-    alone with those that it needs, on the newest commit of upstream. Raises BadInputError where a
-    patch does not apply, or cannot be written in that form.
+    `author` is whose the mails are that name none. A `patch` goes alone with those that it needs,
+    onto upstream's newest commit. BadInputError where one does not apply, or cannot be written so.
     """
     _require_free(form, target)
-    base = newest = store.base(component, progress)
+    base = store.base(component, progress)
     loaded = load_series(manifest, component, store, progress).patches
-    patches = [*one_a_mail(loaded, [each.name for each in loaded])]
-    if patch is not None:
-        patch = find_patch(patches, patch).name
-        tip = find_target(component, LATEST, None, store, progress)
-        newest = store.base(moved_to(manifest, component, tip, store, progress), progress)
-    repository = store.repository(component)
-    with overlay(repository) as trial, reading(trial) as reader:
+    patches = tuple(one_a_mail(loaded, [each.name for each in loaded]))
+    with overlay(store.repository(component)) as trial, reading(trial) as reader:
         stack = build_stack(reader, base, [each.series_patch for each in patches])
-        series = LoadedSeries(tuple(patches))
-        built = BuiltStack(component, series, stack, Overlay(reader, stack.objects))
+        built = BuiltStack(component, LoadedSeries(patches), stack, Overlay(reader, stack.objects))
         require_clean(built, manifest)
         if patch is not None:
-            patches = _with_needed(patch, built)
-            stack = carry_stack(reader, base, newest, [e.series_patch for e in patches]).stack
-            require_clean(replace(built, stack=stack), manifest, "drift")
+            built = _for_upstream(manifest, built, patch, store, progress)
+        stack = built.stack
         write_objects(trial, stack.objects)
         changes = commit_changes(stack)
         pairs = [(change.before, change.after) for change in changes.values()]
         # GNU patch, which the others run, takes a rename apart wrongly where no line changes
         diffs = (plain_diffs if form.lay_out else canonical_diffs)(trial, pairs)
     commits = {each.name: each.commit or CommitId("") for each in stack.outcomes}
-    files = {each.name: each.file for each in patches}
+    files = {each.name: each.file for each in built.series.patches}
     exported = [
         _Exported(name, commits[name], files[name], with_text(diff, files[name]))
         for name, diff in zip(changes, diffs, strict=True)
@@ -556,19 +547,27 @@ def export_component(
         stack.base.commit,
         stack.tree,
         tuple(changes),
-        tuple(each.name for each in patches if each.name not in changes),
+        tuple(name for name in files if name not in changes),
         tuple(each.name for each in exported if not (form.lay_out or each.sendable)),
     )
 
 
-def _with_needed(name: str, built: BuiltStack) -> list[LoadedPatch]:
-    """The patch of that name, behind those that it needs."""
-    patches = built.series.patches
-    wanted = {[each.name for each in patches].index(name) + 1}
+def _for_upstream(
+    manifest: Manifest, built: BuiltStack, given: str, store: Store, progress: Progress
+) -> BuiltStack:
+    """The patch that is meant, behind those that it needs, on the newest commit of upstream."""
+    patches, component = built.series.patches, built.component
+    wanted = {patches.index(find_patch(patches, given)) + 1}
     for need in reversed(built.needs()):  # each needs earlier ones only
         if need.number in wanted:
             wanted.add(need.on)
-    return [each for number, each in enumerate(patches, 1) if number in wanted]
+    series = LoadedSeries(tuple(e for number, e in enumerate(patches, 1) if number in wanted))
+    target = find_target(component, LATEST, None, store, progress)
+    newest = store.base(moved_to(manifest, component, target, store, progress), progress)
+    report = carry_stack(built.source, built.stack.base, newest, series.series_patches)
+    found = replace(built, series=series, stack=report.stack)
+    require_clean(found, manifest, "drift")
+    return found
 
 
 def _require_free(form: Form, target: Path) -> None:

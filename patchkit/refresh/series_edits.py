@@ -424,6 +424,8 @@ def follow_branch(
     refused.
     """
     draft = _with_branch(start, folder, branch, ())
+    if len(draft.stack.outcomes) < len(branch.patches):
+        raise CannotEditSeriesError(f"not every commit of {name} is one that can be a patch")
     gone = draft.dropped
     if gone:
         draft = _with_branch(start, folder, branch, gone)
@@ -447,9 +449,6 @@ def _with_branch(
     series = [SeriesPatch(e.name, parse_patch(e.data, name=e.where)) for e in branch.patches]
     series += [each.series_patch for each in start.patches if each.name in behind]
     stack = build_stack(start.reader, start.base, series)
-    for outcome in stack.outcomes[: len(branch.patches)]:
-        if not outcome.status.applies:
-            raise CannotEditSeriesError(f"{outcome.name} of the branch does not apply")
     write_objects(start.repository, stack.objects)
     base, tips = start.base.commit, (start.stack.commit, stack.commit)
     told = b""
