@@ -522,8 +522,7 @@ def export_component(
         stack = build_stack(reader, base, [each.series_patch for each in patches])
         built = BuiltStack(component, LoadedSeries(patches), stack, Overlay(reader, stack.objects))
         require_clean(built, manifest)
-        if patch is not None:
-            built = _for_upstream(manifest, built, patch, store, progress)
+        built = _for_upstream(manifest, built, patch, store, progress)
         stack = built.stack
         write_objects(trial, stack.objects)
         changes = commit_changes(stack)
@@ -553,21 +552,24 @@ def export_component(
 
 
 def _for_upstream(
-    manifest: Manifest, built: BuiltStack, given: str, store: Store, progress: Progress
+    manifest: Manifest, built: BuiltStack, given: str | None, store: Store, progress: Progress
 ) -> BuiltStack:
-    """The patch that is meant, behind those that it needs, on the newest commit of upstream."""
+    """The patch that is meant, behind those that it needs, on upstream's newest commit; or all."""
+    if given is None:
+        return built
     patches, component = built.series.patches, built.component
     wanted = {patches.index(find_patch(patches, given)) + 1}
     for need in reversed(built.needs()):  # each needs earlier ones only
         if need.number in wanted:
             wanted.add(need.on)
     series = LoadedSeries(tuple(e for number, e in enumerate(patches, 1) if number in wanted))
-    target = find_target(component, LATEST, None, store, progress)
-    newest = store.base(moved_to(manifest, component, target, store, progress), progress)
-    report = carry_stack(built.source, built.stack.base, newest, series.series_patches)
-    found = replace(built, series=series, stack=report.stack)
-    require_clean(found, manifest, "drift")
-    return found
+    tip = find_target(component, LATEST, None, store, progress)
+    moved = moved_to(manifest, component, tip, store, progress)
+    bases = built.stack.base, store.base(moved, progress)
+    report = carry_stack(built.source, *bases, series.series_patches)
+    built = replace(built, series=series, stack=report.stack)
+    require_clean(built, manifest, "drift")
+    return built
 
 
 def _require_free(form: Form, target: Path) -> None:
