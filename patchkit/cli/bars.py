@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from patchkit.model.text import clean, short_ids
@@ -49,30 +47,15 @@ class Bars:
             if self._display is not None and task is not None:
                 self._display.remove_task(task.id)
 
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        """Without bars on the screen for a moment: something is printed in their place."""
-        with self._lock:
-            shown = self._display is not None
-            self._stop()
-            try:
-                yield
-            finally:
-                if shown:
-                    self._open()  # a new display: one that is started again wipes what is above it
-
     def close(self) -> None:
         """Take the bars off the screen: the report that follows says how it ended."""
         self._timer.cancel()
         with self._lock:
-            self._stop()
+            if self._display is not None:
+                self._display.stop()
+            self._display = None
+            self._tasks.clear()
             self._state.clear()
-
-    def _stop(self) -> None:
-        if self._display is not None:
-            self._display.stop()
-        self._display = None
-        self._tasks.clear()
 
     def _open(self) -> None:
         from rich.console import Console

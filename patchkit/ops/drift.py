@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -131,13 +131,11 @@ def look_for_drift(
     to: str | None = None,
     every_commit: bool = False,
     broken: Sequence[BrokenManifest] = (),
-    known: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> DriftReport:
     """Judge every commit of the components' tracked branches, or of `to`, beyond their pins.
 
-    One component's error stops no other; `known` gets each ("manifest: component") as soon as it is
-    judged. With `every_commit` each is described, as a timeline
-    needs it. On disk: the history and what was found, in the cache.
+    One component's error stops no other. With `every_commit` each is described, as a timeline needs
+    it. On disk: the history and what was found, in the cache.
     """
     share_memory()
     tools = _Tools(store, progress, to, every_commit)
@@ -150,7 +148,6 @@ def look_for_drift(
         except PatchkitError as error:
             found = replace(blank, exit_code=error.exit_code, problems=error.problems)
         progress.finish(component.name, "failed" if found.problems else "looked at")
-        known(f"{manifest.name}: {component.name}", found)
         return found
 
     pairs = [(manifest, component) for manifest, each in chosen for component in each]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,23 +69,11 @@ def ci(
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
-    from patchkit.cli.commands.check import print_check
-    from patchkit.cli.commands.drift import drifts_shown
     from patchkit.ops.ci import check_and_drift
 
     asked = wanted(form, output, json=session.terminal.json)
     chosen, broken = session.open_manifests()
-    tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
-    shown = asked.form is Format.TEXT and any(some for _, some in tracking)
-    with drifts_shown(session, tracking, shown=shown) as drifts, session.progress() as progress:
-
-        def checked(check: CheckReport) -> None:
-            if drifts.shown:
-                with session.terminal.above_bars():
-                    print_check(session.terminal, check)
-                    session.terminal.product()
-                    session.terminal.flush()
-
+    with session.progress() as progress:
         report = check_and_drift(
             chosen,
             session.store,
@@ -97,29 +84,20 @@ def ci(
             drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
             workspace=session.workspace,
-            checked=checked,
-            drifted=drifts,
         )
-    show = partial(print_ci, shown=drifts.shown)
-    return deliver(session.terminal, "ci", report, asked, show, paths=session.manifest_paths)
+    return deliver(session.terminal, "ci", report, asked, print_ci, paths=session.manifest_paths)
 
 
-def print_ci(
-    terminal: Terminal, report: CiReport, brief: bool = False, *, shown: bool = False
-) -> None:
-    """What both say; in `brief` their problems and summaries.
-
-    `shown`: the check, and what was found of each component, were printed when they were known.
-    """
+def print_ci(terminal: Terminal, report: CiReport, brief: bool = False) -> None:
+    """What both say; in `brief` their problems and summaries."""
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import print_drift
 
-    if not shown:
-        print_check(terminal, report.check, brief)
+    print_check(terminal, report.check, brief)
     if report.drift.components:
-        if not (brief or shown):
+        if not brief:
             terminal.product()
-        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed, shown=shown)
+        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed)
 
 
 # Results of other runs, read from the files that they wrote.

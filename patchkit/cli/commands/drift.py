@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,9 +19,7 @@ from patchkit.model.names import short_id
 from patchkit.report.findings import component_drift, drift_outcomes, summary
 
 if TYPE_CHECKING:
-    from patchkit.cli.display import Answers
     from patchkit.drift.record import Since, StateChange
-    from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 
@@ -81,8 +77,7 @@ def drift(
 
     asked = wanted(form, output, json=session.terminal.json)
     chosen, broken = session.open_manifests()
-    shown = drifts_shown(session, chosen, shown=asked.form is Format.TEXT and not since_last)
-    with shown as known, session.progress() as progress:
+    with session.progress() as progress:
         report = look_for_drift(
             chosen,
             session.store,
@@ -90,20 +85,11 @@ def drift(
             to=to,
             every_commit=asked.form is Format.HTML,
             broken=broken,
-            known=known,
         )
     place = RecordPlace(record, session.store.cache / "reports")
     report = note_report(report, place, moment(), since_last=since_last)
-    show = partial(print_drift, shown=known.shown)
-    return deliver(session.terminal, "drift", report, asked, show, paths=session.manifest_paths)
-
-
-def drifts_shown(
-    session: Session, chosen: Sequence[tuple[Manifest, Sequence[Component]]], *, shown: bool
-) -> AbstractContextManager[Answers[ComponentDrift]]:
-    """Prints what is found of each component as soon as it is known."""
-    names = [f"{manifest.name}: {each.name}" for manifest, some in chosen for each in some]
-    return session.answers(names, _print_component, shown=shown)
+    paths = session.manifest_paths
+    return deliver(session.terminal, "drift", report, asked, print_drift, paths=paths)
 
 
 #: How many notes of one kind a terminal shows; --json has all.
@@ -143,17 +129,10 @@ def _before(change: StateChange) -> str:
 
 
 def print_drift(
-    terminal: Terminal,
-    report: DriftReport,
-    brief: bool = False,
-    *,
-    allowed: bool = False,
-    shown: bool = False,
+    terminal: Terminal, report: DriftReport, brief: bool = False, *, allowed: bool = False
 ) -> None:
-    """The whole report, in `brief` its problems and a summary; `allowed`: drift fails nothing;
-    `shown`: the components were printed when they were known.
-    """
-    for component in () if brief or shown else report.components:
+    """The whole report, in `brief` its problems and a summary; `allowed`: drift fails nothing."""
+    for component in () if brief else report.components:
         _print_component(terminal, component)
     print_matrices(terminal, () if brief else report.versions)
     for problem in report.all_problems:
