@@ -6,13 +6,13 @@ Changes nothing and asks no network: of components, only what is in the cache is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, ExitCode, SurroundingsError
-from patchkit.extensions.machine.ascend import DEFAULT_HOME, AscendHost
+from patchkit.extensions.machine.ascend import AscendHost
 from patchkit.extensions.machine.compatibility import (
     FINDINGS,
     RELOCK,
@@ -51,16 +51,11 @@ from patchkit.upstream.store import Store
 
 
 class MachineView(Struct, frozen=True):
-    """How to look at this machine: the Python, the shell's variables, where Ascend's software is.
-
-    `npu_smi` is the program's path, if there is one; `workspace` where the checkouts are.
-    """
+    """How to look at this machine: the Python, where the checkouts are, and what is there."""
 
     python: str
-    shell: Mapping[str, str]
     workspace: Path
-    ascend: Path = DEFAULT_HOME
-    npu_smi: str | None = None
+    host: AscendHost  # with the shell's variables
 
 
 class DoctorReport(Struct, frozen=True):
@@ -112,12 +107,11 @@ def _programs(
     python = ask_python(view.python)
     if Topic.SYSTEM in topics:
         yield from _git()
-        host = AscendHost(view.ascend, view.shell, view.npu_smi)
         for name, specifier in environment.versions.items():
             if normal_name(name) == "python":
                 yield diagnose_python(specifier, python, view.python)
             elif normal_name(name) in SYSTEM_SOFTWARE:
-                yield diagnose_software(normal_name(name), specifier, host)
+                yield diagnose_software(normal_name(name), specifier, view.host)
     if Topic.PACKAGES in topics:
         if isinstance(python, TargetPython):
             yield from diagnose_packages(environment, python)
@@ -200,7 +194,7 @@ def _variables(
         name: [folder for written in folders if (folder := known(written)) is not None]
         for name, folders in environment.paths.items()
     }
-    yield from diagnose_variables(variables, paths, view.shell)
+    yield from diagnose_variables(variables, paths, view.host.environment)
 
 
 def _metadata(manifest: Manifest, store: Store, progress: Progress) -> Iterator[Diagnosis]:

@@ -84,17 +84,15 @@ def doctor(
     import os
     import shutil
 
-    from patchkit.extensions.machine.ascend import DEFAULT_HOME
+    from patchkit.extensions.machine.ascend import DEFAULT_HOME, AscendHost
     from patchkit.extensions.machine.diagnosis import MachineView, examine
     from patchkit.extensions.machine.site_values import given_values
 
     program = shutil.which(python or "python3")
     view = MachineView(
         python=str(Path(program).absolute()) if program else (python or "python3"),
-        shell=os.environ,
         workspace=session.workspace.absolute(),
-        ascend=ascend or DEFAULT_HOME,
-        npu_smi=shutil.which("npu-smi"),
+        host=AscendHost(ascend or DEFAULT_HOME, os.environ, shutil.which("npu-smi")),
     )
     with session.progress() as progress:
         report = examine(
