@@ -1,7 +1,7 @@
 """`python -m simulate.linked ENVIRONMENT WORD ...`: what `pip install WORD ...` does in a virtual
 environment, done by uv: it has a cache, and links files that are there already.
 
-Packages come from where pip is configured to look. Where there is no uv, pip does it.
+Packages come from where pip is configured to look.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def install(environment: Path, words: Sequence[str]) -> int:
     own = str(Path(sys.executable).parent)
     uv = shutil.which("uv", path=os.pathsep.join((os.environ.get("PATH", os.defpath), own)))
     if uv is None:
-        return subprocess.run([python, "-m", "pip", "install", *words], check=False).returncode
+        raise SystemExit(f"simulate: uv is missing: {sys.executable} -m pip install uv")
     found = index_configuration()
     variables = {
         "UV_DEFAULT_INDEX": "".join(found.indexes[:1]),
