@@ -18,7 +18,6 @@ from patchkit import __version__
 from patchkit.cli.catalog import (
     COMMANDS,
     GROUPS,
-    MOVED,
     all_commands,
     place_of,
     split_command,
@@ -39,7 +38,7 @@ _ROUND = (
     ("undo", "take the last change back"),
 )
 
-#: Commands of git, quilt and StGit that are typed here, and what does that.
+#: What is typed here without being a command, as in git, quilt and StGit, and what does that.
 _ELSEWHERE = {
     "commit": "`patchkit refresh` records edits and commits in the patches",
     "push": "`patchkit apply` applies the whole series",
@@ -57,6 +56,12 @@ _ELSEWHERE = {
     "delete": "`patchkit drop` takes a patch off the series",
     "remove": "`patchkit drop` takes a patch off the series",
     "lint": "`patchkit check`, or `patchkit check --only manifest`",
+    "new": "`patchkit refresh` makes a patch of edits, with --new",
+    "rename": "`patchkit edit` gives a patch another name",
+    "version": "`patchkit --version` says which one runs",
+    "test": "`patchkit check --only tests` runs upstream's own",
+    "doctor": "`patchkit check --only machine` looks at this machine",
+    "graph": "`patchkit log --graph` shows which patches need which",
 }
 
 
@@ -73,11 +78,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Raises UsageError with what may be meant."""
-        # two words that went may begin with a command of today: `recipe new`
-        went = len(args) > 1 and " ".join(args[:2]) in MOVED
-        known = not went and self.get_command(ctx, args[0]) is not None
-        if not ctx.resilient_parsing and not known:
-            raise _no_such_command(args)
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            raise _no_such_command(args[0])
         if found := split_command(args):
             return found[0], load_command(found[0]), found[1]
         return super().resolve_command(ctx, args)
@@ -102,14 +104,11 @@ def groups() -> dict[str, list[str]]:
     return found
 
 
-def _no_such_command(words: list[str]) -> UsageError:
-    known = [*all_commands(), *MOVED]
-    close = [old for old in MOVED if old == " ".join(words[:2])]
-    given = "".join(close) or words[0].encode("ascii", "backslashreplace").decode()
-    close = close or get_close_matches(words[0], known, n=2, cutoff=0.6)
-    meant = " or ".join(dict.fromkeys(MOVED.get(name, name) for name in close))
-    hint = f"did you mean {meant}?" if meant else "`patchkit --help` lists them"
-    return UsageError(f"{given}: no such command", hint=_ELSEWHERE.get(words[0], hint))
+def _no_such_command(word: str) -> UsageError:
+    close = " or ".join(get_close_matches(word, all_commands(), n=2, cutoff=0.6))
+    hint = f"did you mean {close}?" if close else "`patchkit --help` lists them"
+    given = word.encode("ascii", "backslashreplace").decode()
+    return UsageError(f"{given}: no such command", hint=_ELSEWHERE.get(word, hint))
 
 
 def _go_to(folders: list[Path] | None) -> list[Path] | None:

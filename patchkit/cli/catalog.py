@@ -73,37 +73,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     name: row for commands in GROUPS.values() for name, row in commands.items()
 }
 
-#: Where to find what was once a command of its own.
-MOVED = {
-    "saved list": "undo --show",
-    "saved show": "undo --show ID",
-    "saved restore": "undo --show",
-    "saved drop": "undo --show",
-    "new": "refresh --new NAME",
-    "vendor": "import --vendor PATCH",
-    "rename": "edit PATCH --name NAME",
-    "manifest lint": "check --only manifest",
-    "manifest show": "status --resolved",
-    "manifest schema": "init --schema",
-    "matrix": "ci --matrix",
-    "report merge": "ci --merge",
-    "report issues": "ci --issues",
-    "version": "--version",
-    "completion": "--show-completion",
-    "test": "check --only tests",
-    "doctor": "check --only machine",
-    "attest": "check --only installed",
-    "graph": "log --graph",
-    "recipe test": "check --only recipes",
-    "recipe new": "recipe",
-    "recipe try": "recipe",
-    "render": "export --format machine",
-    "scan": "check --only sites",
-    "contracts": "check --only calls",
-    "overrides": "check --only overrides",
-    "carry": "bump --dry-run --diff",
-}
-
 #: The entry points by which an extension brings commands: name -> "module:function".
 ENTRY_POINTS = "patchkit.commands"
 

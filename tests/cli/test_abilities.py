@@ -15,9 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli.catalog import MOVED, split_command
-from patchkit.errors import ExitCode
-from tests.support.commands import run
 from tools.abilities import abilities
 
 pytestmark = pytest.mark.slow
@@ -36,23 +33,6 @@ def test_each_ability_has_a_place_now() -> None:
     today = {*abilities(), "-"}
     lost = [(before, now) for before, now, _ in ROWS if now not in today]
     assert [row for row in lost if not row[1].startswith("git ")] == []
-
-
-def test_a_word_that_went_names_what_is_typed_now() -> None:
-    known = {*abilities(), *(before for before, now, _ in ROWS if now == "-")}
-    for word in (row for row in BEFORE if "--" not in row and ":" not in row):
-        if word not in known:
-            ran = run(*word.split()).ends(ExitCode.USAGE)
-            meant = f"did you mean {MOVED[word]}?" if word in MOVED else "`git "
-            ran.says(meant)
-
-
-def test_what_is_named_for_a_word_that_went_is_there() -> None:
-    today = set(abilities())
-    for word, moved in MOVED.items():
-        command, rest = split_command(moved.split()) or (moved, [])
-        options = [f"{command} {option}" for option in rest if option.startswith("--")]
-        assert (word, today.issuperset({command, *options})) == (word, True)
 
 
 def test_each_ability_has_a_test() -> None:

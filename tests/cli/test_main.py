@@ -38,7 +38,6 @@ def test_the_version() -> None:
     ("name", "argv"),
     [
         ("unknown-command", ["versoin"]),
-        ("moved-command", ["manifest", "lint", "demo"]),
         ("unknown-form", ["check", "--only", "manifets"]),
         ("option-first", ["-q", "status"]),
     ],
