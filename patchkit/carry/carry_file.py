@@ -193,8 +193,8 @@ def _in_renamed_folder(it: FileSides) -> CarriedFile | None:
 
 
 def _absorbed(it: FileSides, *reasons: str) -> CarriedFile:
-    outcome = replace(it.exact, status=Status.ABSORBED, clashes=())
-    outcome = replace(outcome, reasons=reasons) if reasons else outcome
+    reasons = reasons or it.exact.reasons
+    outcome = replace(it.exact, status=Status.ABSORBED, clashes=(), reasons=reasons)
     return CarriedFile(outcome, it.place, it.here)
 
 

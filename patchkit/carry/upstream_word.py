@@ -237,7 +237,7 @@ def _hunk_lines(change: FileChange) -> list[bytes]:
 
 
 def _added(change: FileChange) -> list[bytes]:
-    return [line[1:] for line in _hunk_lines(change) if line[:1] == b"+"]
+    return [line for hunk in change.hunks for line in hunk.added]
 
 
 def _rows(lines: Sequence[bytes]) -> list[bytes]:

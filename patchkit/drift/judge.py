@@ -67,7 +67,7 @@ def _is_absorbed(tree: Tree, blobs: Blobs, change: FileChange, clash: Clash) -> 
     if data is None or b"\n" + _result(hunk) not in b"\n" + data:
         return False
     # that lines are gone is no sign that somebody took them out as we did
-    return bool(evidence((line[1:] for line in hunk.lines if line[:1] == b"+"), data))
+    return bool(evidence(hunk.added, data))
 
 
 def stands(change: FileChange, number: int, data: bytes | None) -> bool:

@@ -150,7 +150,7 @@ class _HunkComparison(Struct, frozen=True):
         self, change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
     ) -> Iterator[Suspicion]:
         """Functions of the file that added lines call, and that take other arguments now."""
-        calls = [called_in(_added(hunk)) for hunk in change.hunks]
+        calls = [called_in(hunk.added) for hunk in change.hunks]
         if not any(calls):
             return
         had, has = signatures(old), signatures(new)
@@ -199,7 +199,3 @@ def _first_change(hunk: Hunk) -> int:
 
 def _signature(lines: Sequence[bytes], name: bytes) -> frozenset[str] | None:
     return signatures(lines).get(name)
-
-
-def _added(hunk: Hunk) -> list[bytes]:
-    return [line[1:] for line in hunk.lines if line[:1] == b"+"]

@@ -225,11 +225,11 @@ def _placed(
             raise BadInputError(
                 Problem(
                     what,
-                    _below(each.where, manifest),
-                    f"{_below(where, manifest)} says so; let both agree",
+                    each.where.below(manifest.root),
+                    f"{where.below(manifest.root)} says so; let both agree",
                 )
             )
-    here = _below(where, manifest)
+    here = where.below(manifest.root)
     if complaint := _no_pin(pin.name):
         raise BadInputError(Problem(f"{shown(pin.name)} {complaint.what}", here, complaint.hint))
     name, commit = pin.name, CommitId(pin.name)
@@ -265,10 +265,6 @@ def read_place(root: Path, place: FilePlace) -> bytes:
     except OSError as error:
         what = f"{place.file} cannot be read: {error.strerror}"
         raise BadInputError(Problem(what, str(place.where))) from error
-
-
-def _below(where: Location, manifest: Manifest) -> str:
-    return where.below(manifest.root)
 
 
 def _no_pin(text: str) -> Complaint | None:

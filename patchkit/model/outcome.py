@@ -162,13 +162,6 @@ class PatchResult(Struct, frozen=True):
         return any(each.review or each.reasons for each in self.files)
 
     @property
-    def confidence(self) -> float:
-        """That of the least certain file, from 0 to 1; 0 for a patch in conflict."""
-        if self.status is Status.CONFLICTED:
-            return 0.0
-        return min((each.confidence for each in self.files), default=1.0)
-
-    @property
     def waits_for(self) -> tuple[str, ...]:
         """Of a WAITING patch, the conflicted ones that it waits for, in no order that counts."""
         names = (name for file in self.files for name in file.waits_for)

@@ -47,6 +47,11 @@ class Hunk(Struct, frozen=True):
         """The lines that stand there afterwards: context and added ones, without markers."""
         return [text[1:] for text in self.lines if text[:1] != b"-"]
 
+    @property
+    def added(self) -> list[bytes]:
+        """The lines that it adds, without markers."""
+        return [text[1:] for text in self.lines if text[:1] == b"+"]
+
 
 class BinaryMethod(str, Enum):
     """How git encodes a binary payload."""

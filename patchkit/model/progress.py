@@ -21,27 +21,21 @@ class Progress(Protocol):
 
         `local`: nobody else is waited for, so it is no news in a log.
         """
+        return
 
     def advance(self, component: str, done: int, total: int | None) -> None:
         """Of the current step, `done` of `total` units (bytes, objects) are through."""
+        return
 
     def finish(self, component: str, what: str) -> None:
         """`component` is through, with the result `what`."""
+        return
 
 
-class Silent:
+class Silent(Progress):
     """A listener that says nothing."""
 
     counts = False
-
-    def step(self, component: str, what: str, *, local: bool = False) -> None:
-        """See Progress."""
-
-    def advance(self, component: str, done: int, total: int | None) -> None:
-        """See Progress."""
-
-    def finish(self, component: str, what: str) -> None:
-        """See Progress."""
 
 
 # A way to end work in other threads: ^C reaches the main thread only.

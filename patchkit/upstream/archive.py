@@ -10,7 +10,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from lzma import LZMAError
 from pathlib import Path
 
@@ -125,12 +125,11 @@ def _tar_members(archive: Path, budget: Budget) -> Iterator[Member | Problem]:
             budget.take(info.size)
             if info.isdir():
                 continue
-            if info.isreg():
-                files[info.name] = info
             if info.issym():
                 target = info.linkname.encode("utf-8", "surrogateescape")
                 yield Member(info.name, SYMLINK_MODE, target)
             elif info.isreg():
+                files[info.name] = info
                 yield _tar_file(tar, info.name, info)
             elif info.islnk() and info.linkname in files:  # a hard link becomes a copy
                 budget.take(files[info.linkname].size)
@@ -240,17 +239,24 @@ def fetch_archive(
 
     Its URL is not in the commit: a mirror's copy gives the same base.
     """
+    urls, message = (source.url, *source.mirrors), f"Archive\n\nsha256: {digest}\n"
+    return fetch_unpacked(Http(), urls, digest, repository, fetching, message=message)
+
+
+def fetch_unpacked(
+    http: Http,
+    urls: Sequence[str],
+    digest: str,
+    repository: Repository,
+    fetching: Fetching,
+    *,
+    message: str,
+) -> CommitId:
+    """Download an archive from the first URL that has it, and unpack it into a commit."""
     archive = fetching.downloads / f"{digest}-{repository.git_dir.stem}"
     fetching.step("downloading")
-    download(
-        Http(),
-        (source.url, *source.mirrors),
-        digest,
-        archive,
-        counter=fetching.count,
-        stop=fetching.stop,
-    )
+    download(http, urls, digest, archive, counter=fetching.count, stop=fetching.stop)
     fetching.step("unpacking")
-    commit = commit_archive(archive, f"Archive\n\nsha256: {digest}\n", repository)
+    commit = commit_archive(archive, message, repository)
     archive.unlink()
     return commit

@@ -35,7 +35,7 @@ from patchkit.gitcmd.first_parent import (
     merge_base,
     missing_objects,
 )
-from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.pins import (
     absent_blobs,
     make_partial,
@@ -422,14 +422,6 @@ class HistoryReader(Struct, frozen=True):
         """What stands at paths in a commit, None for nothing; read by the git that runs anyway."""
         tree = Tree(self.reader, tree_of(self.reader, commit))
         return {path: tree.entry(path) for path in paths}
-
-    def has(self, commit: CommitId) -> bool:
-        """Whether a commit is here."""
-        try:
-            self.reader.commit(commit)
-        except MissingObjectError:
-            return False
-        return True
 
     def contents(self, entries: Iterable[TreeEntry | None]) -> Mapping[str, bytes]:
         """The contents of files by id, brought if need be; without those that nobody gives."""

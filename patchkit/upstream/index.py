@@ -32,9 +32,9 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import normal_name
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.syntax import python_literal
-from patchkit.upstream.archive import commit_archive
+from patchkit.upstream.archive import fetch_unpacked
 from patchkit.upstream.fetching import Fetching
-from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError, download
+from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError
 
 # Where the user's own pip or uv looks for packages, and how it gets there.
 #
@@ -336,15 +336,9 @@ def fetch_sdist(
     configuration = index_configuration()
     http = Http(configuration.access)
     files = find_sdist(http, configuration, project, version, digest)
-    archive = fetching.downloads / f"{digest}-{repository.git_dir.stem}"
-    fetching.step("downloading")
     urls = [file.url for file in files]
-    download(http, urls, digest, archive, counter=fetching.count, stop=fetching.stop)
-    fetching.step("unpacking")
     message = f"{normal_name(project)} {version}\n\nSource distribution\nsha256: {digest}\n"
-    commit = commit_archive(archive, message, repository)
-    archive.unlink()
-    return commit
+    return fetch_unpacked(http, urls, digest, repository, fetching, message=message)
 
 
 def find_sdist(
