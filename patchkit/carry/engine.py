@@ -81,7 +81,8 @@ def carry_stack(
     carrying.builder.preload(patches)
     befores = {each.name: each for stack in stacks for each in stack.outcomes}
     outcomes = [carrying.put(patch, befores[patch.name]) for patch in patches]
-    return carrying.report(old_base, new_base, outcomes)
+    found = carrying.carried, carrying.conflicts, carrying.left_out, carrying.external
+    return CarryReport(old_base, new_base, carrying.builder.finish(outcomes), *found)
 
 
 def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> bool:
@@ -105,14 +106,6 @@ class StackCarrier(Struct):
     resolved: ResolvedStack | None = None  # the new stack had no patch failed; None if none has
     left_out: dict[str, str] = field(default_factory=dict)  # the tree on which it was left out
     external: dict[str, dict[str, str]] = field(default_factory=dict)  # path -> key, of a merger
-
-    def report(
-        self, old_base: Base, new_base: Base, outcomes: Sequence[PatchResult]
-    ) -> CarryReport:
-        """What became of all patches."""
-        stack = self.builder.finish(outcomes)
-        found = self.carried, self.conflicts, self.left_out, self.external
-        return CarryReport(old_base, new_base, stack, *found)
 
     def put(
         self,

@@ -6,8 +6,6 @@ upstream. What drift says of the tip, and plan of the commits that it names, is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Struct, to_builtins
 
 from patchkit.carry import carry_stack
@@ -36,16 +34,13 @@ class Trial(Struct, frozen=True):
     def carry_to(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
         """What a bump to the commit comes to; None where files for it cannot be fetched."""
         found = read_as(self.trials.known(commit), tuple[PatchForecast, ...])
-        if found is None or [each.name for each in found] != self._names:
+        names = [each.name for each in self.series.patches]
+        if found is None or [each.name for each in found] != names:
             found = self._carried(commit)
             if found is not None:
                 self.trials.note(commit, to_builtins(found))
                 self.trials.close()
         return found
-
-    @property
-    def _names(self) -> list[str]:
-        return [each.name for each in self.series.patches]
 
     def _carried(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
         along, series = self.along, self.series
@@ -89,10 +84,7 @@ class _FetchingPast(Between, kw_only=True):
     def renamed(self, path: str) -> str | None:
         """See `carry.Past`."""
         there = super().renamed(path)
-        self._bring_files(() if there is None else (there,))
+        if there is not None:
+            for commit in (self.old, self.new):
+                self.along.contents(entries_at(self.repository, commit, [there]).values())
         return there
-
-    def _bring_files(self, paths: Sequence[str]) -> None:
-        if paths:
-            there = (entries_at(self.repository, each, paths) for each in (self.old, self.new))
-            self.along.contents(entry for entries in there for entry in entries.values())

@@ -221,15 +221,10 @@ def _replaced(scalar: Scalar, text: str) -> TextEdit:
 
 def _appended(text: str, patches: Items, entry: str) -> TextEdit:
     if patches.flow:
-        place = patches.end - 1
         if not patches.items:
             return TextEdit(patches.start, patches.end, f"[{entry}]")
         last = last_character(text, patches.items[-1])
-        return (
-            TextEdit(last, last, f", {entry}")
-            if "," not in re.sub("#.*", "", text[last:place])
-            else TextEdit(place, place, entry)
-        )
+        return TextEdit(last, last, f", {entry}")
     dash = " " * (patches.where.column - 1) + "- "
     return _insert_line(text, last_character(text, patches), dash + entry)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -115,14 +115,13 @@ def checkout_of(workspace: Path, manifest: Manifest, component: Component) -> Ch
     return Checkout(workspace, workspace / folder, folder.replace("/", "+"), purpose)
 
 
-@contextmanager
-def locked(checkout: Checkout) -> Iterator[None]:
+def locked(checkout: Checkout) -> AbstractContextManager[None]:
     """Keep every other patchkit away from the checkout; SurroundingsError if one does not end.
 
     On disk: a lock file in the workspace, which stays.
     """
-    with locked_file(checkout.workspace / OWN_FOLDER / f"{checkout.name}.lock", checkout.path):
-        yield
+    lock = checkout.workspace / OWN_FOLDER / f"{checkout.name}.lock"
+    return locked_file(lock, checkout.path)
 
 
 @contextmanager

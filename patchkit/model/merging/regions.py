@@ -220,15 +220,14 @@ class Labels(Struct, frozen=True):
     patch: str = "patch"  # behind >>>>>>>
 
 
-def conflict_text(three: ThreeWay, labels: Labels | None = None) -> bytes:
+def conflict_text(three: ThreeWay, labels: Labels) -> bytes:
     """The file with git's zdiff3 markers where it conflicts; everything else is merged.
 
     Every place where git's three-way merge gives up is marked, whatever our rules would put there:
     a person who has to look at the file sees all of them alike.
     """
-    named = labels or Labels()
     settled = [(region, region.settled) for region in three.regions]
-    texts = [_marked(region, named) if text is None else text for region, text in settled]
+    texts = [_marked(region, labels) if text is None else text for region, text in settled]
     return three.assemble(texts)
 
 

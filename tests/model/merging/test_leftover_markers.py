@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from patchkit.model.merging.merge import merge_file
-from patchkit.model.merging.regions import conflict_text, leftover_markers
+from patchkit.model.merging.regions import Labels, conflict_text, leftover_markers
 
 HEADED = b"Title\n=======\none\ntwo\nthree\n\nNext\n=======\nfour\n"
 
@@ -15,7 +15,7 @@ def sides(
     three = base, base.replace(*upstream), base.replace(*patch)
     merge = merge_file("a.rst", *three)
     assert merge is not None
-    return conflict_text(merge.three), three
+    return conflict_text(merge.three, Labels()), three
 
 
 def test_a_heading_is_no_marker() -> None:

@@ -434,7 +434,7 @@ def test_the_last_line_s_end_is_a_question_of_its_own(newline: str) -> None:
 
 def test_markers_stand_on_lines_of_their_own() -> None:
     merged = merge("a\nu\nu", "a\np\np", "a\nb\nb", "x.txt")
-    assert conflict_text(merged.three).decode() == (
+    assert conflict_text(merged.three, Labels()).decode() == (
         "a\n<<<<<<< upstream\nu\nu\n||||||| base\nb\nb\n=======\np\np\n>>>>>>> patch\n"
     )
 

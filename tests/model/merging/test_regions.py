@@ -74,10 +74,10 @@ def test_edits_may_touch_each_other_and_the_first_line_and_not_meet() -> None:
 def test_lines_that_both_sides_have_at_the_edges_of_a_conflict_are_no_part_of_it() -> None:
     base = [b"a\n", b"b\n"]
     upstream, patch = ([b"x\n", word, b"y\n", b"z"] for word in (b"one\n", b"two\n"))
-    text = conflict_text(compare_three(base, upstream, patch)).decode()
+    text = conflict_text(compare_three(base, upstream, patch), Labels()).decode()
     markers = "<<<<<<< upstream\none\n||||||| base\na\nb\n=======\ntwo\n>>>>>>> patch\n"
     assert text == f"x\n{markers}y\nz"
-    text = conflict_text(compare_three([b"a"], [b"x\n", b"b"], [b"c"])).decode()
+    text = conflict_text(compare_three([b"a"], [b"x\n", b"b"], [b"c"]), Labels()).decode()
     assert text == "<<<<<<< upstream\nx\nb\n||||||| base\na\n=======\nc\n>>>>>>> patch\n"
 
 
