@@ -7,9 +7,9 @@ scanned, and of their versions in between those that halving comes to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -28,7 +28,6 @@ from patchkit.extensions.recipes.residual_sites import (
     load_baseline,
     review_sites,
     sites_in_files,
-    sites_of_file,
 )
 from patchkit.extensions.recipes.rule import Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
@@ -142,21 +141,11 @@ class SiteSearch(Struct, frozen=True):
         pinned = self.along.entries(self.along.history.pin, wanted)
         known = self._known({path: entry for path, entry in pinned.items() if entry})
         for path, versions in self.along.versions(wanted):
-            there = cache(partial(self._in_version, path))
             for site in wanted[path]:
-                first = first_with(versions, partial(_has_more, site, known[site], there))
+                first = first_with(versions, partial(self._has_more, site, known[site]))
                 yield site, CommitId("") if first is None else first.id
 
-    def _in_version(self, path: str, version: VersionOnLine) -> Counter[Fingerprint]:
-        """The sites in a version of a file."""
-        return Counter(map(fingerprint, sites_of_file(self.rules, path, version.data or b"")))
-
-
-def _has_more(
-    site: Fingerprint,
-    count: int,
-    there: Callable[[VersionOnLine], Counter[Fingerprint]],
-    version: VersionOnLine,
-) -> bool:
-    """Whether a version of a file has a site more than so many times."""
-    return there(version)[site] > count
+    def _has_more(self, site: Fingerprint, count: int, version: VersionOnLine) -> bool:
+        """Whether a version of the site's file has it more than so many times."""
+        entry = version.entry
+        return entry is not None and self._known({site.path: entry})[site] > count
