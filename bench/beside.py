@@ -43,6 +43,11 @@ SCENES: dict[str, tuple[str, ...]] = {
         "apply --manifest hello --json",
         "export --quilt ../quilt --manifest hello",
         "log --json",
+        "init greet --git ../upstream --ref v1.0 --component greet",
+        "import ../layer/recipes-greet/greet/greet_1.0.bb -m greet --json",
+        "apply -m greet --json",
+        "export --yocto ../bbappend -m greet",
+        "export --rpm ../sources -m greet",
     ),
     "ask-a-merger": (
         "bump server --to v2 --dry-run --json",
@@ -78,11 +83,6 @@ SCENES: dict[str, tuple[str, ...]] = {
         "matrix --json",
     ),
     "contracts": ("contracts --json", "check --json -c engine"),
-    "debian": (
-        "init package --git ../upstream --ref v1.0 --component package",
-        "apply --json",
-        "check --json",
-    ),
     "drive-from-a-program": (
         "bump server --to v2 --json",
         "$ ./resolver workspace/server/serve.py",
@@ -125,16 +125,6 @@ SCENES: dict[str, tuple[str, ...]] = {
         "attest -m greeter --into site-packages --json",
         "apply --into site-packages --reverse --json",
     ),
-    "pin-a-new-upstream": (
-        "init hello --git ../upstream --ref v1 --component greeter --json",
-        "apply --manifest hello --json",
-        "$ printf 'LOUD = 1\\n' >> workspace/greeter/greet.py",
-        "$ echo more > workspace/greeter/more && git -C workspace/greeter add more",
-        "new be-loud --message 'Be loud' --json",
-        "split be-loud --new more --file more --message 'Be more' --json",
-        "saved list --json",
-        "manifest lint hello --json",
-    ),
     "plan-a-bump": ("plan --json", "drift --json"),
     "read-the-drift-report": (
         "drift --json",
@@ -174,13 +164,6 @@ SCENES: dict[str, tuple[str, ...]] = {
     ),
     "verify": ("check --json", "check --run --json"),
     "watch-for-drift": ("drift --json", "ci --json"),
-    "yocto": (
-        "init greet --git ../upstream --ref v1.0 --component greet",
-        "import ../layer/recipes-greet/greet/greet_1.0.bb --json",
-        "apply --json",
-        "export --yocto ../bbappend",
-        "export --rpm ../sources",
-    ),
 }
 
 #: What is asked of a shipped manifest, M.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.corpora.applying import Found, judge_published
+from bench.corpora.carriers import adopted_carriers, carriers_section
 from bench.corpora.debian import debian_packages, debian_section
 from bench.corpora.judging import as_git
 from bench.corpora.page import slime_section, suite_section
@@ -29,6 +30,7 @@ def main() -> int:
     for name in _SLIME:
         parser.add_argument(f"--{name}", metavar="CLONE", action="append", help="for --slime")
     parser.add_argument("--debian", metavar="FOLDER", help="source packages, each with its .dsc")
+    parser.add_argument("--carriers", metavar="FOLDER", help="their mirrors, as OWNER+NAME/repo")
     parser.add_argument("--match", default="t41[0-4]*.sh", help="which scripts of git (t41[0-4]*)")
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
     options = parser.parse_args()
@@ -37,10 +39,11 @@ def main() -> int:
         "gnu-patch": options.gnu_patch,
         "slime": options.slime,
         "debian": options.debian,
+        "carriers": options.carriers,
     }
     skipped = [name for name, clone in suites.items() if not clone]
     for name in skipped:
-        _tell(f"skipped: {name} (--{name} {'FOLDER' if name == 'debian' else 'CLONE'} runs it)")
+        _tell(f"skipped: {name} (--{name} runs it)")
     if len(skipped) == len(suites):
         return 77
     differ = 0
@@ -65,6 +68,11 @@ def main() -> int:
             packages = list(debian_packages(Path(options.debian).absolute(), below, tell=_tell))
             differ += sum(not each.agrees for each in packages) or not packages
             _done("debian", debian_section(packages), options.write)
+        if options.carriers:
+            below = _below(folder, "carriers")
+            adopted = list(adopted_carriers(Path(options.carriers).absolute(), below, tell=_tell))
+            differ += sum(row.moved > 0 or row.tree not in ("equal", "-") for row in adopted)
+            _done("carriers", carriers_section(adopted), options.write)
     run = ", ".join(name for name in suites if name not in skipped)
     print(f"\n{run}: {differ} verdicts or trees are other than git's, or dpkg-source's")
     return 1 if differ else 0

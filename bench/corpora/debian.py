@@ -2,9 +2,9 @@
 
 A folder holds what `apt-get source --download-only` brings: .dsc files and their archives, of
 format 3.0 (quilt). Of each package the upstream becomes a git repository, and debian/ a project
-whose manifest names debian/patches/series, as docs/howto/debian.md has it. Then `apply` is to give
-the tree that `dpkg-source -x` gives, or `quilt push -a` where that refuses the series; `refresh`
-is to change no byte. Nothing of the packages is in this repository.
+whose manifest names debian/patches/series, as docs/howto/adopt-patches.md has it. Then `apply` is
+to give the tree that `dpkg-source -x` gives, or `quilt push -a` where that refuses the series;
+`refresh` is to change no byte. Nothing of the packages is in this repository.
 """
 
 from __future__ import annotations

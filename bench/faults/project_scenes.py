@@ -12,7 +12,7 @@ from tests.extensions.installed.wheels import install
 from tests.extensions.machine.machines import VALUES, Machine, make_project
 from tests.extensions.python_guards.test_overrides import CORE, REASON, RULES, SPEED, overriding
 from tests.support.projects import Project
-from tests.support.repos import Files, Upstream, executable, make_patch
+from tests.support.repos import Files, Upstream, executable, git_in, make_patch
 from tests.support.stacked import lines, small_patches
 
 _PIN = "0123456789abcdef0123456789abcdef01234567"
@@ -84,6 +84,30 @@ def _two(box: Sandbox) -> Project:
     project.run("fetch").ok()
     project.run("drift")
     return project
+
+
+def _carrier(box: Sandbox) -> None:
+    """Patches for an upstream whose tag a Dockerfile has; another project's git around them."""
+    upstream = box.upstream("carried")
+    if upstream.resolve("refs/heads/main") is None:
+        upstream.tag("v1.0", upstream.commit({f"{name}.txt": lines() for name in "abc"}))
+    project = box.project
+    clone = f"ARG CARRIED_TAG=v1.0\nRUN git clone {upstream.url}\n"
+    patches = {f"carried/{number}-{name}": data for number, (name, data) in
+               enumerate(small_patches().items(), 1)}  # fmt: skip
+    project.write({"Dockerfile": clone, **patches})
+    git_in(project.root, "init", "-q")
+    git_in(project.root, "add", "-A")
+
+
+def _with_submodule(box: Sandbox) -> None:
+    """A stack whose pin is a submodule's commit, in the index of the git around the project."""
+    project, old = _two(box), str(box.upstream("demo").resolve("refs/heads/old"))
+    git_in(project.root, "init", "-q")
+    git_in(project.root, "update-index", "--add", "--cacheinfo", f"160000,{old},sub")
+    text = project.read("manifests/demo.yaml").replace(f"pin: {old}", "pin: {submodule: sub}", 1)
+    project.write({"manifests/demo.yaml": text})
+    project.run("apply").ok()
 
 
 def _installed(box: Sandbox) -> Project:
@@ -174,6 +198,9 @@ _GIT = ("--git", "https://example.com/demo.git", "--ref", _PIN)
 
 PROJECT_SCENES = (
     Scene("init", ("init", "demo", *_GIT), _nothing, done=frozenset({0, 2, 4})),
+    Scene("init --here", ("init", "carried", "--here"), _carrier, done=frozenset({2})),
+    Scene("add", ("add", "third", *_GIT), _two, done=frozenset({2})),
+    Scene("bump, pin in a submodule", ("bump", "demo", "--to", "main"), _with_submodule),
     Scene("export --format machine", ("export", "--format", "machine", *VALUES), _to_render),
     Scene("export --format machine --force",
           ("export", "--format", "machine", *VALUES, "--force"), _rendered),

@@ -28,7 +28,7 @@ from patchkit.errors import SurroundingsError, UsageError
 #: What `patchkit` alone shows: a command line for each task of the daily round.
 _ROUND = (
     ("init NAME --git URL --ref TAG", "pin an upstream in a new manifest"),
-    ("import FOLDER", "adopt patches that you have"),
+    ("init --here", "adopt patches that are here, as they are"),
     ("apply", "fetch, patch and check out upstreams"),
     ("status", "show where each checkout is"),
     ("refresh", "record edits in the patches"),
@@ -50,7 +50,6 @@ _ELSEWHERE = {
     "upgrade": "`patchkit bump` moves the pin and carries the patches there",
     "pull": "`patchkit bump` moves the pin and carries the patches there",
     "blame": "`git blame` in the checkout: each patch is a commit there",
-    "add": "`git add` in the checkout, then `patchkit refresh`",
     "clone": "`patchkit init` writes a manifest, `patchkit apply` makes the checkout",
     "checkout": "`patchkit apply` makes the checkouts, `git switch patchkit` in one goes back",
     "delete": "`patchkit drop` takes a patch off the series",

@@ -11,7 +11,7 @@ from patchkit import entry_points
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "init": ("manifest:init", "Write a commented manifest with one component"),
+        "init": ("manifest:init", "Write a manifest, or adopt the patches that are here"),
         "add": ("manifest:add", "Add a component to a manifest"),
         "init --schema": ("manifest:schema", "Print the JSON Schema of manifests"),
         "import": ("transfer:import_", "Adopt patches from elsewhere into a component's series"),

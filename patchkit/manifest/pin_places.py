@@ -7,7 +7,7 @@ nothing else of a file changes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import regex
@@ -166,12 +166,29 @@ def _at_keys(node: Node, keys: str) -> Iterator[Scalar]:
 def _what_is_there(text: str, form: str) -> str:
     if form not in _FORMS:
         return "other forms: arg, variable, cmake, deps, key, pattern"
-    expression = _FORMS[form].replace("NAME", _ANY_NAME, 1).replace("NAME", r"(?P>name)")
-    found = regex.finditer(expression, text, regex.MULTILINE, timeout=PATIENCE)
-    names = dict.fromkeys(name for match in found for name in match.captures("name"))
+    names = dict.fromkeys(found.name for found in named_values(text, (form,)))
     if names:
         return f"it has {form} {listed([*names], 12)}"
     return f"it has nothing of that form; others: {', '.join((*_FORMS, 'key', 'pattern'))}"
+
+
+class NamedValue(Struct, frozen=True):
+    """A value in a text, and the form and name by which a place leads to it."""
+
+    form: str
+    name: str
+    value: str
+    line: int  # from 1
+
+
+def named_values(text: str, forms: Iterable[str] = tuple(_FORMS)) -> Iterator[NamedValue]:
+    """The values that some forms lead to; TimeoutError where a text takes too long."""
+    for form in forms:
+        expression = _FORMS[form].replace("NAME", _ANY_NAME, 1).replace("NAME", r"(?P>name)")
+        for match in regex.finditer(expression, text, regex.MULTILINE, timeout=PATIENCE):
+            line = text.count("\n", 0, match.start("value")) + 1
+            for name in match.captures("name"):
+                yield NamedValue(form, name, match["value"], line)
 
 
 # What the places of a manifest say.

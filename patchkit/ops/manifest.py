@@ -209,28 +209,46 @@ def create_project(root: Path, name: str, component: str, upstream: NewUpstream)
     there is never overwritten (UsageError). `name` is the manifest's, without an ending.
     BadInputError for values that no manifest takes.
     """
-    from patchkit.templates.environments import render_template
 
     require("the component's name", component, check_component_name)
     recover(root)
+    path, description = manifest_path(root, name), f"{component} with our patches"
+    files, seen = manifest_files(root, path, description, component_text(component, upstream))
+    return _written(root, path, component, files, seen)
+
+
+def manifest_path(root: Path, name: str) -> Path:
+    """Where a new manifest of that name goes; UsageError where one is there already."""
     path = root / FOLDER / f"{_manifest_name(name)}.yaml"
     for ending in (".yaml", ".yml"):
         if path.with_suffix(ending).exists():
             taken = path.with_suffix(ending).relative_to(root)
             hint = "edit it, or choose another name"
             raise UsageError(Problem(f"{taken} is there already", hint=hint))
+    return path
+
+
+def manifest_files(
+    root: Path, path: Path, description: str, components: str
+) -> tuple[dict[Path, bytes], Mapping[Path, bytes | None]]:
+    """The files of a new manifest with such components, and of those the ones that are there.
+
+    They are the manifest and, unless it is there, the schema for editors.
+    """
+    from patchkit.templates.environments import render_template
+
     schema = _schema_file(root)
     text = render_template(
         "manifest.yaml.j2",
         modeline=os.path.relpath(schema, path.parent),
-        description=f"{component} with our patches",
-        component=component_text(component, upstream),
+        description=description,
+        components=components,
     )
     files = {path: text.encode()}
     if not schema.exists() or schema.read_text(encoding="utf-8") != schema_text():
         files[schema] = schema_text().encode()
-    seen = {schema: schema.read_bytes()} if schema.exists() else {}  # an older patchkit's
-    return _written(root, path, component, files, seen)
+    # an older patchkit's
+    return files, {schema: schema.read_bytes()} if schema.exists() else {}
 
 
 def add_component(path: Path, component: str, upstream: NewUpstream) -> Created:
@@ -370,9 +388,7 @@ def require(option: str, text: str, check: Callable[[str], Complaint | None]) ->
 
 
 def component_text(name: str, upstream: NewUpstream) -> str:
-    """A component as the lines of a manifest, with comments."""
-    from patchkit.templates.environments import render_template
-
+    """A component with a series of its own as the lines of a manifest, with comments."""
     where = Location(Path(), 1)
     component = Component(
         name=name,
@@ -384,15 +400,16 @@ def component_text(name: str, upstream: NewUpstream) -> str:
         patches=(LocalSeries(f"patches/{name}/series", where),),
     )
     data = struct_data(component)
-    return render_template(
-        "component.yaml.j2",
-        component=name,
-        tag=upstream.tag,
-        source=data["source"],
-        pin=data["pin"],
-        track=upstream.track,
-        patches=data["patches"],
-    )
+    return render_component(name, {**data, "strip": None}, tag=upstream.tag)
+
+
+def render_component(name: str, data: Mapping[str, object], *, tag: str = "") -> str:
+    """A component by the keys of the format as the lines of a manifest, with comments."""
+    from patchkit.templates.environments import render_template
+
+    wanted = ("source", "pin", "track", "strip", "patches")
+    keys = {key: data.get(key) for key in wanted}
+    return render_template("component.yaml.j2", component=name, tag=tag, **keys)
 
 
 def _schema_file(root: Path) -> Path:

@@ -46,7 +46,7 @@ _ENCODED = re.compile(
     rb"^Content-Transfer-Encoding:[ \t]*(?:base64|quoted-printable)", re.IGNORECASE | re.MULTILINE
 )
 #: How git format-patch begins the names of a series.
-_NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
+NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
 
 
 class ImportSource(Struct, frozen=True):
@@ -149,7 +149,7 @@ def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[ImportedP
     files = [source]
     if source.is_dir():
         files = [*files_in(source, "*"), source / "patches" / "series"]
-    found = [(path, series) for path in files if (series := _list_at(path)) is not None]
+    found = [(path, series) for path in files if (series := list_at(path)) is not None]
     lists = [each for each in found if each[0].name == "series"][:1] or found
     if source.is_file() and not lists:
         return _file(source)
@@ -162,7 +162,7 @@ def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[ImportedP
     return "list of patches", _listed(*lists[0])
 
 
-def _list_at(path: Path) -> Series | None:
+def list_at(path: Path) -> Series | None:
     """What a file lists, of any name, if most of that stands beside it; "series" always does."""
     if path.suffix not in _LISTS or not path.is_file():
         return None
@@ -217,7 +217,7 @@ def _folder(folder: Path, order: Sequence[str] | None) -> list[ImportedPatch]:
 
 def _by_number(names: Collection[str], folder: Path) -> list[str]:
     """Names in the order of the numbers that they begin with; UsageError where these give none."""
-    numbered = sorted((int(m[1]), name) for name in names if (m := _NUMBERED.match(name)))
+    numbered = sorted((int(m[1]), name) for name in names if (m := NUMBERED.match(name)))
     if len(names) < 2 or len(dict(numbered)) == len(names):
         return [name for _, name in numbered] or list(names)
     hint = f"name them in {folder / 'series'} as they apply, one a line; or give each with --order"

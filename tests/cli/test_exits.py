@@ -326,7 +326,7 @@ _OF_AN_EXPORT: dict[int, _State] = {0: _untouched, 4: Scene.conflicted, 5: Scene
 
 #: Command -> exit code -> what happens before the command ends with it.
 _ENDS: dict[str, dict[int, _State]] = {
-    "init": dict.fromkeys((0, 2, 5), _untouched),
+    "init": dict.fromkeys((0, 1, 2, 5), _untouched),
     "add": {0: _untouched, 4: Scene.misspelt, 5: _untouched},
     "import": {
         0: lambda s: s.outside(fits=True),
@@ -461,6 +461,7 @@ _COLD = ("--cache", "none", "--offline")
 #: The words behind a command, to reach one exit code or all others.
 _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     "init": ("new", *_DEMO),
+    ("init", 1): ("new", "--here"),
     ("init", 2): ("demo", *_DEMO),
     ("init", 5): ("new", "--git", "file:///nowhere.git", "--ref", "main"),
     "add": ("new", *_DEMO),

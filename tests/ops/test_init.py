@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -149,27 +145,6 @@ def test_options_that_do_not_go_together(
 ) -> None:
     project.run("init", *flags).ends(2, message)
     assert list(project.root.iterdir()) == []
-
-
-def test_on_a_terminal_it_asks(project: Project) -> None:
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "patchkit", "init"],
-        cwd=project.root,
-        stdin=theirs,
-        stderr=theirs,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "dumb"},
-    ) as process:
-        os.write(ours, f"{URL}\n{COMMIT}\n".encode())
-        out, _ = process.communicate(timeout=60)
-    os.close(theirs)
-    asked = os.read(ours, 4096).decode()
-    os.close(ours)
-    assert process.returncode == 0
-    assert "Upstream (" in asked
-    assert b"manifests/some-project.yaml" in out
-    assert only_component(project, "some-project").pin == GitPin(CommitId(COMMIT))
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,29 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
 
-from patchkit.cli.command import StrictOption, command
+from patchkit.cli.command import DryRunOption, StrictOption, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchkit.adoption.patch_sets import PatchSet
+    from patchkit.adoption.upstreams import Upstream
+    from patchkit.ops.adopt import Adopted
     from patchkit.ops.manifest import (
         Created,
         LintedManifest,
         LintReport,
         ShownManifest,
-        UpstreamOptions,
     )
 
 
@@ -189,7 +195,7 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
 
 
 @command(
-    "json quiet",
+    "store json quiet",
     examples=[
         (
             "patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main",
@@ -203,10 +209,11 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
             "patchkit init demo --archive mbridge==0.15.1",
             "a source distribution from the package index",
         ),
-        ("patchkit init", "on a terminal: asks"),
+        ("patchkit init --here", "the patches that are here, where they lie"),
     ],
     exits={
         ExitCode.OK: "written",
+        ExitCode.FINDING: "with --here: a patch does not apply to its pin, or was left out",
         ExitCode.USAGE: "the manifest is there already, or the options do not go together",
         ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
     },
@@ -229,14 +236,30 @@ def init(
             "--component", metavar="NAME", help="Name of the component. Default: the upstream's."
         ),
     ] = None,
+    here: Annotated[
+        bool,
+        typer.Option(
+            "--here",
+            help="Adopt the patch sets that are here, or in the folder NAME, with the lists and "
+            "pins that are kept beside them.",
+        ),
+    ] = False,
+    dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Write a commented manifest with one component.
+    """Write a manifest, or adopt the patches that are here.
 
-    Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
-    the JSON Schema by which editors complete manifests. A branch or pattern that --ref names is
-    tracked, too; of a tag its versions are. Overwrites nothing. Without --git or --archive it asks,
-    if there is a terminal.
+    Makes a commented manifests/NAME.yaml with one component, patches/COMPONENT/series and, unless
+    the project has it, the JSON Schema by which editors complete manifests. A branch or pattern
+    that --ref names is tracked, too; of a tag its versions are. Overwrites nothing.
+
+    With --here no file is moved: lists and pins stay where they are, only the manifest and
+    its lock are new. Each set is applied to the pin that was found for it. What is not sure is
+    asked on a terminal.
     """
+    if here:
+        if any((git, ref, archive, sha256, component)):
+            raise UsageError("--here finds the upstreams: no other option says one")
+        return _adopt(session, name, dry_run=dry_run)
     from patchkit.ops.manifest import (
         UpstreamOptions,
         choose_upstream,
@@ -245,7 +268,7 @@ def init(
 
     options = UpstreamOptions(git, ref, archive, sha256)
     if options == UpstreamOptions():
-        options = _ask("init", name)
+        raise _no_upstream("init", name)
     upstream = choose_upstream(options)
     component = component or upstream.name
     created = create_project(Path.cwd(), name or component, component, upstream)
@@ -291,33 +314,84 @@ def add(
     path = session.manifest_path
     options = UpstreamOptions(git, ref, archive, sha256)
     if options == UpstreamOptions():
-        options = _ask("add", name)
+        raise _no_upstream("add", name)
     upstream = choose_upstream(options)
     created = add_component(path, name or upstream.name, upstream)
     return session.terminal.report("add", created, ExitCode.OK, _render_created)
 
 
-def _ask(word: str, name: str | None) -> UpstreamOptions:
-    """The upstream by questions on the terminal; UsageError where there is none."""
-    from patchkit.ops.manifest import UpstreamOptions
+def _adopt(session: Session, name: str | None, *, dry_run: bool) -> ExitCode:
+    """What `--here` asks for; `name` is a folder, or names the manifest."""
+    from patchkit.ops.adopt import adopt
+    from patchkit.ops.manifest import component_name_of
 
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        is_place = name is not None and (":" in name or "/" in name or Path(name).is_dir())
-        url, *names = [name] if is_place else ["URL", *([name] if name else [])]
-        line = " ".join([f"patchkit {word}", *names, "--git", str(url), "--ref main"])
-        hint = f"for example `{line}`; --archive is for releases"
-        raise UsageError(Problem(f"{word}: no upstream is given", hint=hint))
+    root = Path.cwd()
+    if name is None or (root / name).is_dir():
+        place = (root / (name or ".")).resolve()
+        if not place.is_relative_to(root):
+            hint = f"patchkit -C {quote(str(name))} init --here"
+            raise UsageError(Problem(f"{name} is not below this folder", hint=hint))
+        folder = place.relative_to(root).as_posix().removeprefix(".")
+        name = component_name_of(place.name) or "adopted"
+    else:
+        folder = ""
+    with session.progress() as progress:
+        adopted = adopt(
+            root,
+            folder,
+            name,
+            store=session.store,
+            progress=progress,
+            choose=_choose if sys.stdin.isatty() and sys.stderr.isatty() else None,
+            dry_run=dry_run,
+        )
+    return session.report("init", adopted, _render_adopted)
 
+
+def _choose(patches: PatchSet, upstreams: Sequence[Upstream]) -> Upstream | None:
+    """The upstream that a person names for a patch set."""
     import typer
 
-    def ask(question: str) -> str:
-        return str(typer.prompt(question, err=True)).strip()
+    for number, upstream in enumerate(upstreams, 1):
+        typer.echo(f"{number}  {upstream.url}  {upstream.value} at {upstream.where}", err=True)
+    question = f"Which of these are the patches in {patches.folder or '.'} for? (0: none)"
+    number = typer.prompt(question, err=True, type=int)
+    return upstreams[number - 1] if 1 <= number <= len(upstreams) else None
 
-    text = ask("Upstream (a git URL, or PROJECT==VERSION on the package index)")
-    if "==" in text:
-        return UpstreamOptions(archive=text)
-    pin = ask("Pin (a full commit id; or a branch or tag, to take where it is now)")
-    return UpstreamOptions(git=text, ref=pin)
+
+def _render_adopted(terminal: Terminal, adopted: Adopted) -> None:
+    from patchkit.cli.status_words import word
+
+    for row in adopted.components:
+        state = "ok" if row.applied == row.patches else "failed"
+        count = f"{row.applied} of {row.patches} patches apply"
+        terminal.product([word(state), f"  {row.name}  {count}, pin {row.value} at {row.where}"])
+        terminal.table([(patches.path, patches.why) for patches in row.sets], indent=4)
+        for problem in row.problems:
+            terminal.problem(problem)
+    for problem in adopted.notes:
+        terminal.problem(problem)
+    if adopted.older:
+        terminal.product("for other versions, left out:")
+        terminal.table(
+            [(left.path, counted(left.patches, "patch", "patches")) for left in adopted.older],
+            indent=4,
+        )
+        first = adopted.older[0].path
+        folder = first if Path(first).is_dir() else Path(first).parent.as_posix()
+        terminal.hint(f"`patchkit init {folder} --here` adopts the first of them")
+    if adopted.written:
+        terminal.product([word("written"), "  ", adopted.manifest])
+        terminal.hint(f"`patchkit apply -m {Path(adopted.manifest).stem}` checks them out")
+
+
+def _no_upstream(word: str, name: str | None) -> UsageError:
+    """The error, with a line to type."""
+    is_place = name is not None and (":" in name or "/" in name or Path(name).is_dir())
+    url, *names = [name] if is_place else ["URL", *([name] if name else [])]
+    line = " ".join([f"patchkit {word}", *names, "--git", str(url), "--ref main"])
+    hint = f"for example `{line}`, or `patchkit init --here` where patches are; releases: --archive"
+    return UsageError(Problem(f"{word}: no upstream is given", hint=hint))
 
 
 def _render_created(terminal: Terminal, created: Created) -> None:

@@ -1,0 +1,86 @@
+"""A repository that carries patches: which files it has, and what stands in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from patchkit.disk.files import read_plain
+from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import git_folder
+
+#: A larger file is none that a person keeps a pin or a list in.
+_LARGEST = 1 << 18
+#: Folders that no carrier keeps its patches in.
+_SKIPPED = frozenset({".git", ".venv", "node_modules", "workspace", "__pycache__"})
+
+
+class Carrier:
+    """The files below a folder, by their paths from it: what git tracks, else all."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._texts: dict[str, str] = {}
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The paths, sorted; a file that links elsewhere is none."""
+        tracked = [path for mode, _, path in self._rows if mode.startswith("100")]
+        paths = tracked if self._git_dir is not None else self._walked()
+        return tuple(sorted(path for path in paths if _is_plain(self.root / path)))
+
+    @cached_property
+    def submodules(self) -> dict[str, str]:
+        """Path -> commit of the submodules in git's index."""
+        return {path: oid for mode, oid, path in self._rows if mode == "160000"}
+
+    def text(self, path: str) -> str:
+        """A file as text, "" for one that is too large or cannot be read."""
+        if path not in self._texts:
+            try:
+                data = read_plain(self.root / path, most=_LARGEST, inside=self.root)
+            except OSError:
+                data = b""
+            self._texts[path] = data.decode("utf-8", "replace")
+        return self._texts[path]
+
+    @cached_property
+    def _git_dir(self) -> Path | None:
+        around = (self.root, *self.root.parents)
+        return next(filter(None, map(git_folder, around)), None)
+
+    @cached_property
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Mode, object and path of everything in git's index below the folder."""
+        if self._git_dir is None:
+            return []
+        repository = Repository(self._git_dir, self.root)
+        out = repository.git("-C", str(self.root), "ls-files", "-s", "-z").out
+        rows = out.decode("utf-8", "surrogateescape").split("\0")
+        heads = [(row.split(" ", 2)[:2], row.partition("\t")[2]) for row in rows if row]
+        return [(mode, oid, path) for (mode, oid), path in heads]
+
+    def _walked(self) -> Iterator[str]:
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [name for name in folders if name not in _SKIPPED]
+            below = Path(folder).relative_to(self.root)
+            yield from ((below / name).as_posix() for name in names)
+
+
+def folder_of(path: str) -> str:
+    """The folder that a path is in, "" for the carrier's own."""
+    return path.rpartition("/")[0]
+
+
+def folders_up(folder: str) -> Iterator[str]:
+    """The folder, those that it is in, and at last the carrier's own, ""."""
+    while folder:
+        yield folder
+        folder = folder_of(folder)
+    yield ""
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

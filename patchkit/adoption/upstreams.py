@@ -1,0 +1,237 @@
+"""Which upstreams a carrier names, and where it keeps their pins."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from patchkit.adoption.archives import archives_in
+from patchkit.adoption.carrier import Carrier, folder_of, folders_up
+from patchkit.manifest.pin_places import NamedValue, named_values
+from patchkit.model.names import COMMIT_ID
+
+#: Files in which carriers keep pins and URLs.
+_KEPT_IN = re.compile(
+    r"(?i)(?:dockerfile|containerfile|makefile)(?:[.-].*)?|.*\.(?:dockerfile|mk|cmake|sh|commit)"
+    r"|cmakelists\.txt|.*\.md|conandata\.yml|source\.json|meta\.ya?ml|deps|pkgbuild|apkbuild|.*git_tag|.*(?:version|revision|commit)"
+)
+#: Files of which the only line is a pin.
+_ONE_LINE = re.compile(r"(?i).*\.commit|.*git_tag|.*(?:revision|commit)")
+#: A release's tag, or a short id.
+_VERSION = re.compile(r"(?:[A-Za-z][\w-]*[-_/])?v?\d+(?:[._]\d+)+[\w.+-]*|v\d+|[0-9a-f]{7,40}")
+_URL = re.compile(r"(?:https?|ssh|git|file)://[^\s\"'<>()\[\]{}`,;\\]+|git@[\w.-]+:[\w./~+-]+")
+#: A folder with more folders in it than these is a collection.
+_FEW = 50
+#: Hosts where a repository is the first two folders of a path.
+_FORGE = re.compile(r"(?:^|[.@])(?:git\w*|codeberg|bitbucket|opendev|gerrit)\.")
+_OWNED = re.compile(r"\bREPO\s+([\w.-]+/[\w.-]+)")  # vcpkg_from_github(... REPO owner/name
+_SUBMODULE = re.compile(r"^\s*(path|url)\s*=\s*(\S+)\s*$", re.MULTILINE)
+#: Words of names that say what a value is, and not whose.
+_KINDS = frozenset(
+    ("git", "commit", "version", "tag", "ref", "rev", "revision", "sha", "hash", "branch", "base")
+)
+#: Words of paths and repositories that tell none from others.
+_COMMON = frozenset(("docker", "git", "lib", "patch", "patches", "src", "release", "latest"))
+#: In gclient's DEPS: a variable, and a URL that is made of two.
+_VARIABLE = re.compile(r"""["']([\w.]+)["']:\s*["']([^"'\n]+)["']""")
+_DEPENDENCY = re.compile(
+    r"""Var\(["']([\w.]+)["']\)\)?\s*\+\s*["'](/[^"'\n]+)@["']\s*\+\s*\(?Var\(["']([\w.]+)["']\)"""
+)
+#: What stands between a repository's name and its commit, in one group.
+_AT = r"(?:\.git)?@([\w./+-]+)"
+_CHECKED_OUT = r"(?:\.git)?(?:(?!git clone)[\s\S]){0,300}?git checkout(?: -q)? ([\w./+-]+)"
+
+
+class Upstream(Struct, frozen=True):
+    """A repository that a carrier names, and what may be its pin.
+
+    `pin` is what a manifest says: the place where `value`, a commit or a tag, stands; empty where
+    no file near the patches says one. `about` are the words that say whose the value is.
+    """
+
+    url: str
+    pin: tuple[tuple[str, str], ...]
+    value: str
+    where: str  # file:line of the pin, or the submodule
+    folder: str  # that the pin is in
+    about: frozenset[str]
+    kind: str = "git"  # the key of the manifest's source: or archive, of which the pin is a hash
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the repository's or archive's name."""
+        return words_of(
+            re.sub(r"(\.git|\.tar\.\w+|\.tgz|\.zip)?/*$", "", self.url).rpartition("/")[2]
+        )
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a name, in lower case: `SGLANG_COMMIT` is sglang and commit."""
+    return frozenset(re.findall(r"[a-z]{2,}[0-9]*", text.lower())) - _COMMON
+
+
+def upstreams_near(carrier: Carrier, folder: str) -> list[Upstream]:
+    """What files in a folder, in those around it and directly below these say."""
+    folders = dict.fromkeys(map(folder_of, files_near(carrier, folder)))
+    found = [*_submodules(carrier)]
+    found += (upstream for inner in folders for upstream in _pinned_in(carrier, inner))
+    pinned = {upstream.url.removesuffix(".git") for upstream in found}
+    for url in dict.fromkeys(url for inner in folders for url in _urls_in(carrier, inner)):
+        if url.removesuffix(".git") not in pinned:
+            found.append(Upstream(url, (), "", "", folder, frozenset()))
+    return list({(up.url.removesuffix(".git"), up.where): up for up in found}.values())
+
+
+@cache
+def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
+    """What the files of a folder say of pins, of repositories that it names or one around it."""
+    urls = next((urls for up in folders_up(folder) if (urls := _urls_in(carrier, up))), [])
+    found: list[Upstream] = []
+    for path in _pin_files(carrier).get(folder, ()):
+        own = set(git_urls(carrier.text(path))) or set(urls)
+        for url in urls:
+            pins = _pins(carrier, path, url)
+            found += [pin for pin in pins if url in own or pin.about & pin.words]
+        found += _beside_urls(carrier, path)
+        found += _in_deps(carrier, path) if path.rpartition("/")[2] == "DEPS" else ()
+        found += _archives(carrier, path)
+    return found
+
+
+@cache
+def _urls_in(carrier: Carrier, folder: str) -> list[str]:
+    """The repositories that files of one folder name."""
+    texts = [carrier.text(path) for path in _pin_files(carrier).get(folder, ())]
+    return list(
+        dict.fromkeys([*(url for text in texts for url in git_urls(text)), *_by_variables(texts)])
+    )
+
+
+def files_near(carrier: Carrier, folder: str) -> list[str]:
+    """The files that may say of pins: in a folder, in those around it, and directly below these,
+    but for folders of a collection, of which each is for something else.
+    """
+    kept = _pin_files(carrier)
+    paths: list[str] = []
+    for up in folders_up(folder):
+        below = [inner for inner in kept if folder_of(inner) == up]
+        folders = {up, folder, *(below if len(below) <= _FEW else ())}
+        paths += (path for inner in folders for path in kept.get(inner, ()))
+    return sorted(set(paths))
+
+
+@cache
+def _pin_files(carrier: Carrier) -> dict[str, list[str]]:
+    """Folder -> the files in it in which a pin may be kept."""
+    found: dict[str, list[str]] = {}
+    for path in carrier.files:
+        if _KEPT_IN.fullmatch(path.rpartition("/")[2]):
+            found.setdefault(folder_of(path), []).append(path)
+    return found
+
+
+def git_urls(text: str) -> Iterator[str]:
+    """The git repositories that a text names, as URLs that git takes."""
+    for url in _URL.findall(text):
+        if url.startswith("git@"):
+            yield url
+            continue
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            continue
+        folders = parts.path.strip("/").partition("@")[0].split("/")
+        if any("$" in folder for folder in folders[:2]) or "$" in parts.netloc:
+            continue
+        whole = next((n for n, name in enumerate(folders, 1) if name.endswith(".git")), 0)
+        if whole or (_FORGE.search(parts.netloc) and len(folders) >= 2):
+            yield f"{parts.scheme}://{parts.netloc}/{'/'.join(folders[: whole or 2])}"
+    yield from (f"https://github.com/{name}" for name in _OWNED.findall(text))
+
+
+def _by_variables(texts: Iterable[str]) -> Iterator[str]:
+    """A repository whose owner and name are variables."""
+    variables = [found for text in texts for found in _named(text, ("variable",))]
+    values = {found.name: found.value for found in variables}
+    owner, name = values.get("REPO_OWNER"), values.get("REPO")
+    if owner and name:
+        yield f"https://github.com/{owner}/{name}"
+
+
+def _pins(carrier: Carrier, path: str, url: str) -> Iterator[Upstream]:
+    """The values in a file that may be a repository's pin."""
+    text, folder, name = carrier.text(path), *path.rpartition("/")[::2]
+    if _ONE_LINE.fullmatch(name):
+        value = text.strip()
+        if _VERSION.fullmatch(value):
+            about = (words_of(name) | words_of(folder)) - _KINDS
+            yield Upstream(url, (("file", path),), value, f"{path}:1", folder, about)
+        return
+    named = _named(text)
+    times = Counter((value.form, value.name) for value in named)
+    for found in named:
+        words = words_of(found.name)
+        is_pin = words & _KINDS or COMMIT_ID.fullmatch(found.value)
+        if is_pin and _VERSION.fullmatch(found.value) and times[found.form, found.name] == 1:
+            pin, where = (("file", path), (found.form, found.name)), f"{path}:{found.line}"
+            yield Upstream(url, pin, found.value, where, folder, words - _KINDS)
+
+
+def _named(text: str, forms: Sequence[str] = ("arg", "variable", "cmake")) -> list[NamedValue]:
+    """The values in a text; none where it takes too long to look for them."""
+    try:
+        return [*named_values(text, forms)]
+    except TimeoutError:
+        return []
+
+
+def _beside_urls(carrier: Carrier, path: str) -> Iterator[Upstream]:
+    """The repositories of which a file names the commit behind the URL: `URL@REF`, as pip takes it,
+    or a clone and what is checked out of it.
+    """
+    text = carrier.text(path)
+    for found in _URL.finditer(text):
+        url = next(git_urls(found[0]), "")
+        name = url.rpartition("/")[2].removesuffix(".git")
+        for between in (_AT, _CHECKED_OUT) if url else ():
+            pattern = re.escape(name) + between
+            values = [at for at in re.finditer(pattern, text) if _VERSION.fullmatch(at[1])]
+            if len(values) == 1:
+                line = text.count("\n", 0, values[0].start(1)) + 1
+                pin, words = (("file", path), ("pattern", pattern)), words_of(url)
+                yield Upstream(url, pin, values[0][1], f"{path}:{line}", folder_of(path), words)
+
+
+def _archives(carrier: Carrier, path: str) -> Iterator[Upstream]:
+    for url, digest, line in archives_in(carrier, path):
+        pin, about = (("sha256", digest),), words_of(path)
+        yield Upstream(url, pin, digest, f"{path}:{line}", folder_of(path), about, "archive")
+
+
+def _in_deps(carrier: Carrier, path: str) -> Iterator[Upstream]:
+    """The dependencies of a gclient file whose URL and commit are variables."""
+    text = carrier.text(path)
+    variables = {found[1]: found for found in _VARIABLE.finditer(text)}
+    for found in _DEPENDENCY.finditer(text):
+        start, ref = (variables.get(name) for name in (found[1], found[3]))
+        if start and ref and _VERSION.fullmatch(ref[2]):
+            pin, line = (("file", path), ("deps", ref[1])), text.count("\n", 0, ref.start(2)) + 1
+            about, folder = words_of(found[2]), folder_of(path)
+            yield Upstream(start[2] + found[2], pin, ref[2], f"{path}:{line}", folder, about)
+
+
+def _submodules(carrier: Carrier) -> Iterator[Upstream]:
+    text = carrier.text(".gitmodules")
+    fields = _SUBMODULE.findall(text)
+    paths = [value for key, value in fields if key == "path"]
+    urls = [value for key, value in fields if key == "url"]
+    for path, url in zip(paths, urls, strict=False):
+        if path in carrier.submodules and "://" in url:
+            commit, about = carrier.submodules[path], words_of(path)
+            pin, where = (("submodule", path),), f"submodule {path}"
+            yield Upstream(url, pin, commit, where, folder_of(path), about)

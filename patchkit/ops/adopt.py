@@ -1,0 +1,265 @@
+"""Adopt patch sets where they lie: a manifest of what a carrier has, with its own lists and pins.
+
+Only the manifest is written, and the lock of tags that stand where pins do. A proposal counts by
+its verdict: the patches are applied to the pin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.adoption.carrier import Carrier
+from patchkit.adoption.patch_sets import PatchSet, patch_sets
+from patchkit.adoption.proposal import Adoption, propose
+from patchkit.adoption.upstreams import Upstream
+from patchkit.disk.transaction import recover, write_set
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
+from patchkit.gitcmd.object_reader import reading
+from patchkit.manifest.keys import record_of
+from patchkit.manifest.validate import Whole, read_shape
+from patchkit.manifest.values import Manifest
+from patchkit.manifest.write import yaml_text
+from patchkit.manifest.yaml_nodes import parse
+from patchkit.model.names import COMMIT_ID
+from patchkit.model.objects import CommitId
+from patchkit.model.progress import Progress
+from patchkit.model.text import counted
+from patchkit.ops.manifest import (
+    UpstreamOptions,
+    choose_upstream,
+    component_name_of,
+    manifest_files,
+    manifest_path,
+    render_component,
+)
+from patchkit.stack.build import build_stack
+from patchkit.stack.lockfile import PinNames, lock_bytes, merge_lock
+from patchkit.stack.series import load_series
+from patchkit.upstream.store import Store
+
+#: So many upstreams are tried for one set.
+_MOST_TRIED = 5
+
+
+class AdoptedSet(Struct, frozen=True):
+    """Patches of a component: the folder, list or file that has them, and what says their order."""
+
+    path: str
+    patches: int
+    why: str
+
+
+class AdoptedComponent(Struct, frozen=True):
+    """A component of the new manifest: how many of its patches apply at the pin.
+
+    `where` is the place of the pin, as file:line, `value` what stands there, `problems` why patches
+    do not apply.
+    """
+
+    name: str
+    url: str
+    where: str
+    value: str
+    commit: CommitId
+    sets: tuple[AdoptedSet, ...]
+    patches: int
+    applied: int
+    problems: tuple[Problem, ...] = ()
+
+
+class Adopted(Struct, frozen=True):
+    """What a carrier has. `manifest` is the file that says so, which is not `written` where there
+    is nothing to say, or for a dry run; `notes` are about sets that are not in it, `older` are
+    those for another version than the newest.
+    """
+
+    manifest: str
+    components: tuple[AdoptedComponent, ...]
+    notes: tuple[Problem, ...]
+    older: tuple[AdoptedSet, ...]
+    written: bool
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """FINDING where a patch does not apply, or no upstream is known for it."""
+        whole = all(row.applied == row.patches for row in self.components)
+        return ExitCode.OK if whole and not self.notes else ExitCode.FINDING
+
+
+#: Chooses among upstreams that are as likely for a set, or None for none of them.
+Choose = Callable[[PatchSet, Sequence[Upstream]], "Upstream | None"]
+
+
+def adopt(
+    root: Path,
+    folder: str,
+    name: str,
+    *,
+    store: Store,
+    progress: Progress,
+    choose: Choose | None = None,
+    dry_run: bool = False,
+) -> Adopted:
+    """Write manifests/NAME.yaml for the patch sets in `folder` and below, "" for all of `root`.
+
+    UsageError where there is none, or the manifest is there already.
+    """
+    recover(root)
+    path = manifest_path(root, name)
+    carrier = Carrier(root)
+    below = f"{folder}/" if folder else ""
+    sets = [found for found in patch_sets(carrier) if f"{found.folder}/".startswith(below)]
+    if not sets:
+        hint = "patch sets are folders of .patch or .diff files, with or without a list of them"
+        raise UsageError(Problem("no patch is here", folder or str(root), hint))
+    proposal = propose(carrier, sets)
+    notes = [_homeless(left.patches, left.url) for left in proposal.homeless]
+    components: dict[str, Mapping[str, object]] = {}
+    rows: list[AdoptedComponent] = []
+    tags: dict[str, PinNames] = {}  # that stand where pins do
+    for adoption in proposal.adoptions:
+        called = _free_name(adoption, components)
+        trial = _best(_Trials(root, path, called, store, progress), adoption, choose)
+        if isinstance(trial, Problem):
+            notes.append(trial)
+            continue
+        row = trial.row
+        rows.append(row)
+        components[called] = trial.entry
+        if adoption.upstream.kind == "git" and not COMMIT_ID.fullmatch(row.value):
+            tags[called] = {row.value: row.commit}
+    written = bool(components) and not dry_run
+    if written:
+        texts = "".join(render_component(*component) for component in components.items())
+        files, seen = manifest_files(root, path, f"the patches of {path.stem}", texts)
+        if tags:
+            lock = merge_lock(None, {}, names=tags)
+            files[path.with_name(f"{path.stem}.lock.json")] = lock_bytes(lock)
+        write_set(root, files, seen)
+    older = tuple(map(_row, proposal.older))
+    return Adopted(path.relative_to(root).as_posix(), tuple(rows), tuple(notes), older, written)
+
+
+class _Trial(Struct, frozen=True):
+    """An upstream that was tried: the row of the report, and what the manifest says of it."""
+
+    row: AdoptedComponent
+    entry: Mapping[str, object]
+
+
+class _Trials(Struct, frozen=True):
+    """Applies sets to what an upstream's pin says."""
+
+    root: Path
+    path: Path  # of the manifest to be
+    name: str  # of the component
+    store: Store
+    progress: Progress
+
+    def of(self, adoption: Adoption, upstream: Upstream) -> _Trial:
+        """The verdict at an upstream; PatchkitError where its pin cannot be had."""
+        entry: dict[str, object] = {
+            "source": {upstream.kind: upstream.url},
+            "pin": dict(upstream.pin),
+        }
+        pin: object = entry["pin"]
+        if upstream.kind == "git":
+            named = choose_upstream(UpstreamOptions(git=upstream.url, ref=upstream.value))
+            pin = str(named.pin)
+            entry |= {"track": named.track} if named.track else {}
+        entry["patches"] = [dict(found.entry) for found in adoption.sets]
+        trials = [self._applied(adoption, upstream, entry, pin)]
+        if not trials[0].row.applied:
+            trials.append(self._applied(adoption, upstream, {**entry, "strip": 0}, pin))
+        return max(trials, key=lambda trial: trial.row.applied)
+
+    def _applied(
+        self, adoption: Adoption, upstream: Upstream, entry: Mapping[str, object], pin: object
+    ) -> _Trial:
+        tried = {"version": 1, "components": {self.name: {**entry, "pin": pin}}}
+        manifest = _manifest(yaml_text(tried), self.path, self.root)
+        [component] = manifest.components
+        base = self.store.base(component, self.progress)
+        series = load_series(manifest, component, self.store, self.progress, partly=True)
+        with reading(self.store.repository(component)) as reader:
+            stack = build_stack(reader, base, series.series_patches)
+        problems = [*series.problems]
+        for patch, outcome in zip(series.patches, stack.outcomes, strict=True):
+            if not outcome.status.applies:
+                hint = f"patchkit check -m {self.path.stem} -c {self.name}  says why"
+                problems.append(Problem("does not apply at the pin", patch.where, hint))
+        row = AdoptedComponent(
+            name=self.name,
+            url=upstream.url,
+            where=upstream.where,
+            value=upstream.value,
+            commit=base.commit,
+            sets=tuple(map(_row, adoption.sets)),
+            patches=len(stack.outcomes) + len(series.problems),
+            applied=sum(outcome.status.applies for outcome in stack.outcomes),
+            problems=tuple(problems),
+        )
+        return _Trial(row, entry)
+
+
+def _best(trials: _Trials, adoption: Adoption, choose: Choose | None) -> _Trial | Problem:
+    """The first of the likely upstreams to which all patches apply; else the one that is chosen.
+
+    A problem where none can be had, or none was chosen.
+    """
+    tried: dict[str, _Trial] = {}
+    failed: list[Problem] = []
+    likely = (adoption.upstream, *adoption.others)[:_MOST_TRIED]
+    for upstream in likely:
+        try:
+            trial = trials.of(adoption, upstream)
+        except PatchkitError as error:
+            failed += error.problems
+            continue
+        if trial.row.applied == trial.row.patches:
+            return trial
+        if trial.row.applied or not failed:  # else it is more likely for one that cannot be had
+            tried[upstream.where] = trial
+    left = [upstream for upstream in likely if upstream.where in tried]
+    chosen: Upstream | None = next(iter(left), None)
+    if choose is not None and len(left) > 1:
+        chosen = choose(adoption.sets[0], left)
+    if chosen is not None:
+        return tried[chosen.where]
+    what = failed[0].what if failed else "no upstream was chosen"
+    return replace(_homeless(adoption.sets[0], adoption.upstream.url), what=what)
+
+
+def _manifest(text: str, path: Path, root: Path) -> Manifest:
+    whole = Whole(given={"path": path, "root": root, "name": path.stem})
+    manifest, problems = read_shape(parse(text, path), record_of(Manifest), whole)
+    if problems:
+        raise BadInputError(*problems)
+    assert isinstance(manifest, Manifest)
+    return manifest
+
+
+def _free_name(adoption: Adoption, taken: Mapping[str, object]) -> str:
+    """A component name: the upstream's, and where that is taken, with the sets' folders."""
+    plain = component_name_of(adoption.upstream.url) or "upstream"
+    folders = adoption.sets[0].folder.replace("/", "-")
+    numbered = (f"{plain}-{number}" for number in count(2))
+    names = chain([plain, component_name_of(f"{plain}-{folders}")], numbered)
+    return next(name for name in names if name and name not in taken)
+
+
+def _row(patches: PatchSet) -> AdoptedSet:
+    return AdoptedSet(patches.path, len(patches.patches), patches.why)
+
+
+def _homeless(patches: PatchSet, url: str) -> Problem:
+    """Why a set is not in the manifest, and how it comes in."""
+    many = counted(len(patches.patches), "patch", "patches")
+    what = f"no file near it says for which commit {many} are" + (f", of {url}" if url else "")
+    hint = "patchkit add --help  says how their upstream is added"
+    return Problem(what, patches.path, hint)

@@ -1,0 +1,249 @@
+"""`patchkit init --here`: carriers of each kind, adopted without a file moved.
+
+The oracle is the carrier's own way: git applies its patches in its order to its pin, and the tree
+is that of the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.projects import Project
+from tests.support.repos import Upstream, git_in, make_patch
+
+BASE = {"src/a.py": "one\ntwo\nthree\n", "src/b.py": "1\n2\n3\n"}
+FIRST = make_patch(BASE, {"src/a.py": "one\nTWO\nthree\n"}, subject="Shout")
+SECOND = make_patch(
+    {"src/a.py": "one\nTWO\nthree\n"}, {"src/a.py": "one\nTWO!\nthree\n"}, subject="Louder"
+)
+OTHER = make_patch(BASE, {"src/b.py": "1\n2\n3\n4\n"}, subject="Count on")
+URL = "https://forge.invalid/team/engine.git"
+
+
+@pytest.fixture
+def engine(upstream: Upstream) -> Upstream:
+    """An upstream with a tag, which URL leads to."""
+    upstream.tag("v1.2.0", upstream.commit(BASE))
+    upstream.commit({"src/a.py": "another\n"})
+    (Path.home() / ".gitconfig").write_text(f'[url "{upstream.url}"]\n\tinsteadOf = {URL}\n')
+    return upstream
+
+
+def _carrier(project: Project, files: Mapping[str, str | bytes]) -> None:
+    git_in(project.root, "init", "-q")
+    project.write(files)
+    git_in(project.root, "add", "-A")
+
+
+CARRIERS: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[dict[str, str]]]] = {
+    "a numbered folder, the pin in a file of one line": (
+        {
+            "projects/engine/GIT_TAG": "v1.2.0\n",
+            "projects/engine/Makefile": f"# {URL}\n",
+            "projects/engine/patches/0001-shout.patch": FIRST,
+            "projects/engine/patches/0002-louder.patch": SECOND,
+            "projects/engine/patches/0010-count.patch": OTHER,
+        },
+        {"file": "projects/engine/GIT_TAG"},
+        [{"folder": "projects/engine/patches", "order": "number"}],
+    ),
+    "quilt's series, the pin in a Dockerfile": (
+        {
+            "docker/Dockerfile": f"ARG ENGINE_TAG=v1.2.0\nRUN git clone {URL} -b $ENGINE_TAG\n",
+            "docker/engine/series": "# ours\nz.patch\nlouder.patch -p1\ncount.patch\n",
+            "docker/engine/z.patch": FIRST,
+            "docker/engine/louder.patch": SECOND,
+            "docker/engine/count.patch": OTHER,
+        },
+        {"file": "docker/Dockerfile", "arg": "ENGINE_TAG"},
+        [{"series": "docker/engine/series"}],
+    ),
+    "Electron's list and DEPS": (
+        {
+            "DEPS": "vars = {\n  'engine_version':\n    'v1.2.0',\n  'git': 'https://forge.invalid/team',\n}\n"
+            "deps = {\n  'src/third_party/engine': {\n    'url': (Var(\"git\")) + '/engine.git@' +"
+            " Var('engine_version'),\n  },\n}\n",
+            "patches/engine/.patches": "z.patch\nlouder.patch\ncount.patch\n",
+            "patches/engine/z.patch": FIRST,
+            "patches/engine/louder.patch": SECOND,
+            "patches/engine/count.patch": OTHER,
+        },
+        {"file": "DEPS", "deps": "engine_version"},
+        [{"series": "patches/engine/.patches"}],
+    ),
+    "one patch a file in a mirror of the tree, the pin in a shell script": (
+        {
+            "install.sh": f"ENGINE_VERSION=v1.2.0\ngit clone {URL}\n",
+            "backends/engine/src/a.py.patch": FIRST,
+            "backends/engine/src/b.py.patch": OTHER,
+            "backends/engine/deep/er.py.patch": make_patch({}, {"deep/er.py": "new\n"}),
+        },
+        {"file": "install.sh", "variable": "ENGINE_VERSION"},
+        [{"folder": "backends/engine", "order": "path"}],
+    ),
+    "patches that a script names in its order, a README that clones and checks out": (
+        {
+            "npu/README.md": f"git clone {URL} && cd engine\ngit checkout v1.2.0\n"
+            "git apply engine-z.patch\ngit apply engine-a.patch\n",
+            "npu/engine-z.patch": FIRST,
+            "npu/engine-a.patch": SECOND,
+        },
+        {"file": "npu/README.md"},
+        [{"patch": "npu/engine-z.patch"}, {"patch": "npu/engine-a.patch"}],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CARRIERS)
+def test_a_carrier_is_adopted_where_it_lies(project: Project, engine: Upstream, kind: str) -> None:
+    files, pin, patches = CARRIERS[kind]
+    _carrier(project, files)
+    before = project.files()
+    adopted = project.run("init", "ours", "--here", "--json").ok().json
+    assert [(each["applied"], each["patches"]) for each in adopted["components"]] == [
+        (len(files) - _OTHERS[kind],) * 2
+    ]
+    assert {name: data for name, data in project.files().items() if name in before} == before
+    component = yaml.safe_load(project.read("manifests/ours.yaml"))["components"]["engine"]
+    assert component["source"] == {"git": URL}
+    assert component["pin"].items() >= pin.items()
+    assert component["patches"] == patches
+    project.run("fetch", "-m", "ours").ok()
+    project.run("apply", "-m", "ours").ok()
+    assert git_in(project.checkout("engine"), "rev-parse", "HEAD^{tree}") == _by_git(
+        project, engine, patches
+    )
+
+
+#: Files of a carrier that are no patches.
+_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 1), strict=True))
+
+
+def _by_git(project: Project, engine: Upstream, patches: list[dict[str, str]]) -> bytes:
+    """The tree that the carrier's own way leads to."""
+    tree = project.root.parent / "by-git"
+    engine.git("worktree", "add", "-q", "--detach", str(tree), "v1.2.0")
+    for entry in patches:
+        for path in _in_order(project.root, entry):
+            git_in(tree, "apply", "--index", str(path))
+    return git_in(tree, "write-tree")
+
+
+def _in_order(root: Path, entry: Mapping[str, str]) -> list[Path]:
+    if "patch" in entry:
+        return [root / entry["patch"]]
+    if "folder" in entry:
+        return sorted((root / entry["folder"]).rglob("*.patch"))
+    listed = root / entry["series"]
+    words = [line.split() for line in listed.read_text().splitlines()]
+    return [listed.parent / line[0] for line in words if line and not line[0].startswith("#")]
+
+
+@pytest.mark.parametrize(
+    ("submodule", "folder"),
+    [("src/engine/engine", "src/engine/patch"), ("upstream", "patches")],
+    ids=["named", "the only one"],
+)
+def test_a_submodule_is_a_pin(
+    project: Project, engine: Upstream, submodule: str, folder: str
+) -> None:
+    _carrier(
+        project,
+        {
+            ".gitmodules": f'[submodule "it"]\n\tpath = {submodule}\n\turl = {URL}\n',
+            "Makefile": "VERSION := 1.0.0\nCI := https://forge.invalid/team/ci.git\n",
+            f"{folder}/0001-shout.patch": FIRST,
+        },
+    )
+    commit = engine.at("v1.2.0")
+    git_in(project.root, "update-index", "--add", "--cacheinfo", f"160000,{commit},{submodule}")
+    adopted = project.run("init", "--here", "ours", "--json").ok().json
+    assert adopted["components"][0]["commit"] == commit
+    component = yaml.safe_load(project.read("manifests/ours.yaml"))["components"]["engine"]
+    assert component["pin"] == {"submodule": submodule}
+
+
+def test_the_upstream_to_which_all_patches_apply_is_taken(
+    project: Project, engine: Upstream
+) -> None:
+    """Two files name a pin, one of which went on: what applies says which is meant."""
+    _carrier(
+        project,
+        {
+            "docker/Dockerfile": f"ARG ENGINE_COMMIT={engine.at('main')}\n# {URL}\n",
+            "docker/Dockerfile.old": f"ARG ENGINE_COMMIT={engine.at('v1.2.0')}\n# {URL}\n",
+            "docker/engine/0001-shout.patch": FIRST,
+        },
+    )
+    [component] = project.run("init", "--here", "ours", "--json").ok().json["components"]
+    assert component["where"] == "docker/Dockerfile.old:1"
+
+
+def test_what_is_not_known_is_said(project: Project, engine: Upstream) -> None:
+    _carrier(
+        project,
+        {
+            "docker/Dockerfile": f"ARG ENGINE_COMMIT={engine.at('main')}\nRUN git clone {URL}\n",
+            "docker/engine/0001-shout.patch": FIRST,
+            "elsewhere/lost.patch": OTHER,
+        },
+    )
+    ran = project.run("init", "--here", "ours").ends(1, "elsewhere: no file near it says")
+    assert "0 of 1 patches apply" in ran.out
+    assert "does not apply at the pin" in ran.err
+    project.run("check", "-m", "ours").ends(1)
+
+
+def test_nothing_is_written_for_a_dry_run_or_twice(project: Project, engine: Upstream) -> None:
+    files, _, _ = CARRIERS["quilt's series, the pin in a Dockerfile"]
+    _carrier(project, files)
+    with project.untouched():
+        project.run("init", "ours", "--here", "--dry-run").ok()
+    project.run("init", "ours", "--here").ok()
+    with project.untouched():
+        project.run("init", "ours", "--here").ends(2, "manifests/ours.yaml is there already")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([".."], ".. is not below this folder"),
+        (["ours", "--git", URL], "--here finds the upstreams"),
+        (["a b"], "cannot name a manifest"),
+    ],
+)
+def test_what_cannot_be_adopted(project: Project, argv: list[str], said: str) -> None:
+    project.write({"mine/a.patch": FIRST})
+    with project.untouched():
+        project.run("init", *argv, "--here").ends(2, said)
+
+
+def test_a_manifest_is_called_after_its_folder(project: Project, engine: Upstream) -> None:
+    files, _, _ = CARRIERS["a numbered folder, the pin in a file of one line"]
+    _carrier(
+        project, {path.replace("engine/", "Our Engine/"): data for path, data in files.items()}
+    )
+    project.run("init", "projects/Our Engine/", "--here").ok().shows("manifests/our-engine.yaml")
+
+
+def test_a_folder_without_patches(project: Project) -> None:
+    with project.untouched():
+        project.run("init", "--here").ends(2, "no patch is here")
+
+
+def test_of_folders_for_versions_the_newest_is_taken(project: Project, engine: Upstream) -> None:
+    _carrier(
+        project,
+        {
+            "docker/Dockerfile": f"ARG ENGINE_TAG=v1.2.0\nRUN git clone {URL}\n",
+            "docker/engine/v1.1.9/0001-shout.patch": OTHER,
+            "docker/engine/v1.2.0/0001-shout.patch": FIRST,
+        },
+    )
+    adopted = project.run("init", "--here", "ours", "--json").ok().json
+    assert [each["path"] for each in adopted["components"][0]["sets"]] == ["docker/engine/v1.2.0"]
+    assert [each["path"] for each in adopted["older"]] == ["docker/engine/v1.1.9"]
