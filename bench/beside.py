@@ -166,6 +166,9 @@ SCENES: dict[str, tuple[str, ...]] = {
     "watch-for-drift": ("drift --json", "ci --json"),
 }
 
+#: Examples of what BEFORE could not do.
+LATER = frozenset({"follow-a-fork"})
+
 #: What is asked of a shipped manifest, M.
 REAL: tuple[str, ...] = (
     "check -m M --json",
