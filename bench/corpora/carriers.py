@@ -92,7 +92,7 @@ CARRIERS = (
 class Set(Struct):
     """Patches of a component as `init --here --json` has them."""
 
-    path: str
+    folder: str
 
 
 class Row(Struct):
@@ -290,8 +290,8 @@ def _try_laid_out(
     return None
 
 
-def _folder_of(row: Row) -> Path:
-    return Path(row.sets[0].path).parent
+def _folder_of(row: Row) -> str:
+    return row.sets[0].folder
 
 
 def _redone(before: _Laid, after: _Laid) -> str:

@@ -22,7 +22,7 @@ class PatchSet(Struct, frozen=True):
     is known.
     """
 
-    entry: Mapping[str, str]
+    entry: Mapping[str, str]  # by the manifest's keys
     folder: str  # that they are in or below, "" for the carrier's own
     patches: tuple[str, ...]  # their paths
     why: str

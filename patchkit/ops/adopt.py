@@ -46,14 +46,6 @@ from patchkit.upstream.store import Store
 _MOST_TRIED = 5
 
 
-class AdoptedSet(Struct, frozen=True):
-    """Patches of a component: the folder, list or file that has them, and what says their order."""
-
-    path: str
-    patches: int
-    why: str
-
-
 class AdoptedComponent(Struct, frozen=True):
     """A component of the new manifest: how many of its patches apply at the pin.
 
@@ -66,7 +58,7 @@ class AdoptedComponent(Struct, frozen=True):
     where: str
     value: str
     commit: CommitId
-    sets: tuple[AdoptedSet, ...]
+    sets: tuple[PatchSet, ...]
     patches: int
     applied: int
     problems: tuple[Problem, ...] = ()
@@ -81,7 +73,7 @@ class Adopted(Struct, frozen=True):
     manifest: str
     components: tuple[AdoptedComponent, ...]
     notes: tuple[Problem, ...]
-    older: tuple[AdoptedSet, ...]
+    older: tuple[PatchSet, ...]
     written: bool
 
     @property
@@ -141,8 +133,8 @@ def adopt(
             lock = merge_lock(None, {}, names=tags)
             files[path.with_name(f"{path.stem}.lock.json")] = lock_bytes(lock)
         write_set(root, files, seen)
-    older = tuple(map(_row, proposal.older))
-    return Adopted(path.relative_to(root).as_posix(), tuple(rows), tuple(notes), older, written)
+    shown = path.relative_to(root).as_posix()
+    return Adopted(shown, tuple(rows), tuple(notes), proposal.older, written)
 
 
 class _Trial(Struct, frozen=True):
@@ -199,7 +191,7 @@ class _Trials(Struct, frozen=True):
             where=upstream.where,
             value=upstream.value,
             commit=base.commit,
-            sets=tuple(map(_row, adoption.sets)),
+            sets=adoption.sets,
             patches=len(stack.outcomes) + len(series.problems),
             applied=sum(outcome.status.applies for outcome in stack.outcomes),
             problems=tuple(problems),
@@ -251,10 +243,6 @@ def _free_name(adoption: Adoption, taken: Mapping[str, object]) -> str:
     numbered = (f"{plain}-{number}" for number in count(2))
     names = chain([plain, component_name_of(f"{plain}-{folders}")], numbered)
     return next(name for name in names if name and name not in taken)
-
-
-def _row(patches: PatchSet) -> AdoptedSet:
-    return AdoptedSet(patches.path, len(patches.patches), patches.why)
 
 
 def _homeless(patches: PatchSet, url: str) -> Problem:

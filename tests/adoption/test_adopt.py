@@ -245,5 +245,5 @@ def test_of_folders_for_versions_the_newest_is_taken(project: Project, engine: U
         },
     )
     adopted = project.run("init", "--here", "ours", "--json").ok().json
-    assert [each["path"] for each in adopted["components"][0]["sets"]] == ["docker/engine/v1.2.0"]
-    assert [each["path"] for each in adopted["older"]] == ["docker/engine/v1.1.9"]
+    assert [each["folder"] for each in adopted["components"][0]["sets"]] == ["docker/engine/v1.2.0"]
+    assert [each["folder"] for each in adopted["older"]] == ["docker/engine/v1.1.9"]

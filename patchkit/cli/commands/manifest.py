@@ -218,6 +218,7 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
         ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
     },
     result="patchkit.ops.manifest:Created",
+    variants={"init --here": "patchkit.ops.adopt:Adopted"},
 )
 def init(
     session: Session,
@@ -374,7 +375,7 @@ def _render_adopted(terminal: Terminal, adopted: Adopted) -> None:
     if adopted.older:
         terminal.product("for other versions, left out:")
         terminal.table(
-            [(left.path, counted(left.patches, "patch", "patches")) for left in adopted.older],
+            [(left.path, counted(len(left.patches), "patch", "patches")) for left in adopted.older],
             indent=4,
         )
         first = adopted.older[0].path
