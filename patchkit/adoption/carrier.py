@@ -11,7 +11,7 @@ from patchkit.disk.files import read_plain
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import git_folder
 
-#: A larger file is none that a person keeps a pin or a list in.
+#: No person keeps a pin or a list in a larger file.
 _LARGEST = 1 << 18
 #: Folders that no carrier keeps its patches in.
 _SKIPPED = frozenset({".git", ".venv", "node_modules", "workspace", "__pycache__"})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from patchkit.adoption.archives import archives_in
 from patchkit.adoption.carrier import Carrier, folder_of, folders_up
 from patchkit.manifest.pin_places import NamedValue, named_values
 from patchkit.model.names import COMMIT_ID
@@ -25,7 +25,7 @@ _ONE_LINE = re.compile(r"(?i).*\.commit|.*git_tag|.*(?:revision|commit)")
 #: A release's tag, or a short id.
 _VERSION = re.compile(r"(?:[A-Za-z][\w-]*[-_/])?v?\d+(?:[._]\d+)+[\w.+-]*|v\d+|[0-9a-f]{7,40}")
 _URL = re.compile(r"(?:https?|ssh|git|file)://[^\s\"'<>()\[\]{}`,;\\]+|git@[\w.-]+:[\w./~+-]+")
-#: A folder with more folders in it than these is a collection.
+#: A folder that holds more folders than this is a collection.
 _FEW = 50
 #: Hosts where a repository is the first two folders of a path.
 _FORGE = re.compile(r"(?:^|[.@])(?:git\w*|codeberg|bitbucket|opendev|gerrit)\.")
@@ -45,6 +45,20 @@ _DEPENDENCY = re.compile(
 #: What stands between a repository's name and its commit, in one group.
 _AT = r"(?:\.git)?@([\w./+-]+)"
 _CHECKED_OUT = r"(?:\.git)?(?:(?!git clone)[\s\S]){0,300}?git checkout(?: -q)? ([\w./+-]+)"
+
+# In a file that takes an archive: variables, URLs, and the SHA-256 nearby.
+_ASSIGNED = re.compile(r"\s*(?:export\s+|\{%-?\s*set\s+)?(\w+)\s*[:?+]?=(.*)")
+_USED = re.compile(r"\$\((\w+)\)|\$\{(\w+)\}|\$(\w+)|\{\{[ \t]*(\w+)[ \t]*\}\}")
+_ARCHIVE = re.compile(
+    r"https?://[^\s\"'<>()\[\]{}`,;\\]{1,300}\.(?:tar\.(?:gz|xz|bz2)|tgz|zip)(?![\w.])"
+)
+_HASH = re.compile(r"\b([0-9a-f]{64})\b|sha256-([A-Za-z0-9+/]{43}=)")
+#: Variables within variables are replaced at most this many times.
+_ROUNDS = 5
+#: No person wrote a longer line.
+_LONGEST = 2000
+#: How many characters after its URL a hash may stand.
+_NEAR = 400
 
 
 class Upstream(Struct, frozen=True):
@@ -208,7 +222,7 @@ def _beside_urls(carrier: Carrier, path: str) -> Iterator[Upstream]:
 
 
 def _archives(carrier: Carrier, path: str) -> Iterator[Upstream]:
-    for url, digest, line in archives_in(carrier, path):
+    for url, digest, line in _archives_in(carrier, path):
         pin, about = (("sha256", digest),), words_of(path)
         yield Upstream(url, pin, digest, f"{path}:{line}", folder_of(path), about, "archive")
 
@@ -235,3 +249,64 @@ def _submodules(carrier: Carrier) -> Iterator[Upstream]:
             commit, about = carrier.submodules[path], words_of(path)
             pin, where = (("submodule", path),), f"submodule {path}"
             yield Upstream(url, pin, commit, where, folder_of(path), about)
+
+
+def _archives_in(carrier: Carrier, path: str) -> Iterator[tuple[str, str, int]]:
+    """URL, SHA-256 and line of each archive that a file names; the hash may stand in a file beside
+    it, on a line with the archive's name.
+    """
+    lines = [line for line in carrier.text(path).split("\n") if len(line) < _LONGEST]
+    assigned = filter(None, map(_ASSIGNED.match, lines))
+    values = {found[1]: found[2].partition("#")[0].strip(" \t\"'%}-") for found in assigned}
+    lines = [_put(line, values) for line in lines]
+    urls = {url: at for at, line in enumerate(lines, 1) for url in _ARCHIVE.findall(line)}
+    urls |= dict.fromkeys(_by_site(values), 1)
+    for url, at in urls.items():
+        digest = _beside(carrier, path, url.rpartition("/")[2]) or _behind("\n".join(lines), url)
+        if digest:
+            yield url, digest, at
+
+
+def _put(text: str, values: Mapping[str, str]) -> str:
+    """The text with the variables' values in their places."""
+    for _ in range(_ROUNDS):
+        put = _USED.sub(
+            lambda found: values.get(next(filter(None, found.groups())), found[0]), text
+        )
+        if put == text or len(put) > 10 * _LONGEST:
+            break
+        text = put
+    return text
+
+
+def _by_site(values: Mapping[str, str]) -> Iterator[str]:
+    """As Buildroot's packages have it: X_SITE and X_SOURCE, by default x-VERSION.tar.gz."""
+    for name, site in values.items():
+        prefix = name.removesuffix("_SITE")
+        version = values.get(f"{prefix}_VERSION")
+        if prefix != name and version:
+            plain = f"{prefix.lower().replace('_', '-')}-{version}.tar.gz"
+            url = _put(f"{site}/{values.get(f'{prefix}_SOURCE', plain)}", values)
+            yield from _ARCHIVE.findall(url)
+
+
+def _beside(carrier: Carrier, path: str, archive: str) -> str:
+    """The hash of an archive in a file of the same folder; "" for none."""
+    for file in carrier.files:
+        if folder_of(file) == folder_of(path) and file.endswith((".hash", "SHA256SUMS", "sources")):
+            for line in carrier.text(file).split("\n"):
+                if line.split()[-1:] == [archive] and (found := _HASH.search(line)):
+                    return found[1]
+    return ""
+
+
+def _behind(text: str, url: str) -> str:
+    """The hash that follows a URL, or the only one of the file."""
+    start = text.find(url)
+    found = _HASH.search(text, start, start + len(url) + _NEAR) if start >= 0 else None
+    every = {match[0]: match for match in _HASH.finditer(text)}
+    if found is None and len(every) == 1:
+        [found] = every.values()
+    if found is None:
+        return ""
+    return found[1] or base64.b64decode(found[2]).hex()

@@ -42,7 +42,7 @@ from patchkit.stack.lockfile import PinNames, lock_bytes, merge_lock
 from patchkit.stack.series import load_series
 from patchkit.upstream.store import Store
 
-#: So many upstreams are tried for one set.
+#: How many upstreams are tried for one set.
 _MOST_TRIED = 5
 
 
