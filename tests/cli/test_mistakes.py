@@ -32,7 +32,7 @@ def two(project: Project, upstream: Upstream) -> Project:
     ("words", "error", "hint"),
     [
         # what must be given is not
-        ("new x", "new: no such command", "did you mean refresh --new NAME?"),
+        ("new x", "new: no such command", "`patchkit refresh` makes a patch of edits, with --new"),
         ("refresh --new", "refresh: --new needs a value", "--new NAME"),
         ("refresh --new x -m text -c app", "text: no such manifest", "goes with --message"),
         ("refresh --new x -m dmo -c app", "dmo: no such manifest", "did you mean demo?"),
