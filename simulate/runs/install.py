@@ -59,7 +59,7 @@ def qwen3_vl_npu(place: Place) -> Figures:
     return _install(SITE, workspaces.PROJECT, stand_ins.STAND_INS, triton=True)
 
 
-@step(STACK, components=["megatron-lm"], quick=True)
+@step(STACK, components=["megatron-lm"], quick=True, minutes=20)
 def short(place: Place) -> Figures:
     """Every line of that install.sh, with versions of large packages that this machine has."""
     for name in ("env", "stack", "stand-ins", "manifests", "patches"):
