@@ -440,16 +440,11 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
     for doubt in merge.doubts:
         if doubt in _DOUBTS:
             yield _DOUBTS[doubt]
-    yield from names_reason(merge.names)
+    if merge.names:
+        names = listed(merge.names, _SHOWN)
+        yield f"names that it uses are gone from the file upstream: {names}"
     if merge.unbound:
         yield f"nothing in the merged file defines {listed(merge.unbound, _SHOWN)}"
-
-
-def names_reason(names: Sequence[str]) -> tuple[str, ...]:
-    """What to say of names that are used and gone."""
-    if not names:
-        return ()
-    return (f"names that it uses are gone from the file upstream: {listed(names, _SHOWN)}",)
 
 
 # How many lines on each side of a patch's edit are asked of first: a region may have hundreds of

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from stat import S_ISREG
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ from patchkit.gitcmd.first_parent import (
 )
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import TreeView
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry
+from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.model.outcome import Status
 from patchkit.stack.generated import PatchRecipe
 from patchkit.upstream.history import History, HistoryReader, tree_of
@@ -35,8 +36,6 @@ _ROUNDS = 6
 # Files that stand for the folder that they are in.
 _NEIGHBOURS = 20
 _MOST = 0.5  # of these must have gone to one other folder
-
-State = dict[str, TreeEntry | None]
 
 
 class Step(Struct, frozen=True):
@@ -233,9 +232,6 @@ def _folders(history: History, added: Iterable[str]) -> dict[str, tuple[str, ...
 # changes. What it makes of a file follows from the file's name and contents.
 
 
-_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
-
-
 class ScopeWatch(Struct):
     """The files in the scopes of `recipes` (by their patch's name) outside of `paths`.
 
@@ -314,7 +310,7 @@ class ScopeWatch(Struct):
         return {
             path: entry
             for path, entry in entries.items()
-            if entry is not None and entry.mode in _REGULAR and self._is_watched(path)
+            if entry is not None and S_ISREG(entry.mode) and self._is_watched(path)
         }
 
     def _is_watched(self, path: str) -> bool:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from stat import S_ISREG
 from typing import TypeAlias
 
 from msgspec import Struct, field, to_builtins
@@ -34,8 +35,6 @@ from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.merging.regions import Labels
 from patchkit.model.objects import (
-    EXECUTABLE_MODE,
-    FILE_MODE,
     Base,
     GitObject,
     TreeEntry,
@@ -58,8 +57,6 @@ _MAY_WAIT = (Status.CONFLICTED, Status.MERGED)
 _Question: TypeAlias = tuple[
     int, str, tuple["str | None", "str | None"], tuple[tuple[str, "TreeEntry | None"], ...]
 ]
-
-_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 
 #: Files that stand for a while are asked for again and again: so many are held.
 _STANDING = 128
@@ -479,7 +476,7 @@ class Forecaster:
             if self._quick:  # few are carried, see `_carry_one`: each stands for itself
                 return (*version.state.items(),)
             entries = filter(None, version.state.values())
-            texts = [blobs.contents(each.oid) for each in entries if each.mode in _REGULAR]
+            texts = [blobs.contents(each.oid) for each in entries if S_ISREG(each.mode)]
             for hunk in change.hunks:
                 for side in (b"".join(hunk.preimage), b"".join(hunk.postimage)):
                     mark += [side in text for text in texts]
@@ -549,7 +546,7 @@ class Forecaster:
         if as_it_is is not None and self._quick:
             return builder.place(patch, as_it_is, (), applying, files)
         touched = {path: tree.entry(path) for path in sorted(self.paths) if recipe.covers(path)}
-        covered = {path: e for path, e in touched.items() if e and e.mode in _REGULAR}
+        covered = {path: e for path, e in touched.items() if e and S_ISREG(e.mode)}
         runs = {path: self._run(recipe, patch.name, path, e) for path, e in covered.items()}
         outside = self._watch.outside(patch.name, self.past.commit)
         fatal = [path for path, entry in runs.items() if entry is None]

@@ -9,21 +9,19 @@ what was broken and then mended begins a new run. Inside a run the rest is found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from patchkit.drift.follow import Route
+from patchkit.drift.judge import State
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import Status
 from patchkit.model.patch import FileChange
 
 #: (patch, its change), both counted from 0.
 ChangeNumber: TypeAlias = tuple[int, int]
-#: What stands at each path; None for nothing.
-State: TypeAlias = Mapping[str, TreeEntry | None]
 #: Position of the line -> what its commit leaves at paths that it changes.
 Touches: TypeAlias = dict[int, dict[str, TreeEntry | None]]
 _AS_IT_IS = frozenset((Status.UNCHANGED, Status.SHIFTED, Status.EMPTY))
@@ -66,11 +64,6 @@ def grouped(
         union = paths.union(*(each.paths for each in near))
         groups.append(ChangeGroup(tuple(n for n, _ in pairs), tuple(c for _, c in pairs), union))
     return tuple(groups)
-
-
-def touches_of(route: Route) -> Touches:
-    """What each commit of a route leaves at the paths that are watched."""
-    return {step.position: dict(step.landing.touches) for step in route.steps}
 
 
 def thin_out(

@@ -17,7 +17,7 @@ from patchkit.drift.drift_report import HunkFault, PatchForecast
 from patchkit.drift.follow import ScopeWatch, Step, follow
 from patchkit.drift.forecast import Forecaster, PatchVerdict
 from patchkit.drift.judge import State, stands
-from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out, touches_of
+from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import (
     Beginning,
@@ -126,7 +126,8 @@ class Walker:
             watch=ScopeWatch(along, series.recipes, frozenset((*paths, *homes))),
             quick=quick,
         )
-        self._touches = touches_of(self.route)
+        #: What the commits leave at the paths that are watched.
+        self._touches = {each.position: dict(each.landing.touches) for each in self.route.steps}
         if sampled:
             self._thin_out(quick=quick)
         self._begin()

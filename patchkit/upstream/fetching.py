@@ -66,17 +66,12 @@ def about(name: str) -> Iterator[None]:
     try:
         yield
     except PatchkitError as error:
-        raise _placed(error, name) from error
+        kind = BadInputError if isinstance(error, BadInputError) else SurroundingsError
+        raise kind(*(Problem(p.what, p.where or name, p.hint) for p in error.problems)) from error
     except OSError as error:  # a full disk, a folder that cannot be written
         what = f"{error.filename or 'the cache'}: {error.strerror or error}"
         hint = "make room, or put the cache elsewhere with --cache DIR"
         raise SurroundingsError(Problem(what, name, hint)) from error
-
-
-def _placed(error: PatchkitError, name: str) -> PatchkitError:
-    problems = (Problem(p.what, p.where or name, p.hint) for p in error.problems)
-    kind = BadInputError if isinstance(error, BadInputError) else SurroundingsError
-    return kind(*problems)
 
 
 #: Part of the ref of everything unpacked from an archive: raise it when unpacking changes, so that

@@ -168,14 +168,9 @@ def _save_staged(
 
 def _make_room(checkout: Checkout, folder: Path) -> None:
     """Begin with nothing that a run left which was killed before its journal, or just after it."""
+    if folder.exists() and read_journal(checkout.own_folder) is None:
+        shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    if read_journal(checkout.own_folder) is not None:
-        return  # the caller has seen to it
-    for left in folder.iterdir():
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left)
-        else:
-            left.unlink()
 
 
 def _carry_out(checkout: Checkout, journal: Journal, when: int) -> tuple[str, ...]:

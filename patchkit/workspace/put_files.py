@@ -47,12 +47,10 @@ class ChangedMeanwhileError(SurroundingsError):
     """Somebody wrote to a path while it was being replaced; their bytes are kept."""
 
 
-def changed_meanwhile(path: str, *more: str) -> ChangedMeanwhileError:
-    """The error for paths that somebody wrote to."""
-    what = "was changed while patchkit worked on it"
-    return ChangedMeanwhileError(
-        *(Problem(f"{each} {what}", hint="run the command again") for each in (path, *more))
-    )
+def changed_meanwhile(path: str) -> ChangedMeanwhileError:
+    """The error for a path that somebody wrote to."""
+    what = f"{path} was changed while patchkit worked on it"
+    return ChangedMeanwhileError(Problem(what, hint="run the command again"))
 
 
 def put_in_place(

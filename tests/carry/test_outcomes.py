@@ -6,7 +6,6 @@ import pytest
 
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import LIKELY, CarryOptions, Confidence, worth_of
-from patchkit.carry.carry_file import names_reason
 from patchkit.errors import FAILED_CHECKS, advice
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
@@ -60,12 +59,6 @@ def test_a_neighbour_that_was_rewritten_is_told(upstream: Upstream) -> None:
         "line 16: upstream changed adjacent lines, and rewrote them",
     )
     assert file.review and 0.5 < file.confidence < 0.67
-
-
-def test_names_are_shown_up_to_three() -> None:
-    said = "names that it uses are gone from the file upstream: "
-    assert names_reason("abc") == (f"{said}a, b, c",)
-    assert names_reason("abcde") == (f"{said}a, b, c and 2 more",)
 
 
 def test_a_file_that_was_renamed_is_changed_and_deleted_there(upstream: Upstream) -> None:
