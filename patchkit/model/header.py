@@ -87,11 +87,15 @@ class Words(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
 
     @property
+    def text(self) -> str:
+        """Subject and body."""
+        return f"{self.subject}\n\n{self.body}" if self.body else self.subject
+
+    @property
     def message(self) -> str:
         """The whole: the entries join a paragraph of trailers at the end of the body."""
-        message = f"{self.subject}\n\n{self.body}" if self.body else self.subject
         block = "\n".join(each.text for each in self.entries)
-        return add_trailers(message, block) if block else message
+        return add_trailers(self.text, block) if block else self.text
 
 
 class HeaderLayout(Struct, frozen=True):
@@ -163,9 +167,13 @@ def read_header(raw: Sequence[bytes], name: str) -> tuple[HeaderForm, Header | N
 
 def clean_message(text: str) -> str:
     """A message in the form that a Header has: subject, one empty line, body; no blank ends."""
+    return Words(*_parted(text)).text
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Subject and body."""
     subject, _, body = trimmed(text).partition("\n\n")
-    body = trimmed(body)
-    return f"{subject}\n\n{body}" if body else subject
+    return subject, trimmed(body)
 
 
 def add_trailers(message: str, trailers: str) -> str:
@@ -230,16 +238,14 @@ def words_of(layout: HeaderLayout) -> Words:
     """What the lines above a diff say."""
     text = text_of(layout)
     if layout.form is HeaderForm.TEXT:
-        subject, _, body = trimmed("\n".join(text)).partition("\n\n")
-        return Words(subject, trimmed(body))
+        return Words(*_parted("\n".join(text)))
     entries = tuple(map(entry_of, _shown(layout)))
     if layout.form is HeaderForm.MAIL:
         subject = decode_words(layout.value("subject").strip())
         subject = subject if layout.quoted else clean_subject(subject)
         return Words(subject, trimmed("\n".join(text)), entries)
     if layout.description is None:
-        subject, _, body = trimmed("\n".join(text)).partition("\n\n")
-        return Words(subject, trimmed(body), entries)
+        return Words(*_parted("\n".join(text)), entries)
     described = [said for said, _ in description_of(layout)]
     subject, *long = [*described, ""]
     parts = (trimmed("\n".join(long)), trimmed("\n".join(text)))

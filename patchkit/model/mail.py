@@ -89,9 +89,8 @@ def _person(author: Identity | None) -> tuple[str, str] | None:
 def _in_place(layout: HeaderLayout, old: Header, new: Header) -> bytes:
     before = words_of(layout)
     after = _taken_apart(new.message, before, layout)
-    whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
     if layout.form is HeaderForm.TEXT:
-        return _edited(layout.raw, _text_edit(layout, whole))
+        return _edited(layout.raw, _text_edit(layout, _lines(after.text)))
     edits = [*_author_edits(layout, old.author, new.author)]
     for entry in after.entries:
         if entry.field is None or entry_of(entry.field).text != joined(entry.text):
@@ -109,9 +108,7 @@ def _in_place(layout: HeaderLayout, old: Header, new: Header) -> bytes:
 def _as_mail(layout: HeaderLayout, new: Header) -> bytes:
     """Our own form, with the other fields of the file and what stands under its message."""
     after = _taken_apart(new.message, words_of(layout), layout, fold=False)
-    head, _, body = format_header(
-        Header(Words(after.subject, after.body).message, new.author)
-    ).partition(b"\n\n")
+    head, _, body = format_header(Header(after.text, new.author)).partition(b"\n\n")
     own = {"from", "date", "subject", "author", "description", QUOTED_FIELD.lower()}
     kept = [
         b"".join(layout.raw[field.start : field.end]).replace(b"\r\n", b"\n")
@@ -178,9 +175,8 @@ def _described_edits(layout: HeaderLayout, after: Words) -> Iterator[_Edit]:
     field = layout.description
     text = trimmed("\n".join(text_of(layout)))
     if field is None and text:
-        whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
-        if _cleaned("\n".join(whole)) != _cleaned(text):
-            yield from _text_edit(layout, whole)
+        if _cleaned(after.text) != _cleaned(text):
+            yield from _text_edit(layout, _lines(after.text))
         return
     rows = description_of(layout)
     long = trimmed("\n".join(said for said, _ in rows[1:]))
@@ -277,9 +273,7 @@ def says(preamble: Sequence[bytes], message: str) -> bool:
     there = words_of(layout)
     wanted = _taken_apart(message, there, layout)
     known = {joined(each.text) for each in there.entries}
-    same = _cleaned(Words(there.subject, there.body).message) == _cleaned(
-        Words(wanted.subject, wanted.body).message
-    )
+    same = _cleaned(there.text) == _cleaned(wanted.text)
     return same and all(joined(each.text) in known for each in wanted.entries)
 
 

@@ -234,19 +234,12 @@ def _missing(refs: Refs, wanted: str) -> UsageError:
 
 
 def _near(refs: Refs, wanted: str) -> list[str]:
-    """Names near `wanted`: those that hold it, or begin like it, newest first, or are spelt alike.
-
-    To begin alike counts for names of versions, as far as a number is in what they share.
-    """
+    """Names near `wanted`: those that hold it, newest first, or are spelt alike."""
     from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
 
     names = {name.removeprefix(_HEADS).removeprefix(_TAGS) for name in refs.commits}
     plain = wanted.replace("*", "").removeprefix(_HEADS).removeprefix(_TAGS).lower()
     holding = [name for name in names if plain and plain in name.lower()]
-    begin = plain[:-1]
-    while not holding and re.search("[0-9]", begin):
-        holding = [name for name in names if name.lower().startswith(begin)]
-        begin = begin[:-1]
     if holding:
         return sorted(holding, key=version_order, reverse=True)[:_SHOWN]
     return get_close_matches(plain, sorted(names), n=_SHOWN, cutoff=0.5)
