@@ -357,12 +357,8 @@ class _Attempt(Struct):
 
 
 def _refuse_unsafe(change: FileChange) -> None:
-    checked = []
-    if change.kind in (Kind.DELETE, Kind.MODIFY, Kind.RENAME):
-        checked.append((change.old_path, change.old_mode))
-    if change.kind is not Kind.DELETE:
-        checked.append((change.new_path, change.new_mode))
-    for path, mode in checked:
+    sides = (change.old_path, change.old_mode), (change.new_path, change.new_mode)
+    for path, mode in sides:
         fault = unsafe_path(path, mode) if path is not None else None
         if fault is not None:
             raise _clash(change, Reason.UNSAFE, fault, path=path)

@@ -35,7 +35,6 @@ RESOLUTION_ENDING = ".resolution"
 #: How names of Python's files end.
 PYTHON = (".py", ".pyi")
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
-SHA256 = re.compile(r"[0-9a-f]{64}")
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 #: Device names that Windows reserves: a series must be checked out there, too.

@@ -143,7 +143,7 @@ def test_what_the_manifest_tracks_is_read_alike(named: Named) -> None:
     for argv in (["bump", "demo", "--to", "latest"], ["drift"], ["plan", "demo"], ["ci"]):
         ran = named.project.run(*argv).ends(4)
         said = ran.out + ran.err
-        assert "manifests/demo.yaml:3: track: v1 is both a branch and a tag" in said, said
+        assert "manifests/demo.yaml:3: v1 is both a branch and a tag" in said, said
         assert "say refs/heads/v1 or refs/tags/v1" in said
 
 
