@@ -353,8 +353,8 @@ def _branch(
     progress: Progress,
 ) -> tuple[History, History]:
     """The history of the branch that a series follows, and upstream's; both are kept together."""
-    newest = LATEST if component.track else str(component.pin)
-    upstream = open_history(store, component, newest, progress)
+    wanted = LATEST if component.track else str(component.pin)
+    upstream = open_history(store, component, wanted, progress)
     source = upstream.repository.source
     fork = replace(
         component,
@@ -564,9 +564,8 @@ def _for_upstream(
             wanted.add(need.on)
     series = LoadedSeries(tuple(e for number, e in enumerate(patches, 1) if number in wanted))
     tip = find_target(component, LATEST, None, store, progress)
-    moved = moved_to(manifest, component, tip, store, progress)
-    bases = built.stack.base, store.base(moved, progress)
-    report = carry_stack(built.source, *bases, series.series_patches)
+    newest = store.base(moved_to(manifest, component, tip, store, progress), progress)
+    report = carry_stack(built.source, built.stack.base, newest, series.series_patches)
     built = replace(built, series=series, stack=report.stack)
     require_clean(built, manifest, "drift")
     return built
