@@ -64,26 +64,10 @@ _ENOUGH = 3
 Lines = Mapping[str, Sequence[bytes]]
 
 
-class PatchClaim(Struct, frozen=True):
-    """By what a patch may be known upstream.
-
-    `commits` are ids that it names, in full or short; `date` is the author's, in seconds since the
-    epoch as text, "" if it names none.
-    """
-
-    commits: tuple[str, ...]
-    author: str
-    date: str
-    subject: str  # of the patch's message, without [PATCH n/m]
-
-
-def claim_of(patch: PatchFile) -> PatchClaim:
-    """What a patch's header says."""
+def commits_named(patch: PatchFile) -> tuple[str, ...]:
+    """The ids of commits that a patch's header names, in full or short."""
     found = (match for pattern in _NAMES for match in pattern.finditer(patch.message))
-    commits = tuple(dict.fromkeys(next(filter(None, each.groups())) for each in found))
-    author = patch.author or Identity("", "")
-    date = author.date.partition(" ")[0]
-    return PatchClaim(commits, author.email.lower(), date, patch.subject)
+    return tuple(dict.fromkeys(next(filter(None, each.groups())) for each in found))
 
 
 class UpstreamShare(Struct, frozen=True):
@@ -171,10 +155,10 @@ def with_upstreams_word(
 
     History is asked only of a patch that names a commit, or that is not simply at its lines.
     """
-    claim = claim_of(patch)
-    if not claim.commits and all(_is_plain(each.outcome) for each in files):
+    commits = commits_named(patch)
+    if not commits and all(_is_plain(each.outcome) for each in files):
         return list(files)
-    share = _best_share(context, claim, changes)
+    share = _best_share(context, patch, commits, changes)
     found = [
         _with_share(context, change, file)
         if share is None
@@ -189,15 +173,17 @@ def _is_plain(outcome: FileResult) -> bool:
 
 
 def _best_share(
-    context: CarryContext, claim: PatchClaim, changes: Sequence[FileChange]
+    context: CarryContext,
+    patch: PatchFile,
+    commits: tuple[str, ...],
+    changes: Sequence[FileChange],
 ) -> UpstreamShare | None:
     """The commit that has most of the patch, of those that may be the patch's own."""
-    past = context.past
+    past, author = context.past, patch.author or Identity("", "")
+    date = author.date.partition(" ")[0]  # in seconds since the epoch
     shares = (
         share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit))
-        for commit, subject in past.same_change(
-            claim.commits, claim.author, claim.date, claim.subject
-        )
+        for commit, subject in past.same_change(commits, author.email.lower(), date, patch.subject)
     )
     # half of its lines at least: a subject such as "Fix typo" is written more than once
     likely = [each for each in shares if each.known * 2 >= each.added]
