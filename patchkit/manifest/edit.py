@@ -138,7 +138,7 @@ def add_component(data: bytes, lines: str, *, file: Path, family: str = "") -> b
     path = ("components", family, "pins") if family else ("components",)
     components = _at(parse(text, file), *path)
     if family and components is None:
-        raise _not_here(f"the pins of {family}", file)
+        raise _not_here(f"`pins` of {family}", file)
     if not isinstance(components, Table):  # all of them are inherited
         break_before = "" if text.endswith("\n") else "\n"
         added = break_before + "components:\n" + textwrap.indent(lines, "  ")

@@ -54,7 +54,12 @@ def start_pin(
             what = f"{there.name} is there already"
             hint = f"patchkit bump {manifest.options(there.name)} --to {ref}  moves it"
         raise UsageError(Problem(what, (there or like).where.below(root), hint))
-    moved, folder = replace(entry, path=entry.path.replace(old, new)), root / entry.folder
+    before, _, after = entry.folder.rpartition(old)
+    path, folder = f"{before}{new}{after}", root / entry.folder
+    if (root / path).exists():
+        where = like.where.below(root)
+        raise UsageError(Problem(f"{path} is there already", where, "move it away, or delete it"))
+    moved = replace(entry, path=path + entry.path.removeprefix(entry.folder))
     writes: dict[Path, bytes | None] = {
         root / moved.folder / path.relative_to(folder): read_given(path, str(path), inside=root)
         for path in folder.rglob("*")

@@ -355,6 +355,23 @@ def test_a_new_pin_starts_as_the_nearest_and_is_carried(
     assert matrix["families"]["0001-twenty.patch"] == ["applies", "applies", "carried"]
 
 
+def test_a_folder_that_is_there_is_left_alone(project: Project, upstream: Upstream) -> None:
+    with_v3(project, upstream)
+    project.write({"patches/lib/v3/series": "# mine\n"})
+    with project.untouched():
+        ran = project.run("bump", "lib", "--add", "v3").ends(ExitCode.USAGE)
+    ran.says("manifests/demo.yaml:12: patches/lib/v3 is there already", "move it away")
+
+
+def test_pins_of_a_part_are_added_to_there(project: Project, upstream: Upstream) -> None:
+    text = with_v3(project, upstream)
+    project.write({"manifests/parts/lib.yaml": text})
+    project.write({"manifests/demo.yaml": "version: 1\nextends: [parts/lib.yaml]\n"})
+    with project.untouched():
+        ran = project.run("bump", "lib", "--add", "v3").ends(ExitCode.BAD_INPUT)
+    ran.says("`pins` of lib is not in this file", "change it in the file that sets it")
+
+
 def test_one_undo_takes_a_new_pin_back(project: Project, upstream: Upstream) -> None:
     with_v3(project, upstream)
     before = project.product
