@@ -236,7 +236,7 @@ def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> No
     ("wanted", "said"),
     [
         ("v1.1", "has no branch or tag v1.1\nhint: it has v1.10, v1.1rc"),
-        ("v1.4x", "has no branch or tag v1.4x\nhint: it has v1.4.2, v1.4.1"),
+        ("v1.4x", "has no branch or tag v1.4x\nhint: it has v1.9.4, v1.4.2, v1.4.1, v1.10"),
         ("w*", "has no branch or tag w*"),
         ("deadbeef", "hint: a commit id must be given in full"),
         ("both", "both is both a branch and a tag"),
