@@ -268,7 +268,7 @@ def _made_by_both(it: FileSides) -> CarriedFile:
 
 
 def _are_plain(it: FileSides) -> bool:
-    return all(S_ISREG(each.mode) for each in it.entries)
+    return all(S_ISREG(entry.mode) for entry in it.entries)
 
 
 def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:

@@ -47,7 +47,7 @@ def refresh_all_pins(
     changed, where there is no other, or one has no checkout to which a conflict could go.
     """
     (edited,) = components
-    others = [each for each in manifest.named(edited.family) if each != edited]
+    others = [pin for pin in manifest.named(edited.family) if pin != edited]
     if not others:
         where, hint = edited.where.below(manifest.root), "refresh it without --all-pins"
         raise UsageError(Problem(f"{edited.name} has one pin", where, hint))
@@ -64,10 +64,10 @@ def refresh_all_pins(
         return report
     after = load_series(manifest, edited, store, progress).patches
     base, edits = _edits(before, after, edited, store)
-    rows, known = list(report.components), {each.name for each in before}
+    rows, known = list(report.components), {patch.name for patch in before}
     for other in others:
         families = families_of([(manifest, edited), (manifest, other)], store)
-        there = {each[0].name: each[1].name for each in families if len(each) > 1}
+        there = {family[0].name: family[1].name for family in families if len(family) > 1}
         # one that changed is there, too, and one that is new is not
         wanted = [
             replace(edit, into=there.get(name, ""))
@@ -91,30 +91,30 @@ def _edits(
     """
     repository, base = store.repository(edited), store.cached_base(edited)
     assert base is not None
-    series = {each.name: each for each in before}
+    series = {patch.name: patch for patch in before}
     edits: dict[str, ImportedPatch] = {}
     changed: list[LoadedPatch] = []
     with reading(repository) as reader:
-        first = stack = build_stack(reader, base, [each.series_patch for each in before])
+        first = stack = build_stack(reader, base, [patch.series_patch for patch in before])
         write_objects(repository, stack.objects)
         for patch in after if first.clean else ():  # else they were for another pin
             old, series[patch.name] = series.get(patch.name), patch
             if old is None or what_it_does(old.file) != what_it_does(patch.file):
                 changed.append(patch)
-            now = build_stack(reader, base, [each.series_patch for each in series.values()])
+            now = build_stack(reader, base, [listed.series_patch for listed in series.values()])
             if not now.clean or len(changed) != 1:
                 continue  # in another the lines around it changed, too
             write_objects(repository, now.objects)
             (only,) = changed
             edit = ImportedPatch(only.name, only.data, only.where, only.strip)
-            if any(each.name == only.name for each in before):
+            if any(earlier.name == only.name for earlier in before):
                 layout = layout_of(only.file, only.strip, only.subdirectory)
                 (diff,) = canonical_diffs(repository, [(stack.tree, now.tree)], layout)
                 head = f"Subject: [PATCH] What changed in {only.name}\n\n---\n"
                 edit = replace(edit, name=f"edit-{only.name}", data=head.encode() + diff)
             edits[only.name], stack, changed = edit, now, []
     if changed:
-        names = " and ".join(each.name for each in changed)
+        names = " and ".join(patch.name for patch in changed)
         hint = "patchkit undo  brings the edits back; carry those of one patch at a time"
         raise CannotEditSeriesError(Problem(f"{names} changed together", edited.name, hint))
     return first.commit, edits

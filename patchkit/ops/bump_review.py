@@ -193,7 +193,7 @@ class _Reviewing(Struct, frozen=True):
         near = [each for each in change.hunks if _is_near(each, places)] if change else []
         if not near and not gone:
             return None
-        shown = [_part_near(each, places) for each in near[:_HUNKS]]
+        shown = [_part_near(hunk, places) for hunk in near[:_HUNKS]]
         cut = sum(len(each.lines) for each in near[:_HUNKS]) - sum(len(e.lines) for e in shown)
         commits = self._commits(file.path, shown, past)
         left_out = max(0, len(near) - _HUNKS)

@@ -27,12 +27,12 @@ def nearest_pin(pins: Sequence[Component], ref: str) -> Component:
     else the first. One without numbers is the newest.
     """
     ordered = sorted(pins, key=lambda each: _numbers(each.label))
-    older = bisect_right([_numbers(each.label) for each in ordered], _numbers(ref))
+    older = bisect_right([_numbers(pin.label) for pin in ordered], _numbers(ref))
     return ordered[max(0, older - 1)]
 
 
 def _numbers(label: str) -> list[float]:
-    return [int(each) for each in re.findall("[0-9]+", label)] or [math.inf]
+    return [int(digits) for digits in re.findall("[0-9]+", label)] or [math.inf]
 
 
 def start_pin(

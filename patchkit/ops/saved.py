@@ -116,7 +116,7 @@ def show_saved(
     if found.kind in _EDITS:
         ((_, old, new),) = pieces
         changes = tree_changes(repository, old, new)
-        paths = [each.path for each in changes if not _is_there(checkout, each)]
+        paths = [change.path for change in changes if not _is_there(checkout, change)]
         only = [f":(literal){path}" for path in paths]
         (text,) = diff_trees(repository, [(old, new)], "--", *only) if paths else [b""]
         return SavedReport(manifest.name, (found,), text)

@@ -90,7 +90,7 @@ def families_of(pins: Sequence[_At], store: Store) -> list[Family]:
             name = _NUMBER.sub("", patch.name.rpartition("/")[2])
             marks = name, patch.file.subject or name, what_it_does(patch.file)
             fitting = (known[mark] for mark in marks if mark in known)
-            family = next((each for each in fitting if number not in each), {})
+            family = next((members for members in fitting if number not in members), {})
             families += [family] if not family else []
             family[number] = patch
             known = dict.fromkeys(marks, family) | known
@@ -107,10 +107,10 @@ def _states(
     for number, ((_, component), report) in enumerate(zip(pins, reports, strict=True)):
         patch = family.get(number)
         if patch is None:
-            has = any(_has(component, each, store) for each in family.values())
+            has = any(_has(component, member, store) for member in family.values())
             yield "absorbed" if has else "missing"
             continue
-        status = {each.name: each.status for each in report.patches}.get(patch.name)
+        status = {checked.name: checked.status for checked in report.patches}.get(patch.name)
         if status in (Status.UNCHANGED, Status.SHIFTED):
             yield _REVISED.get(compare_patches(first.file, patch.file), "applies")
         else:

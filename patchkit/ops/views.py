@@ -125,7 +125,7 @@ def _log(
         with built_stack(manifest, component, store, progress) as built:
             stack = with_waiting(built.source, built.stack, built.series.series_patches)
             listed = [each.name for each in built.series.patches]
-            needs = {(each.number, listed[each.on - 1]) for each in built.needs()}
+            needs = {(need.number, listed[need.on - 1]) for need in built.needs()}
             patches = tuple(
                 _logged_patch(
                     number,
@@ -216,7 +216,7 @@ def _fate(
 
     if patch.status is Status.ABSORBED:
         return "landed", patch.absorbed_by
-    if any(each.status is Status.ABSORBED for each in patch.intervals):
+    if any(interval.status is Status.ABSORBED for interval in patch.intervals):
         return "reverted", patch.since
     for each in reversed(line):
         if is_revert(each.subject):

@@ -69,7 +69,7 @@ class _Branch(Struct, frozen=True):
         """The commits that upstream does not have, oldest first, with what options add to each."""
         arguments = ["--reverse", *options, tip, "--not", *self.upstream]
         out = self.history.repository.git("rev-list", *arguments).out.decode()
-        return [[CommitId(each) for each in row.split()] for row in lines_of(out)]
+        return [[CommitId(oid) for oid in row.split()] for row in lines_of(out)]
 
     def change(self, oid: CommitId) -> CommitChange:
         """What a commit does to its first parent."""
@@ -80,8 +80,8 @@ class _Branch(Struct, frozen=True):
     def bring(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Bring the files that differ between commits, all at once."""
         repository = self.history.repository
-        changes = [each for pair in pairs for each in tree_changes(repository, *pair)]
-        repository.bring(blobs_of(e for each in changes for e in (each.old, each.new)))
+        changes = [change for pair in pairs for change in tree_changes(repository, *pair)]
+        repository.bring(blobs_of(e for change in changes for e in (change.old, change.new)))
 
     def merged(
         self, oid: CommitId, first: CommitId, changes: Mapping[str, CommitChange]
@@ -93,7 +93,7 @@ class _Branch(Struct, frozen=True):
         target = self.based(oid)
         wanted = dict(changes)
         brought = self.beyond(oid, "--topo-order", "--no-merges", f"^{first}")
-        wanted.update((each, self.change(each)) for (each,) in brought)
+        wanted.update((commit, self.change(commit)) for (commit,) in brought)
         series = [
             SeriesPatch(each.where, parse_patch(each.data, name=each.where))
             for each in patches_of(trial, wanted)

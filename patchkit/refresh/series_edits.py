@@ -259,7 +259,7 @@ def _split_mails(
         hint = "patchkit split PATCH --new NAME --file src/a.py --file src/b.py:2"
         what = "split: --file PATH[:N] or --staged is missing: what goes there"
         raise UsageError(what, hint=hint)
-    names = [wanted.name, *(each.name for each in others[1:])]
+    names = [wanted.name, *(other.name for other in others[1:])]
     moved = [folder.at(each, name) for each, name in zip(others, names, strict=True)]
     at = start.patches.index(patch)
     patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
@@ -455,7 +455,7 @@ def _with_branch(
     if base not in tips:  # git takes no empty range
         spans = (f"{base}..{tip}" for tip in tips)
         told = start.repository.git("range-diff", "--no-color", "-s", *spans).out
-    old = [each.name for each in start.stack.outcomes if each.commit]
+    old = [outcome.name for outcome in start.stack.outcomes if outcome.commit]
     names = {int(new): old[int(number) - 1] for number, new in _PAIR.findall(told)}
     commits = read_stack(start.repository, base, stack.commit)
     named = (replace(each, patch=names.get(at)) for at, each in enumerate(commits, 1))

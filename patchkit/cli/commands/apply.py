@@ -95,7 +95,7 @@ def apply(
 
 
 def _render(terminal: Terminal, report: ApplyReport) -> None:
-    terminal.table([_row(each, report.manifest) for each in report.components])
+    terminal.table([_row(component, report.manifest) for component in report.components])
     terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
         _print_notes(terminal, each)
@@ -289,7 +289,12 @@ def fetch(
 
 
 def _render_fetched(terminal: Terminal, report: FetchReport) -> None:
-    terminal.table([(word(each.status), each.name, _detail(each)) for each in report.components])
+    terminal.table(
+        [
+            (word(component.status), component.name, _detail(component))
+            for component in report.components
+        ]
+    )
     for each in report.components:
         for problem in each.problems:
             terminal.problem(problem)

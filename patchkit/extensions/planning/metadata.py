@@ -181,7 +181,7 @@ class TaggedVersions(Struct):
             if known.get(name) != commit
         ]
         if changes:
-            self.repository.free_refs(each.name for each in changes)
+            self.repository.free_refs(change.name for change in changes)
             self.repository.update_refs(changes, reason="patchkit: tags")
 
 

@@ -363,7 +363,9 @@ def examine_partners(
     are told.
     """
     together = _Together.of(partners, given, known or KnownModules())
-    names_of = {each.name: _all_modules(each, together.trees[each.name]) for each in partners}
+    names_of = {
+        partner.name: _all_modules(partner, together.trees[partner.name]) for partner in partners
+    }
     globs = [glob for each in partners for glob in each.declared.entries]
     names = list(dict.fromkeys(chain.from_iterable(names_of.values())))
     entries = [name for name in names if any(fnmatchcase(name, glob) for glob in globs)]

@@ -278,7 +278,7 @@ def arguments_of(call: ast.Call) -> Arguments:
     keywords: list[str] = []
     for keyword in call.keywords:
         passed = [keyword.arg] if keyword.arg is not None else _keys(keyword.value)
-        keywords += [each for each in passed if each is not None]
+        keywords += [name for name in passed if name is not None]
         open_more = open_more or None in passed
     return Arguments(tuple(positions), after, tuple(keywords), open_rest, open_more)
 
@@ -288,7 +288,7 @@ def _keys(node: ast.expr) -> Sequence[str | None]:
     match node:
         case ast.Dict(keys=keys):
             constants = (each.value if isinstance(each, ast.Constant) else None for each in keys)
-            return [each if isinstance(each, str) else None for each in constants]
+            return [constant if isinstance(constant, str) else None for constant in constants]
         case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
-            return [each.arg for each in keywords]
+            return [keyword.arg for keyword in keywords]
     return [None]

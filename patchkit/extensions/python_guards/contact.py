@@ -151,7 +151,7 @@ class Contacts(Struct):
 
 def _importer(tops: Sequence[str]) -> Callable[[bytes], bool]:
     """What tells whether a text may import one of these packages."""
-    names = [each.encode() for each in tops]
+    names = [top.encode() for top in tops]
     pattern = re.compile(_IMPORTING % b"|".join(map(re.escape, names)))
     return lambda data: any(n in data for n in names) and pattern.search(data) is not None
 
@@ -159,7 +159,7 @@ def _importer(tops: Sequence[str]) -> Callable[[bytes], bool]:
 def _has(data: bytes, names: Set[str]) -> bool:
     """Whether one of the names is an identifier in a text, as Python spells it."""
     text = data if data.isascii() else normalize("NFKC", data.decode("utf-8", "replace")).encode()
-    return not {each.encode() for each in names}.isdisjoint(text.translate(_APART).split())
+    return not {name.encode() for name in names}.isdisjoint(text.translate(_APART).split())
 
 
 # What is bound to what in a module.

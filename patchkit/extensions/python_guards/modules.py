@@ -316,7 +316,9 @@ class JoinedModules(Modules):
 
     def packages_beside(self, own: Modules) -> list[str]:
         """The packages that other trees give."""
-        return [each for tree, packages in self._parts if tree is not own for each in packages]
+        return [
+            package for tree, packages in self._parts if tree is not own for package in packages
+        ]
 
     def tree_around(self, name: str) -> str:
         """The tree of the module that a dotted name is in, by its longest head; "" for none."""
