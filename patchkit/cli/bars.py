@@ -25,6 +25,7 @@ class Bars:
         self._state: dict[str, tuple[str, int, int | None]] = {}
         self._tasks: dict[str, Task] = {}
         self._display: RichProgress | None = None
+        self._lasts = False
         self._timer = threading.Timer(_PATIENCE, self._open)
         self._timer.daemon = True
         self._timer.start()
@@ -46,16 +47,22 @@ class Bars:
             task = self._tasks.pop(component, None)
             if self._display is not None and task is not None:
                 self._display.remove_task(task.id)
+            if not self._state:
+                self._stop()  # a question may be asked where they were
 
     def close(self) -> None:
         """Take the bars off the screen: the report that follows says how it ended."""
         self._timer.cancel()
         with self._lock:
-            if self._display is not None:
-                self._display.stop()
-            self._display = None
-            self._tasks.clear()
+            self._lasts = False
+            self._stop()
             self._state.clear()
+
+    def _stop(self) -> None:
+        if self._display is not None:
+            self._display.stop()
+        self._display = None
+        self._tasks.clear()
 
     def _open(self) -> None:
         from rich.console import Console
@@ -63,6 +70,7 @@ class Bars:
         from rich.progress import Progress as RichProgress
 
         with self._lock:
+            self._lasts = True
             if not self._state:
                 return
             self._display = RichProgress(
@@ -81,6 +89,8 @@ class Bars:
     def _show(self, component: str, what: str, done: int, total: int | None) -> None:
         with self._lock:
             self._state[component] = (what, done, total)
+            if self._lasts and self._display is None:
+                self._open()
             self._draw(component, what, done, total)
 
     def _draw(self, component: str, what: str, done: int, total: int | None) -> None:

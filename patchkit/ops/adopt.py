@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.adoption.carrier import Carrier
+from patchkit.adoption.carrier import Carrier, folders_up
 from patchkit.adoption.patch_sets import PatchSet, patch_sets
 from patchkit.adoption.proposal import Adoption, propose
 from patchkit.adoption.upstreams import Upstream
@@ -104,8 +104,7 @@ def adopt(
     recover(root)
     path = manifest_path(root, name)
     carrier = Carrier(root)
-    below = f"{folder}/" if folder else ""
-    sets = [found for found in patch_sets(carrier) if f"{found.folder}/".startswith(below)]
+    sets = [found for found in patch_sets(carrier) if folder in folders_up(found.folder)]
     if not sets:
         hint = "patch sets are folders of .patch or .diff files, with or without a list of them"
         raise UsageError(Problem("no patch is here", folder or str(root), hint))

@@ -6,6 +6,10 @@ is that of the stack.
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -196,6 +200,40 @@ def test_what_is_not_known_is_said(project: Project, engine: Upstream) -> None:
     assert "0 of 1 patches apply" in ran.out
     assert "does not apply at the pin" in ran.err
     project.run("check", "-m", "ours").ends(1)
+
+
+def test_on_a_terminal_it_asks_which_upstream_is_meant(project: Project, engine: Upstream) -> None:
+    nowhere = make_patch({"gone.py": "1\n"}, {"gone.py": "2\n"}, subject="Of another version")
+    _carrier(
+        project,
+        {
+            "docker/Dockerfile": f"ARG ENGINE_COMMIT={engine.at('main')}\n# {URL}\n",
+            "docker/Dockerfile.old": f"ARG ENGINE_COMMIT={engine.at('v1.2.0')}\n# {URL}\n",
+            "docker/engine/0001-shout.patch": FIRST,
+            "docker/engine/0002-nowhere.patch": nowhere,
+        },
+    )
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "patchkit", "init", "ours", "--here"],
+        cwd=project.root,
+        stdin=theirs,
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "dumb"},
+    ) as process:
+        os.write(ours, b"2\n")
+        out, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    asked = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert "Which of these are the patches in docker/engine for?" in asked
+    [second] = [line for line in asked.splitlines() if line.startswith("2  ")]
+    chosen = second.rpartition(" at ")[2].rpartition(":")[0]
+    component = yaml.safe_load(project.read("manifests/ours.yaml"))["components"]["engine"]
+    assert component["pin"]["file"] == chosen
+    assert b"of 2 patches apply" in out
+    assert process.returncode == 1
 
 
 def test_nothing_is_written_for_a_dry_run_or_twice(project: Project, engine: Upstream) -> None:

@@ -196,20 +196,25 @@ def test_progress_off_a_terminal_is_lines(capsys: pytest.CaptureFixture[str]) ->
 
 
 _BARS = """\
-import select, sys
+import select, sys, time
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.display import showing_progress
 with showing_progress(Terminal()) as progress:
     progress.step("demo", "fetching [bold]it[/bold]")
     while LONG and not select.select([sys.stdin], [], [], 0.1)[0]:
         progress.advance("demo", 1, 10)
+    progress.finish("demo", "fetched")
+    print("Which one? ", end="", file=sys.stderr, flush=True)
+    time.sleep(0.3)
+    print("This one.", file=sys.stderr, flush=True)
+    progress.step("other", "fetching")
 Terminal().say("done")
 """
 
 
 @pytest.mark.parametrize("long", [True, False])
 def test_progress_on_a_terminal_is_bars_if_it_takes_a_while(long: bool) -> None:
-    """The work goes on until the bar is seen."""
+    """The work goes on until the bar is seen; where nothing is under way, a question stays."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(sys.executable, [sys.executable, "-c", _BARS.replace("LONG", str(long))])
@@ -226,6 +231,7 @@ def test_progress_on_a_terminal_is_bars_if_it_takes_a_while(long: bool) -> None:
         written += chunk
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (bar in written) is long
+    assert b"Which one? This one." in written
     assert written.endswith(b"done\r\n")
 
 

@@ -378,8 +378,7 @@ def _render_adopted(terminal: Terminal, adopted: Adopted) -> None:
             [(left.path, counted(len(left.patches), "patch", "patches")) for left in adopted.older],
             indent=4,
         )
-        first = adopted.older[0].path
-        folder = first if Path(first).is_dir() else Path(first).parent.as_posix()
+        folder = adopted.older[0].folder
         terminal.hint(f"`patchkit init {folder} --here` adopts the first of them")
     if adopted.written:
         terminal.product([word("written"), "  ", adopted.manifest])
