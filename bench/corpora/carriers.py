@@ -8,23 +8,25 @@ Nothing of the carriers is in this repository.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import yaml
 from msgspec import Struct
 
+from bench.corpora.programs import attempt, first_error
 from bench.figures import today
 from patchkit.model.decoding import from_builtins, from_json
 
 _PATIENCE = 900  # seconds for one command
+_try = partial(attempt, patience=_PATIENCE)
 #: So many changes of a pin are looked at, from the newest on.
 _BUMPS = 12
 
@@ -205,7 +207,7 @@ def _same_tree(project: Path, row: Row, entry: Entry) -> str:
     """Whether patchkit's tree is that of git with the carrier's patches in the carrier's order."""
     done = _patchkit(project, "apply", "-c", row.name)
     if done.returncode:
-        return f"apply: {_first(done.stderr)}"
+        return f"apply: {first_error(done.stderr)}"
     checkout = project / "workspace" / row.name
     ours = _git("rev-parse", "HEAD^{tree}", cwd=checkout).strip()
     theirs = _by_git(project, checkout, row.commit, entry)
@@ -302,7 +304,7 @@ def _redone(before: _Laid, after: _Laid) -> str:
     done = _patchkit(project, "bump", row.name, "--to", after[1].value)
     if done.returncode:
         conflict = re.search(r"stopped at (\S+):", done.stderr + done.stdout)
-        why = f"a conflict in {conflict[1]}" if conflict else _first(done.stderr)
+        why = f"a conflict in {conflict[1]}" if conflict else first_error(done.stderr)
         return f"{step}: {why}"
     checkout = project / "workspace" / row.name
     ours = _git("rev-parse", "HEAD^{tree}", cwd=checkout).strip()
@@ -335,31 +337,6 @@ def _git(*arguments: str, cwd: Path, given: str | None = None) -> str:
     done = _try("git", *arguments, cwd=cwd, given=given)
     done.check_returncode()
     return done.stdout
-
-
-def _try(
-    *command: str,
-    cwd: Path,
-    given: str | None = None,
-    variables: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, "LC_ALL": "C.UTF-8", **(variables or {})},
-        input=given,
-        stdin=subprocess.DEVNULL if given is None else None,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_PATIENCE,
-        check=False,
-    )
-
-
-def _first(text: str) -> str:
-    rows = [row for row in text.splitlines() if row.startswith("error: ")] or text.splitlines()
-    return rows[0].removeprefix("error: ") if rows else ""
 
 
 def carriers_section(found: Sequence[Adopted]) -> list[str]:

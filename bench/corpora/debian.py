@@ -14,10 +14,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
+from bench.corpora.programs import attempt, first_error
 from bench.figures import today
 
 _MANIFEST = """\
@@ -31,6 +33,7 @@ components:
 """
 _OUTSIDE = ("debian", ".pc", ".git")
 _PATIENCE = 300  # seconds for one command
+_try = partial(attempt, patience=_PATIENCE)
 _WHO = ["-c", "user.name=Bench", "-c", "user.email=bench@example.org"]
 _PLAIN = {"core.autocrlf": "false", "core.safecrlf": "false", "core.attributesFile": "/dev/null"}
 
@@ -98,14 +101,14 @@ def _judge(dsc: Path, place: Path) -> Package | None:
     count = sum(bool(row.partition("#")[0].strip()) for row in rows.splitlines())
     oracle, tree = _oracle(dsc, place, project)
     if applied.returncode:
-        return Package(name, count, f"refused: {_first(applied.stderr)}", oracle)
+        return Package(name, count, f"refused: {first_error(applied.stderr)}", oracle)
     here = _contents(project / "workspace/package")
     differ = _differences(here, _contents(tree)) if tree is not None else ()
     refreshed = _patchkit(project, "refresh")
     after = _contents(project / "debian")
     changed = _differences(before, after)
     if refreshed.returncode:
-        changed = (*changed, f"refresh: {_first(refreshed.stderr)}")
+        changed = (*changed, f"refresh: {first_error(refreshed.stderr)}")
     return Package(name, count, "applied", oracle, differ, changed)
 
 
@@ -164,27 +167,6 @@ def _run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     done = _try(*command, cwd=cwd)
     done.check_returncode()
     return done
-
-
-def _try(
-    *command: str, cwd: Path, variables: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", **(variables or {})}
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_PATIENCE,
-        check=False,
-    )
-
-
-def _first(text: str) -> str:
-    rows = [row for row in text.splitlines() if row.startswith("error: ")] or text.splitlines()
-    return rows[0].removeprefix("error: ") if rows else ""
 
 
 def _last(text: str | None) -> str:

@@ -26,7 +26,7 @@ class Carrier:
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """The paths, sorted; a file that links elsewhere is none."""
+        """The paths of ordinary files, sorted, without symbolic links."""
         tracked = [path for mode, _, path in self._rows if mode.startswith("100")]
         paths = tracked if self._git_dir is not None else self._walked()
         return tuple(sorted(path for path in paths if _is_plain(self.root / path)))

@@ -217,7 +217,7 @@ def _blocked(it: FileSides) -> CarriedFile | None:
     if it.leaves is not None and it.context.here.entry(it.target) is not None:
         return conflict(it.exact, it.target, "upstream has a file there already")
     before, here, after = it.entries
-    kinds = {S_IFMT(each.mode) for each in it.entries}
+    kinds = {S_IFMT(entry.mode) for entry in it.entries}
     if it.mode is None or (len(kinds) > 1 and here not in (before, after)):
         return conflict(it.exact, it.place, "both sides change the file, one its kind")
     return None

@@ -164,7 +164,7 @@ def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile |
         before, here, after = file.sides
         if before is None or here is None or after is None:
             return None
-        if not all(S_ISREG(each.mode) for each in (before, here, after)):
+        if not all(S_ISREG(side.mode) for side in (before, here, after)):
             return None
         base, ours = (old_blobs.contents(each.oid) for each in (before, after))
         upstream = blobs.contents(here.oid)

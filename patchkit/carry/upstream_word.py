@@ -67,7 +67,7 @@ Lines = Mapping[str, Sequence[bytes]]
 def commits_named(patch: PatchFile) -> tuple[str, ...]:
     """The ids of commits that a patch's header names, in full or short."""
     found = (match for pattern in _NAMES for match in pattern.finditer(patch.message))
-    return tuple(dict.fromkeys(next(filter(None, each.groups())) for each in found))
+    return tuple(dict.fromkeys(next(filter(None, match.groups())) for match in found))
 
 
 class UpstreamShare(Struct, frozen=True):
@@ -156,7 +156,7 @@ def with_upstreams_word(
     History is asked only of a patch that names a commit, or that is not simply at its lines.
     """
     commits = commits_named(patch)
-    if not commits and all(_is_plain(each.outcome) for each in files):
+    if not commits and all(_is_plain(carried.outcome) for carried in files):
         return list(files)
     share = _best_share(context, patch, commits, changes)
     found = [

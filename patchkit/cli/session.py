@@ -200,7 +200,7 @@ class Session:
             what = f"{self._names[0]} has several pins"
         found = self.here if not self._names else None
         if found is None and len(several) > 1:
-            have = ", ".join(each.name for each in several)
+            have = ", ".join(component.name for component in several)
             raise UsageError(what, hint=f"name one with -c: {have}")
         return found or several[0]
 

@@ -100,7 +100,7 @@ def first_parents(repository: Repository, since: str, tip: CommitId) -> Line:
 
 
 def merge_base(repository: Repository, one: str, *others: str) -> CommitId | None:
-    """A best common ancestor of a commit and all that others have; None if there is none."""
+    """A best common ancestor of a commit and all that others have, None if they share nothing."""
     done = repository.git("merge-base", one, *others, accept=(0, 1))
     return CommitId(done.out.decode().strip()) or None
 

@@ -307,7 +307,7 @@ def _nearest(session: Session, add: str) -> Component:
     from patchkit.errors import UsageError
     from patchkit.ops.new_pin import nearest_pin
 
-    if len({each.family for each in session.components}) > 1:
+    if len({picked.family for picked in session.components}) > 1:
         raise UsageError("--add is for one component", hint="name it with -c")
     nearest = nearest_pin(session.components, add)
     session.terminal.say(f"starts as a copy of {nearest.name}")

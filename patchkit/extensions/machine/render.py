@@ -39,7 +39,7 @@ VALUES_FILE = "values.yaml"
 class RenderRequest(Struct, frozen=True):
     """What is asked for; empty `kinds`: all that the manifest says enough for.
 
-    `into` is a Markdown file with a place for the version table. `force` writes over what somebody
+    `into` is a Markdown file with a place for the version table. `force` overwrites what somebody
     edited or wrote.
     """
 
