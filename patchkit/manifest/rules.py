@@ -198,6 +198,10 @@ def _patches(
         what = f"{name} has a second series, the first is in {place}"
         hint = "one series per component: `refresh` must know where to write"
         yield Problem(what, str(entry.where), hint)
+    for entry in series:
+        for node in entry.scalars("of") if entry.get("branch") is None else ():
+            hint = "write `branch: NAME` beside it, or delete it"
+            yield Problem("`of` names a repository, and no branch of it", str(node.where), hint)
     single = [entry for entry in entries if entry not in series]
     yield from _patch_names(single)
     for entry in single:

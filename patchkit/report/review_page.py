@@ -119,7 +119,7 @@ def _patch(review: PatchReview, anchor: str) -> ReviewedPatch:
 def beside(change: bytes) -> Iterator[Row]:
     """The rows of a diff of two patch files: lines of the old one beside those of the new one.
 
-    Lines that go and lines that come in their place are paired in order, and compared word by word.
+    Lines that go and lines that come in their place are paired in order.
     """
     gone: list[tuple[int, str]] = []
     come: list[tuple[int, str]] = []

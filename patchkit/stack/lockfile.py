@@ -204,12 +204,15 @@ def merge_lock(
     names: Mapping[str, PinNames] = MappingProxyType({}),
 ) -> Lock:
     """The lock with some components, and the names of pins, put in and others dropped; the rest
-    stays.
+    stays, and of a component with new names those of branches.
     """
     kept = Lock({}) if lock is None else lock
     components = {n: c for n, c in {**kept.components, **done}.items() if n not in drop}
     overrides = {pair: each for pair, each in kept.overrides.items() if not {*pair} & {*drop}}
-    named = {n: each for n, each in {**kept.names, **names}.items() if n in names or n not in drop}
+    named = {n: each for n, each in kept.names.items() if n not in drop}
+    for name, new in names.items():
+        branches = {n: c for n, c in kept.names.get(name, {}).items() if n.startswith("heads/")}
+        named[name] = {**branches, **new}
     return Lock(components, overrides, named)
 
 

@@ -36,6 +36,7 @@ _UNSEEN = """
     extends_part_without_version extends_too_deep
     patch_file_name_not_a_patch_name patch_local_url patch_of_index_component patch_of_itself
     patch_of_unknown_component patch_twice patch_twice_other_folder patch_twice_pinned
+    of_without_branch
     launch_list_behind_equals launch_of_unknown_component launch_reference_unknown
     contracts_package_twice contracts_true_and_false overrides_target
     reference_in_component reference_malformed reference_open reference_to_nothing

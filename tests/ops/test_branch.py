@@ -240,3 +240,19 @@ def test_nothing_else_asks_the_fork(forked: Forked) -> None:
     forked.fork.vanish()
     forked.project.run("check").ok()
     forked.project.run(*_FOLLOW, "--offline").ok()
+
+
+def test_a_bump_of_a_pin_that_stands_elsewhere_keeps_the_branch_s_commit(forked: Forked) -> None:
+    forked.upstream.tag("v1", forked.pin)
+    forked.upstream.tag("v2", forked.later)
+    forked.project.write({"VERSION": "v1\n"})
+    entry, source = {**_SERIES, "of": forked.fork.url}, {"git": forked.upstream.url}
+    placed: dict[str, Content] = {"file": "VERSION"}
+    forked.project.component("demo", forked.upstream, placed, [entry], source=source, track="main")
+    forked.own(3, "three", "Spell three")
+    forked.project.run("fetch").ok()
+    forked.project.run(*_FOLLOW).ok()
+    forked.project.run("bump", "demo", "--to", "v2").ok()
+    names = json.loads(forked.project.read("manifests/demo.lock.json"))["names"]["demo"]
+    branch = forked.fork.at("refs/heads/npu")
+    assert names == {"heads/npu": branch, "v1": forked.pin, "v2": forked.later}
