@@ -128,7 +128,7 @@ SCENES: dict[str, tuple[str, ...]] = {
     "plan-a-bump": ("plan --json", "drift --json"),
     "read-the-drift-report": (
         "drift --json",
-        "drift --since-last --json",
+        "ci --issues drift.json -o issues --json",
         "drift --format html -o drift.html --quiet",
     ),
     "render-install-files": (

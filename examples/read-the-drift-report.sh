@@ -32,7 +32,6 @@ components:
     track: main
     patches: [{series: patches/greeter/series}]
 END
-(cd project && patchkit drift --quiet > /dev/null 2>&1)
 cd upstream
 printf 'def greet(name, *, loud=False):\n    return shout("Hello, " + name) if loud else "Hello, " + name\n' > greet.py
 land 2025-12-05 'Greet loudly on demand (#12)'

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 from bench.fuzz.damage import damaged
-from patchkit.drift.record import read_record
 from patchkit.errors import PatchkitError
 from patchkit.extensions.planning.metadata import declaration_of
 from patchkit.manifest.values import InstallStep
@@ -55,8 +54,6 @@ _RECORDS = {
     "journal": b'{"version": 1, "steps": [{"path": "a", "old": null, "new": null}], "folders": [],'
     b' "dropped": []}',
     "purpose": b'{"manifest": "m", "upstream": "u"}',
-    "record": b'{"at": "a", "manifest": "m", "component": "c", "ref": "r", "pin": "p",'
-    b' "tip": "t", "patches": {"a": {"status": "unchanged", "by": ""}}, "notes": []}\n',
     "report": b'{"schema": "patchkit/check/2", "patchkit": "0", "exit_code": 0, "components": []}',
 }
 _HTML = b'<base href="http://x/"><a href="a-1.tar.gz#sha256=00">a</a><a href="//[::1]/b">b</a>'
@@ -96,11 +93,9 @@ def records(random: Random) -> None:
         journal_path(folder).parent.mkdir()
         journal_path(folder).write_bytes(text["journal"])
         (folder / "made-for.json").write_bytes(text["purpose"])
-        (folder / "seen.jsonl").write_bytes(text["record"])
         with suppress(PatchkitError):
             read_journal(folder)
         read_purpose(folder)
-        read_record(folder / "seen.jsonl")
     with suppress(PatchkitError):
         read_envelope(text["report"], "report.json")
     with suppress(PatchkitError):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from patchkit.model.text import clean, short_ids
@@ -49,6 +51,18 @@ class Bars:
                 self._display.remove_task(task.id)
             if not self._state:
                 self._stop()  # a question may be asked where they were
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Without bars on the screen for a moment: something is printed in their place."""
+        with self._lock:
+            shown = self._display is not None
+            self._stop()
+            try:
+                yield
+            finally:
+                if shown:
+                    self._open()  # a new display: one that is started again wipes what is above it
 
     def close(self) -> None:
         """Take the bars off the screen: the report that follows says how it ended."""

@@ -1,4 +1,5 @@
-"""How a long operation is shown: bars on a terminal, plain lines elsewhere, nothing with --quiet.
+"""How a long operation is shown: bars on a terminal, plain lines elsewhere, nothing with --quiet;
+and what is known of each component before the others are done.
 
 All are called from the threads of several components at once.
 """
@@ -6,12 +7,15 @@ All are called from the threads of several components at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Generic, TypeVar
 
 from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.model.progress import Progress, Silent
 from patchkit.model.text import short_ids
+
+_Result = TypeVar("_Result")
 
 
 @contextmanager
@@ -23,12 +27,66 @@ def showing_progress(terminal: Terminal) -> Iterator[Progress]:
         from patchkit.cli.bars import Bars
 
         bars = Bars()
+        terminal.above_bars = bars.away
         try:
             yield bars
         finally:
+            terminal.above_bars = nullcontext
             bars.close()
     else:
         yield _Lines(terminal)
+
+
+class Answers(Generic[_Result]):
+    """Shows what is known of each component as soon as it is known, while others are looked at.
+
+    Called from the components' threads. On a terminal the first to end comes first; in a pipe or a
+    file the order is that of `names`, so that two runs can be compared.
+    """
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        names: Sequence[str],
+        show: Callable[[Terminal, _Result], None],
+        *,
+        shown: bool,
+    ) -> None:
+        self._terminal = terminal
+        self._left = list(names)
+        self._known: dict[str, _Result] = {}
+        self._show = show
+        self.shown = shown
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str, answer: _Result) -> None:
+        """The answer for a component is known."""
+        if not self.shown:
+            return
+        with self._lock:
+            self._known[name] = answer
+            most = None if self._terminal.watched else 1
+            while ready := [name for name in self._left[:most] if name in self._known]:
+                self._print(ready[0])
+
+    def interrupted(self) -> None:
+        """Show what is known, with the problems that a whole report ends with; name the rest."""
+        if not self.shown:
+            return
+        with self._lock:
+            for name in [left for left in self._left if left in self._known]:
+                self._print(name)
+            for answer in self._known.values():
+                for problem in getattr(answer, "problems", ()):
+                    self._terminal.problem(problem)
+            if self._left:
+                self._terminal.problem(f"no answer yet for {', '.join(self._left)}")
+
+    def _print(self, name: str) -> None:
+        self._left.remove(name)
+        with self._terminal.above_bars():
+            self._show(self._terminal, self._known[name])
+            self._terminal.flush()
 
 
 class _Lines:

@@ -69,12 +69,17 @@ _EXPLAINED = (
 _MOVED_ONLY = (Attention.SHIFTED, Attention.UNCHANGED)
 
 
-def render_bump(*, diff: bool = False) -> Callable[[Terminal, BumpReport], None]:
-    """A renderer of the components and what is left to do; `diff`: with each patch's change."""
+def render_bump(
+    *, diff: bool = False, shown: bool = False
+) -> Callable[[Terminal, BumpReport], None]:
+    """A renderer of the components and what is left to do; `diff`: with each patch's change.
+
+    `shown`: the components were printed when they were known, by `render_bumped`.
+    """
 
     def render(terminal: Terminal, report: BumpReport) -> None:
-        for row in report.components:
-            _render_bumped(terminal, row, dry_run=report.dry_run, diff=diff)
+        for row in () if shown else report.components:
+            render_bumped(terminal, row, dry_run=report.dry_run, diff=diff)
         for name in report.untracked:
             terminal.product([word("skipped"), "  ", name, "  has no `track`"])
         for note in report.notes:
@@ -91,7 +96,7 @@ def render_bump(*, diff: bool = False) -> Callable[[Terminal, BumpReport], None]
     return render
 
 
-def _render_bumped(terminal: Terminal, row: BumpedComponent, *, dry_run: bool, diff: bool) -> None:
+def render_bumped(terminal: Terminal, row: BumpedComponent, *, dry_run: bool, diff: bool) -> None:
     """What became of a component and its patches."""
     changes = {each.name: each.diff for each in row.changes} if diff else {}
     text = ("would bump" if dry_run else "bumped") if row.moved else ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, PatchkitError, UsageError
 
 if TYPE_CHECKING:
+    from patchkit.cli.display import Answers
     from patchkit.manifest.values import Component, Manifest
     from patchkit.model.progress import Progress
     from patchkit.ops.check_report import BrokenManifest
@@ -296,6 +297,28 @@ class Session:
         from patchkit.cli.display import showing_progress
 
         return showing_progress(self.terminal)
+
+    @contextmanager
+    def answers(
+        self,
+        names: Sequence[str],
+        show: Callable[[Terminal, _Answer], None],
+        *,
+        shown: bool = True,
+    ) -> Iterator[Answers[_Answer]]:
+        """What is called with each component's name and answer as soon as it is known: `show`
+        prints it, and on ^C what is known stays printed. It prints nothing, and says so by its own
+        `shown`, where not `shown`, and with --json and --quiet.
+        """
+        from patchkit.cli.display import Answers
+
+        shown = shown and not (self.terminal.json or self.terminal.quiet)
+        answers = Answers(self.terminal, names, show, shown=shown)
+        try:
+            yield answers
+        except KeyboardInterrupt:
+            answers.interrupted()
+            raise
 
     def report(
         self, command: str, result: _Result, render: Callable[[Terminal, _Result], None]

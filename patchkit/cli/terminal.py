@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from shutil import get_terminal_size
 from typing import TextIO, TypeAlias, TypeVar
@@ -139,6 +140,8 @@ class Terminal:
         self._only_kept = False
         self._out = sys.stdout
         self._err = sys.stderr
+        #: Takes the bars away while something is printed in the block.
+        self.above_bars: Callable[[], AbstractContextManager[None]] = nullcontext
         self._colour_out = colour_wanted(self._out, os.environ)
         self._colour_err = colour_wanted(self._err, os.environ)
 
@@ -146,6 +149,15 @@ class Terminal:
     def interactive(self) -> bool:
         """Whether somebody watches stderr."""
         return self._err.isatty() and os.environ.get("TERM") != "dumb"
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody reads the product as it comes."""
+        return self._out.isatty()
+
+    def flush(self) -> None:
+        """Hand on what was printed so far, to whoever reads a pipe."""
+        self._out.flush()
 
     @property
     def error_descriptor(self) -> int | None:

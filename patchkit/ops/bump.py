@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -226,13 +226,14 @@ def bump_components(
     workspace: Path,
     options: RefreshOptions,
     progress: Progress,
+    known: Callable[[str, BumpedComponent], None] = lambda _name, _row: None,
 ) -> BumpReport:
     """Move components of `manifest` to `wanted`: see `find_target`.
 
     Several move each to LATEST: one that cannot is a problem in its report, and those without a
     `track` are named there. On disk, for each: the pin, the patches and the lock, all or none; then
     the checkout moves. Of one component raises UsageError for a `wanted` that is not there, and
-    BadInputError where the pin cannot be edited.
+    BadInputError where the pin cannot be edited. `known` gets each as soon as it is moved.
     """
     options = replace(options, stop=len(names) == 1)
     several = len(names) > 1
@@ -246,11 +247,13 @@ def bump_components(
         assert component is not None
         bumping = _Bumping(now, component, store, workspace, options, progress)
         try:
-            return bumping.to(wanted)
+            row = bumping.to(wanted)
         except PatchkitError as error:
             if not several:
                 raise
-            return _failed(bumping, wanted.to, error)
+            row = _failed(bumping, wanted.to, error)
+        known(name, row)
+        return row
 
     moving = [name for name in names if name not in untracked]
     rows: Sequence[BumpedComponent]

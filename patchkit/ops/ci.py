@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ from patchkit.ops.check_report import (
     CheckReport,
     ComponentCheck,
 )
-from patchkit.ops.drift import DriftReport, look_for_drift
+from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
 from patchkit.parallel import share_memory
 from patchkit.upstream.store import JOBS, Store
 
@@ -62,8 +62,13 @@ def check_and_drift(
     drift_allowed: bool = False,
     every_commit: bool = False,
     workspace: Path | None = None,
+    checked: Callable[[CheckReport], None] = lambda _report: None,
+    drifted: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> CiReport:
-    """What `check_manifests` says, and `look_for_drift` of the components that track a branch."""
+    """What `check_manifests` says, and `look_for_drift` of the components that track a branch.
+
+    `checked` gets what the check found before the first component's drift, `drifted` each of these.
+    """
     # the jobs of a matrix are named, and their results joined, without it
     from patchkit.ops.check import check_manifests  # noqa: PLC0415
 
@@ -78,7 +83,8 @@ def check_and_drift(
         broken=broken,
         workspace=workspace,
     )
-    drift = look_for_drift(tracking, store, progress, every_commit=every_commit)
+    checked(check)
+    drift = look_for_drift(tracking, store, progress, every_commit=every_commit, known=drifted)
     return CiReport(check, drift, drift_allowed)
 
 
@@ -116,10 +122,7 @@ def merge_reports(shares: Sequence[Share]) -> CiReport:
         broken=(*broken, *failed),
         retired=tuple(dict.fromkeys(why for each in checks for why in each.retired)),
     )
-    drift = DriftReport(
-        components=tuple(c for each in drifts for c in each.components),
-        unchanged=sum(each.unchanged for each in drifts),
-    )
+    drift = DriftReport(components=tuple(c for each in drifts for c in each.components))
     allowed = [share.drift_allowed for share in shares if share.drift is not None]
     return CiReport(check, drift, bool(allowed) and all(allowed))
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -17,22 +14,12 @@ from patchkit.drift.drift_report import (
     PatchDrift,
 )
 from patchkit.drift.forecast_cache import SeriesMemory
-from patchkit.drift.record import (
-    Line,
-    Seen,
-    SeenPatch,
-    Since,
-    compare,
-    note_seen,
-    read_record,
-)
-from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem
 from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.finding import Finding, Landed
 from patchkit.model.names import short_id
-from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest
@@ -66,8 +53,7 @@ class ComponentDrift(Struct, frozen=True):
     `ref` is the branch, tag or commit looked at; from `fork`, the newest commit that the pin and it
     have in common, to `tip` it has `commits` first-parent commits, of which `touching` change files
     of the patches. `on_branch`: the pin is on it. `skipped` says why there was nothing to look at.
-    `line` has every commit from `start` on, where that was asked for. `since`, with --since-last,
-    says what changed since the last report, and `patches` are only those that it is about.
+    `line` has every commit from `start` on, where that was asked for.
     `findings` are what changed without a conflict: code that rules name and no patch covers,
     functions that other components replace, calls between components that fit no more; and what of
     that could not be examined.
@@ -90,7 +76,6 @@ class ComponentDrift(Struct, frozen=True):
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
     line: tuple[Landed, ...] = ()
-    since: Since | None = None
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -100,26 +85,21 @@ class ComponentDrift(Struct, frozen=True):
             return "failed", "could not be examined, see below"
         if self.tip is None:
             return "skipped", self.skipped
-        begin = f"from {short_id(self.since.tip)} " if self.since and self.since.tip else ""
         where = ""
         if self.fork == self.tip.commit and not self.on_branch:
             where = ", an ancestor of the pin"
         elif not self.on_branch:
             where = f" since {short_id(self.fork)}, where they part: the pin is not on the branch"
-        to = f"{self.ref} {begin}to {short_id(self.tip.commit)} of {self.tip.day}"
+        to = f"{self.ref} to {short_id(self.tip.commit)} of {self.tip.day}"
         state = "ok" if self.exit_code is ExitCode.OK else "failed"
         return state, f"{to}, {counted(self.commits, 'commit')}{where}"
 
 
 class DriftReport(OfComponents, Struct, frozen=True):
-    """Every component that was looked at, and the manifests that could not be read.
-
-    With --since-last, `unchanged` components are left out.
-    """
+    """Every component that was looked at, and the manifests that could not be read."""
 
     components: tuple[ComponentDrift, ...]
     broken: tuple[BrokenManifest, ...] = ()  # manifests that could not be read
-    unchanged: int = 0
     versions: tuple[VersionMatrix, ...] = ()  # components that were looked at at several pins
 
 
@@ -131,11 +111,13 @@ def look_for_drift(
     to: str | None = None,
     every_commit: bool = False,
     broken: Sequence[BrokenManifest] = (),
+    known: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> DriftReport:
     """Judge every commit of the components' tracked branches, or of `to`, beyond their pins.
 
-    One component's error stops no other. With `every_commit` each is described, as a timeline needs
-    it. On disk: the history and what was found, in the cache.
+    One component's error stops no other; `known` gets each ("manifest: component") as soon as it is
+    judged. With `every_commit` each is described, as a timeline needs it. On disk: the history and
+    what was found, in the cache.
     """
     share_memory()
     tools = _Tools(store, progress, to, every_commit)
@@ -148,6 +130,7 @@ def look_for_drift(
         except PatchkitError as error:
             found = replace(blank, exit_code=error.exit_code, problems=error.problems)
         progress.finish(component.name, "failed" if found.problems else "looked at")
+        known(f"{manifest.name}: {component.name}", found)
         return found
 
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
@@ -258,102 +241,3 @@ def memory_of(
 def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
     bad = any(patch.needs_attention for patch in patches)
     return ExitCode.FINDING if bad else ExitCode.OK
-
-
-# Remember what a drift report saw, and reduce the next one to what changed.
-
-
-class RecordPlace(Struct, frozen=True):
-    """Where records are: one file that the user named, or one for each manifest in a folder."""
-
-    file: Path | None
-    folder: Path
-
-    def of(self, manifest: str) -> Path:
-        """The record of a manifest."""
-        return self.file or self.folder / f"{manifest}.jsonl"
-
-
-def note_report(
-    report: DriftReport, place: RecordPlace, now: datetime, *, since_last: bool
-) -> DriftReport:
-    """The report with what earlier ones saw; with `since_last` only what changed.
-
-    On disk: what it saw, for the next time. A record in the cache that cannot be written is no
-    error, one that the user named raises SurroundingsError.
-    """
-    seen = [_seen(each, now) for each in report.components if each.tip is not None]
-    earlier: dict[Line, Seen] = {}
-    for path in dict.fromkeys(place.of(each.manifest) for each in seen):
-        with nullcontext() if place.file is not None else suppress(SurroundingsError):
-            earlier |= read_record(path)
-            note_seen(path, [each for each in seen if place.of(each.manifest) == path])
-    if since_last:
-        known = {each.line: each for each in seen}
-        told = [_since(each, known, earlier) for each in report.components]
-        news = tuple(each for each in told if each.problems or _is_news(each))
-        looked_at = sum(each.since is not None for each in told)
-        unchanged = looked_at - sum(each.since is not None for each in news)
-        return replace(report, components=news, unchanged=unchanged)
-    return report
-
-
-def _is_news(component: ComponentDrift) -> bool:
-    since = component.since
-    return since is not None and bool(component.findings or not since.is_empty)
-
-
-def _seen(component: ComponentDrift, now: datetime) -> Seen:
-    assert component.tip is not None
-    return Seen(
-        at=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-        manifest=component.manifest,
-        component=component.name,
-        ref=component.ref,
-        pin=component.pin,
-        tip=component.tip.commit,
-        patches={
-            patch.name: SeenPatch(patch.status, patch.event.commit if patch.event else "")
-            for patch in component.patches
-        },
-        notes=tuple(dict.fromkeys(_notes(component))),
-    )
-
-
-def _notes(component: ComponentDrift) -> Iterator[str]:
-    """What was found beside the states of patches, in words that stay the same."""
-    for patch in component.patches:
-        for each in patch.suspicions:
-            yield f"{patch.name}: {each.path}: {each.what}"
-        for hunk in patch.absorbed if patch.status is not Status.ABSORBED else ():
-            yield f"{patch.name}: {hunk.path}: hunk {hunk.hunk} is upstream"
-    yield from (each.about for each in component.findings if each.about)
-
-
-def _since(
-    component: ComponentDrift, known: Mapping[Line, Seen], earlier: Mapping[Line, Seen]
-) -> ComponentDrift:
-    """The component with what changed alone; one that was not looked at stays as it is."""
-    line = (component.manifest, component.name, component.ref)
-    if line not in known:
-        return component
-    since = compare(earlier.get(line), known[line])
-    findings = tuple(e for e in component.findings if not e.about or e.about in since.new)
-    shown = {each.about for each in findings}
-    since = replace(since, new=tuple(each for each in since.new if each not in shown))
-    changed = {change.patch for change in since.changes}
-    for patch in component.patches:
-        if any(note.startswith(f"{patch.name}: ") for note in since.new):
-            changed.add(patch.name)
-    return replace(
-        component,
-        patches=tuple(patch for patch in component.patches if patch.name in changed),
-        findings=findings,
-        since=since,
-        exit_code=_since_exit_code(component, since),
-    )
-
-
-def _since_exit_code(component: ComponentDrift, since: Since) -> ExitCode:
-    quiet = component.exit_code is ExitCode.FINDING and not since.is_worse
-    return ExitCode.OK if quiet else component.exit_code

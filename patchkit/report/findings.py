@@ -235,8 +235,8 @@ def ci_outcomes(report: CiReport) -> Iterator[Outcome]:
         yield replace(each, of=f"{each.of} drift")
 
 
-def summary(outcomes: Iterable[Outcome], unchanged: int = 0) -> str:
-    """What became of all, in a line; `unchanged` components are as the last report saw them."""
+def summary(outcomes: Iterable[Outcome]) -> str:
+    """What became of all, in a line."""
     listed = list(outcomes)
     whole = [each for each in listed if each.name == COMPONENT]
     states = Counter(each.state for each in listed if each.name not in (COMPONENT, MANIFEST))
@@ -245,10 +245,6 @@ def summary(outcomes: Iterable[Outcome], unchanged: int = 0) -> str:
     ranked = [each for each in reversed(PATCH_STATES) if each.effort and states[each.word]]
     parts += [f"{states[each.word]} {each.word}" for each in ranked]
     parts += [f"{lost} not examined"] if lost else []
-    if unchanged:
-        them = "it" if unchanged == 1 else "them"
-        still = f"{counted(unchanged, 'component')} as the last report saw {them}"
-        parts = [*(parts if whole else []), still]
     return ", ".join(parts)
 
 

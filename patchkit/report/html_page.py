@@ -236,7 +236,7 @@ def _verdict(report: CheckReport | DriftReport | CiReport) -> Iterator[str]:
         yield from (f"check: {each}." for each in _verdict(report.check))
         yield from (f"drift: {each}." for each in _verdict(report.drift))
     elif isinstance(report, DriftReport):
-        yield summary(drift_outcomes(report), report.unchanged)
+        yield summary(drift_outcomes(report))
     else:
         yield summary(check_outcomes(report))
 

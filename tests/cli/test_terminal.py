@@ -7,17 +7,20 @@ import io
 import json
 import os
 import pty
+import re
 import select
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from pathlib import Path
 from typing import TextIO
 
 import pytest
 from msgspec import Struct
 
-from patchkit.cli.display import showing_progress
+from patchkit.cli.display import Answers, showing_progress
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Terminal, colour_wanted
 from patchkit.errors import ExitCode
@@ -30,6 +33,8 @@ from patchkit.model.outcome import Status
 from patchkit.ops.apply import ApplyResult
 from patchkit.workspace.state import CheckoutState
 from tests.support.commands import run_process
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
 
 
 class _Result(Struct, frozen=True):
@@ -237,3 +242,91 @@ def test_progress_on_a_terminal_is_bars_if_it_takes_a_while(long: bool) -> None:
 
 def test_a_process_in_the_c_locale_writes_symbols() -> None:
     run_process("--version", environment={**os.environ, "LC_ALL": "C"}).ok()
+
+
+def test_answers_come_in_one_order_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = Answers[str](Terminal(), ["a", "b", "c"], Terminal.product, shown=True)
+    answers("b", "second")
+    assert capsys.readouterr().out == ""
+    answers("a", "first")
+    assert capsys.readouterr().out == "first\nsecond\n"
+    answers.interrupted()
+    assert capsys.readouterr() == ("", "error: no answer yet for c\n")
+
+
+def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
+    with _screen() as screen:
+        terminal = Terminal()
+        answers = Answers[str](terminal, ["a", "b"], Terminal.product, shown=True)
+        with showing_progress(terminal) as progress:
+            progress.step("a", "looking")
+            progress.step("b", "looking")
+            shown = screen.until("looking")  # the bars are there
+            answers("b", "the second")
+            answers("a", "the first")
+        shown += screen.until("the first")
+        assert shown.index("the second") < shown.index("the first")
+
+
+def _on_screen(written: str) -> list[str]:
+    """The lines of a terminal that moves its cursor up, and erases lines, where it is told to."""
+    lines, row = [""], 0
+    for part in re.split(r"(\x1b\[[?0-9;]*[a-zA-Z]|\r|\n)", written):
+        if part == "\n":
+            row += 1
+            lines += [""] * (row == len(lines))
+        elif part == "\x1b[1A":
+            row = max(row - 1, 0)
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif part and part[0] not in "\x1b\r":
+            lines[row] += part
+    return [line for line in lines if line]
+
+
+def test_bars_leave_what_was_printed_above_them() -> None:
+    """They went over it when they came back: five bars wiped the last four lines."""
+    with _screen() as screen:
+        terminal = Terminal()
+        answers = Answers[str](terminal, ["a", "b", "c"], Terminal.product, shown=True)
+        with showing_progress(terminal) as progress:
+            terminal.product("before")
+            for name in "abc":
+                progress.step(name, "looking")
+            shown = screen.until("c")
+            for name in "abc":
+                answers(name, f"the answer for {name}")
+                shown += screen.until("looking")  # the bars are back
+            progress.finish("b", "done")
+            progress.step("c", "waiting")
+            shown += screen.until("waiting")
+            assert not [line for line in _on_screen(shown) if " b " in line]
+        terminal.product("end")
+        screen.stream.flush()
+        shown += screen.until("end")
+        answered = [f"the answer for {name}" for name in "abc"]
+        assert _on_screen(shown) == ["before", *answered, "end"]
+
+
+def test_ci_tells_what_drifted_while_others_are_looked_at(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    other = Upstream.create(tmp_path / "other.git")
+    patch = make_patch({"a": "a\n"}, {"a": "b\n"}, subject="Say b", body="It is b.")
+    for name, each in (("one", upstream), ("two", other)):
+        project.component(name, each, {"a": "a\n"}, {"b.patch": patch}, track="main")
+    project.run("fetch").ok()
+    with _screen() as screen:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(20)
+            url = f"git://127.0.0.1:{server.getsockname()[1]}/r.git"
+            (Path.home() / ".gitconfig").write_text(f'[url "{url}"]\n\tinsteadOf = {other.url}\n')
+            program = [sys.executable, "-m", "patchkit", "ci"]
+            out = screen.stream
+            process = subprocess.Popen(program, cwd=project.root, stdout=out, stderr=out)
+            with server.accept()[0]:  # nobody answers for the second
+                shown = screen.until(" main to ")
+                process.terminate()
+                process.wait(20)
+        parts = ("one  1 patch applies", "2 components, 2 patches", "demo: one  main to ")
+        assert sorted(map(shown.index, parts)) == [shown.index(each) for each in parts], shown

@@ -160,15 +160,16 @@ def test_what_broke_comes_before_what_is_silent(silent: Silent) -> None:
     markdown.shows("one: b.py:1: device: a new site", ", 1 commit |")
 
 
-def test_since_the_last_report_only_what_is_new_is_told(silent: Silent) -> None:
+def test_only_what_is_new_opens_an_issue(silent: Silent) -> None:
     silent.component("demo", silent.core.commit({"a.py": BASE}), OURS)
     told = []
     for new in ("one", "two", ""):
         if new:
             silent.core.commit({f"{new}.py": 'x = "cuda"\n'}, new)
-        out = silent.project.run("drift", "--since-last").ok().out
-        told.append(("one.py:1" in out, "two.py:1" in out))
-    assert told == [(True, False), (False, True), (False, False)]
+        silent.project.run("drift", "--format", "json", "-o", "drift.json").ok()
+        out = silent.project.run("ci", "--issues", "drift.json", "-o", "issues").ok().out
+        told.append(out.count("opened  pk-"))
+    assert told == [1, 1, 0]
 
 
 def test_what_cannot_be_looked_at_is_told(silent: Silent) -> None:

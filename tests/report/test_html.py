@@ -248,13 +248,6 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
         ids = [names["id"] for _, names in each.elements if "id" in names]
         assert len(ids) == len(set(ids))
 
-    upstream.commit({"a.py": "one\ntwo\nthree\n"}, "Back")
-    since = _Page(project.run("drift", "--since-last", "--format", "html").out)
-    assert "1 component, 1 patch" in since.text
-    assert "✓ unchanged, was conflicted" in re.sub(r"\s+", " ", since.text)
-    nothing = _Page(project.run("drift", "--since-last", "--format", "html").out)
-    assert "1 component as the last report saw it" in nothing.text
-
 
 def test_without_its_line_a_timeline_knows_the_commits_that_changed_something() -> None:
     component = replace(component_drift({"a.patch": "uuxxs"}), line=())

@@ -22,8 +22,9 @@ from patchkit.errors import ExitCode, Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from patchkit.cli.terminal import Terminal
     from patchkit.manifest.values import Component
-    from patchkit.ops.refresh_report import BumpReport, TestReport
+    from patchkit.ops.refresh_report import BumpedComponent, BumpReport, TestReport
 
 
 class ReviewForm(str, Enum):
@@ -145,7 +146,7 @@ def bump(
 
     from msgspec.structs import replace
 
-    from patchkit.cli.refresh_output import render_bump
+    from patchkit.cli.refresh_output import render_bump, render_bumped
     from patchkit.ops.bump import WantedPin, bump_components
     from patchkit.ops.refresh_input import RefreshOptions
 
@@ -158,7 +159,13 @@ def bump(
 
         require_tests(session.manifest, picked)
     wanted = _wanted(add or to, several=every or len(picked) > 1)
-    with session.progress() as progress:
+
+    def show(terminal: Terminal, row: BumpedComponent) -> None:
+        render_bumped(terminal, row, dry_run=dry_run, diff=diff)
+
+    moving = [one.name for one in picked if one.track is not None]
+    shown = session.answers(moving, show, shown=len(picked) > 1 and not writing.printed)
+    with shown as known, session.progress() as progress:
         report = bump_components(
             session.manifest,
             [each.name for each in picked],
@@ -174,6 +181,7 @@ def bump(
                 dry_run=dry_run,
             ),
             progress=progress,
+            known=known,
         )
     writing.write(report)
     tested = test and not dry_run and report.exit_code is ExitCode.OK
@@ -181,7 +189,7 @@ def bump(
         report = replace(report, tests=_tested(session, report))
         tested = False
     if not writing.printed:
-        session.report("bump", report, render_bump(diff=diff))
+        session.report("bump", report, render_bump(diff=diff, shown=known.shown))
     if tested and (tests := _tested(session, report)) is not None:
         # people see what was moved before tests that may take an hour
         if not writing.printed:

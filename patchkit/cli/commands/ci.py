@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,11 +70,23 @@ def ci(
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
+    from patchkit.cli.commands.check import print_check
+    from patchkit.cli.commands.drift import drifts_shown
     from patchkit.ops.ci import check_and_drift
 
     asked = wanted(form, output, json=session.terminal.json)
     chosen, broken = session.open_manifests()
-    with session.progress() as progress:
+    tracking = [(of, [one for one in some if one.track is not None]) for of, some in chosen]
+    shown = asked.form is Format.TEXT and any(some for _, some in tracking)
+    with drifts_shown(session, tracking, shown=shown) as drifts, session.progress() as progress:
+
+        def checked(check: CheckReport) -> None:
+            if drifts.shown:
+                with session.terminal.above_bars():
+                    print_check(session.terminal, check)
+                    session.terminal.product()
+                    session.terminal.flush()
+
         report = check_and_drift(
             chosen,
             session.store,
@@ -84,20 +97,29 @@ def ci(
             drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
             workspace=session.workspace,
+            checked=checked,
+            drifted=drifts,
         )
-    return deliver(session.terminal, "ci", report, asked, print_ci, paths=session.manifest_paths)
+    show = partial(print_ci, shown=drifts.shown)
+    return deliver(session.terminal, "ci", report, asked, show, paths=session.manifest_paths)
 
 
-def print_ci(terminal: Terminal, report: CiReport, brief: bool = False) -> None:
-    """What both say; in `brief` their problems and summaries."""
+def print_ci(
+    terminal: Terminal, report: CiReport, brief: bool = False, *, shown: bool = False
+) -> None:
+    """What both say; in `brief` their problems and summaries.
+
+    `shown`: the check, and what was found of each component, were printed when they were known.
+    """
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import print_drift
 
-    print_check(terminal, report.check, brief)
+    if not shown:
+        print_check(terminal, report.check, brief)
     if report.drift.components:
-        if not brief:
+        if not (brief or shown):
             terminal.product()
-        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed)
+        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed, shown=shown)
 
 
 # Results of other runs, read from the files that they wrote.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -40,6 +40,8 @@ from patchkit.manifest.values import (
     GitSource,
     IndexPin,
     IndexSource,
+    LocalPatch,
+    LocalSeries,
     Manifest,
     normal_name,
 )
@@ -47,6 +49,7 @@ from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
 from patchkit.ops.drift import memory_of
 from patchkit.parallel import in_parallel
+from patchkit.stack.patch_lists import patch_files
 from patchkit.stack.series import load_series
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import History, HistoryReader, open_history
@@ -55,6 +58,8 @@ from patchkit.upstream.store import Store
 # They wait for the network; what remains is one at a time in any case.
 _JOBS = 2
 _ENVIRONMENT = "environment"
+#: What a patch of another repository is taken for before it is read: as large as they come.
+_FROM_ELSEWHERE = 1 << 20  # bytes
 
 
 class ComponentPlan(Struct, frozen=True):
@@ -112,10 +117,12 @@ def plan_components(
     progress: Progress,
     *,
     to: str | None = None,
+    known: Callable[[str, ComponentPlan], None] = lambda _name, _plan: None,
 ) -> PlanReport:
     """Look along each component's tracked branch, or `to`, beyond its pin.
 
-    One component's error stops no other. On disk: the history, in the cache.
+    One component's error stops no other; `known` gets each plan as soon as it is there, cheap ones
+    first. On disk: the history, in the cache.
     """
 
     def look(component: Component) -> _Planned:
@@ -126,14 +133,34 @@ def plan_components(
             failed = replace(blank, exit_code=error.exit_code, problems=error.problems)
             found = _Planned(failed, Declaration(normal_name(component.name), "", ()))
         progress.finish(component.name, "failed" if found.plan.problems else "looked at")
+        known(component.name, found.plan)
         return found
 
-    planned = in_parallel(look, components, jobs=_JOBS, stop=store.stop.ask)
+    # the cheap ones first: their answers need not wait for those that take a minute
+    order = sorted(components, key=lambda component: _patch_bytes(manifest, component))
+    found = in_parallel(look, order, jobs=_JOBS, stop=store.stop.ask)
+    by_name = {looked.plan.name: looked for looked in found}
+    planned = [by_name[component.name] for component in components]
     plans = tuple(each.plan for each in planned)
     if sum(bool(each.options) for each in planned) < 2:
         return PlanReport(manifest.name, plans)
     together, unmet = _together(manifest, planned)
     return PlanReport(manifest.name, plans, together, unmet)
+
+
+def _patch_bytes(manifest: Manifest, component: Component) -> int:
+    """The size of a component's patches: about what looking at it costs."""
+    total = 0
+    for entry in component.patches:
+        if not isinstance(entry, LocalPatch | LocalSeries):
+            total += _FROM_ELSEWHERE
+            continue
+        files = [manifest.root / entry.path]
+        if isinstance(entry, LocalSeries):
+            files = patch_files(manifest.root, entry)
+        with suppress(OSError):  # said where it is read
+            total += sum(file.stat().st_size for file in files if file.is_file())
+    return total
 
 
 def _look(

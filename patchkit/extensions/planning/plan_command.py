@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from patchkit.cli.command import LineOption, command
@@ -58,9 +59,12 @@ def plan(
     if to is not None and len(picked) > 1:
         hint = f"name it, such as: patchkit plan {picked[0].name} --to {to}"
         raise UsageError("--to goes with one component", hint=hint)
-    with session.progress() as progress:
-        report = plan_components(session.manifest, picked, session.store, progress, to=to)
-    return session.report("plan", report, print_plan)
+    names = [one.name for one in picked]
+    with session.answers(names, _print_component) as known, session.progress() as progress:
+        report = plan_components(
+            session.manifest, picked, session.store, progress, to=to, known=known
+        )
+    return session.report("plan", report, partial(print_plan, shown=known.shown))
 
 
 # A plan as a person reads it: how far each amount of work reaches, and what stops it there.
@@ -70,9 +74,9 @@ def plan(
 _SHOWN = 6
 
 
-def print_plan(terminal: Terminal, report: PlanReport) -> None:
-    """The whole report."""
-    for component in report.components:
+def print_plan(terminal: Terminal, report: PlanReport, *, shown: bool = False) -> None:
+    """The whole report; `shown`: the components were printed when they were known."""
+    for component in () if shown else report.components:
         _print_component(terminal, component)
     if report.combinations:
         _print_combinations(terminal, report.combinations)

@@ -260,22 +260,40 @@ def test_one_that_cannot_be_looked_at_stops_no_other(
 
 
 @pytest.mark.slow
+def test_the_cheap_ones_come_first(project: Project, tmp_path: Path) -> None:
+    patches = {"one.patch": OURS, "two.patch": edit("a.py", BASE, l2="2")}
+    for name, given in {"large": patches, "small": {}, "smaller": {}}.items():
+        upstream = Upstream.create(tmp_path / f"{name}.git")
+        pin = upstream.commit({"a.py": BASE})
+        upstream.commit({"b.py": BASE})
+        project.component(name, upstream, pin, given, track="main")
+    ran = project.run("plan").ok()
+    begun = [row.partition(":")[0] for row in ran.err.splitlines() if "fetching the hist" in row]
+    assert sorted(begun) == ["large", "small", "smaller"]
+    assert begun[-1] == "large"
+    rows = [row.split()[0] for row in ran.out.splitlines() if " main to " in row]
+    assert rows == ["large", "small", "smaller"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "ends"),
+    ("command", "ends", "row"),
     [
-        ("plan", "demo: looked at"),
-        ("drift", "demo: looked at"),
-        ("fetch", "demo: fetched"),
-        ("apply", "demo: created"),
-        ("check", "demo: checked"),
-        ("ci", "demo: checked"),
-        ("bump --all", "dead: "),
+        ("plan", "demo: looked at", "demo  main to"),
+        ("drift", "demo: looked at", "demo  main to"),
+        ("fetch", "demo: fetched", ""),
+        ("apply", "demo: created", ""),
+        ("check", "demo: checked", ""),
+        ("ci", "demo: checked", ""),
+        ("bump --all", "dead: ", "✗ conflicted  ahead  "),
     ],
 )
-def test_an_interrupt_leaves_nothing_behind(
-    command: str, ends: str, project: Project, upstream: Upstream
+def test_what_is_known_when_it_is_interrupted_is_printed(
+    command: str, ends: str, row: str, project: Project, upstream: Upstream
 ) -> None:
-    """While a server never answers, and another component is done."""
+    """The component with an answer comes behind one whose server never gives any; the commands that
+    say all at the end say nothing (row "").
+    """
     pin, patches = on_the_way(upstream)
     with silent_server() as port:
         dead = {"git": f"git://127.0.0.1:{port}/r.git"}
@@ -295,14 +313,19 @@ def test_an_interrupt_leaves_nothing_behind(
             seen += process.stderr.readline()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, bool(out)) == (130, bool(row))
+    assert row in out
+    left = "dead, demo" if command == "bump --all" else "dead"
+    manifest = "demo: " if command == "drift" else ""
+    assert (f"error: no answer yet for {manifest}{left}\n" in err) == bool(row)
+    assert err.count("does not appear to be a git repository") == (failing and bool(row))
     assert err.endswith("error: interrupted\n")
     assert (project.files(), list(_scratch().iterdir()), _started_here()) == (before, [], [])
 
 
 @pytest.mark.slow
 def test_an_interrupt_in_the_drift_part_of_ci(underway: Project, upstream: Upstream) -> None:
-    """Nothing runs on, nothing is half-written."""
+    """What was checked before it stays said; nothing runs on, nothing is half-written."""
     underway.run("fetch").ok()
     before = underway.files("")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -313,7 +336,7 @@ def test_an_interrupt_in_the_drift_part_of_ci(underway: Project, upstream: Upstr
         with server.accept()[0]:  # of the git that asks what main is
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=20)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, "demo  2 patches apply" in out) == (130, True), out
     assert err.endswith("error: interrupted\n")
     assert "Traceback" not in err
     assert (underway.files(""), list(_scratch().iterdir()), _started_here()) == (before, [], [])

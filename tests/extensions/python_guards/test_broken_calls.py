@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -123,19 +122,6 @@ def test_what_was_broken_before_or_is_explained_is_no_news(pair: Pair) -> None:
     absent = [{"name": "kernels.norm.*", "reason": "not run"}]
     pair.engine_at(pin, {"rope.patch": patch}, absent=absent)
     assert pair.told("kernels") == []
-
-
-@pytest.mark.slow
-def test_since_the_last_report_only_new_ones_are_told(pair: Pair) -> None:
-    def since() -> list[Any]:
-        return list(pair.drift("kernels", "--since-last", "--json").json["components"])
-
-    pair.kernels.commit({"kernels/norm.py": GONE})
-    assert len(since()[0]["findings"]) == 1
-    assert since() == []
-    pair.kernels.commit({"kernels/rope.py": None})
-    (now,) = since()
-    assert [each["what"] for each in now["findings"]] == ["there is no module kernels.rope"]
 
 
 def test_what_cannot_be_looked_at_is_said(pair: Pair) -> None:
