@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +35,18 @@ class Carrier:
         """Path -> commit of the submodules in git's index."""
         return {path: oid for mode, oid, path in self._rows if mode == "160000"}
 
+    @cached_property
+    def remote(self) -> str:
+        """The URL that relative ones of submodules start from: of `origin`, or the only remote."""
+        if self._git_dir is None:
+            return ""
+        asked = ("config", "--get-regexp", r"^remote\..*\.url$")
+        out = Repository(self._git_dir).ask(*asked) or b""
+        rows = out.decode("utf-8", "surrogateescape").split("\n")
+        urls = dict(row.split(" ", 1) for row in rows if row)
+        only = next(iter(urls.values())) if len(urls) == 1 else ""
+        return urls.get("remote.origin.url", only)
+
     def text(self, path: str) -> str:
         """A file as text, "" for one that is too large or cannot be read."""
         if path not in self._texts:
@@ -59,14 +70,13 @@ class Carrier:
         repository = Repository(self._git_dir, self.root)
         out = repository.git("-C", str(self.root), "ls-files", "-s", "-z").out
         rows = out.decode("utf-8", "surrogateescape").split("\0")
-        heads = [(row.split(" ", 2)[:2], row.partition("\t")[2]) for row in rows if row]
-        return [(mode, oid, path) for (mode, oid), path in heads]
+        return [(row[:6], row[7:47], row.partition("\t")[2]) for row in rows if row]
 
     def _walked(self) -> Iterator[str]:
-        for folder, folders, names in os.walk(self.root):
-            folders[:] = [name for name in folders if name not in _SKIPPED]
-            below = Path(folder).relative_to(self.root)
-            yield from ((below / name).as_posix() for name in names)
+        for path in self.root.rglob("*"):
+            below = path.relative_to(self.root)
+            if _SKIPPED.isdisjoint(below.parts):
+                yield below.as_posix()
 
 
 def folder_of(path: str) -> str:

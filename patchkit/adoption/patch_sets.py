@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -33,15 +33,19 @@ class PatchSet(Struct, frozen=True):
         return next(self.entry[key] for key in ("series", "folder", "patch") if key in self.entry)
 
 
-def patch_sets(carrier: Carrier) -> list[PatchSet]:
-    """All of them, by their folders: first what lists say, then mirrors, then single folders."""
-    left = [path for path in carrier.files if path.endswith(_ENDINGS)]
+def patch_sets(carrier: Carrier, known: Collection[str] = ()) -> list[PatchSet]:
+    """All of them, by their folders: first what lists say, then mirrors, then single folders.
+
+    `known` are lists, folders and patches that a manifest has already.
+    """
+    left = [path for path in carrier.files if path.endswith(_ENDINGS) and path not in known]
     found: list[PatchSet] = []
     for search in (_listed, _mirrors, _folders):
         found += search(carrier, left)
         taken = {path for patches in found for path in patches.patches}
         left = [path for path in left if path not in taken]
-    return sorted(found, key=lambda patches: (patches.folder, patches.patches))
+    new = (patches for patches in found if patches.path not in known)
+    return sorted(new, key=lambda patches: (patches.folder, patches.patches))
 
 
 def _listed(carrier: Carrier, _left: Sequence[str]) -> Iterator[PatchSet]:

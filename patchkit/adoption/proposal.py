@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from os.path import relpath
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,20 +30,15 @@ class Adoption(Struct, frozen=True):
     others: tuple[Upstream, ...] = ()
 
 
-class Homeless(Struct, frozen=True):
-    """A set for which no pin was found; `url` is the repository that it is called after, or ""."""
-
-    patches: PatchSet
-    url: str
-
-
 class Proposal(Struct, frozen=True):
-    """What a carrier's patches may be adopted as; `older` sets stand beside another of the same
-    patches for a newer version.
+    """What a carrier's patches may be adopted as.
+
+    `homeless` are sets for which no pin was found, with the repository that they are called after,
+    or ""; `older` ones stand beside another of the same patches for a newer version.
     """
 
     adoptions: tuple[Adoption, ...]
-    homeless: tuple[Homeless, ...] = ()
+    homeless: tuple[tuple[PatchSet, str], ...] = ()
     older: tuple[PatchSet, ...] = ()
 
 
@@ -49,7 +46,7 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
     """Match the sets with the upstreams that files near them name."""
     kept, older = _newest(sets)
     adoptions: dict[tuple[str, str], Adoption] = {}
-    homeless: list[Homeless] = []
+    homeless: list[tuple[PatchSet, str]] = []
     for patches in kept:
         near = upstreams_near(carrier, patches.folder)
         for part in _apart(carrier, patches, near):
@@ -60,7 +57,7 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
             best = [up for up in pinned if _likeness(part, up) >= _LEAST]
             best = best or _only(part, pinned)
             if not best:
-                homeless.append(Homeless(part, called))
+                homeless.append((part, called))
                 continue
             same = [up for up in best[1:] if _likeness(part, up) > _likeness(part, best[0]) - 2]
             key = best[0].where, part.folder
@@ -93,16 +90,8 @@ def _likeness(patches: PatchSet, upstream: Upstream) -> int:
     score = 4 * len(upstream.words & named) + 2 * bool(upstream.about & named)
     if upstream.about:
         score += 3 if upstream.words & upstream.about else -6
-    return score - _steps(patches.folder, upstream.folder)
-
-
-def _steps(one: str, other: str) -> int:
-    """How many folders lie between two."""
-    a, b = one.split("/") if one else [], other.split("/") if other else []
-    common = 0
-    while common < min(len(a), len(b)) and a[common] == b[common]:
-        common += 1
-    return len(a) + len(b) - 2 * common
+    between = relpath(patches.folder or ".", upstream.folder or ".")
+    return score - len(PurePosixPath(between).parts)
 
 
 def _apart(carrier: Carrier, patches: PatchSet, near: Sequence[Upstream]) -> Iterator[PatchSet]:
@@ -158,14 +147,12 @@ _NEWEST = frozenset({"latest", "main", "master", "head", "current"})
 
 def _newest(sets: Sequence[PatchSet]) -> tuple[list[PatchSet], list[PatchSet]]:
     """Of folders beside each other that are called as versions the newest one, and the rest."""
-    newest: dict[str, str] = {}
-    for folder in {patches.folder for patches in sets if _version(patches.folder)}:
-        known = newest.setdefault(folder_of(folder), folder)
-        newest[folder_of(folder)] = max(known, folder, key=_version)
+    folders = [patches.folder for patches in sets if _version(patches.folder)]
+    newest = {folder_of(folder): folder for folder in sorted(folders, key=_version)}
     older = [
         patches
         for patches in sets
-        if _version(patches.folder) and newest[folder_of(patches.folder)] != patches.folder
+        if patches.folder in folders and newest[folder_of(patches.folder)] != patches.folder
     ]
     return [patches for patches in sets if patches not in older], older
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from patchkit.adoption.carrier import Carrier, folder_of, folders_up
-from patchkit.manifest.pin_places import NamedValue, named_values
+from patchkit.manifest.pin_places import named_values
 from patchkit.model.names import COMMIT_ID
 
 #: Files in which carriers keep pins and URLs.
@@ -30,7 +30,10 @@ _FEW = 50
 #: Hosts where a repository is the first two folders of a path.
 _FORGE = re.compile(r"(?:^|[.@])(?:git\w*|codeberg|bitbucket|opendev|gerrit)\.")
 _OWNED = re.compile(r"\bREPO\s+([\w.-]+/[\w.-]+)")  # vcpkg_from_github(... REPO owner/name
-_SUBMODULE = re.compile(r"^\s*(path|url)\s*=\s*(\S+)\s*$", re.MULTILINE)
+#: Before the path of one, in the place of file:line.
+_SUBMODULE = "submodule "
+_FIELD = re.compile(r"^\s*(path|url)\s*=\s*(\S+)\s*$", re.MULTILINE)
+_LAST = re.compile(r"(?<=[/:])[^/:]*/\Z")  # of a URL's folders
 #: Words of names that say what a value is, and not whose.
 _KINDS = frozenset(
     ("git", "commit", "version", "tag", "ref", "rev", "revision", "sha", "hash", "branch", "base")
@@ -71,10 +74,14 @@ class Upstream(Struct, frozen=True):
     url: str
     pin: tuple[tuple[str, str], ...]
     value: str
-    where: str  # file:line of the pin, or the submodule
-    folder: str  # that the pin is in
+    where: str  # file:line of the pin; the submodule; "" without one
     about: frozenset[str]
     kind: str = "git"  # the key of the manifest's source: or archive, of which the pin is a hash
+
+    @property
+    def folder(self) -> str:
+        """The folder that the pin is in."""
+        return folder_of(self.where.removeprefix(_SUBMODULE))
 
     @property
     def words(self) -> frozenset[str]:
@@ -95,9 +102,9 @@ def upstreams_near(carrier: Carrier, folder: str) -> list[Upstream]:
     found = [*_submodules(carrier)]
     found += (upstream for inner in folders for upstream in _pinned_in(carrier, inner))
     pinned = {upstream.url.removesuffix(".git") for upstream in found}
-    for url in dict.fromkeys(url for inner in folders for url in _urls_in(carrier, inner)):
-        if url.removesuffix(".git") not in pinned:
-            found.append(Upstream(url, (), "", "", folder, frozenset()))
+    named = dict.fromkeys(url for inner in folders for url in _urls_in(carrier, inner))
+    bare = (url for url in named if url.removesuffix(".git") not in pinned)
+    found += (Upstream(url, (), "", "", frozenset()) for url in bare)
     return list({(up.url.removesuffix(".git"), up.where): up for up in found}.values())
 
 
@@ -108,22 +115,17 @@ def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
     found: list[Upstream] = []
     for path in _pin_files(carrier).get(folder, ()):
         own = set(git_urls(carrier.text(path))) or set(urls)
-        for url in urls:
-            pins = _pins(carrier, path, url)
-            found += [pin for pin in pins if url in own or pin.about & pin.words]
-        found += _beside_urls(carrier, path)
-        found += _in_deps(carrier, path) if path.rpartition("/")[2] == "DEPS" else ()
-        found += _archives(carrier, path)
+        pins = (pin for url in urls for pin in _pins(carrier, path, url))
+        found += (pin for pin in pins if pin.url in own or pin.about & pin.words)
+        found += (*_beside_urls(carrier, path), *_in_deps(carrier, path), *_archives(carrier, path))
     return found
 
 
 @cache
 def _urls_in(carrier: Carrier, folder: str) -> list[str]:
     """The repositories that files of one folder name."""
-    texts = [carrier.text(path) for path in _pin_files(carrier).get(folder, ())]
-    return list(
-        dict.fromkeys([*(url for text in texts for url in git_urls(text)), *_by_variables(texts)])
-    )
+    text = "\n".join(carrier.text(path) for path in _pin_files(carrier).get(folder, ()))
+    return [*dict.fromkeys([*git_urls(text), *_by_variables(text)])]
 
 
 def files_near(carrier: Carrier, folder: str) -> list[str]:
@@ -168,10 +170,9 @@ def git_urls(text: str) -> Iterator[str]:
     yield from (f"https://github.com/{name}" for name in _OWNED.findall(text))
 
 
-def _by_variables(texts: Iterable[str]) -> Iterator[str]:
+def _by_variables(text: str) -> Iterator[str]:
     """A repository whose owner and name are variables."""
-    variables = [found for text in texts for found in _named(text, ("variable",))]
-    values = {found.name: found.value for found in variables}
+    values = {found.name: found.value for found in named_values(text, ("variable",))}
     owner, name = values.get("REPO_OWNER"), values.get("REPO")
     if owner and name:
         yield f"https://github.com/{owner}/{name}"
@@ -179,29 +180,21 @@ def _by_variables(texts: Iterable[str]) -> Iterator[str]:
 
 def _pins(carrier: Carrier, path: str, url: str) -> Iterator[Upstream]:
     """The values in a file that may be a repository's pin."""
-    text, folder, name = carrier.text(path), *path.rpartition("/")[::2]
+    text, (folder, _, name) = carrier.text(path), path.rpartition("/")
     if _ONE_LINE.fullmatch(name):
         value = text.strip()
         if _VERSION.fullmatch(value):
             about = (words_of(name) | words_of(folder)) - _KINDS
-            yield Upstream(url, (("file", path),), value, f"{path}:1", folder, about)
+            yield Upstream(url, (("file", path),), value, f"{path}:1", about)
         return
-    named = _named(text)
+    named = [*named_values(text, ("arg", "variable", "cmake"))]
     times = Counter((value.form, value.name) for value in named)
     for found in named:
         words = words_of(found.name)
         is_pin = words & _KINDS or COMMIT_ID.fullmatch(found.value)
         if is_pin and _VERSION.fullmatch(found.value) and times[found.form, found.name] == 1:
             pin, where = (("file", path), (found.form, found.name)), f"{path}:{found.line}"
-            yield Upstream(url, pin, found.value, where, folder, words - _KINDS)
-
-
-def _named(text: str, forms: Sequence[str] = ("arg", "variable", "cmake")) -> list[NamedValue]:
-    """The values in a text; none where it takes too long to look for them."""
-    try:
-        return [*named_values(text, forms)]
-    except TimeoutError:
-        return []
+            yield Upstream(url, pin, found.value, where, words - _KINDS)
 
 
 def _beside_urls(carrier: Carrier, path: str) -> Iterator[Upstream]:
@@ -218,13 +211,7 @@ def _beside_urls(carrier: Carrier, path: str) -> Iterator[Upstream]:
             if len(values) == 1:
                 line = text.count("\n", 0, values[0].start(1)) + 1
                 pin, words = (("file", path), ("pattern", pattern)), words_of(url)
-                yield Upstream(url, pin, values[0][1], f"{path}:{line}", folder_of(path), words)
-
-
-def _archives(carrier: Carrier, path: str) -> Iterator[Upstream]:
-    for url, digest, line in _archives_in(carrier, path):
-        pin, about = (("sha256", digest),), words_of(path)
-        yield Upstream(url, pin, digest, f"{path}:{line}", folder_of(path), about, "archive")
+                yield Upstream(url, pin, values[0][1], f"{path}:{line}", words)
 
 
 def _in_deps(carrier: Carrier, path: str) -> Iterator[Upstream]:
@@ -235,25 +222,33 @@ def _in_deps(carrier: Carrier, path: str) -> Iterator[Upstream]:
         start, ref = (variables.get(name) for name in (found[1], found[3]))
         if start and ref and _VERSION.fullmatch(ref[2]):
             pin, line = (("file", path), ("deps", ref[1])), text.count("\n", 0, ref.start(2)) + 1
-            about, folder = words_of(found[2]), folder_of(path)
-            yield Upstream(start[2] + found[2], pin, ref[2], f"{path}:{line}", folder, about)
+            where, about = f"{path}:{line}", words_of(found[2])
+            yield Upstream(start[2] + found[2], pin, ref[2], where, about)
 
 
 def _submodules(carrier: Carrier) -> Iterator[Upstream]:
-    text = carrier.text(".gitmodules")
-    fields = _SUBMODULE.findall(text)
-    paths = [value for key, value in fields if key == "path"]
-    urls = [value for key, value in fields if key == "url"]
-    for path, url in zip(paths, urls, strict=False):
-        if path in carrier.submodules and "://" in url:
-            commit, about = carrier.submodules[path], words_of(path)
-            pin, where = (("submodule", path),), f"submodule {path}"
-            yield Upstream(url, pin, commit, where, folder_of(path), about)
+    for section in carrier.text(".gitmodules").split("[submodule"):
+        fields = dict(_FIELD.findall(section))
+        path, url = fields.get("path", ""), fields.get("url", "")
+        url = _from_remote(carrier.remote, url) if url.startswith(".") else url
+        if path in carrier.submodules and _URL.fullmatch(url):
+            pin, commit = (("submodule", path),), carrier.submodules[path]
+            yield Upstream(url, pin, commit, _SUBMODULE + path, words_of(path))
 
 
-def _archives_in(carrier: Carrier, path: str) -> Iterator[tuple[str, str, int]]:
-    """URL, SHA-256 and line of each archive that a file names; the hash may stand in a file beside
-    it, on a line with the archive's name.
+def _from_remote(remote: str, url: str) -> str:
+    """A submodule's URL as git reads it: a relative one starts from the carrier's own remote."""
+    place = remote.rstrip("/") + "/"
+    while url.startswith("."):
+        step, _, url = url.partition("/")
+        if step == "..":
+            place = _LAST.sub("", place)
+    return place + url
+
+
+def _archives(carrier: Carrier, path: str) -> Iterator[Upstream]:
+    """The archives that a file names with their SHA-256, which may stand in a file beside it, on a
+    line with the archive's name.
     """
     lines = [line for line in carrier.text(path).split("\n") if len(line) < _LONGEST]
     assigned = filter(None, map(_ASSIGNED.match, lines))
@@ -264,7 +259,8 @@ def _archives_in(carrier: Carrier, path: str) -> Iterator[tuple[str, str, int]]:
     for url, at in urls.items():
         digest = _beside(carrier, path, url.rpartition("/")[2]) or _behind("\n".join(lines), url)
         if digest:
-            yield url, digest, at
+            pin, where = (("sha256", digest),), f"{path}:{at}"
+            yield Upstream(url, pin, digest, where, words_of(path), "archive")
 
 
 def _put(text: str, values: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import regex
@@ -182,13 +183,14 @@ class NamedValue(Struct, frozen=True):
 
 
 def named_values(text: str, forms: Iterable[str] = tuple(_FORMS)) -> Iterator[NamedValue]:
-    """The values that some forms lead to; TimeoutError where a text takes too long."""
-    for form in forms:
-        expression = _FORMS[form].replace("NAME", _ANY_NAME, 1).replace("NAME", r"(?P>name)")
-        for match in regex.finditer(expression, text, regex.MULTILINE, timeout=PATIENCE):
-            line = text.count("\n", 0, match.start("value")) + 1
-            for name in match.captures("name"):
-                yield NamedValue(form, name, match["value"], line)
+    """The values that some forms lead to, as far as they are found in time."""
+    with suppress(TimeoutError):
+        for form in forms:
+            expression = _FORMS[form].replace("NAME", _ANY_NAME, 1).replace("NAME", r"(?P>name)")
+            for match in regex.finditer(expression, text, regex.MULTILINE, timeout=PATIENCE):
+                line = text.count("\n", 0, match.start("value")) + 1
+                for name in match.captures("name"):
+                    yield NamedValue(form, name, match["value"], line)
 
 
 # What the places of a manifest say.

@@ -6,9 +6,12 @@ its verdict: the patches are applied to the pin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from itertools import chain, count
 from pathlib import Path
+from typing import ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,16 +23,15 @@ from patchkit.adoption.upstreams import Upstream
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import reading
-from patchkit.manifest.keys import record_of
-from patchkit.manifest.validate import Whole, read_shape
-from patchkit.manifest.values import Manifest
+from patchkit.manifest.find import FOLDER, manifests_in
+from patchkit.manifest.load import inspect_manifest, load_manifest
+from patchkit.manifest.values import PinnedPatch
 from patchkit.manifest.write import yaml_text
-from patchkit.manifest.yaml_nodes import parse
-from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.manifest import (
+    AskRefs,
     UpstreamOptions,
     choose_upstream,
     component_name_of,
@@ -38,12 +40,15 @@ from patchkit.ops.manifest import (
     render_component,
 )
 from patchkit.stack.build import build_stack
-from patchkit.stack.lockfile import PinNames, lock_bytes, merge_lock
+from patchkit.stack.lockfile import lock_bytes, merge_lock
 from patchkit.stack.series import load_series
+from patchkit.upstream.git import list_refs
 from patchkit.upstream.store import Store
 
 #: How many upstreams are tried for one set.
 _MOST_TRIED = 5
+#: What is shorter is a name, and neither a commit id nor a hash.
+_FULL = 40
 
 
 class AdoptedComponent(Struct, frozen=True):
@@ -53,6 +58,8 @@ class AdoptedComponent(Struct, frozen=True):
     do not apply.
     """
 
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"entry"})
+
     name: str
     url: str
     where: str
@@ -61,7 +68,8 @@ class AdoptedComponent(Struct, frozen=True):
     sets: tuple[PatchSet, ...]
     patches: int
     applied: int
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...]
+    entry: Mapping[str, object]  # what the manifest says of it
 
 
 class Adopted(Struct, frozen=True):
@@ -104,31 +112,29 @@ def adopt(
     recover(root)
     path = manifest_path(root, name)
     carrier = Carrier(root)
-    sets = [found for found in patch_sets(carrier) if folder in folders_up(found.folder)]
+    found = patch_sets(carrier, _adopted_already(root))
+    sets = [patches for patches in found if folder in folders_up(patches.folder)]
     if not sets:
         hint = "patch sets are folders of .patch or .diff files, with or without a list of them"
-        raise UsageError(Problem("no patch is here", folder or str(root), hint))
+        what = "no patch is here that no manifest has"
+        raise UsageError(Problem(what, folder or str(root), hint))
     proposal = propose(carrier, sets)
-    notes = [_homeless(left.patches, left.url) for left in proposal.homeless]
-    components: dict[str, Mapping[str, object]] = {}
+    notes = [_homeless(*left) for left in proposal.homeless]
     rows: list[AdoptedComponent] = []
-    tags: dict[str, PinNames] = {}  # that stand where pins do
+    ask = cache(list_refs)  # a repository is asked once
     for adoption in proposal.adoptions:
-        called = _free_name(adoption, components)
-        trial = _best(_Trials(root, path, called, store, progress), adoption, choose)
+        called = _free_name(adoption, [row.name for row in rows])
+        trials = _Trials(path, called, store, progress, ask)
+        trial = _best(trials, adoption, choose)
         if isinstance(trial, Problem):
             notes.append(trial)
-            continue
-        row = trial.row
-        rows.append(row)
-        components[called] = trial.entry
-        if adoption.upstream.kind == "git" and not COMMIT_ID.fullmatch(row.value):
-            tags[called] = {row.value: row.commit}
-    written = bool(components) and not dry_run
+        else:
+            rows.append(trial)
+    written = bool(rows) and not dry_run
     if written:
-        texts = "".join(render_component(*component) for component in components.items())
+        texts = "".join(render_component(row.name, row.entry) for row in rows)
         files, seen = manifest_files(root, path, f"the patches of {path.stem}", texts)
-        if tags:
+        if tags := {row.name: {row.value: row.commit} for row in rows if len(row.value) < _FULL}:
             lock = merge_lock(None, {}, names=tags)
             files[path.with_name(f"{path.stem}.lock.json")] = lock_bytes(lock)
         write_set(root, files, seen)
@@ -136,23 +142,16 @@ def adopt(
     return Adopted(shown, tuple(rows), tuple(notes), proposal.older, written)
 
 
-class _Trial(Struct, frozen=True):
-    """An upstream that was tried: the row of the report, and what the manifest says of it."""
-
-    row: AdoptedComponent
-    entry: Mapping[str, object]
-
-
 class _Trials(Struct, frozen=True):
     """Applies sets to what an upstream's pin says."""
 
-    root: Path
     path: Path  # of the manifest to be
     name: str  # of the component
     store: Store
     progress: Progress
+    ask: AskRefs
 
-    def of(self, adoption: Adoption, upstream: Upstream) -> _Trial:
+    def of(self, adoption: Adoption, upstream: Upstream) -> AdoptedComponent:
         """The verdict at an upstream; PatchkitError where its pin cannot be had."""
         entry: dict[str, object] = {
             "source": {upstream.kind: upstream.url},
@@ -160,20 +159,21 @@ class _Trials(Struct, frozen=True):
         }
         pin: object = entry["pin"]
         if upstream.kind == "git":
-            named = choose_upstream(UpstreamOptions(git=upstream.url, ref=upstream.value))
+            asked = UpstreamOptions(git=upstream.url, ref=upstream.value)
+            named = choose_upstream(asked, self.ask)
             pin = str(named.pin)
             entry |= {"track": named.track} if named.track else {}
         entry["patches"] = [dict(found.entry) for found in adoption.sets]
         trials = [self._applied(adoption, upstream, entry, pin)]
-        if not trials[0].row.applied:
+        if not trials[0].applied:
             trials.append(self._applied(adoption, upstream, {**entry, "strip": 0}, pin))
-        return max(trials, key=lambda trial: trial.row.applied)
+        return max(trials, key=lambda trial: trial.applied)
 
     def _applied(
         self, adoption: Adoption, upstream: Upstream, entry: Mapping[str, object], pin: object
-    ) -> _Trial:
+    ) -> AdoptedComponent:
         tried = {"version": 1, "components": {self.name: {**entry, "pin": pin}}}
-        manifest = _manifest(yaml_text(tried), self.path, self.root)
+        manifest = inspect_manifest(self.path, yaml_text(tried).encode()).require()
         [component] = manifest.components
         base = self.store.base(component, self.progress)
         series = load_series(manifest, component, self.store, self.progress, partly=True)
@@ -184,7 +184,7 @@ class _Trials(Struct, frozen=True):
             if not outcome.status.applies:
                 hint = f"patchkit check -m {self.path.stem} -c {self.name}  says why"
                 problems.append(Problem("does not apply at the pin", patch.where, hint))
-        row = AdoptedComponent(
+        return AdoptedComponent(
             name=self.name,
             url=upstream.url,
             where=upstream.where,
@@ -194,16 +194,16 @@ class _Trials(Struct, frozen=True):
             patches=len(stack.outcomes) + len(series.problems),
             applied=sum(outcome.status.applies for outcome in stack.outcomes),
             problems=tuple(problems),
+            entry=entry,
         )
-        return _Trial(row, entry)
 
 
-def _best(trials: _Trials, adoption: Adoption, choose: Choose | None) -> _Trial | Problem:
+def _best(trials: _Trials, adoption: Adoption, choose: Choose | None) -> AdoptedComponent | Problem:
     """The first of the likely upstreams to which all patches apply; else the one that is chosen.
 
     A problem where none can be had, or none was chosen.
     """
-    tried: dict[str, _Trial] = {}
+    tried: dict[str, AdoptedComponent] = {}
     failed: list[Problem] = []
     likely = (adoption.upstream, *adoption.others)[:_MOST_TRIED]
     for upstream in likely:
@@ -212,9 +212,9 @@ def _best(trials: _Trials, adoption: Adoption, choose: Choose | None) -> _Trial 
         except PatchkitError as error:
             failed += error.problems
             continue
-        if trial.row.applied == trial.row.patches:
+        if trial.applied == trial.patches:
             return trial
-        if trial.row.applied or not failed:  # else it is more likely for one that cannot be had
+        if trial.applied or not failed:  # else it is more likely for one that cannot be had
             tried[upstream.where] = trial
     left = [upstream for upstream in likely if upstream.where in tried]
     chosen: Upstream | None = next(iter(left), None)
@@ -226,16 +226,18 @@ def _best(trials: _Trials, adoption: Adoption, choose: Choose | None) -> _Trial 
     return replace(_homeless(adoption.sets[0], adoption.upstream.url), what=what)
 
 
-def _manifest(text: str, path: Path, root: Path) -> Manifest:
-    whole = Whole(given={"path": path, "root": root, "name": path.stem})
-    manifest, problems = read_shape(parse(text, path), record_of(Manifest), whole)
-    if problems:
-        raise BadInputError(*problems)
-    assert isinstance(manifest, Manifest)
-    return manifest
+def _adopted_already(root: Path) -> set[str]:
+    """The lists, folders and patches that manifests of the project have."""
+    known = set[str]()
+    for path in manifests_in(root / FOLDER):
+        with suppress(BadInputError):
+            for component in load_manifest(path).components:
+                own = (e for e in component.patches if not isinstance(e, PinnedPatch))
+                known |= {entry.path for entry in own}
+    return known
 
 
-def _free_name(adoption: Adoption, taken: Mapping[str, object]) -> str:
+def _free_name(adoption: Adoption, taken: Collection[str]) -> str:
     """A component name: the upstream's, and where that is taken, with the sets' folders."""
     plain = component_name_of(adoption.upstream.url) or "upstream"
     folders = adoption.sets[0].folder.replace("/", "-")

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msgspec import Struct
 
@@ -293,7 +293,11 @@ def _written(
     )
 
 
-def choose_upstream(options: UpstreamOptions) -> NewUpstream:
+#: Asks a repository for its refs; the text is a full name outside of branches and tags, or "".
+AskRefs: TypeAlias = Callable[[GitSource, str], "Refs"]
+
+
+def choose_upstream(options: UpstreamOptions, ask: AskRefs | None = None) -> NewUpstream:
     """What the options name; asks the network for a ref, or the index for a hash not given.
 
     Raises UsageError for options that do not go together, SurroundingsError if nobody answers.
@@ -302,7 +306,7 @@ def choose_upstream(options: UpstreamOptions) -> NewUpstream:
         hint = "an upstream is a git repository, or an archive or project on the package index"
         raise UsageError(Problem("give one of --git and --archive", hint=hint))
     if options.git is not None:
-        return _git_upstream(options.git, options)
+        return _git_upstream(options.git, options, ask)
     if options.ref is not None:
         raise UsageError("--ref goes with --git")
     archive = str(options.archive)
@@ -310,7 +314,7 @@ def choose_upstream(options: UpstreamOptions) -> NewUpstream:
     return upstream(archive, options.sha256)
 
 
-def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
+def _git_upstream(url: str, options: UpstreamOptions, ask: AskRefs | None) -> NewUpstream:
     from patchkit.upstream.git import LATEST, find_ref, list_refs
 
     require("--git", url, check_url)
@@ -328,7 +332,8 @@ def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
         raise UsageError(
             Problem(f"--ref {LATEST} stands for `track`, and there is none", hint=hint)
         )
-    refs = list_refs(GitSource(resolve_url(url, Path.cwd())), wanted=ref)
+    source = GitSource(resolve_url(url, Path.cwd()))
+    refs = (ask or list_refs)(source, ref if ref.startswith("refs/") else "")
     named = find_ref(refs, ref)
     tag = named.tag or refs.tag_at(named.commit)
     tag = tag if re.fullmatch("[!-~]*", tag) else ""  # no marks that a manifest may not have

@@ -93,7 +93,7 @@ class NamedCommit(Struct, frozen=True):
         return self.ref.removeprefix(_TAGS) if _is_tag(self.ref) else ""
 
 
-def list_refs(source: GitSource, stop: Stop | None = None, *, wanted: str = "") -> Refs:
+def list_refs(source: GitSource, wanted: str = "", *, stop: Stop | None = None) -> Refs:
     """Ask the URL, then the mirrors; SurroundingsError with a problem for each if none answers.
 
     Branches and tags; where `wanted` is a full name outside of both, that ref.

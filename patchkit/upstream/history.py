@@ -282,7 +282,7 @@ def find_commit(
             return ResolvedName(name, last)
     progress.step(component.name, doing or f"asking {readable_url(source.url)}")
     with about(component.name):
-        refs = list_refs(source, store.stop, wanted=name)
+        refs = list_refs(source, name, stop=store.stop)
     require_unmoved(refs, component)
     try:
         named = find_ref(refs, name, lambda short: known_commit(store, source, short))

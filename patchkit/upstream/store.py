@@ -71,7 +71,7 @@ def fetch_pin(component: Component, repository: Repository, fetching: Fetching) 
             )
 
             if name:
-                require_unmoved(list_refs(source, fetching.stop), component)
+                require_unmoved(list_refs(source, stop=fetching.stop), component)
             fetch_commit(source, commit, repository, fetching, track=component.track)
             return commit
         case IndexSource(project), IndexPin(version, digest):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.commands import run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
 
@@ -285,3 +287,76 @@ def test_of_folders_for_versions_the_newest_is_taken(project: Project, engine: U
     adopted = project.run("init", "--here", "ours", "--json").ok().json
     assert [each["folder"] for each in adopted["components"][0]["sets"]] == ["docker/engine/v1.2.0"]
     assert [each["folder"] for each in adopted["older"]] == ["docker/engine/v1.1.9"]
+
+
+@pytest.mark.slow
+def test_an_upstream_is_asked_once_for_all_its_tags(
+    project: Project, engine: Upstream, tmp_path: Path
+) -> None:
+    engine.tag("v1.3.0", engine.at("v1.2.0"))
+    _carrier(
+        project,
+        {
+            f"{name}/engine/{file}": data
+            for name, tag in (("a", "v1.2.0"), ("b", "v1.3.0"), ("c", "v1.2.0"))
+            for file, data in (
+                ("GIT_TAG", f"{tag}\n"),
+                ("Makefile", f"# {URL}\n"),
+                ("patches/0001-shout.patch", FIRST),
+            )
+        },
+    )
+    log, real = tmp_path / "asked", shutil.which("git")
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    found = {**os.environ, "PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
+    run_process("init", "ours", "--here", cwd=project.root, environment=found).ok()
+    assert len(yaml.safe_load(project.read("manifests/ours.yaml"))["components"]) == 3
+    assert log.read_text().count("ls-remote") == 1
+
+
+@pytest.mark.parametrize(
+    ("remote", "url"),
+    [
+        ("https://forge.invalid/team/carrier.git", "../engine.git"),
+        ("https://forge.invalid/team/carriers/ours/", "./../../engine.git"),
+        ("https://forge.invalid/team", "./engine.git"),
+    ],
+)
+def test_a_relative_submodule_starts_from_the_carriers_remote(
+    project: Project, engine: Upstream, remote: str, url: str
+) -> None:
+    _carrier(
+        project,
+        {
+            ".gitmodules": f'[submodule "engine"]\n\tpath = engine\n\turl = {url}\n',
+            "patches/0001-shout.patch": FIRST,
+        },
+    )
+    commit = engine.at("v1.2.0")
+    git_in(project.root, "update-index", "--add", "--cacheinfo", f"160000,{commit},engine")
+    git_in(project.root, "remote", "add", "origin", remote)
+    git_in(project.root, "submodule", "init")
+    asked = git_in(project.root, "config", "submodule.engine.url").decode().strip()
+    [component] = project.run("init", "ours", "--here", "--json").ok().json["components"]
+    assert component["url"] == asked == URL
+
+
+def test_what_a_manifest_has_is_not_proposed_again(project: Project, engine: Upstream) -> None:
+    folder, _, _ = CARRIERS["a numbered folder, the pin in a file of one line"]
+    single, _, _ = CARRIERS[
+        "patches that a script names in its order, a README that clones and checks out"
+    ]
+    _carrier(project, {**folder, **single})
+    first = project.run("init", "ours", "--here", "--json").ok().json
+    assert len(first["components"]) == 2
+    with project.untouched():
+        project.run("init", "more", "--here").ends(2, "no patch is here that no manifest has")
+    project.write(
+        {"late/GIT_TAG": "v1.2.0\n", "late/Makefile": f"# {URL}\n", "late/0001-count.patch": OTHER}
+    )
+    git_in(project.root, "add", "-A")
+    [late] = project.run("init", "more", "--here", "--json").ok().json["components"]
+    assert [patches["folder"] for patches in late["sets"]] == ["late"]

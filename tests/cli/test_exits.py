@@ -48,6 +48,10 @@ class Scene:
         """`patchkit apply` has been run."""
         self.project.prepare("apply").ok()
 
+    def lost(self) -> None:
+        """A patch that no manifest has lies about."""
+        self.project.write({"lost/greet-warmly.patch": _WARMLY})
+
     def edited(self) -> None:
         """A line of a patch was edited in the checkout."""
         self.applied()
@@ -326,7 +330,7 @@ _OF_AN_EXPORT: dict[int, _State] = {0: _untouched, 4: Scene.conflicted, 5: Scene
 
 #: Command -> exit code -> what happens before the command ends with it.
 _ENDS: dict[str, dict[int, _State]] = {
-    "init": dict.fromkeys((0, 1, 2, 5), _untouched),
+    "init": {**dict.fromkeys((0, 2, 5), _untouched), 1: Scene.lost},
     "add": {0: _untouched, 4: Scene.misspelt, 5: _untouched},
     "import": {
         0: lambda s: s.outside(fits=True),

@@ -209,7 +209,7 @@ def _tags(component: Component, store: Store) -> Mapping[str, str]:
     if store.offline or not isinstance(component.source, GitSource):
         return {}
     with suppress(SurroundingsError):
-        return list_refs(component.source, store.stop).tags
+        return list_refs(component.source, stop=store.stop).tags
     return {}
 
 
