@@ -29,9 +29,50 @@ OF_A_LAUNCH = {"64 cores": "Ray is told of them, who gives one to each of 16 NPU
 #: What the short form has beside these, or in the place of one.
 OF_THE_SHORT_FORM = {
     "python3 -m pip install": "uv, which links what its cache has (simulate/linked.py)",
-    "triton-ascend": "nothing: no kernel runs",
 }
 TRITON = "triton==3.4.0"  # what torch 2.8's build for CUDA asks for
+_TORCHVISION = """
+
+for _name in ("nms", "qnms"):
+    _types = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+    torch.library.define(f"torchvision::{_name}", _types)
+"""
+_FORWARDED = "".join(
+    f"""\
+    def {name}(self, *a, **kw):
+        return self._fwd("{name}", *a, **kw)
+
+"""
+    for name in ("all_gather_single", "all_to_all_single", "reduce_scatter_single")
+)
+#: What does not go with a torch after the stack's 2.8: file, text, what becomes of it, why.
+NEWER = (
+    *(
+        (place, "str(torch.__version__) >=", '"2.6" >=', "2.13 is no release before 2.6")
+        for place in (
+            "workspace/sglang/python/sglang/srt/utils/common.py",
+            "workspace/slime/slime/utils/distributed_utils.py",
+        )
+    ),
+    (
+        "workspace/slime/slime/utils/reloadable_process_group.py",
+        "    def barrier(self, *a, **kw):\n",
+        f"{_FORWARDED}    def barrier(self, *a, **kw):\n",
+        "collectives that have other names since",
+    ),
+    (
+        "workspace/MindSpeed/mindspeed/core/fusions/grouped_matmul.py",
+        "def get_device_capability():",
+        "def get_device_capability(device=None):",
+        "torch asks for a named device's capability",
+    ),
+    (
+        "env/lib/python3.*/site-packages/torchvision/extension.py",
+        "def _assert_has_ops():",
+        f"{_TORCHVISION}\n\ndef _assert_has_ops():",
+        "names of operators: the compiled ones are built for another torch",
+    ),
+)
 _ALLOCATOR = """\
 class _Absent:
     def __getattr__(self, name):
@@ -50,10 +91,10 @@ interpreted.interpret(npusim.host, recorded)
 """
 
 
-def make(folder: Path, versions: Mapping[str, str], *, triton: bool = True) -> dict[str, str]:
+def make(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
     """Everything, in `folder`, its programs in `programs`: the site values that lead there.
 
-    versions: what a stack pins, without "==". triton: kernels are to run.
+    versions: what a stack pins, without "==".
     """
     index, programs, ascend = (folder / name for name in ("index", "programs", "ascend"))
     _listed(
@@ -63,8 +104,7 @@ def make(folder: Path, versions: Mapping[str, str], *, triton: bool = True) -> d
         {file.relative_to(NPUSIM).as_posix(): file.read_bytes() for file in _sources(NPUSIM)},
         "[torch.backends]\ntorch_npu = torch_npu:_autoload\n",
     )
-    needs = TRITON if triton else ""
-    _listed(index, "triton-ascend", f"{versions['triton-ascend']}+nothing", {}, needs=needs)
+    _listed(index, "triton-ascend", f"{versions['triton-ascend']}+nothing", {}, needs=TRITON)
     programs.mkdir(parents=True, exist_ok=True)
     _program(
         programs / "bash",
@@ -82,6 +122,20 @@ def make(folder: Path, versions: Mapping[str, str], *, triton: bool = True) -> d
     _software(library, "ATB_HOME_PATH", "version.info", f"Ascend-cann-atb : {versions['nnal']}")
     more = " ".join(filter(None, (index.as_uri(), os.environ.get("PIP_EXTRA_INDEX_URL"))))
     return {"torch_cpu_index": more, "ascend_home": str(ascend)}
+
+
+def with_newer_torch(site: Path) -> None:
+    """Change what was installed at `site` as NEWER says, each text once.
+
+    A file is replaced: it may be a link into uv's cache.
+    """
+    for place, old, new, _ in NEWER:
+        [path] = site.glob(place)
+        text = path.read_text()
+        if text.count(old) != 1:
+            raise AssertionError(f"{path} has {old!r} {text.count(old)} times")
+        path.unlink()
+        path.write_text(text.replace(old, new))
 
 
 def link(folder: Path, environment: Path) -> None:

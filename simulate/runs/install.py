@@ -38,11 +38,10 @@ LARGE = 10_000_000  # bytes
 MEAN_TOLERANCE = 0.03
 """bfloat16 on both sides: 0.011 was seen, and 1.4 where the server had no images."""
 
-ROLLOUTS, STEPS = 2, 2  # in all; for each rollout
+ROLLOUTS, STEPS = 2, 2  # in all, but for the short form; for each rollout
 #: As in the run `slime`, with rollouts of a few tokens by one server.
 WORDS = {
     **{name: value for name, value in slime.SMALL.items() if name != "--train-env-vars"},
-    "--num-rollout": ROLLOUTS,
     "--n-samples-per-prompt": 8,  # half of them are right
     "--global-batch-size": 16 // STEPS,
     "--rollout-max-response-len": 32,
@@ -56,14 +55,13 @@ WORDS = {
 def qwen3_vl_npu(place: Place) -> Figures:
     """Every line of qwen3-vl-npu's install.sh; what differs from its lock of another machine."""
     shutil.rmtree(SITE, ignore_errors=True)
-    return _install(SITE, workspaces.PROJECT, stand_ins.STAND_INS, triton=True)
+    return _install(SITE, workspaces.PROJECT, stand_ins.STAND_INS)
 
 
 @step(STACK, components=["megatron-lm"], quick=True, minutes=20)
 def short(place: Place) -> Figures:
     """Every line of that install.sh, with versions of large packages that this machine has."""
-    for name in ("env", "stack", "stand-ins", "manifests", "patches"):
-        shutil.rmtree(SHORT / name, ignore_errors=True)
+    shutil.rmtree(SHORT, ignore_errors=True)
     for name in ("manifests", "patches"):
         shutil.copytree(workspaces.PROJECT / name, SHORT / name)
     manifest = SHORT / "manifests" / f"{STACK}.yaml"
@@ -73,13 +71,16 @@ def short(place: Place) -> Figures:
     manifest.write_text(text.replace("  versions:\n", f"  versions:\n{lines}", 1))
     stand_ins.link(SHORT / "stand-ins", SHORT / "env")
     stood_in = stand_ins.STAND_INS | stand_ins.OF_THE_SHORT_FORM
-    return _install(SHORT, SHORT, stood_in, triton=False)
+    found = _install(SHORT, SHORT, stood_in)
+    found["stand-ins"] |= {place: why for place, _, _, why in stand_ins.NEWER}
+    stand_ins.with_newer_torch(SHORT)  # after its `check`, at which edits are refused
+    return found
 
 
-def _install(site: Path, project: Path, stood_in: dict[str, str], *, triton: bool) -> Figures:
+def _install(site: Path, project: Path, stood_in: dict[str, str]) -> Figures:
     """Run the install.sh of a project's stack in a new environment."""
     subprocess.run([BARE, "-m", "venv", site / "env"], check=True)
-    found = stand_ins.make(site / "stand-ins", _pinned(project), triton=triton)
+    found = stand_ins.make(site / "stand-ins", _pinned(project))
     settings = [f"@{reports.RENDERED / STACK / 'values.yaml'}", f"workspace={site / 'workspace'}"]
     settings += [f"{name}={found[name]}" for name in ("torch_cpu_index", "ascend_home")]
     settings += [f"model_path={site}/model", f"train_file={site}/train.parquet"]
@@ -111,32 +112,43 @@ def _had_here() -> dict[str, str]:
 
 @step(STACK, components=["slime"], apart=True, minutes=60)
 def grpo(place: Place) -> Figures:
-    """The GRPO launch in what qwen3-vl-npu has installed: a rollout, a step, what is saved."""
+    """The GRPO launch in what qwen3-vl-npu has installed: rollouts, steps, what is saved."""
+    return _grpo(SITE, ROLLOUTS)
+
+
+@step(STACK, components=["slime"], quick=True, minutes=20)
+def short_grpo(place: Place) -> Figures:
+    """That launch in what the short form has installed, up to the steps of its first rollout."""
+    return _grpo(SHORT, 1)
+
+
+def _grpo(site: Path, rollouts: int) -> Figures:
     make = "from pathlib import Path; from simulate import models; models.launchable(Path())"
-    python = [SITE / "env" / "bin" / "python3", "-c", make]
-    shutil.rmtree(SITE / "checkpoints", ignore_errors=True)
-    subprocess.run(python, cwd=SITE, env=_variables(SITE, PYTHONPATH=str(HERE.parent)), check=True)
-    said = _launched(SITE / "stack" / "launch-grpo-qwen3-vl-8b.sh", minutes=50)
+    python = [site / "env" / "bin" / "python3", "-c", make]
+    shutil.rmtree(site / "checkpoints", ignore_errors=True)
+    subprocess.run(python, cwd=site, env=_variables(site, PYTHONPATH=str(HERE.parent)), check=True)
+    said = _launched(site, "launch-grpo-qwen3-vl-8b", rollouts, minutes=50)
     return {
         "stand-ins": stand_ins.OF_A_LAUNCH,
-        "steps": trained(said),
-        "saved": sorted(path.name for path in (SITE / "checkpoints").rglob("*") if path.is_dir()),
+        "steps": trained(said, rollouts),
+        "saved": sorted(path.name for path in (site / "checkpoints").rglob("*") if path.is_dir()),
     }
 
 
-def _launched(script: Path, minutes: float) -> str:
+def _launched(site: Path, script: str, rollouts: int, minutes: float) -> str:
     """What a launch says that ends well; one that does not end is interrupted."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     cores = '{"CPU": 64}'
     more = {"RAY_PORT": str(port), "RAY_OVERRIDE_RESOURCES": cores, "NPUSIM_DEVICES": "16"}
-    words = [word for name, value in WORDS.items() for word in (name, str(value))]
-    log = SITE / f"{script.stem}.log"
+    given = WORDS | {"--num-rollout": rollouts}
+    words = [word for name, value in given.items() for word in (name, str(value))]
+    log = site / f"{script}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [script, *words],
-            env=_variables(SITE, GLOO_SOCKET_IFNAME="lo", **more),
+            [site / "stack" / f"{script}.sh", *words],
+            env=_variables(site, GLOO_SOCKET_IFNAME="lo", **more),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -149,11 +161,11 @@ def _launched(script: Path, minutes: float) -> str:
     said = log.read_text(errors="replace")
     if code:
         print(said[-20000:])
-        raise AssertionError(f"{script.name} ended with {code}: {log}")
+        raise AssertionError(f"{script} ended with {code}: {log}")
     return said
 
 
-def trained(said: str) -> list[dict[str, float]]:
+def trained(said: str, rollouts: int) -> list[dict[str, float]]:
     """What slime logs of its steps: in each, weights move and the log probabilities agree.
 
     The first step of a rollout has the weights that it was made with: there the loss is the mean of
@@ -167,7 +179,7 @@ def trained(said: str) -> list[dict[str, float]]:
         }
         for each in logged
     ]
-    if len(steps) != ROLLOUTS * STEPS:
+    if len(steps) != rollouts * STEPS:
         raise AssertionError(f"the launch ended, and {len(steps)} steps were logged")
     for number, found in enumerate(steps):
         if found["train_rollout_logprob_abs_diff"] > MEAN_TOLERANCE:

@@ -88,6 +88,10 @@ def test_the_short_form(python: str, tmp_path: Path) -> None:
     assert "uv" in found["stand-ins"]["python3 -m pip install"]
     assert found["not as locked"]["torch"] == f"{found['installed']['torch']}, not 2.8.0"
     assert found["installed"]["slime"]
+    # and its launch, up to the steps of the first rollout: the step asserts what they have learned
+    found = steps["install/short-grpo"]["figures"]
+    assert len(found["steps"]) == 2
+    assert found["saved"]
 
 
 @pytest.mark.upstream

@@ -133,7 +133,7 @@ def logged(*changed: dict[str, float]) -> str:
 
 
 def test_what_was_trained_is_read() -> None:
-    steps = install.trained(logged({"grad_norm": 4.5}))
+    steps = install.trained(logged({"grad_norm": 4.5}), install.ROLLOUTS)
     assert [(each["loss"], each["grad_norm"]) for each in steps[:2]] == [(0, 4.5), (0.1, 5)]
 
 
@@ -148,4 +148,18 @@ def test_what_was_trained_is_read() -> None:
 )
 def test_what_was_not_trained_is_said(said: str, problem: str) -> None:
     with pytest.raises(AssertionError, match=problem):
-        install.trained(said)
+        install.trained(said, install.ROLLOUTS)
+
+
+def test_a_text_for_newer_torch_is_changed_where_it_stands_once(tmp_path: Path) -> None:
+    for place, old, _, _ in stand_ins.NEWER:
+        path = tmp_path / place.replace("*", "11")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"before {old} after\n")
+    cached = tmp_path / "cached"
+    cached.hardlink_to(path)
+    stand_ins.with_newer_torch(tmp_path)
+    assert "torch.library.define" in path.read_text()
+    assert "torch.library.define" not in cached.read_text()
+    with pytest.raises(AssertionError, match=r"common\.py has .* 0 times"):
+        stand_ins.with_newer_torch(tmp_path)
