@@ -77,9 +77,15 @@ def without_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", found)
 
 
-@pytest.fixture
-def _uv() -> None:
-    if shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
+@pytest.fixture(params=["uv", "pip"])
+def _resolver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either resolver; pip where uv is not to be found."""
+    if request.param == "pip":
+        without_uv(monkeypatch)
+        command = [sys.executable, "-m", "pip", "lock", "--help"]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("this pip has no `lock`: it is older than 25.1")
+    elif shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
         pytest.skip("uv is not installed")
 
 
@@ -101,7 +107,7 @@ def lock(project: Project, *words: str) -> Ran:
     return project.run("export", "--format", "machine", *words, "lock")
 
 
-@pytest.mark.usefixtures("index", "_uv")
+@pytest.mark.usefixtures("index", "_resolver")
 def test_one_solution_with_hashes(project: Project, upstream: Upstream) -> None:
     stack(project, upstream, ">=1.26")
     lock(project).ok()
@@ -125,7 +131,7 @@ def test_one_solution_with_hashes(project: Project, upstream: Upstream) -> None:
     )
 
 
-@pytest.mark.usefixtures("index", "_uv")
+@pytest.mark.usefixtures("index", "_resolver")
 def test_what_has_no_solution_names_both_requirements(project: Project, upstream: Upstream) -> None:
     stack(project, upstream, "==1.26.0")
     failed = lock(project)
@@ -168,7 +174,7 @@ def prepare_metadata_for_build_wheel(folder, config_settings=None):
 """
 
 
-@pytest.mark.usefixtures("index", "_uv")
+@pytest.mark.usefixtures("index", "_resolver")
 def test_what_a_build_tells_is_locked(project: Project, upstream: Upstream) -> None:
     """The component has the name of its package, and is itself none of the index's."""
     system = "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.']\n"
@@ -180,7 +186,7 @@ def test_what_a_build_tells_is_locked(project: Project, upstream: Upstream) -> N
     assert pinned == ["decord2==3.4.0", "numpy==1.26.4"]
 
 
-@pytest.mark.usefixtures("_uv")
+@pytest.mark.usefixtures("_resolver")
 def test_code_runs_only_where_it_is_said(project: Project, upstream: Upstream, index: Path) -> None:
     wheel(index, "setuptools", "80.0")
     ran = project.root.parent / "ran"
@@ -191,18 +197,26 @@ def test_code_runs_only_where_it_is_said(project: Project, upstream: Upstream, i
     assert lock(project, "--build-metadata").code == 1  # an empty setuptools builds nothing
 
 
-def test_without_uv(project: Project, upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pip_that_makes_no_lock_and_no_uv(
+    project: Project, upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without_uv(monkeypatch)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'ERROR: unknown command \"lock\"' >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
     stack(project, upstream, ">=1.26")
     ran = lock(project)
-    assert (ran.code, ran.err.partition("\n")[0]) == (5, "error: uv is missing, which makes locks")
+    assert ran.code == 5
+    assert ran.err.startswith("error: uv is missing, and pip cannot make the lock")
     assert "hint: pip install 'patchkit-cli[machine]'" in ran.err
 
 
-@pytest.mark.usefixtures("_uv")
 def test_each_architecture_by_its_index(
     project: Project, upstream: Upstream, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
+        pytest.skip("uv is not installed")
     wheel(index, "torch", "2.8.0")
     on = "torch=={}; platform_machine == '{}'"
     needs = (on.format("2.8.0", "aarch64"), on.format("2.8.0+cpu", "x86_64"))
@@ -248,7 +262,7 @@ def test_what_steps_install_alone_or_from_elsewhere(
     project.run("check", "--only", "machine", "metadata").ok()
 
 
-@pytest.mark.usefixtures("_uv")
+@pytest.mark.usefixtures("_resolver")
 def test_an_installation_from_a_lock_solves_nothing(
     project: Project, upstream: Upstream, index: Path, tmp_path: Path
 ) -> None:
