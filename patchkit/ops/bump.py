@@ -26,7 +26,6 @@ from patchkit.errors import (
 )
 from patchkit.extension import WatchedLine, silent_searches
 from patchkit.manifest.edit import archive_urls, set_archive, set_pin
-from patchkit.manifest.load import load_manifest
 from patchkit.manifest.types import check_sha256, check_url, check_version, resolve_url
 from patchkit.manifest.values import (
     ArchivePin,
@@ -241,8 +240,11 @@ def bump_components(
     untracked = [n for n, each in named.items() if several and each is not None and not each.track]
 
     def move(name: str) -> BumpedComponent:
-        # a pin that the one before moved stands in the same file
-        now = manifest if options.dry_run else load_manifest(manifest.path)
+        now = manifest
+        if not options.dry_run:  # a pin that the one before moved stands in the same file
+            from patchkit.manifest.load import load_manifest  # noqa: PLC0415 (YAML and the format)
+
+            now = load_manifest(manifest.path)
         component = now.component(name)
         assert component is not None
         bumping = _Bumping(now, component, store, workspace, options, progress)

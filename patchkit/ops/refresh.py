@@ -18,9 +18,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, expected
+from patchkit.gitcmd.author import user_identity
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
-from patchkit.gitcmd.process import user_identity
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import tracked_tree

@@ -16,7 +16,6 @@ from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.edit import add_patch, fold_patches
 from patchkit.manifest.find import FOLDER, manifests_in
-from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import (
     Component,
     FilePin,
@@ -255,6 +254,8 @@ def other_manifests(manifest: Manifest) -> Iterator[Manifest]:
     """The other manifests of the project, as far as they can be loaded."""
     for path in manifests_in(manifest.root / FOLDER):
         if path.absolute() != manifest.path.absolute():
+            from patchkit.manifest.load import load_manifest  # noqa: PLC0415 (YAML and the format)
+
             with suppress(BadInputError):
                 yield load_manifest(path)
 

@@ -12,7 +12,6 @@ from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.values import LocalSeries, Location, Manifest, OrderedFolder
 from patchkit.model.names import broken_name_rule, is_listed_name
-from patchkit.model.ordered_folder import in_order
 from patchkit.model.series_file import Series, parse_series, series_of
 
 #: Recipes of BitBake's and specs of rpm's, which an extension reads.
@@ -80,6 +79,8 @@ def _names_in(
     ]
     if problems:
         raise BadInputError(*problems)
+    from patchkit.model.ordered_folder import in_order  # noqa: PLC0415 (most lists are files)
+
     return in_order(there, entry.order, where=where)
 
 

@@ -44,7 +44,6 @@ from patchkit.model.names import (
 )
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
-from patchkit.model.repair import repaired
 from patchkit.model.series_file import Series
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.patch_lists import parse_list, read_listed, read_series
@@ -300,6 +299,8 @@ class _Loading(Struct):
 
     def _pinned(self, entry: PinnedPatch) -> Iterator[LoadedPatch]:
         def read() -> bytes:
+            from patchkit.model.repair import repaired  # noqa: PLC0415 (most patches are files)
+
             args = (self._manifest, self._component, entry, self._progress)
             return repaired(self._store.pinned_file(*args), entry.repair, str(entry.where))
 

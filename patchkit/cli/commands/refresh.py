@@ -191,7 +191,7 @@ def request_of(
 ) -> Request:
     """Where edits go by the options; UsageError for some that do not go together."""
     from patchkit.errors import UsageError
-    from patchkit.gitcmd.process import user_identity
+    from patchkit.gitcmd.author import user_identity
     from patchkit.refresh.draft import Request
 
     if (patch, new, rest).count(None) < 2:

@@ -247,7 +247,7 @@ def vendor(
 
 def _typed(session: Session, patch: str) -> tuple[str, str]:
     """(the patch's name, what the user makes of its message in an editor)."""
-    from patchkit.gitcmd.process import edit_text
+    from patchkit.gitcmd.author import edit_text
     from patchkit.ops.views import patch_message
 
     manifest, component = session.manifest, session.component_with(patch)
