@@ -67,12 +67,14 @@ class Graded:
 
     @property
     def called(self) -> bool:
-        """Whether ours says that upstream has it: absorbed, or so many lines that a skip is due."""
+        """Whether ours says that upstream has it: absorbed, or 90 % of the lines."""
         outcome = self.outcome
         if outcome is None:
             return False
         part = outcome.upstream
-        return outcome.status is Status.ABSORBED or (part is not None and part.mostly)
+        return outcome.status is Status.ABSORBED or (
+            part is not None and 0.9 * part.added <= part.known
+        )
 
     @property
     def silent(self) -> bool:

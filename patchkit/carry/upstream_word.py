@@ -1,14 +1,14 @@
 """What upstream's own history says of a patch: that a commit between the pins made this change.
 
 A line comparison of two files cannot tell a change that upstream took, and went on from, from one
-that it never had: the next commit may have rewritten its lines. The history can. A commit counts as
-the patch's own where the patch names it (`cherry picked from`, `Upstream-Status: Backport`, DEP-3's
-`Origin`), or it has the patch's author and date, or its subject; and what it adds and removes is
-compared with what the patch does, as git's patch-id compares: without white space and places.
+that it never had: the next commit may have rewritten its lines. The history can. Which commits to
+look at say the patch (`cherry picked from`, `Upstream-Status: Backport`, DEP-3's `Origin`), its
+author and date, its subject, and its rarest line; whether one made the change says its own diff.
 
-Invariant: of a change that upstream has by such a commit nothing is added again. A file all of
-whose lines the commit has is absorbed; of others the result may have none of the commit's lines
-that upstream's file lacks, or it is a conflict, which says what is left of the patch.
+Invariant: no hunk is absorbed that the commit's diff does not have, and of a change that upstream
+has by such a commit nothing is added again. A file all of whose hunks the commit has is absorbed;
+of others the result may have none of the commit's lines that upstream's file lacks, or it is a
+conflict, which says what is left of the patch.
 
 Apart from `engine`, which alone asks it: one question to the history, with an invariant of its own.
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from stat import S_ISREG
 
 from msgspec import Struct
@@ -34,8 +35,7 @@ from patchkit.carry.carried import (
 )
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.diff_parse import split_lines
-from patchkit.model.evidence import count_of, evidence, has_words
-from patchkit.model.merging.regions import compare_three
+from patchkit.model.evidence import count_of, evidence, has_words, is_piece
 from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import FileResult, Status, UpstreamPart
@@ -54,11 +54,7 @@ _NAMES = (
 _SHOWN = 3
 #: How sure an absorbed change is where somebody should look.
 _LIKELY_TAKEN = Confidence(0.9, 0.9)
-#: The same where upstream went on from it: 102 of 118 files of eight histories.
-_TAKEN_MEANWHILE = Confidence(0.86, 0.86)
-_MOST_MERGED = 64  # versions of one file are merged with
-#: Lines of evidence that two people do not add by chance.
-_ENOUGH = 3
+_MOST_ASKED = 20  # commits that changed the line of best evidence
 
 #: Path -> the lines of a commit's hunks, with their markers.
 Lines = Mapping[str, Sequence[bytes]]
@@ -92,53 +88,76 @@ class UpstreamShare(Struct, frozen=True):
         return UpstreamPart(self.known, self.added, self.told)
 
 
-def share_of(told: str, changes: Sequence[FileChange], commit: Lines) -> UpstreamShare:
-    """Compare a patch with a commit; a line counts wherever the commit has it.
+def share_of(
+    told: str, changes: Sequence[FileChange], commit: Lines, *, by_lines: bool = False
+) -> UpstreamShare:
+    """Compare a patch with a commit, hunk by hunk; `by_lines` asks for the lines around as well.
 
-    Lines are matched within a file where the commit has the path, and in all that is left of the
-    commit for files that it knows by another name.
+    Hunks are looked for in the file of the same path, and in all that the commit does for files
+    that it knows by another name.
     """
-    removed, added = (_Lines(commit, marker) for marker in (b"-", b"+"))
     left: dict[str, tuple[bytes, ...]] = {}
     total = known = 0
     for change in changes:
-        rows = [line for hunk in change.hunks for line in hunk.lines if _bare(line[1:])]
-        missing = [
-            row
-            for row in rows
-            if row[:1] in b"-+"
-            and not (added if row[:1] == b"+" else removed).take(change.path, row[1:])
-        ]
-        come = sum(row[:1] == b"+" for row in rows)
-        total += come
-        known += come - sum(row[:1] == b"+" for row in missing)
-        left[change.path] = tuple(missing) if change.hunks else (b"what is no text",)
+        anywhere = [row for rows in commit.values() for row in (*rows, b" end of file")]
+        theirs = commit.get(change.path, anywhere)
+        there, places = Counter(_rows(theirs)), _places(theirs)
+        rest: list[bytes] = []
+        for hunk in change.hunks:
+            rows = [row for row in hunk.lines if row[:1] in b"+-" and _bare(row[1:])]
+            missing = [row for row in rows if not _take(there, row)]
+            total += sum(row[:1] == b"+" for row in rows)
+            known += sum(row[:1] == b"+" for row in rows) - sum(row[:1] == b"+" for row in missing)
+            around = by_lines or not any(has_words(row[1:]) for row in rows)
+            if missing or not all(
+                any(_is_part(each, other, around=around) for other in places)
+                for each in _places(hunk.lines)
+            ):
+                rest += missing or rows
+        left[change.path] = tuple(rest) if change.hunks else (b"what is no text",)
     brought = {
         path: frozenset(_bare(row[1:]) for row in rows if row[:1] == b"+")
         for path, rows in commit.items()
     }
-    return UpstreamShare(told, left, brought, total, known)
+    return UpstreamShare(told, left, brought, total, known, by_lines)
 
 
-class _Lines:
-    """The lines of one side of a commit, each to be taken as often as it is there."""
+class _Place(Struct, frozen=True):
+    """Lines that stand together and go or come, and the lines above and below; no blanks."""
 
-    def __init__(self, commit: Lines, marker: bytes) -> None:
-        self._by_path = {
-            path: Counter(_bare(row[1:]) for row in rows if row[:1] == marker)
-            for path, rows in commit.items()
-        }
-        self._all = sum(self._by_path.values(), Counter[bytes]())
+    above: bytes
+    gone: tuple[bytes, ...]
+    come: tuple[bytes, ...]
+    below: bytes
 
-    def take(self, path: str, line: bytes) -> bool:
-        bare = _bare(line)
-        lines = self._by_path.get(path, self._all)
-        if lines[bare] <= 0 or self._all[bare] <= 0:
-            return False
-        lines[bare] -= 1
-        if lines is not self._all:
-            self._all[bare] -= 1
-        return True
+
+def _places(lines: Sequence[bytes]) -> list[_Place]:
+    """What the lines of hunks, with their markers, do place by place."""
+    found: list[_Place] = []
+    above, gone, come = b"", list[bytes](), list[bytes]()
+    for row in (*_rows(lines), b" "):
+        if row[:1] in b"-+":
+            (gone if row[:1] == b"-" else come).append(row[1:])
+            continue
+        if gone or come:
+            found.append(_Place(above, tuple(gone), tuple(come), row[1:]))
+            gone, come = [], []
+        above = row[1:]
+    return found
+
+
+def _is_part(one: _Place, other: _Place, *, around: bool) -> bool:
+    """Whether the other place does all that this one does, in one piece each."""
+    if around and (one.above, one.below) != (other.above, other.below):
+        return False
+    return is_piece(one.gone, other.gone) and is_piece(one.come, other.come)
+
+
+def _take(there: Counter[bytes], row: bytes) -> bool:
+    """Take a row out of those that are there, if it is one of them."""
+    key = row[:1] + _bare(row[1:])
+    there[key] -= 1
+    return there[key] >= 0
 
 
 def _bare(line: bytes) -> bytes:
@@ -158,14 +177,13 @@ def with_upstreams_word(
     commits = commits_named(patch)
     if not commits and all(_is_plain(carried.outcome) for carried in files):
         return list(files)
-    share = _best_share(context, patch, commits, changes)
-    found = [
+    share = _best_share(context, patch, commits, changes, files)
+    return [
         _with_share(context, change, file)
         if share is None
         else _by_its_word(context, share, change, file)
         for change, file in zip(changes, files, strict=True)
     ]
-    return [_taken_meanwhile(context, *each) for each in zip(changes, found, strict=True)]
 
 
 def _is_plain(outcome: FileResult) -> bool:
@@ -177,6 +195,7 @@ def _best_share(
     patch: PatchFile,
     commits: tuple[str, ...],
     changes: Sequence[FileChange],
+    files: Sequence[CarriedFile],
 ) -> UpstreamShare | None:
     """The commit that has most of the patch, of those that may be the patch's own."""
     past, author = context.past, patch.author or Identity("", "")
@@ -187,43 +206,46 @@ def _best_share(
     )
     # half of its lines at least: a subject such as "Fix typo" is written more than once
     likely = [each for each in shares if each.known * 2 >= each.added]
-    if likely:
-        # of several, the first that has as much: the others took it from there
-        return min(reversed(likely), key=lambda each: sum(map(len, each.left.values())))
-    return _share_by_lines(context, changes)
+    # of several, the first that has as much: the others took it from there
+    best = min(reversed(likely), key=lambda each: sum(map(len, each.left.values())), default=None)
+    whole = best is not None and not any(best.left.values())
+    return best if whole else _share_by_lines(context, changes, files) or best
 
 
-def _share_by_lines(context: CarryContext, changes: Sequence[FileChange]) -> UpstreamShare | None:
-    """The commit that brought the patch's best evidence, if it is the patch.
+def _share_by_lines(
+    context: CarryContext, changes: Sequence[FileChange], files: Sequence[CarriedFile]
+) -> UpstreamShare | None:
+    """The newest commit that does all that the patch does, where the best evidence changed.
 
     Nothing but lines ties them, so the lines around count as well, as for git's patch-id: the same
     lines in another function are another change.
     """
-    come = [
-        (line, change.path)
-        for change in changes
-        for line in evidence(_added(change), *_texts(context, change, change.path))
+    asked = [
+        (line, change, file)
+        for marker in (b"+", b"-")
+        for change, file in zip(changes, files, strict=True)
+        for line in evidence(_changed(change, marker), *_texts(context, change, change.path))[:1]
     ]
-    if len(come) < _ENOUGH:
+    if not asked:
         return None
-    line, path = max(come, key=lambda each: len(each[0]))
-    past = context.past
-    brought = (name for name, data in past.versions(path) if count_of(line, data))
-    named = next(brought, "").partition(" ")[0]
-    for commit, subject in past.same_change((named,), "", "", "") if named else ():
-        lines = past.lines_of(commit)
-        if all(_rows(_hunk_lines(e)) == _rows(lines.get(e.path, ())) for e in changes):
-            share = share_of(f"{short_id(commit)} {subject}", changes, lines)
-            return replace(share, by_lines=True)
+    line, change, file = max(asked, key=lambda each: len(each[0]))
+    past, before = context.past, _texts(context, change, change.path)[0]
+    for path in dict.fromkeys((change.path, file.path)):
+        versions = past.versions(path)
+        counts = [count_of(line, data) for data in (before, *(data for _, data in versions))]
+        steps = zip(versions, pairwise(counts), strict=True)
+        brought = [name.partition(" ")[0] for (name, _), (old, new) in steps if old != new]
+        for commit, subject in past.same_change(tuple(brought[-_MOST_ASKED:]), "", "", ""):
+            told = f"{short_id(commit)} {subject}"
+            share = share_of(told, changes, past.lines_of(commit), by_lines=True)
+            if not any(share.left.values()):
+                return share
     return None
 
 
-def _hunk_lines(change: FileChange) -> list[bytes]:
-    return [line for hunk in change.hunks for line in hunk.lines]
-
-
-def _added(change: FileChange) -> list[bytes]:
-    return [line for hunk in change.hunks for line in hunk.added]
+def _changed(change: FileChange, marker: bytes) -> list[bytes]:
+    """The lines that a change adds (`+`) or removes (`-`)."""
+    return [row[1:] for hunk in change.hunks for row in hunk.lines if row[:1] == marker]
 
 
 def _rows(lines: Sequence[bytes]) -> list[bytes]:
@@ -302,62 +324,14 @@ def _taken(
     return CarriedFile(outcome, file.path, entry)
 
 
-# Commit by commit, where the direct way conflicts. Invariant: at the commit that is named git's own
-# merge of the patch into upstream's file of then was clean, and left nothing of the patch to do; so
-# what conflicts is what upstream made of the change later. Only this end of the way is taken:
-# carrying on what is left of a patch through each commit was wrong too often (docs/carry.md).
-def _taken_meanwhile(context: CarryContext, change: FileChange, file: CarriedFile) -> CarriedFile:
-    """A file in conflict as absorbed, if upstream's file had all of the change at some commit."""
-    here = context.here.entry(file.path)
-    if file.carried or here is None or change.old_path is None or change.new_path is None:
-        return file
-    sides = (context.before.entry(change.old_path), context.after.entry(change.new_path))
-    old, patched = (_text_of(context.old_blobs, entry) for entry in sides)
-    if old is None or patched is None:
-        return file
-    added = set(_added(change))
-    versions = context.past.versions(file.path)
-    told = next(
-        (
-            name
-            for name, data in (versions if len(versions) <= _MOST_MERGED else ())
-            if added.issubset(then := split_lines(data))
-            and _merged_by_git(split_lines(old), then, split_lines(patched)) == data
-        ),
-        "",
-    )
-    # a commit that was reverted does not count
-    if not (told and context.past.same_change((told.partition(" ")[0],), "", "", "")):
-        return file
-    gone = _gone(context, change, here)
-    reasons = (
-        f"upstream's file had all of this change, and went on from it ({told})",
-        *((f"upstream's file lacks {counted(gone, 'line')} of it now",) if gone else ()),
-    )
-    absorbed = replace(file.outcome, status=Status.ABSORBED, clashes=(), absorbed_by=told)
-    return accepted(
-        context, CarriedFile(judged(absorbed, _TAKEN_MEANWHILE, reasons), file.path, here)
-    )
-
-
 def _text_of(blobs: Blobs, entry: TreeEntry | None) -> bytes | None:
     """The contents of a plain file; None for anything else."""
     return blobs.contents(entry.oid) if entry is not None and S_ISREG(entry.mode) else None
 
 
-def _merged_by_git(
-    old: Sequence[bytes], upstream: Sequence[bytes], patched: Sequence[bytes]
-) -> bytes | None:
-    """git's three-way merge; None where it conflicts."""
-    three = compare_three(old, upstream, patched)
-    settled = [each.settled for each in three.regions]
-    texts = [each for each in settled if each is not None]
-    return three.assemble(texts) if len(texts) == len(settled) else None
-
-
 def _gone(context: CarryContext, change: FileChange, here: TreeEntry | None) -> int:
     """How many telling lines that the change adds upstream's file does not have."""
-    come = Counter(_bare(line) for line in _added(change) if has_words(line))
+    come = Counter(_bare(line) for line in _changed(change, b"+") if has_words(line))
     there = split_lines(_text_of(context.blobs, here) or b"")
     return (come - Counter(map(_bare, there))).total()
 
@@ -384,7 +358,7 @@ def _doubled(
 def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) -> CarriedFile:
     """A conflict or a flagged file, with how many of its added lines upstream has by now."""
     outcome = file.outcome
-    added = [line for line in _added(change) if _bare(line)]
+    added = [line for line in _changed(change, b"+") if _bare(line)]
     if file.carried and not outcome.review:
         return file
     texts = _texts(context, change, file.path)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from keyword import kwlist
 
@@ -45,6 +45,12 @@ def evidence(lines: Iterable[bytes], *texts: bytes) -> list[bytes]:
         {line for line in telling(lines) if all(count_of(line, text) <= _FEW for text in texts)},
         key=lambda line: (-len(line), line),
     )
+
+
+def is_piece(few: Sequence[bytes], many: Sequence[bytes]) -> bool:
+    """Whether some lines stand among others in one piece."""
+    size = len(few)
+    return any(many[at : at + size] == few for at in range(len(many) - size + 1))
 
 
 def count_of(line: bytes, text: bytes) -> int:

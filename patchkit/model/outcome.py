@@ -70,10 +70,6 @@ class Clash(Struct, frozen=True):
     detail: str = ""  # more words; "" for none
 
 
-# From here on what is left of a change is little enough to ask whether it is worth keeping.
-_MOSTLY = 0.9
-
-
 class UpstreamPart(Struct, frozen=True):
     """How much of what a change adds upstream added as well; blank lines do not count."""
 
@@ -82,16 +78,10 @@ class UpstreamPart(Struct, frozen=True):
     commit: str = ""  # "ID subject" of the commit that brought them, if known
 
     @property
-    def mostly(self) -> bool:
-        """Whether little is left, so that the patch may be skipped."""
-        return 0 < self.added * _MOSTLY <= self.known
-
-    @property
     def words(self) -> str:
-        """How much it is, and what may be done about it."""
+        """How much it is."""
         by = f" ({self.commit})" if self.commit else ""
-        skip = ": perhaps skip it" if self.mostly else ""
-        return f"{self.known} of {self.added} added lines are upstream{by}{skip}"
+        return f"{self.known} of {self.added} added lines are upstream{by}"
 
 
 class FileResult(Struct, frozen=True):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import advice
 from patchkit.model.diff_parse import is_binary, split_lines
-from patchkit.model.evidence import has_words, telling
+from patchkit.model.evidence import has_words, is_piece, telling
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines, sliding_places
 from patchkit.model.merging.checks import (
@@ -102,7 +102,7 @@ def resolve(
     if settled is not None:
         return RegionResolution(Rule.CLEAN, _edit(region, settled))
     share = _upstream_share(region, three)
-    if _is_contained(region, three) or (share == 1.0 and _added(region) >= _ENOUGH_ANYWHERE):
+    if _is_contained(region, three, taken=share == 1.0):
         return RegionResolution(Rule.CONTAINED, (), "upstream has these lines already")
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
@@ -142,21 +142,35 @@ def _upstream_share(region: Region, three: ThreeWay) -> float:
     return sum((added & new).values()) / sum(added.values())
 
 
-def _is_contained(region: Region, three: ThreeWay) -> bool:
-    """Whether upstream, at this very place, adds all that the patch adds and removes the same.
+def _is_contained(region: Region, three: ThreeWay, *, taken: bool) -> bool:
+    """Whether upstream does all that the patch does here.
 
-    Lines that upstream put elsewhere were not removed, and the patch's removal is due there.
+    What the patch adds upstream adds at this very place, or, if all of it is `taken`, lines enough
+    in one piece each anywhere. What it removes stood here and is gone; lines that upstream put
+    elsewhere are not, and where nothing comes instead a line must tell that stands nowhere now.
     """
     before, ours, theirs = map(Counter, (region.base, region.patch, region.upstream))
-    removed = before - ours
-    if (ours - before) - (theirs - before) or removed - (before - theirs):
+    removed, come = before - ours, ours - before
+    arrived = [_new_lines(edit, 0, three) for edit in three.upstream_edits]
+    if removed - (before - theirs) or any(
+        line in lines for lines in arrived for line in removed if has_words(line)
+    ):
         return False
-    come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
-    return not any(line in come for line in removed if has_words(line))
+    if not come:
+        return not set(telling(removed)) <= set(_stripped(three.upstream))
+    if not come - (theirs - before):
+        return True
+    pieces = [_stripped(_new_lines(edit, 1, three)) for edit in region.patch_edits]
+    enough = sum(len(list(telling(piece))) for piece in pieces) >= _ENOUGH_ANYWHERE
+    return (
+        taken
+        and enough
+        and all(any(is_piece(piece, _stripped(lines)) for lines in arrived) for piece in pieces)
+    )
 
 
-def _added(region: Region) -> int:
-    return sum((_telling(region.patch) - _telling(region.base)).values())
+def _stripped(lines: Sequence[bytes]) -> list[bytes]:
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
@@ -357,7 +371,7 @@ def _widened(
 
 def _words(region: Region) -> RegionResolution | None:
     merged = merge_words(region.base, region.upstream, region.patch)
-    if merged is None:
+    if merged in (None, region.upstream):  # that upstream has the patch's words says no line
         return None
     detail = "both sides change different words of the same lines"
     return RegionResolution(Rule.WORDS, _edit(region, merged), detail)
