@@ -1,4 +1,6 @@
-"""Keys of manifests by which a component takes part in contracts, and says what it replaces."""
+"""Keys of manifests by which a component takes part in contracts, says what it replaces, and what
+rewrites it.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +11,11 @@ from patchkit.errors import Problem
 from patchkit.manifest.globs import Glob
 from patchkit.manifest.types import (
     ComponentName,
+    InnerFile,
     InnerFolder,
     Key,
     Line,
+    Number,
     Reason,
     Text,
     also,
@@ -81,6 +85,40 @@ class Overrides(Struct, frozen=True):
         tuple[AbsentTarget, ...],
         "Targets that need not be there, each with the reason.",
         also("additions", "missing", "allow"),
+    ] = ()
+
+
+class MeantRewrite(Struct, frozen=True):
+    """What is meant by a rewrite, where its text does not say it."""
+
+    anchor: Annotated[
+        Line,
+        "Text of the command, of what it replaces, or of the path: which rewrite this is about.",
+    ]
+    where: Location  # the entry in the manifest
+    path: Annotated[InnerFile, Key(default="as it is written"), "The file that it edits."] = ""
+    hits: Annotated[Annotated[int, Number(1, 99_999)] | None, "How many lines it changes."] = None
+    text: Annotated[Line, Key(default="anything"), "What the first of them says, or a part."] = ""
+    reason: Annotated[Reason, Key(default="it is watched"), "Why it is not to be watched."] = ""
+
+
+class Rewrites(Struct, frozen=True):
+    """Files that rewrite the text of this component: where it is built, or while it runs."""
+
+    where: Location  # the entry in the manifest
+    carrier: Annotated[
+        ComponentName, Key("from", default="the project"), "The component that has the files."
+    ] = ""
+    files: Annotated[
+        tuple[Glob, ...],
+        Key(default="Dockerfiles, *.sh and *.py"),
+        "Dockerfiles, shell scripts and Python files to look at, as globs.",
+        also("file", "paths"),
+    ] = ("**/*Dockerfile*", "**/*.sh", "**/*.py")
+    meant: Annotated[
+        tuple[MeantRewrite, ...],
+        "What is meant, where a rewrite does not say it.",
+        also("expect"),
     ] = ()
 
 
@@ -166,6 +204,12 @@ class GuardKeys(Struct, frozen=True):
         "are gone, or are not what was reviewed.",
         also("monkey-patches", "replaces"),
     ] = ()
+    rewrites: Annotated[
+        tuple[Rewrites, ...],
+        "Files that change text of this component by `sed`, `git apply`, `patch` or Python's "
+        "`replace`: `check` tells when these find it no more.",
+        also("sed", "rewritten"),
+    ] = ()
 
     @staticmethod
     def problems(manifest: "Table") -> Iterator[Problem]:
@@ -193,6 +237,8 @@ class GuardKeys(Struct, frozen=True):
                     hint = "leave out what is not certainly one of them"
                     what = f"{each.text} is under `holds`, too"
                     yield Problem(what, str(each.where), hint)
+            for carrier in table.scalars("rewrites.*.from"):
+                yield from strangers(carrier, names, suggestions)
             targets = [(t.text, t) for t in table.scalars("overrides.*.target")]
             for word, target in targets:
                 if word == name:

@@ -45,6 +45,21 @@ def overrides(run: CheckRun) -> Finder:
     return look
 
 
+def rewrites(run: CheckRun) -> Finder:
+    """Text that is rewritten."""
+
+    def look(checked: CheckedStack) -> Iterable[Finding]:
+        if "rewrites" not in checked.component.more:
+            return
+        from patchkit.extensions.python_guards.rewrite_findings import (  # noqa: PLC0415
+            rewrite_findings,
+        )
+
+        yield from rewrite_findings(checked, run)
+
+    return look
+
+
 class BrokenCalls:
     """Calls between components that upstream broke; see patchkit/extension.py."""
 
@@ -103,3 +118,22 @@ class MovedTargets:
             for declared in other.added(GuardKeys).overrides if other.more else ():
                 if declared.target == component.name:
                     yield other, declared
+
+
+class MovedRewrites:
+    """What rewrites of text look for and upstream changed; see patchkit/extension.py."""
+
+    breaks = True
+
+    def watches(self, manifest: Manifest, component: Component) -> bool:
+        """Whether something rewrites the component."""
+        del manifest
+        return "rewrites" in component.more
+
+    def find(self, line: WatchedLine) -> Iterable[Finding]:
+        """The rewrites, each with the commit that moved what it looks for."""
+        from patchkit.extensions.python_guards.rewrite_findings import (  # noqa: PLC0415
+            moved_rewrites,
+        )
+
+        return moved_rewrites(line) if self.watches(line.manifest, line.component) else ()

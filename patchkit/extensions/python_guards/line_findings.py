@@ -51,10 +51,10 @@ _FORM = 4
 #: Whether something is otherwise in a tree than in the pin's.
 _Test: TypeAlias = Callable[[TreeView], bool]
 #: A file of the pin's tree, and what is asked of the tree with another version of it.
-_Question: TypeAlias = tuple[str, _Test]
+Question: TypeAlias = tuple[str, _Test]
 
 
-def _known_or_found(
+def known_or_found(
     cache: Path, along: HistoryReader, facts: object, find: Callable[[], Iterator[Finding]]
 ) -> tuple[Finding, ...]:
     """What was found along a line, kept below the cache folder once the commit of each is known: a
@@ -92,15 +92,18 @@ class _Line(Struct, frozen=True):
         )
         return view
 
-    def since(self, pinned: TreeView, questions: Sequence[_Question]) -> list[Landed | None]:
-        """For each question the commit after which it is so, None where one file does not tell."""
-        by: list[Landed | None] = [None] * len(questions)
-        for path, versions in self.along.versions({path for path, _ in questions} - {""}):
-            tree = cache(partial(_OneFileOther, pinned, path))
-            for number, (_, ask) in (q for q in enumerate(questions) if q[1][0] == path):
-                first = first_with(versions, partial(_is_so, ask, tree))
-                by[number] = None if first is None else landed(self.along.history, first)
-        return by
+
+def since(
+    along: HistoryReader, pinned: TreeView, questions: Sequence[Question]
+) -> list[Landed | None]:
+    """For each question the commit after which it is so, None where one file does not tell."""
+    by: list[Landed | None] = [None] * len(questions)
+    for path, versions in along.versions({path for path, _ in questions} - {""}):
+        tree = cache(partial(_OneFileOther, pinned, path))
+        for number, (_, ask) in (q for q in enumerate(questions) if q[1][0] == path):
+            first = first_with(versions, partial(_is_so, ask, tree))
+            by[number] = None if first is None else landed(along.history, first)
+    return by
 
 
 def _is_so(ask: _Test, tree: Callable[[VersionOnLine], TreeView], version: VersionOnLine) -> bool:
@@ -142,7 +145,7 @@ def find_broken_contracts(
         with known_modules(cache, partners, given) as known:
             yield from _CallSearch(along, component, tuple(partners), given, cache, known).found()
 
-    return _known_or_found(cache, along, [component, absent, facts_of(partners, given)], find)
+    return known_or_found(cache, along, [component, absent, facts_of(partners, given)], find)
 
 
 def _known_by(place: UsePlace) -> tuple[str, ...]:
@@ -174,7 +177,7 @@ class _CallSearch(Struct, frozen=True):
         modules = Modules(pinned.files(), pinned.data, own.root)
         looked: dict[tuple[TreeView, str, str], set[tuple[str, ...]]] = {}
 
-        def question(place: UsePlace) -> _Question:
+        def question(place: UsePlace) -> Question:
             def is_broken(view: TreeView) -> bool:
                 key = view, place.component, place.path
                 if key not in looked:
@@ -186,7 +189,7 @@ class _CallSearch(Struct, frozen=True):
 
             return self._path(place, modules), is_broken
 
-        by = line.since(pinned, [question(each) for each in places])
+        by = since(self.along, pinned, [question(each) for each in places])
         for place, commit in zip(places, by, strict=True):
             yield Finding(
                 Severity.WARNING,
@@ -241,7 +244,7 @@ def find_moved_targets(
     """What `component` replaces and the tip has no more, or has otherwise than the pin."""
     named = {name: [call.place for call in sites] for name, sites in sorted(calls.targets.items())}
     facts = [component, repr(declared), named]
-    return _known_or_found(
+    return known_or_found(
         cache, along, facts, lambda: _moved_targets(along, component, declared, calls)
     )
 
@@ -265,14 +268,14 @@ def _moved_targets(
     moved = [each for each in found.targets if each.verdict in _MOVED]
     worst = list(_MOVED)
 
-    def question(name: str, verdict: TargetVerdict) -> _Question:
+    def question(name: str, verdict: TargetVerdict) -> Question:
         def is_moved(view: TreeView) -> bool:
             now = standings(resolver(view), [name])[name]
             return verdict_on(now, reviewed[name]) in worst[: worst.index(verdict) + 1]
 
         return was[name].place.partition(":")[0], is_moved
 
-    by = line.since(pinned, [question(each.name, each.verdict) for each in moved])
+    by = since(along, pinned, [question(each.name, each.verdict) for each in moved])
     for target, commit in zip(moved, by, strict=True):
         verdict, what = target.verdict, _MOVED[target.verdict]
         why = f": {target.now.why}" if target.now.why else ""
