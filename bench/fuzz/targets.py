@@ -22,7 +22,6 @@ from patchkit.carry.external import refused
 from patchkit.disk.files import JOURNAL
 from patchkit.disk.transaction import recover
 from patchkit.errors import BadInputError, PatchkitError
-from patchkit.extensions.builders.package_lists import read_recipe, read_spec
 from patchkit.extensions.installed.layer import (
     Layer,
     LayerFile,
@@ -477,17 +476,18 @@ def merger(random: Random) -> None:
 
 def package_lists(random: Random) -> None:
     """A damaged recipe or spec is read or refused; names stay inside, and what is left is named."""
-    recipe = damaged(random, _RECIPE, _RECIPE_WORDS, (_RECIPE,)).decode("utf-8", "surrogateescape")
-    found = [read_recipe(recipe, "foo_1.bb", lambda _: random.choice([None, recipe]))]
-    spec = damaged(random, _SPEC, _SPEC_WORDS, (_SPEC,)).decode("utf-8", "surrogateescape")
-    with suppress(BadInputError):
-        found.append(read_spec(spec, "foo.spec"))
-    for each in found:
-        for patch in each.patches:
-            assert is_listed_name(patch.name)
-            assert 0 <= patch.strip <= 99
-        assert all(".." not in Path(f).parts[1:] and not f.startswith("/") for f in each.folders)
-        assert all(note.where and note.hint for note in each.notes)
+    recipe = damaged(random, _RECIPE, _RECIPE_WORDS, (_RECIPE,))
+    spec = damaged(random, _SPEC, _SPEC_WORDS, (_SPEC,))
+    for name, data in (("foo_1.bb", recipe), ("foo.spec", spec)):
+        with suppress(BadInputError):
+            listed = parse_list(data, LocalSeries(name, Location(Path("m.yaml"), 1)))
+            assert listed.unusable or listed.data == data
+            for patch in listed.entries:
+                assert is_listed_name(patch.name)
+                assert patch.strip is not None
+                assert 0 <= patch.strip <= 99
+            notes = (*listed.left_out, *listed.unusable)
+            assert all(note.where and note.hint for note in notes)
 
 
 _RECIPE = b"""\

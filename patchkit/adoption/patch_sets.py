@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.adoption.carrier import Carrier, folder_of
-from patchkit.manifest.values import LocalSeries, Location
-from patchkit.stack.importing import NUMBERED, list_at
+from patchkit.adoption.carrier import Carrier, folder_of, folders_up
+from patchkit.errors import BadInputError
+from patchkit.manifest.yaml_nodes import Table, parse
+from patchkit.stack.importing import by_number, list_at
 
 _ENDINGS = (".patch", ".diff")
-#: Names of files that list patches, the first of several in a folder.
-_LISTS = ("series", ".patches", "series.conf", "source.json", "conandata.yml")
+#: How names of files end that list patches.
+_LISTS = (
+    *("/series", "/.patches", "/series.conf", "/source.json", "/conandata.yml", "/patch.cfg"),
+    *("/portfile.cmake", "/meta.yaml", ".bb", ".bbappend", ".inc", ".spec"),
+)
 _CHANGED = re.compile(r"^\+\+\+ (?:[^/\s]+/)?([^\s]+)", re.MULTILINE)
 
 
@@ -28,35 +33,56 @@ class PatchSet(Struct, frozen=True):
     why: str
 
     @property
+    def target(self) -> str:
+        """The version that the patches are for, "" where nothing says one."""
+        return self.entry.get("target", "")
+
+    @property
     def path(self) -> str:
         """What the entry names: a list, a folder, or a patch."""
         return next(self.entry[key] for key in ("series", "folder", "patch") if key in self.entry)
 
 
-def patch_sets(carrier: Carrier, known: Collection[str] = ()) -> list[PatchSet]:
-    """All of them, by their folders: first what lists say, then mirrors, then single folders.
+def patch_sets(carrier: Carrier, folder: str = "", known: Collection[str] = ()) -> list[PatchSet]:
+    """All of them in a folder and below: first what lists say, then mirrors, then single folders.
 
     `known` are lists, folders and patches that a manifest has already.
     """
-    left = [path for path in carrier.files if path.endswith(_ENDINGS) and path not in known]
-    found: list[PatchSet] = []
-    for search in (_listed, _mirrors, _folders):
+    files = [path for path in carrier.files if folder in folders_up(folder_of(path))]
+    found = [*_listed(carrier, files)]
+    for search in (_mirrors, _folders):
+        taken = {*known, *(path for patches in found for path in patches.patches)}
+        left = [path for path in files if path.endswith(_ENDINGS) and path not in taken]
         found += search(carrier, left)
-        taken = {path for patches in found for path in patches.patches}
-        left = [path for path in left if path not in taken]
     new = (patches for patches in found if patches.path not in known)
     return sorted(new, key=lambda patches: (patches.folder, patches.patches))
 
 
-def _listed(carrier: Carrier, _left: Sequence[str]) -> Iterator[PatchSet]:
+def _listed(carrier: Carrier, files: Sequence[str]) -> Iterator[PatchSet]:
     """Those that a list beside or above them names."""
-    lists = [path for path in carrier.files if path.rpartition("/")[2] in _LISTS]
-    for path in lists:
-        series = list_at(carrier.root / path)
-        if series is not None and series.names:
-            folder = LocalSeries(path, Location(carrier.root, 1)).folder
-            patches = tuple(f"{folder}/{name}".lstrip("/") for name in series.names)
-            yield PatchSet({"series": path}, folder_of(path), patches, "it lists them")
+    for path in files:
+        for target in _targets(carrier, path) if f"/{path}".endswith(_LISTS) else ():
+            listed = list_at(carrier.root / path, target=target)
+            if listed is None or not listed[1].names or listed[1].unusable:
+                continue
+            entry, series = listed
+            folder = Path(entry.folder).relative_to(carrier.root).as_posix()
+            said = {"series": path} | ({"target": target} if target else {})
+            said |= {"within": folder} if entry.within is not None else {}
+            patches = tuple(Path(folder, name).as_posix() for name in series.names)
+            yield PatchSet(said, folder_of(path), patches, "it lists them")
+
+
+def _targets(carrier: Carrier, path: str) -> list[str]:
+    """The versions for which a file has patches; [""] for one that tells none apart."""
+    if not path.endswith("conandata.yml"):
+        return [""]
+    try:
+        root = parse(carrier.text(path), carrier.root / path)
+    except BadInputError:
+        return []
+    node = root.get("patches") if isinstance(root, Table) else None
+    return [key.text for key, _ in node.entries] if isinstance(node, Table) else [""]
 
 
 def _mirrors(carrier: Carrier, left: Sequence[str]) -> Iterator[PatchSet]:
@@ -79,8 +105,7 @@ def _folders(_carrier: Carrier, left: Sequence[str]) -> Iterator[PatchSet]:
     for path in left:
         folders.setdefault(folder_of(path), []).append(path)
     for folder, paths in folders.items():
-        numbers = [NUMBERED.match(path.rpartition("/")[2]) for path in paths]
-        distinct = {int(number[1]) for number in numbers if number}
-        order = "number" if len(distinct) == len(paths) else "name"
+        is_numbered = by_number([path.rpartition("/")[2] for path in paths])
+        order = "number" if is_numbered else "name"
         why = "their numbers say the order" if order == "number" else "in the order of their names"
         yield PatchSet({"folder": folder, "order": order}, folder, tuple(paths), why)

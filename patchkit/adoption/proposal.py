@@ -45,7 +45,7 @@ class Proposal(Struct, frozen=True):
 def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
     """Match the sets with the upstreams that files near them name."""
     kept, older = _newest(sets)
-    adoptions: dict[tuple[str, str], Adoption] = {}
+    adoptions: dict[tuple[str, str, str], Adoption] = {}
     homeless: list[tuple[PatchSet, str]] = []
     for patches in kept:
         near = upstreams_near(carrier, patches.folder)
@@ -60,7 +60,7 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
                 homeless.append((part, called))
                 continue
             same = [up for up in best[1:] if _likeness(part, up) > _likeness(part, best[0]) - 2]
-            key = best[0].where, part.folder
+            key = best[0].where, part.folder, part.target
             known = adoptions.get(key)
             if known is None:
                 others = tuple(up for up in same if up.where != best[0].where)
@@ -88,6 +88,7 @@ def _likeness(patches: PatchSet, upstream: Upstream) -> int:
     if "patch" in patches.entry:
         named |= words_of(patches.patches[0])
     score = 4 * len(upstream.words & named) + 2 * bool(upstream.about & named)
+    score += 4 * (patches.target != "" and patches.target in upstream.url + upstream.value)
     if upstream.about:
         score += 3 if upstream.words & upstream.about else -6
     between = relpath(patches.folder or ".", upstream.folder or ".")

@@ -262,9 +262,21 @@ class LocalPatch(Struct, frozen=True):
 
 
 #: Endings of files whose format they tell.
-_DIALECTS = {"json": "bazel", "yml": "conan", "yaml": "conan"}
-#: Where patches stand beside such a file.
+_DIALECTS = {
+    "portfile.cmake": "vcpkg",
+    "meta.yaml": "conda",
+    "patch.cfg": "cef",
+    ".json": "bazel",
+    ".yml": "conan",
+    ".yaml": "conan",
+    ".bb": "bitbake",
+    ".bbappend": "bitbake",
+    ".inc": "bitbake",
+    ".spec": "rpm",
+}
+#: Where patches stand beside the files of some.
 FOLDER_BESIDE = "patches/"
+_BESIDE = ("bazel", "cef", "conan")
 
 
 class LocalSeries(Struct, frozen=True):
@@ -282,11 +294,17 @@ class LocalSeries(Struct, frozen=True):
     where: Location  # the entry in the manifest
     dialect: Annotated[
         str,
-        Text("a format", "bazel|conan|quilt", example="conan"),
+        Text("a format", "bazel|bitbake|cef|conan|conda|quilt|rpm|vcpkg", example="conan"),
         Key(default="by the file's name"),
         "The file's format: `bazel` (a registry's source.json, any .json), `conan` (conandata.yml, "
-        "any .yml or .yaml; patches in `patches/` beside both), `quilt` (all others).",
+        "any .yml or .yaml), `cef` (patch.cfg), `bitbake` (SRC_URI of .bb, .bbappend, .inc), `rpm` "
+        "(.spec), `vcpkg` (portfile.cmake), `conda` (meta.yaml), `quilt` (all others).",
     ] = ""
+    within: Annotated[
+        InnerFolder | None,
+        Key(default="`patches/` beside a file of bazel, cef and conan, else the file's own"),
+        "The folder of this project that the names in the file start from.",
+    ] = None
     target: Annotated[
         Line,
         Key(default="the only one"),
@@ -308,13 +326,15 @@ class LocalSeries(Struct, frozen=True):
     @property
     def kind(self) -> str:
         """The file's format."""
-        return self.dialect or _DIALECTS.get(self.path.rpartition(".")[2], "quilt")
+        told = (kind for end, kind in _DIALECTS.items() if self.path.endswith(end))
+        return self.dialect or next(told, "quilt")
 
     @property
     def folder(self) -> str:
         """The folder that the patches' names start from, "" for the project's root."""
         outer, mark, _ = self.path.rpartition("/")
-        return outer if self.kind == "quilt" else f"{outer}{mark}{FOLDER_BESIDE}".rstrip("/")
+        beside = f"{outer}{mark}{FOLDER_BESIDE}" if self.kind in _BESIDE else outer
+        return (beside if self.within is None else self.within).rstrip("/")
 
     def beside(self, name: str) -> str:
         """The path of a patch of that name."""

@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"(?:^|[ \t]+)#.*", re.DOTALL)
 #: With more wrong lines than this and none that is right, a file is no series.
 _MOST_SLIPS = 2
 #: For hints: the formats of lists that are read.
-KNOWN_LISTS = "known are quilt's series, Conan's conandata.yml and Bazel's source.json"
+KNOWN_LISTS = "known are quilt's series, and what `dialect` names"
 #: What says for which targets the patch of a line is: `+slime -!npu `.
 _GUARDS = re.compile(r"[ \t]*(?:[-+][^\s#]*[ \t]+)+(?=[^\s#])")
 _STRIP = re.compile(r"-p[ \t]*([0-9]{1,2})")
@@ -43,20 +43,24 @@ class SeriesLine(Struct, frozen=True):
     name: str | None = None
     strip: int | None = None  # of `-pN`; None where it says none
     at: int = 0  # where the name stands in the text
+    ending: str = ""  # of the name, where it is not written
 
     def called(self, name: str, options: str = "") -> SeriesLine:
         """The line with another name, and options directly behind it."""
-        rest = self.text[self.at + len(self.name or "") :]
-        return replace(self, text=f"{self.text[: self.at]}{name}{options}{rest}", name=name)
+        rest = self.text[self.at + len(self.name or "") - len(self.ending) :]
+        written = name.removesuffix(self.ending) + options
+        return replace(self, text=f"{self.text[: self.at]}{written}{rest}", name=name)
 
 
 class Series(Struct, frozen=True):
     """The lines of a series file; edit with the methods, write `data`.
 
-    Other formats (`stack/structured_lists.py`) are lists of pieces in the place of lines.
+    Other formats (`extensions/builders/`) are lists of pieces in the place of lines.
     """
 
     lines: tuple[SeriesLine, ...] = ()
+    left_out: tuple[Problem, ...] = ()  # what only some builds apply
+    unusable: tuple[Problem, ...] = ()  # why it cannot be used where it is
 
     @property
     def strip(self) -> int | None:

@@ -16,7 +16,7 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.adoption.carrier import Carrier, folders_up
+from patchkit.adoption.carrier import Carrier
 from patchkit.adoption.patch_sets import PatchSet, patch_sets
 from patchkit.adoption.proposal import Adoption, propose
 from patchkit.adoption.upstreams import Upstream
@@ -112,8 +112,7 @@ def adopt(
     recover(root)
     path = manifest_path(root, name)
     carrier = Carrier(root)
-    found = patch_sets(carrier, _adopted_already(root))
-    sets = [patches for patches in found if folder in folders_up(patches.folder)]
+    sets = patch_sets(carrier, folder, _adopted_already(root))
     if not sets:
         hint = "patch sets are folders of .patch or .diff files, with or without a list of them"
         what = "no patch is here that no manifest has"

@@ -38,15 +38,15 @@ from patchkit.stack.patch_lists import parse_list
 from patchkit.stack.series import ImportedPatch
 
 _ENDINGS = (".patch", ".diff", ".txt", ".eml")
-#: How names of files end that may list patches.
-_LISTS = ("", ".conf", ".json", ".yml", ".yaml")
+#: How names of files end that may list patches, of which no other format is known.
+_LISTS = ("", ".conf")
 _NUMBER = re.compile(r"^(?:v\d+-)?\d{2,5}[-_. ]+(?=[A-Za-z0-9])")
 _FROM_LINE = re.compile(rb"^From .*\d\d:\d\d:\d\d.*\d{4}[^\n]*\n", re.MULTILINE)
 _ENCODED = re.compile(
     rb"^Content-Transfer-Encoding:[ \t]*(?:base64|quoted-printable)", re.IGNORECASE | re.MULTILINE
 )
 #: How git format-patch begins the names of a series.
-NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
+_NUMBERED = re.compile(r"(?:v\d+-)?(\d{1,9})[-_. ]")
 
 
 class ImportSource(Struct, frozen=True):
@@ -85,8 +85,7 @@ def read_source(
         read: ReadFile = entry_points.load(place)
         found = read(source)
     else:
-        kind, patches = _raw(source, order)
-        found = ImportSource(kind, tuple(patches))
+        found = _raw(source, order)
     filled = (p if p.strip is not None else replace(p, strip=strip) for p in found.patches)
     found = replace(found, patches=tuple(filled))
     return found if raw else readable(found)
@@ -142,67 +141,91 @@ def _valid_name(wish: str) -> str:
     return name if is_patch_name(name) else f"{slug(stem)}.patch"
 
 
-def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[ImportedPatch]]:
-    """A word for the source, and what it holds, not looked at yet."""
+def _raw(source: Path, order: Sequence[str] | None) -> ImportSource:
+    """What a source holds, not looked at yet."""
     if not source.exists():
         raise UsageError(f"{source}: no such file or folder")
     files = [source]
     if source.is_dir():
         files = [*files_in(source, "*"), source / "patches" / "series"]
-    found = [(path, series) for path in files if (series := list_at(path)) is not None]
-    lists = [each for each in found if each[0].name == "series"][:1] or found
+    found = [listed for path in files if (listed := list_at(path, meant=source.is_file()))]
+    lists = [each for each in found if each[0].path.endswith("series")][:1] or found
     if source.is_file() and not lists:
-        return _file(source)
+        return ImportSource(*_file(source))
     if order is not None or not lists:
-        return "folder", _folder(source, order)
+        return ImportSource("folder", _folder(source, order))
     if len(lists) > 1:
-        names = ", ".join(path.name for path, _ in lists)
-        hint = f"patchkit import {lists[0][0]}  goes by that one"
+        names = ", ".join(Path(entry.path).name for entry, _ in lists)
+        hint = f"patchkit import {lists[0][0].path}  goes by that one"
         raise UsageError(Problem(f"several files list patches: {names}", str(source), hint))
-    return "list of patches", _listed(*lists[0])
+    [(entry, series)] = lists
+    notes = (*series.left_out, *series.unusable)
+    if not series.names and not notes:
+        raise UsageError(f"{source} lists no patch")
+    return ImportSource("list of patches", tuple(_listed(entry, series)), notes)
 
 
-def list_at(path: Path) -> Series | None:
-    """What a file lists, of any name, if most of that stands beside it; "series" always does."""
-    if path.suffix not in _LISTS or not path.is_file():
+def list_at(
+    path: Path, *, meant: bool = False, target: str = ""
+) -> tuple[LocalSeries, Series] | None:
+    """What a file lists, and where its patches are; None if most of them are not there.
+
+    What is `meant` is a list wherever they are, if its name tells the format.
+    """
+    entry = LocalSeries(str(path), Location(path, 1), target=target)
+    meant = path.name == "series" or (meant and entry.kind != "quilt")
+    if (entry.kind == "quilt" and path.suffix not in _LISTS) or not path.is_file():
         return None
-    entry = _entry(path)
     try:
         series = parse_list(read_given(path), entry)
     except BadInputError:
-        if path.name == "series":
+        if meant:
             raise
         return None
-    there = [Path(entry.folder, name).is_file() for name in series.names]
-    return series if path.name == "series" or 2 * sum(there) > len(there) else None
+    folders = {folder: _there(folder, series) for folder in _folders_near(entry)}
+    best = max(folders, key=lambda folder: folders[folder])
+    entry = entry if best == entry.folder else replace(entry, within=best)
+    return (entry, series) if meant or 2 * folders[best] > len(series.names) else None
 
 
-def _entry(path: Path) -> LocalSeries:
-    return LocalSeries(str(path), Location(path, 1))
+def _folders_near(entry: LocalSeries) -> list[str]:
+    """Where a list's patches may be: as it says, in a folder beside it, or in rpm's."""
+    outer = Path(entry.path).parent
+    inner = [str(path) for path in files_in(outer, "*") if path.is_dir()]
+    return [entry.folder, *inner, str(outer.parent / "SOURCES")]
 
 
-def _listed(path: Path, series: Series) -> list[ImportedPatch]:
+def _there(folder: str, series: Series) -> int:
+    return sum(Path(folder, name).is_file() for name in series.names)
+
+
+def _listed(entry: LocalSeries, series: Series) -> Iterator[ImportedPatch]:
     """The patches of a list, whose names may have folders."""
-    folder = Path(_entry(path).folder)
-    return [
-        ImportedPatch(e.name, read_given(folder / e.name), e.name, e.strip, listed=True)
-        for e in series.entries
-    ]
+    folders = [entry.folder, *_folders_near(entry)]
+    for row in series.entries:
+        places = [Path(folder, row.name) for folder in folders]
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            hint = f"looked for in {', '.join(dict.fromkeys(folders))}"
+            raise BadInputError(
+                Problem(f"{row.name} is not there", str(entry.place(row.line)), hint)
+            )
+        yield ImportedPatch(row.name, read_given(path), row.name, row.strip, listed=True)
 
 
-def _file(source: Path) -> tuple[str, list[ImportedPatch]]:
+def _file(source: Path) -> tuple[str, tuple[ImportedPatch, ...]]:
     data = read_given(source)
     starts = [match.start() for match in _FROM_LINE.finditer(data)]
     if not starts or starts[0] != 0:
-        return "patch", [ImportedPatch(source.name, data, str(source))]
+        return "patch", (ImportedPatch(source.name, data, str(source)),)
     ends = [*starts[1:], len(data)]
     mails = [without_returns(data[start:end]) for start, end in zip(starts, ends, strict=True)]
-    return "mailbox", [
+    return "mailbox", tuple(
         ImportedPatch("", mail, f"{source} (mail {number})") for number, mail in enumerate(mails, 1)
-    ]
+    )
 
 
-def _folder(folder: Path, order: Sequence[str] | None) -> list[ImportedPatch]:
+def _folder(folder: Path, order: Sequence[str] | None) -> tuple[ImportedPatch, ...]:
     there = {
         path.name: path
         for path in folder.iterdir()
@@ -212,14 +235,21 @@ def _folder(folder: Path, order: Sequence[str] | None) -> list[ImportedPatch]:
     missing = [Problem(f"{name}: no such patch in {folder}") for name in names if name not in there]
     if missing or not names:
         raise UsageError(*(missing or [Problem(f"{folder} holds no .patch or .diff file")]))
-    return [ImportedPatch(name, read_given(there[name]), str(there[name])) for name in names]
+    return tuple(ImportedPatch(name, read_given(there[name]), str(there[name])) for name in names)
+
+
+def by_number(names: Collection[str]) -> list[str] | None:
+    """Names in the order of the numbers that each begins with; None where these give none."""
+    numbers = {name: int(m[1]) for name in names if (m := _NUMBERED.match(name))}
+    distinct = len({*numbers.values()}) == len(names)
+    return sorted(numbers, key=lambda name: numbers[name]) if distinct else None
 
 
 def _by_number(names: Collection[str], folder: Path) -> list[str]:
-    """Names in the order of the numbers that they begin with; UsageError where these give none."""
-    numbered = sorted((int(m[1]), name) for name in names if (m := NUMBERED.match(name)))
-    if len(names) < 2 or len(dict(numbered)) == len(names):
-        return [name for _, name in numbered] or list(names)
+    """Names in the order of their numbers, or a single one; UsageError where nothing says one."""
+    ordered = by_number(names)
+    if ordered is not None or len(names) < 2:
+        return ordered or [*names]
     hint = f"name them in {folder / 'series'} as they apply, one a line; or give each with --order"
     raise UsageError(Problem("nothing says in which order its patches apply", str(folder), hint))
 

@@ -5,17 +5,19 @@ By itself, as `status` asks for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
+from patchkit import entry_points
 from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.values import LocalSeries, Location, Manifest, OrderedFolder
 from patchkit.model.names import broken_name_rule, is_listed_name
 from patchkit.model.series_file import Series, parse_series, series_of
 
-#: Recipes of BitBake's and specs of rpm's, which an extension reads.
-_ONLY_IMPORTED = (".bb", ".bbappend", ".inc", ".spec")
+#: Reads a list of a format, under which the entry points in `patchkit.lists` have it.
+ReadList: TypeAlias = Callable[[bytes, LocalSeries], Series]
 
 
 def parse_list(data: bytes, entry: LocalSeries) -> Series:
@@ -23,14 +25,14 @@ def parse_list(data: bytes, entry: LocalSeries) -> Series:
 
     BadInputError with every line that cannot be taken.
     """
-    if entry.path.endswith(_ONLY_IMPORTED):
-        hint = f"patchkit import {entry.path}  takes its patches over"
-        raise BadInputError(Problem("is not used in place", f"{entry.path}:1", hint))
     if entry.kind == "quilt":
         return parse_series(data, name=entry.path, target=entry.target)
-    from patchkit.stack.structured_lists import parse_structured  # noqa: PLC0415 (YAML)
-
-    return parse_structured(data, entry)
+    place = entry_points.named("patchkit.lists").get(entry.kind)
+    if place is None:
+        hint = "`patchkit version` lists the extensions that are installed"
+        raise BadInputError(Problem(f"no extension reads {entry.kind}", f"{entry.path}:1", hint))
+    read: ReadList = entry_points.load(place)
+    return read(data, entry)
 
 
 def read_series(
@@ -42,8 +44,10 @@ def read_series(
     """
     if isinstance(entry, OrderedFolder):
         return series_of(_names_in(manifest.root, entry, changed or {}))
-    data = read_listed(manifest.root, entry.path, entry.where, changed)
-    return parse_list(data, entry)
+    series = parse_list(read_listed(manifest.root, entry.path, entry.where, changed), entry)
+    if series.unusable:
+        raise BadInputError(*series.unusable)
+    return series
 
 
 def patch_files(root: Path, entry: LocalSeries) -> list[Path]:

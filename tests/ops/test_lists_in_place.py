@@ -5,6 +5,7 @@ what that tool takes by it still gives the tree that patchkit makes.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -202,10 +203,66 @@ def test_files_that_list_nothing(project: Project, upstream: Upstream) -> None:
     project.run("check").ends(4, several, 'beside series: target: "1.1" (there are 1.1, 1.0)')
     project.component("demo", upstream, shouted(), [{"series": "recipe/list"}])
     project.run("check").ends(4, "recipe/list:1: lists no patches", "known are quilt's series")
-    write_files(project.root / "recipe", {"demo_1.1.bb": 'SRC_URI = "file://one.patch"\n'})
+    write_files(project.root / "recipe", {"demo_1.1.bb": 'require demo.inc\nSRC_URI = ""\n'})
     project.component("demo", upstream, shouted(), [{"series": "recipe/demo_1.1.bb"}])
-    wanted = ("recipe/demo_1.1.bb:1: is not used in place", "patchkit import recipe/demo_1.1.bb")
-    project.run("check").ends(4, *wanted)
+    project.run("check").ends(4, "recipe/demo_1.1.bb:1: left out: what demo.inc has")
     entry = {"series": "recipe/list", "dialect": "bazel"}
     project.component("demo", upstream, shouted(), [entry])
     project.run("check").ends(4, "recipe/list:")
+
+
+#: File -> its text, and what applies the patches that it lists to a tree.
+BUILDERS = {
+    "demo_1.bb": 'SRC_URI = "https://e.com/demo.tgz \\\n    file://0001-one.patch \\\n'
+    '    file://init \\\n    file://two.patch \\\n"\n',
+    "demo.spec": "Name: demo\nPatch1: 0001-one.patch\n# why\nPatch4: two.patch\n"
+    "%prep\n%setup -q\n%patch1 -p1\n%patch4 -p1\n",
+    "portfile.cmake": "vcpkg_from_github(\n    REPO a/demo\n    PATCHES\n        0001-one.patch\n"
+    "        two.patch\n)\n",
+    "meta.yaml": "source:\n  git_url: x\n  patches:\n    - 0001-one.patch\n    - two.patch\n",
+    "patch.cfg": "patches = [\n  {\n    # why\n    'name': '0001-one',\n  },\n  {\n"
+    "    'name': 'two',\n  },\n]\n",
+}
+
+
+def listed_there(text: str) -> list[str]:
+    """The patches that a builder takes of such a file, in its order."""
+    if "%prep" in text:
+        names = dict(re.findall(r"(?m)^Patch(\d+): (\S+)", text))
+        return [names[number] for number in re.findall(r"(?m)^%patch(\d+) -p1", text)]
+    found = re.findall(
+        r"file://(\S+\.patch)|^ +(?:- )?(\S+\.patch)$|'name': '(\S+)'", text, re.MULTILINE
+    )
+    return [name if name.endswith(".patch") else f"{name}.patch" for name in map("".join, found)]
+
+
+@pytest.mark.parametrize("file", BUILDERS)
+def test_the_lists_of_builders_are_written_where_they_are(
+    project: Project, upstream: Upstream, tmp_path: Path, file: str
+) -> None:
+    folder = "recipe/patches" if file == "patch.cfg" else "recipe/demo"
+    write_files(project.root / "recipe", {file: BUILDERS[file]})
+    write_files(project.root / folder, {"0001-one.patch": ONE, "two.patch": TWO})
+    entry = {"series": f"recipe/{file}"} | ({} if "patches" in folder else {"within": folder})
+    project.component("demo", upstream, shouted(), [entry])
+    project.run("apply").ok()
+    before = project.product
+    (project.checkout("demo") / "b.py").write_text("new\n")
+    project.run("refresh", "--new", "rework-b").ok()
+    project.run("move", "two", "--to", "1").ok()
+    project.run("edit", "0001-one", "--name", "one").ok()
+    text = project.read(f"recipe/{file}")
+    assert listed_there(text) == ["two.patch", "one.patch", "rework-b.patch"]
+    project.run("apply", "--locked").ok()
+    own = tmp_path / "own"
+    git_in(tmp_path, "clone", "-q", str(project.checkout("demo")), str(own))
+    git_in(own, "fetch", "-q", "origin", "refs/patchkit/base")
+    git_in(own, "checkout", "-q", "FETCH_HEAD")
+    patches = (str(project.root / folder / name) for name in listed_there(text))
+    git_in(own, "apply", "--index", *patches)
+    assert git_in(own, "write-tree") == project.git("rev-parse", "HEAD^{tree}")
+    project.run("drop", "two").ok()
+    assert listed_there(project.read(f"recipe/{file}")) == ["one.patch", "rework-b.patch"]
+    for _ in range(4):
+        project.run("undo").ok()
+    assert project.product == before

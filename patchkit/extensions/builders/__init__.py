@@ -1,4 +1,3 @@
-"""What other builders say of patches: SRC_URI of a Yocto recipe, PatchN lines of an RPM spec.
-
-`package_lists` reads and writes their lists, `package_folders` the folders around these.
+"""Lists of patches in the files of other tools, of builders and registries: read, and written where
+they are. `listed_pieces` is what all of them are edited by, `package_folders` what `export` writes.
 """

@@ -96,7 +96,7 @@ def test_one_line_of_json_is_a_list_too() -> None:
     series = bazel(data)
     assert (series.data, series.names) == (data, ("a.patch", "b.patch"))
     more = series.append("c,d.patch").remove("b.patch")
-    assert more.data == data.replace(b'"b.patch"', b'"c,d.patch"')
+    assert more.data == data.replace(b'"b.patch":"sha256-y"', b'"c,d.patch": ""')
 
 
 def test_a_patch_moves_with_its_fields_and_comment() -> None:
@@ -138,13 +138,12 @@ def test_commas_and_hashes_follow() -> None:
 
 
 @pytest.mark.parametrize("empty", [b"{}", b"{\n    }"])
-def test_an_empty_object_becomes_lines(empty: bytes) -> None:
+def test_an_empty_object_takes_patches(empty: bytes) -> None:
     data = b'{\n    "patches": ' + empty + b',\n    "url": ""\n}\n'
     series = bazel(data)
     assert series.data == data
     both = series.append("a.patch").append("b.patch").with_bytes("a.patch", b"")
     assert json.loads(both.data)["patches"].keys() == {"a.patch", "b.patch"}
-    assert both.data.count(b'\n        "') == 2
 
 
 WRONG = {
@@ -189,7 +188,7 @@ def test_what_a_list_cannot_say_is_refused() -> None:
         conan(CONAN, "1.2.2").arrange([])
     with pytest.raises(BadInputError, match="no patches to add to"):
         bazel(b'{"url": ""}').append("a.patch")
-    with pytest.raises(BadInputError, match="patch_strip is 1 for all"):
+    with pytest.raises(BadInputError, match="all are taken with -p1 there"):
         bazel(BAZEL).with_strip("one.patch", 2)
     with pytest.raises(BadInputError, match="needs -p2"):
         conan(CONAN).with_strip("three.diff", 2)

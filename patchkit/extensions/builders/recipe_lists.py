@@ -1,0 +1,163 @@
+"""Patches in SRC_URI of a BitBake recipe (NAME_VERSION.bb, .bbappend, .inc).
+
+BitBake is not run, so only what a line says by itself is taken: simple variables are put in, and
+what an override has is left out with a note, as some builds do without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, field
+
+from patchkit.errors import Problem
+from patchkit.extensions.builders.listed_pieces import ListedPatch, WordList, checked, cut
+from patchkit.manifest.values import LocalSeries
+from patchkit.manifest.yaml_nodes import decode
+from patchkit.model.names import is_listed_name
+from patchkit.model.series_file import Series
+
+_PATCH = (".patch", ".diff")
+COMPRESSED = (".gz", ".bz2", ".xz", ".Z", ".zst")
+_LONGEST = 1 << 16  # characters that a value may grow to
+_ROUNDS = 10  # of expanding
+_ASSIGNMENT = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?(?P<name>SRC_URI|[A-Za-z_][\w-]*)(?P<suffix>(?:[:_][\w.${}-]+)*)\s*"
+    r"(?P<how>\?\?=|\?=|:=|\+=|=\+|\.=|=\.|=)[ \t]*(?P<quote>[\"'])"
+    r"(?P<value>(?:\\\r?\n|[^\n])*?)(?P=quote)[ \t\r]*$"
+    r"|^[ \t]*(?:require|include)[ \t]+(?P<file>\S+)",
+    re.MULTILINE,
+)
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][\w-]*)\}")
+_WORD = re.compile(r"[^\s\\]+")
+#: Of a file's parameters those that say when it is applied.
+_REVISIONS = frozenset(("maxrev", "minrev", "rev", "notrev", "mindate", "maxdate"))
+_SOURCE = ("${S}", ".", "${UNPACKDIR}", "${WORKDIR}")
+
+
+def expanded(text: str, names: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> str:
+    """The text with what is known put in; bounded, as a value may name itself."""
+    for _ in range(_ROUNDS):
+        if sum(len(value(found)) for found in names.finditer(text)) > _LONGEST:
+            break
+        text = names.sub(value, text)
+    return text
+
+
+#: When BitBake puts words into the value; all others as they stand.
+_RANKS = {"prepend": 0, "=+": 0, "=.": 0, "append": 2}
+
+
+class _Recipe(Struct):
+    """The variables of a recipe so far, and the words of SRC_URI, each with its rank."""
+
+    where: str
+    text: str
+    values: dict[str, str]  # variables
+    words: list[tuple[int, re.Match[str]]] = field(default_factory=list)
+    removed: set[str] = field(default_factory=set)  # of `SRC_URI:remove`
+    left_out: list[Problem] = field(default_factory=list)  # what only some builds have
+    unusable: list[Problem] = field(default_factory=list)  # what is not understood
+    stop: int = 0  # where the last value ends
+
+    def note(self, notes: list[Problem], what: str, at: int) -> None:
+        where = f"{self.where}:{self.text.count(chr(10), 0, at) + 1}"
+        notes.append(Problem(f"left out: {what}", where, "import that file by itself"))
+
+    def expand(self, text: str) -> str:
+        return expanded(text, _VARIABLE, lambda found: self.values.get(found[1], found[0]))
+
+    def read(self) -> None:
+        for found in _ASSIGNMENT.finditer(self.text):
+            name = found["name"]
+            if found["file"]:
+                self.note(self.unusable, f"what {found['file']} has", found.start())
+            elif name == "SRC_URI":
+                self.add(found)
+            elif not found["suffix"] and not (found["how"][0] == "?" and name in self.values):
+                self.values[name] = found["value"]
+
+    def add(self, found: re.Match[str]) -> None:
+        operation, *override = found["suffix"].replace("_", ":").split(":")[1:] or [""]
+        if operation not in (*_RANKS, "remove", ""):
+            operation, override = "", [operation, *override]
+        words = [*_WORD.finditer(self.text, *found.span("value"))]
+        how = operation or found["how"]
+        rank = _RANKS.get(how, 1)
+        plain = any(known == 1 for known, _ in self.words)
+        if override:
+            if any(self.patch(word, []) for word in words):
+                what = f"patches that only {':'.join(override)} has"
+                self.note(self.left_out, what, found.start())
+            return
+        self.stop = found.end("value")
+        if how == "remove":
+            self.removed |= {self.expand(word[0]) for word in words}
+            return
+        if how in ("=", ":="):
+            self.words = [row for row in self.words if row[0] != 1]
+        if how[0] != "?" or not plain:
+            self.words += ((rank, word) for word in words)
+
+    def patch(self, word: re.Match[str], notes: list[Problem]) -> ListedPatch | None:
+        path, *parameters = self.expand(word[0]).split(";")
+        scheme, _, name = path.rpartition("://")
+        said = dict(each.partition("=")[::2] for each in parameters)
+        plain = name.removesuffix(next(filter(name.endswith, COMPRESSED), ""))
+        applied = said.get("apply", "yes" if plain.endswith(_PATCH) else "no")
+        if not scheme or applied != "yes":
+            return None
+        level, folder = said.get("striplevel", said.get("pnum", "1")), said.get("patchdir", "${S}")
+        odd = sorted(_REVISIONS & said.keys())
+        why = ""
+        if scheme != "file":
+            why = "is fetched from elsewhere"
+        elif "$" in name or not is_listed_name(name):
+            why = "is not a known name"
+        elif plain != name:
+            why = "is compressed"
+        elif odd or folder not in _SOURCE:
+            why = f"has {', '.join(odd) or f'patchdir={folder}'}"
+        elif not re.fullmatch(r"\d{1,2}", level):
+            why = f"has striplevel={level}"
+        if not why:
+            return ListedPatch(*word.span(), name, word.start() + len("file://"), int(level))
+        self.note(notes, f"{name} {why}", word.start())
+        return None
+
+    def patches(self) -> Iterator[ListedPatch]:
+        for _, word in sorted(self.words, key=lambda row: row[0]):
+            known = self.expand(word[0]) not in self.removed
+            if known and (patch := self.patch(word, self.unusable)):
+                yield patch
+
+
+def read_recipe(data: bytes, entry: LocalSeries) -> Series:
+    """The patches of a recipe, in the order in which BitBake applies them."""
+    package, _, version = PurePosixPath(entry.path).stem.partition("_")
+    base = package.removesuffix("-native").removeprefix("nativesdk-")
+    known = {"PN": package, "BPN": base, "PV": version, "BP": f"{base}-{version}"}
+    recipe = _Recipe(entry.path, decode(data, Path(entry.path)), known)
+    recipe.read()
+    found = [*recipe.patches()]
+    if any(one.start > other.start for one, other in pairwise(found)):
+        recipe.note(recipe.unusable, "the order, which is not that of the lines", found[0].start)
+    empty = WordList(
+        where=f"{entry.path}:1",
+        begin="file://",
+        folders=1,
+        left_out=tuple(recipe.left_out),
+        unusable=tuple(recipe.unusable),
+    )
+    return checked(data, cut(recipe.text, found, recipe.stop, empty), entry)
+
+
+def recipe_lines(names: list[str]) -> str:
+    """A .bbappend for patches in `files/` beside it."""
+    rows = "".join(
+        f"    file://{name}{'' if name.endswith(_PATCH) else ';apply=yes'} \\\n" for name in names
+    )
+    return f'FILESEXTRAPATHS:prepend := "${{THISDIR}}/files:"\n\nSRC_URI += "\\\n{rows}"\n'
