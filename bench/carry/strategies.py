@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.carry.came_through import carried_files
 from bench.carry.cases import Case, Truth
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions
@@ -69,7 +70,7 @@ def patchkit(case: Case, *, careful: bool = False, proposals: bool = False) -> A
     )
     (outcome,) = report.outcomes
     named = {each.carried_to or each.path: each for each in outcome.files}
-    return Answer(dict(report.carried.get("x.patch", {})), named)
+    return Answer(carried_files(report, case.reader, "x.patch"), named)
 
 
 def proposing(case: Case) -> Answer:

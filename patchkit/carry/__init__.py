@@ -6,7 +6,7 @@ code that went to other files; else a conflict. `cascade` finds what fails only 
 patch does. docs/carry.md gives the reasons.
 """
 
-from patchkit.carry.carried import CarryReport, Generate, PartialResult, Past
+from patchkit.carry.carried import CarryReport, Generate, Past
 from patchkit.carry.engine import carry_stack, is_contained
 
-__all__ = ["CarryReport", "Generate", "PartialResult", "Past", "carry_stack", "is_contained"]
+__all__ = ["CarryReport", "Generate", "Past", "carry_stack", "is_contained"]

@@ -20,12 +20,13 @@ from patchkit.model.merging.regions import Doubt, Labels, Region, RegionResoluti
 from patchkit.model.merging.scopes import ELSEWHERE, UNCHECKED, misplaced
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileResult, PatchResult, Status
-from patchkit.model.patch import FileChange
+from patchkit.model.patch import FileChange, Header
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import Tree
 from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder
 
 if TYPE_CHECKING:
+    from patchkit.gitcmd.commit_history import ToldCommit
     from patchkit.model.merging.merge import FileMerge
     from patchkit.stack.patch_files import CommitChange
 
@@ -203,13 +204,17 @@ class Past(Protocol):
         return ()
 
     def same_change(
-        self, named: tuple[str, ...], author: str, date: str, subject: str
-    ) -> tuple[tuple[str, str], ...]:
-        """(id, subject) of the commits that may have made a patch's very change.
+        self, named: tuple[str, ...], header: Header | None = None
+    ) -> Sequence[ToldCommit]:
+        """The commits that may have made a patch's very change, newest first.
 
-        They are among `named` (ids, in full or short), or have its author's address and the date in
-        seconds, or its subject, if that is more than two words. None that was reverted.
+        They are among `named` (ids, in full or short), or have its author and date, or its subject,
+        if that is more than two words, or came by a request that its header names.
         """
+        return ()
+
+    def paths_of(self, commit: str) -> Collection[str]:
+        """The paths that a commit changes."""
         return ()
 
     def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
@@ -310,22 +315,16 @@ class CarriedFile(Struct, frozen=True, omit_defaults=True):
         return self.outcome.status is not Status.CONFLICTED
 
 
-#: Path -> contents (None: no file there) of what was carried of a patch, also if not all was.
-PartialResult: TypeAlias = Mapping[str, bytes | None]
-
-
 class CarryReport(Struct, frozen=True):
     """What became of a stack on a new base; `stack` holds what landed there.
 
-    `carried` has, per patch, the files that came through, whether or not the whole patch did;
-    `conflicts` all files of each patch that did not. `external` has, per patch, the keys of the
-    conflicts that a merger beside the engine settled, by path.
+    `conflicts` has all files of each patch that did not come through. `external` has, per patch,
+    the keys of the conflicts that a merger beside the engine settled, by path.
     """
 
     old_base: Base  # the base that the patches were for
     new_base: Base  # the base that they were carried to
     stack: Stack
-    carried: Mapping[str, PartialResult] = field(default_factory=dict)
     conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
     #: Patches that were left out, each with the tree that it does not fit.
     left_out: Mapping[str, str] = field(default_factory=dict)

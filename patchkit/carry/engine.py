@@ -14,12 +14,11 @@ from patchkit.carry.carried import (
     CarryOptions,
     CarryReport,
     NoPast,
-    PartialResult,
     doubted_as,
 )
 from patchkit.carry.carry_file import carry_change, carry_file
 from patchkit.carry.cascade import Names, ResolvedStack, edited, waiting
-from patchkit.carry.upstream_word import with_upstreams_word
+from patchkit.carry.upstream_word import fate_of, with_upstreams_word
 from patchkit.model.apply_changes import Applied, Blobs, apply_changes
 from patchkit.model.merging.regions import Labels
 from patchkit.model.names import short_id
@@ -81,7 +80,7 @@ def carry_stack(
     carrying.builder.preload(patches)
     befores = {each.name: each for stack in stacks for each in stack.outcomes}
     outcomes = [carrying.put(patch, befores[patch.name]) for patch in patches]
-    found = carrying.carried, carrying.conflicts, carrying.left_out, carrying.external
+    found = carrying.conflicts, carrying.left_out, carrying.external
     return CarryReport(old_base, new_base, carrying.builder.finish(outcomes), *found)
 
 
@@ -101,7 +100,6 @@ class StackCarrier(Struct):
     builder: StackBuilder  # the new stack so far
     old_tree: Tree  # where the old stack has got to
     old_blobs: Blobs  # contents of the old stack's files
-    carried: dict[str, PartialResult] = field(default_factory=dict)  # files that could be carried
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)  # all its files
     resolved: ResolvedStack | None = None  # the new stack had no patch failed; None if none has
     left_out: dict[str, str] = field(default_factory=dict)  # the tree on which it was left out
@@ -124,7 +122,7 @@ class StackCarrier(Struct):
             self._whole(patch, patch_changes(patch), generated)
         outcome = as_on_old_base(outcome, old)
         if first and outcome.status is Status.CONFLICTED and patch.name in leave_out:
-            outcome = self.without(patch)
+            outcome = replace(self.without(patch), fate=outcome.fate)
         # the old stack is one patch further; one from elsewhere is no part of it
         self.old_tree = old_tree if made_on is not None else self._after(old) or old_tree
         return outcome
@@ -132,7 +130,7 @@ class StackCarrier(Struct):
     def without(self, patch: SeriesPatch) -> PatchResult:
         """Leave out the first patch in conflict: nothing of it has landed, none waits for it."""
         self.resolved = None
-        for kept in (self.carried, self.conflicts, self.external):
+        for kept in (self.conflicts, self.external):
             kept.pop(patch.name, None)
         self.left_out[patch.name] = self.builder.tree_id
         return PatchResult(patch.name, Status.ABSORBED)
@@ -148,21 +146,7 @@ class StackCarrier(Struct):
                 return self._whole(patch, changes, outcome)
             changes = joint
             old = replace(old, files=self._exact(joint).files)
-        options = self.options
-        context = CarryContext(
-            self.old_tree,
-            after,
-            self.builder.tree,
-            self.old_blobs,
-            self.builder.blobs,
-            options.past or NoPast(),
-            options.careful,
-            self._labels(patch),
-            options.remembered,
-            options.patch_first,
-            patch.name in options.take_proposals,
-            partial(options.merger, patch) if options.merger is not None else None,
-        )
+        options, context = self.options, self._context(patch, after)
         carry_one: Callable[[CarryContext, FileChange, FileResult], CarriedFile] = carry_change
         if options.carry_one is not None:
             carry_one = partial(options.carry_one, patch)
@@ -183,11 +167,31 @@ class StackCarrier(Struct):
         if self.resolved is not None:
             there, outcomes = self.resolved.cascade(context, changes, files, old, carry_one)
         outcome = self._land(patch, files, outcomes)
+        if options.carry_one is None:
+            outcome = replace(outcome, fate=fate_of(context, patch.file, changes, files, outcome))
         if self.resolved is None and outcome.status is Status.CONFLICTED:
             self.resolved = ResolvedStack(context.here)
         if self.resolved is not None:
             self.resolved.take(outcome, changes, files, there, context)
         return outcome
+
+    def _context(self, patch: SeriesPatch, after: Tree) -> CarryContext:
+        """What a patch is carried between; `after` is the old stack with it."""
+        options = self.options
+        return CarryContext(
+            self.old_tree,
+            after,
+            self.builder.tree,
+            self.old_blobs,
+            self.builder.blobs,
+            options.past or NoPast(),
+            options.careful,
+            self._labels(patch),
+            options.remembered,
+            options.patch_first,
+            patch.name in options.take_proposals,
+            partial(options.merger, patch) if options.merger is not None else None,
+        )
 
     def _whole(
         self, patch: SeriesPatch, changes: Sequence[FileChange], outcome: PatchResult
@@ -249,27 +253,11 @@ class StackCarrier(Struct):
         return replace(outcome, files=files)
 
     def _note(self, patch: SeriesPatch, files: Sequence[CarriedFile]) -> None:
-        results: dict[str, bytes | None] = {}
-        for file in files:
-            if file.carried and file.leaves is not None:
-                results[file.leaves] = None
-            if file.carried:
-                results[file.path] = self._contents(file)
-        self.carried[patch.name] = results
         if not all(file.carried for file in files):
             self.conflicts[patch.name] = tuple(files)
         keys = {f.path: f.key for f in files if f.outcome.merged_by and not f.outcome.remembered}
         if keys:
             self.external[patch.name] = keys
-
-    def _contents(self, file: CarriedFile) -> bytes | None:
-        if file.blob is not None:
-            return file.blob.payload
-        if file.entry is None or file.entry.mode == 0o160000:
-            return None
-        known = self.builder.tree.entry(file.path)
-        blobs = self.builder.blobs if known == file.entry else self.old_blobs
-        return blobs.contents(file.entry.oid)
 
     def _land(
         self,

@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from stat import S_ISREG
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,11 +38,14 @@ from patchkit.carry.carried import (
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.evidence import count_of, evidence, has_words, is_piece
-from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
-from patchkit.model.outcome import FileResult, Status, UpstreamPart
-from patchkit.model.patch import FileChange, Identity, PatchFile
+from patchkit.model.outcome import Fate, FileResult, PatchResult, Status, UpstreamPart
+from patchkit.model.patch import FileChange, Header, PatchFile
 from patchkit.model.text import counted, listed
+from patchkit.model.upstream_intent import intent_of, requests_of
+
+if TYPE_CHECKING:
+    from patchkit.gitcmd.commit_history import ToldCommit
 
 _ID = r"\b[0-9a-f]{7,40}\b"
 #: Lines of a message by which a patch says which commit of upstream it is.
@@ -198,24 +203,27 @@ def _best_share(
     files: Sequence[CarriedFile],
 ) -> UpstreamShare | None:
     """The commit that has most of the patch, of those that may be the patch's own."""
-    past, author = context.past, patch.author or Identity("", "")
-    date = author.date.partition(" ")[0]  # in seconds since the epoch
+    past = context.past
     shares = (
-        share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit))
-        for commit, subject in past.same_change(commits, author.email.lower(), date, patch.subject)
+        share_of(commit.name, changes, past.lines_of(commit.id))
+        for commit in past.same_change(commits, patch.header)
+        if not commit.reverted_by
     )
     # half of its lines at least: a subject such as "Fix typo" is written more than once
     likely = [each for each in shares if each.known * 2 >= each.added]
     # of several, the first that has as much: the others took it from there
     best = min(reversed(likely), key=lambda each: sum(map(len, each.left.values())), default=None)
     whole = best is not None and not any(best.left.values())
-    return best if whole else _share_by_lines(context, changes, files) or best
+    if whole:
+        return best
+    by_lines = _made_by_lines(context, changes, files)
+    return next((share for commit, share in by_lines if not commit.reverted_by), best)
 
 
-def _share_by_lines(
+def _made_by_lines(
     context: CarryContext, changes: Sequence[FileChange], files: Sequence[CarriedFile]
-) -> UpstreamShare | None:
-    """The newest commit that does all that the patch does, where the best evidence changed.
+) -> Iterator[tuple[ToldCommit, UpstreamShare]]:
+    """The commits that do all that the patch does, where the best evidence changed, newest first.
 
     Nothing but lines ties them, so the lines around count as well, as for git's patch-id: the same
     lines in another function are another change.
@@ -227,7 +235,7 @@ def _share_by_lines(
         for line in evidence(_changed(change, marker), *_texts(context, change, change.path))[:1]
     ]
     if not asked:
-        return None
+        return
     line, change, file = max(asked, key=lambda each: len(each[0]))
     past, before = context.past, _texts(context, change, change.path)[0]
     for path in dict.fromkeys((change.path, file.path)):
@@ -235,12 +243,10 @@ def _share_by_lines(
         counts = [count_of(line, data) for data in (before, *(data for _, data in versions))]
         steps = zip(versions, pairwise(counts), strict=True)
         brought = [name.partition(" ")[0] for (name, _), (old, new) in steps if old != new]
-        for commit, subject in past.same_change(tuple(brought[-_MOST_ASKED:]), "", "", ""):
-            told = f"{short_id(commit)} {subject}"
-            share = share_of(told, changes, past.lines_of(commit), by_lines=True)
+        for commit in past.same_change(tuple(brought[-_MOST_ASKED:])):
+            share = share_of(commit.name, changes, past.lines_of(commit.id), by_lines=True)
             if not any(share.left.values()):
-                return share
-    return None
+                yield commit, share
 
 
 def _changed(change: FileChange, marker: bytes) -> list[bytes]:
@@ -322,6 +328,79 @@ def _taken(
         carried_to=file.path if file.path != file.outcome.path else "",
     )
     return CarriedFile(outcome, file.path, entry)
+
+
+# What became of a patch upstream, as bump, drift and `log --upstream` say it: by what is carried,
+# and by the commits that may be the patch's own and change a file of a name that it changes.
+def fate_of(
+    context: CarryContext,
+    patch: PatchFile,
+    changes: Sequence[FileChange],
+    files: Sequence[CarriedFile],
+    outcome: PatchResult,
+) -> Fate | None:
+    """The fate of a patch that was carried.
+
+    History is asked only of one whose header says something of its way, or that is not simply at
+    its lines.
+    """
+    first = next(iter(outcome.absorbed_by), "")
+    if outcome.status is Status.ABSORBED and not outcome.review:
+        return Fate("landed", first)
+    intent, _ = intent_of(patch.message)
+    plain = all(map(_is_plain, outcome.files))
+    named = commits_named(patch) or requests_of(patch.message)
+    if plain and intent in ("", "never") and not named:
+        return None
+    made = _made_by(context, patch, changes, files)
+    standing = [commit for commit in made if not commit.reverted_by]
+    if outcome.status is Status.ABSORBED:
+        return Fate("landed", standing[-1].name) if standing else Fate("perhaps landed", first)
+    if made:
+        left = standing[-1].name if standing else made[0].reverted_by
+        return Fate("landed differently" if standing else "reverted", left)
+    parts = [first, *(file.upstream.commit for file in outcome.files if file.upstream)]
+    parts += [] if plain else [by for change in changes for by in _hunks_taken(context, change)]
+    if any(parts):
+        return Fate("landed in part", next(filter(None, parts)))
+    return Fate("open") if intent == "sent" else None
+
+
+def _made_by(
+    context: CarryContext,
+    patch: PatchFile,
+    changes: Sequence[FileChange],
+    files: Sequence[CarriedFile],
+) -> list[ToldCommit]:
+    """The commits that may be a patch's own, newest first; those of its lines if none claims it.
+
+    They change a file of a name that the patch changes, as numbers and subjects come twice. That
+    the author and the date are the same is not enough: who rebases writes many in one second.
+    """
+    past, names = context.past, {_file_name(change.path) for change in changes}
+    made = [
+        commit
+        for commit in past.same_change(commits_named(patch), Header(patch.message))
+        if not names.isdisjoint(map(_file_name, past.paths_of(commit.id)))
+    ]
+    return made or [commit for commit, _ in _made_by_lines(context, changes, files)]
+
+
+def _hunks_taken(context: CarryContext, change: FileChange) -> Iterator[str]:
+    """The commits since which upstream's file has all lines of a hunk, as far as they are known."""
+    _, text = _texts(context, change, change.path)
+    for hunk in change.hunks:
+        lines = b"".join(hunk.postimage)
+        if lines in text and evidence(hunk.added, text):
+            yield context.past.since([change.path], partial(_has_lines, lines))
+
+
+def _has_lines(lines: bytes, data: bytes | None) -> bool:
+    return data is not None and lines in data
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _text_of(blobs: Blobs, entry: TreeEntry | None) -> bytes | None:

@@ -28,18 +28,21 @@ from patchkit.refresh.assign import RoutedEdit
 
 def _print_carried(terminal: Terminal, patch: PatchResult) -> None:
     """The line of a patch, and its files; of one that upstream has, the line alone."""
-    note = Painted("  flagged", Paint.NOTICE) if patch.review else _absorbed_by(patch)
+    note = Painted("  flagged", Paint.NOTICE) if patch.review else _fate(patch)
     terminal.product(["  ", word(patch.status), "  ", patch.name, note])
     for file in patch.files if patch.review or patch.status is not Status.ABSORBED else ():
         _print_carried_file(terminal, file)
 
 
-def _absorbed_by(patch: PatchResult) -> Painted:
-    """Which commit of upstream's made all of a patch, or how many did; "" for any other patch."""
+def _fate(patch: PatchResult) -> Painted:
+    """What became of a patch upstream; of one that is all there how many commits made it."""
     taken = patch.status is Status.ABSORBED and not patch.review
     commits = patch.absorbed_by if taken else ()
     by = counted(len(commits), "commit") if commits[1:] else "".join(commits)
-    return Painted(by and f"  by {by}", Paint.FAINT)
+    told = by and f"by {by}"
+    if patch.fate is not None and patch.fate.word != "landed":
+        told = patch.fate.words
+    return Painted(told and f"  {told}", Paint.FAINT)
 
 
 def _print_carried_file(terminal: Terminal, file: FileResult) -> None:
@@ -110,7 +113,7 @@ def render_bumped(terminal: Terminal, row: BumpedComponent, *, dry_run: bool, di
     for patch in row.patches:
         if patch.name in row.earlier:
             continue
-        terminal.product(["  ", word(patch.attention or ""), "  ", patch.name, _absorbed_by(patch)])
+        terminal.product(["  ", word(patch.attention or ""), "  ", patch.name, _fate(patch)])
         if patch.attention in _EXPLAINED:
             for file in patch.files:
                 _print_carried_file(terminal, file)

@@ -32,6 +32,7 @@ from patchkit.model.names import normal_url
 from patchkit.model.objects import CommitId, GitObject
 from patchkit.model.outcome import Reason, Status
 from patchkit.model.tree import ObjectSource, Tree
+from patchkit.model.upstream_intent import request_number
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History
@@ -71,21 +72,11 @@ def explain_clash(
     return replace(explained, origin=Origin(0, ()))
 
 
-# Pull requests and reverts, read off a commit's subject; pages on which to look at a commit.
+# Reverts, read off a commit's subject; pages on which to look at a commit.
 
 
-_REQUEST = re.compile(
-    r"\(#(\d{1,18})\)\s*$|^Merge pull request #(\d{1,18})\b"
-    r"|\(!(\d{1,18})\)\s*$|^!(\d{1,18})\b|See merge request \S*!(\d{1,18})\b"
-)
 _REVERT = re.compile(r'^(?:Revert|Reapply) "|^revert[:(]', re.IGNORECASE)
 _HOST = re.compile(r"([a-z0-9.-]+)(?::\d+)?")
-
-
-def request_number(subject: str) -> int | None:
-    """The pull or merge request that a commit came by, as its subject says; the last one named."""
-    found = [number for match in _REQUEST.findall(subject) for number in match if number]
-    return int(found[-1]) if found else None
 
 
 def is_revert(subject: str) -> bool:

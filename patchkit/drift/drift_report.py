@@ -9,7 +9,7 @@ from patchkit.explain.explanation import PatchExplanation
 from patchkit.model.finding import Landed
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
-from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
+from patchkit.model.outcome import Fate, FileResult, PatchResult, Reason, Status
 from patchkit.model.states import state_of
 from patchkit.model.text import counted
 
@@ -40,6 +40,7 @@ class PatchForecast(Struct, frozen=True):
     review: tuple[str, ...] = ()  # paths of files to look at
     waits_for: tuple[str, ...] = ()
     files: tuple[FileResult, ...] = ()  # without the clashes
+    fate: Fate | None = None
 
     @property
     def absorbed_by(self) -> tuple[str, ...]:
@@ -73,7 +74,8 @@ def forecast_of(outcome: PatchResult) -> PatchForecast:
         conflicts = (outcome.name,)  # its recipe gives nothing to be used
     review = tuple(each.path for each in outcome.files if each.review)
     files = tuple(replace(each, clashes=()) for each in outcome.files)
-    return PatchForecast(outcome.name, outcome.status, conflicts, review, outcome.waits_for, files)
+    waits_for, fate = outcome.waits_for, outcome.fate
+    return PatchForecast(outcome.name, outcome.status, conflicts, review, waits_for, files, fate)
 
 
 class Interval(Struct, frozen=True):
@@ -172,7 +174,8 @@ class PatchDrift(Struct, frozen=True):
     applies at the tip. `days` is how long after the pin `broken_by` came, None where it never
     applied. A WAITING patch fails only because those in `waits_for` do. `absorbed_by` made all of
     it superfluous. `risk` is None where only some commits were tried. `forecast` is what a bump to
-    the tip comes to, file by file. `suspicions` are hunks that apply at the tip and perhaps should
+    the tip comes to, file by file, and what became of the patch upstream, by the commit
+    `fate_by`. `suspicions` are hunks that apply at the tip and perhaps should
     not. `listed` is the manifest's line that names a patch of another repository, "" for one of the
     project's own.
     """
@@ -196,6 +199,12 @@ class PatchDrift(Struct, frozen=True):
     suspicions: tuple[Suspicion, ...] = ()
     listed: str = ""
     waits_for: tuple[str, ...] = ()
+    fate_by: Landed | None = None
+
+    @property
+    def fate(self) -> str:
+        """What became of it upstream; "" where nothing ties it to upstream."""
+        return self.forecast.fate.word if self.forecast and self.forecast.fate else ""
 
     @property
     def is_broken(self) -> bool:
@@ -249,7 +258,9 @@ class PatchDrift(Struct, frozen=True):
             by = self.breaks[-1].by
             broken = f"broken by {short_id(by.commit)}, " if by is not None else ""
             again = f"{broken}mended {mended.day} by {short_id(mended.commit)}"
-        return "; ".join(each for each in (means, day, again, files) if each)
+        fate = "" if self.status is Status.ABSORBED else self.fate
+        fate += f" by {short_id(self.fate_by.commit)}" if fate and self.fate_by else ""
+        return "; ".join(each for each in (means, fate, day, again, files) if each)
 
     @property
     def stopped_earlier(self) -> bool:

@@ -34,6 +34,8 @@ from patchkit.model.diff_parse import parse_diff
 from patchkit.model.evidence import count_of, evidence
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, decode_path
+from patchkit.model.patch import Header, Identity
+from patchkit.model.upstream_intent import request_number, requests_of
 
 # Commits that touch the paths asked for; further back nobody made a patch for today's pin.
 _COMMITS = "4000"
@@ -147,18 +149,29 @@ _MOST = 0.5  # of a folder's files must have gone to one other folder
 
 
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
+_UNDOES = re.compile(r'^(revert|reapply) "(.*)"$')
 _MARK = re.compile(r"^(?:\[[^]]*\]\s*)+|\s*\((?:#\d+|!\d+)\)$")
 #: So many words make a subject that nobody else writes by chance.
 _WORDS = 3
 
 
-class _Told(Struct, frozen=True):
-    """A commit and what is written above its change; `date` is the author's, in seconds."""
+class ToldCommit(Struct, frozen=True):
+    """A commit and what is written above its change; `date` is the author's, in seconds.
+
+    `reverted_by` is the commit that takes it back, as "ID subject", "" if none does.
+    """
 
     id: str  # in full
-    email: str  # of the author
+    email: str  # of the author, in lower case
     date: str
     subject: str  # the first line of its message
+    plain: str  # the subject without marks
+    reverted_by: str = ""
+
+    @property
+    def name(self) -> str:
+        """The commit as "ID subject"."""
+        return f"{short_id(self.id)} {self.subject}"
 
 
 def plain_subject(subject: str) -> str:
@@ -166,17 +179,28 @@ def plain_subject(subject: str) -> str:
     return " ".join(_MARK.sub("", subject.strip()).lower().split())
 
 
-def _not_reverted(blocks: Sequence[str]) -> Iterator[_Told]:
-    """The commits, newest first, that no newer one reverts; one whose revert is reverted counts."""
-    reverted: list[str] = []
+def _told(blocks: Sequence[str]) -> Iterator[ToldCommit]:
+    """The commits, newest first; one whose revert is reverted stands again.
+
+    A revert names the commit by its id, or by its subject in quotes.
+    """
+    by_id: dict[str, str] = {}
+    by_subject: dict[str, str] = {}
     for block in blocks:
         fields = block.split("\n", 4)
         if len(fields) < 4:
             continue
-        if any(fields[0].startswith(each) for each in reverted):
-            continue
-        reverted += _REVERTS.findall(fields[4] if len(fields) > 4 else "")
-        yield _Told(*fields[:4])
+        oid, email, date, subject, *body = fields
+        plain = plain_subject(subject)
+        by = by_subject.pop(plain, "")
+        by = next((name for start, name in by_id.items() if oid.startswith(start)), by)
+        commit = ToldCommit(oid, email.lower(), date, subject, plain, by)
+        if not by:
+            by_id |= dict.fromkeys(_REVERTS.findall("".join(body)), commit.name)
+            if found := _UNDOES.match(plain):
+                undone = found[2] if found[1] == "revert" else f'revert "{found[2]}"'
+                by_subject[plain_subject(undone)] = commit.name
+        yield commit
 
 
 class Between(Struct):
@@ -203,7 +227,7 @@ class Between(Struct):
     _line: tuple[Entries, Sequence[Landing]] = ({}, ())
     _lined: frozenset[str] = frozenset()
     #: All commits of the range, as far as `same_change` asks of them.
-    _told: tuple[_Told, ...] | None = None
+    _told: tuple[ToldCommit, ...] | None = None
 
     def touches(self, path: str) -> tuple[Touch, ...]:
         """The commits that changed a file, newest first; none where that history is not here."""
@@ -298,18 +322,29 @@ class Between(Struct):
         return tuple(each.name for each in self.touches(path)[:_SHOWN])
 
     def same_change(
-        self, named: tuple[str, ...], author: str, date: str, subject: str
-    ) -> tuple[tuple[str, str], ...]:
-        """(id, subject) of commits that may have made a patch's very change; see `carry.Past`."""
-        wanted = plain_subject(subject)
+        self, named: tuple[str, ...], header: Header | None = None
+    ) -> tuple[ToldCommit, ...]:
+        """The commits that may have made a patch's very change; see `carry.Past`."""
+        wanted, written, requests = "", ("", ""), frozenset[int]()
+        if header is not None:
+            wanted = plain_subject(header.message.partition("\n")[0])
+            requests = requests_of(header.message)
+            author = header.author or Identity("", "")
+            written = author.email.lower(), author.date.partition(" ")[0]
         telling = len(wanted.split()) >= _WORDS
         return tuple(
-            (each.id, each.subject)
+            each
             for each in self._all_commits()
             if each.id.startswith(named or "-")
-            or (telling and plain_subject(each.subject) == wanted)
-            or (bool(date) and bool(author) and (each.email.lower(), each.date) == (author, date))
+            or (telling and each.plain == wanted)
+            or (all(written) and (each.email, each.date) == written)
+            or (requests and request_number(each.subject) in requests)
         )
+
+    def paths_of(self, commit: str) -> frozenset[str]:
+        """The paths at which a commit differs from its first parent."""
+        files = tree_changes(self._with_past(), f"{commit}^", commit, required=False)
+        return frozenset(file.path for file in files)
 
     def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
         """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
@@ -336,17 +371,17 @@ class Between(Struct):
         """Whether both commits have an ancestor in common, as far as the history is here."""
         return self._with_past().ask("merge-base", self.old, self.new, no=NOT_HERE) is not None
 
-    def _all_commits(self) -> tuple[_Told, ...]:
-        """Every commit of the range but merges and those that were reverted, newest first."""
+    def _all_commits(self) -> tuple[ToldCommit, ...]:
+        """Every commit of the range, newest first."""
         if self._told is None:
             out = self._with_past().ask(
-                *("log", "--no-merges", "--no-show-signature", "--encoding=UTF-8"),
+                *("log", "--no-show-signature", "--encoding=UTF-8"),
                 *("-z", "--format=%H%n%ae%n%at%n%s%n%b"),
                 f"{self.old}..{self.new}",
                 no=NOT_HERE,
             )
             text = (out or b"").decode("utf-8", "replace")
-            self._told = tuple(_not_reverted(text.split("\0")))
+            self._told = tuple(_told(text.split("\0")))
         return self._told
 
     def _versions(self, path: str) -> dict[str, bytes] | None:

@@ -126,6 +126,23 @@ class Attention(str, Enum):
     UNCHANGED = "unchanged"  # not a byte
 
 
+class Fate(Struct, frozen=True):
+    """What became of a patch upstream, by which commit.
+
+    `word` is "landed", "perhaps landed" (somebody should look), "landed differently" (by its commit
+    or request, and it is needed all the same), "landed in part", "reverted" (upstream had it, and
+    took it back) or "open".
+    """
+
+    word: str
+    by: str = ""  # "ID subject"; "" where no commit is known
+
+    @property
+    def words(self) -> str:
+        """Both."""
+        return f"{self.word} by {self.by}" if self.by else self.word
+
+
 class PatchResult(Struct, frozen=True):
     """What became of one patch on a base, whoever asks: apply, check, refresh, bump or carry."""
 
@@ -135,6 +152,7 @@ class PatchResult(Struct, frozen=True):
     commit: CommitId | None = None  # its commit in the new stack; None unless it applies
     tree: TreeId | None = None  # the tree after it; None unless it applies
     attention: Attention | None = None  # what a bump asks of a reviewer; None of anything else
+    fate: Fate | None = None  # of one that was carried; None where nothing ties it to upstream
 
     @property
     def clashes(self) -> tuple[Clash, ...]:

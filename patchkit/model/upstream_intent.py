@@ -1,5 +1,6 @@
 """What a patch's header says of its way upstream: that it was sent there, is to be, never will be,
-or came from there. Yocto's `Upstream-Status`, DEP-3's fields, and trailers that name a request.
+or came from there. Yocto's `Upstream-Status`, DEP-3's fields, and trailers that name a request; and
+the requests by which commits came, as their subjects say.
 """
 
 from __future__ import annotations
@@ -7,11 +8,21 @@ from __future__ import annotations
 import re
 
 _REQUEST = r"(?:/pulls?/|/merge_requests/|[#!])(\d{1,9})\b"
+#: Fields that name a request of the patch's own; of `PR` a bare number is one.
+_FIELDS = re.compile(
+    r"^(?:Upstream-Status|Forwarded|Applied-Upstream|Origin|PR|Pull-Request|Link):(.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BARE = re.compile(r"^(?:PR|Pull-Request): *(\d{1,9})\b", re.IGNORECASE | re.MULTILINE)
+_CAME_BY = re.compile(
+    r"\(#(\d{1,9})\)\s*$|^Merge pull request #(\d{1,9})\b"
+    r"|\(!(\d{1,9})\)\s*$|^!(\d{1,9})\b|See merge request \S*!(\d{1,9})\b"
+)
 _TAKEN = r"Upstream-Status: *Backport\b|Applied-Upstream: *\S|Origin: *(?:upstream|backport)\b"
 _NEVER = r"Upstream-Status: *(?:Inappropriate|Denied)\b|Forwarded: *not-needed\b"
 _SENT = (
     r"Upstream-Status: *(?:Submitted|Accepted)\b|Forwarded: *(?!no\b)\S"
-    rf"|(?:PR|Pull-Request|Link): .*{_REQUEST}"
+    rf"|(?:PR|Pull-Request): *\d|(?:PR|Pull-Request|Link): .*{_REQUEST}"
 )
 _SEND = r"Upstream-Status: *(?:Pending|Inactive-Upstream)\b|Forwarded: *no\b"
 #: The lines that say each intent; what counts more comes first.
@@ -26,6 +37,14 @@ def intent_of(message: str) -> tuple[str, str]:
     return "", ""
 
 
-def requests_in(said: str) -> tuple[int, ...]:
-    """The pull or merge requests that a text names."""
-    return tuple(map(int, re.findall(_REQUEST, said)))
+def request_number(subject: str) -> int | None:
+    """The pull or merge request that a commit came by, as its subject says; the last one named."""
+    found = [number for match in _CAME_BY.findall(subject) for number in match if number]
+    return int(found[-1]) if found else None
+
+
+def requests_of(message: str) -> frozenset[int]:
+    """The pull or merge requests that a patch's message names as its own."""
+    found = {request_number(message.partition("\n")[0])} - {None}
+    numbers = [*re.findall(_REQUEST, "\n".join(_FIELDS.findall(message))), *_BARE.findall(message)]
+    return frozenset({*found, *map(int, numbers)})  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ earlier run kept the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from patchkit.drift.describe import explain_clash, landed_of, tell
 from patchkit.drift.drift_report import (
     LineDrift,
     PatchDrift,
+    PatchForecast,
     Suspicion,
 )
 from patchkit.drift.forecast_cache import SeriesMemory
@@ -33,10 +34,10 @@ from patchkit.explain.explanation import PatchExplanation
 from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.pins import absent_blobs
-from patchkit.model.finding import Finding, Severity
+from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.series import LoadedSeries
-from patchkit.upstream.history import HistoryReader
+from patchkit.upstream.history import History, HistoryReader
 
 
 def judge_line(
@@ -61,6 +62,7 @@ def judge_line(
     if forecasts is not None:
         walk = ended(walker, walk, forecasts)
     whole = forecasts is not None
+    by = _commits_of_fates(history, forecasts or ())
     told: list[PatchDrift] = []
     for number, each in enumerate(tell(history, walk, patches)):
         clash: PatchExplanation | None = None
@@ -69,7 +71,9 @@ def judge_line(
         except MissingObjectError:  # no server gives it, or it is gone from the cache
             whole = False
         forecast = forecasts[number] if forecasts is not None else None
-        told.append(replace(each, explanation=clash, forecast=forecast))
+        fate = forecast.fate if forecast is not None else None
+        commit = by.get(fate.by) if fate is not None else None
+        told.append(replace(each, explanation=clash, forecast=forecast, fate_by=commit))
     suspicions = _suspicions(along, series.patches)
     if suspicions is not None:
         told = [replace(each, suspicions=odd) for each, odd in zip(told, suspicions, strict=True)]
@@ -79,6 +83,14 @@ def judge_line(
     if whole and suspicions is not None and not absent_blobs(history.repository):
         memory.note_line(found)
     return found
+
+
+def _commits_of_fates(history: History, forecasts: Sequence[PatchForecast]) -> Mapping[str, Landed]:
+    """The commits that the fates of patches name, by the words in which they do."""
+    names = {each.fate.by for each in forecasts if each.fate is not None and each.fate.by}
+    found = {name: history.repository.commit(name.partition(" ")[0]) for name in names}
+    known = {name: commit for name, commit in found.items() if commit is not None}
+    return dict(zip(known, landed_of(history, [*known.values()]), strict=True))
 
 
 def _suspicions(

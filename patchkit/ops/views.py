@@ -22,7 +22,7 @@ from patchkit.model.names import pick_patch
 from patchkit.model.objects import EMPTY_TREE, CommitId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress
-from patchkit.model.upstream_intent import intent_of, requests_in
+from patchkit.model.upstream_intent import intent_of
 from patchkit.ops.built_stack import built_stack, require_clean
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
@@ -35,7 +35,6 @@ from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
 
 if TYPE_CHECKING:
-    from patchkit.drift.drift_report import PatchDrift
     from patchkit.ops.drift import ComponentDrift
 
 
@@ -108,7 +107,7 @@ def log_components(
     if upstream:
         from patchkit.ops.drift import look_for_drift  # noqa: PLC0415 (other logs need none of it)
 
-        found = look_for_drift([(manifest, components)], store, progress, every_commit=True)
+        found = look_for_drift([(manifest, components)], store, progress)
         logs = list(map(_with_fates, logs, found.components))
     return LogReport(manifest.name, tuple(logs))
 
@@ -200,31 +199,9 @@ def _with_fates(log: ComponentLog, drift: ComponentDrift) -> ComponentLog:
     if log.problems or not drift.patches:
         code = log.exit_code or drift.exit_code
         return replace(log, problems=log.problems or drift.problems, exit_code=code)
-    patches = []
-    for patch, along in zip(log.patches, drift.patches, strict=True):
-        fate, by = _fate(along, requests_in(patch.sent), drift.line)
-        fate = fate or ("open" if patch.intent == "sent" else "")
-        patches.append(replace(patch, fate=fate, by=by))
-    return replace(log, patches=tuple(patches))
-
-
-def _fate(
-    patch: PatchDrift, requests: Sequence[int], line: Sequence[Landed]
-) -> tuple[str, Landed | None]:
-    """What became of a patch, by which commit: its lines count, then its request."""
-    from patchkit.drift.describe import is_revert  # noqa: PLC0415 (as above)
-
-    if patch.status is Status.ABSORBED:
-        return "landed", patch.absorbed_by
-    if any(interval.status is Status.ABSORBED for interval in patch.intervals):
-        return "reverted", patch.since
-    for each in reversed(line):
-        if is_revert(each.subject):
-            if any(f"#{number})" in each.subject for number in requests):
-                return "reverted", each
-        elif each.request in requests:
-            return "landed differently", each
-    return ("landed in part", patch.absorbed[-1].by) if patch.absorbed else ("", None)
+    rows = zip(log.patches, drift.patches, strict=True)
+    patches = tuple(replace(patch, fate=along.fate, by=along.fate_by) for patch, along in rows)
+    return replace(log, patches=patches)
 
 
 # Graph: which patches of a stack need which earlier ones.

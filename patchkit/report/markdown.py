@@ -231,6 +231,8 @@ def _patch(patch: PatchReview, attention: Attention) -> Iterator[str]:
         yield "- its change differs now"
     for commit in patch.absorbed_by:
         yield f"- absorbed by {_linked_commit(commit)}"
+    if result.fate is not None and result.fate.word != "landed":
+        yield f"- {escaped(result.fate.words)}"
     if attention not in DETAILED:
         return
     for file in result.files:

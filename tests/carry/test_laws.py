@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.carry.came_through import carried_files
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions
 from patchkit.gitcmd.commit_history import Between
@@ -95,10 +96,11 @@ def test_law_nothing_is_dropped_without_a_word(
         assert report.stack.tree == objects.tree(new)
         assert any(each.status is Status.CONFLICTED for each in outcome.files)
         return
+    came = carried_files(report, objects)
     for path, (_, data) in patched.items():
-        if old.get(path) == patched[path] or path not in report.carried["0.patch"]:
+        if old.get(path) == patched[path] or path not in came:
             continue
-        result = report.carried["0.patch"][path]
+        result = came[path]
         assert result is not None
         flagged = any(each.review for each in outcome.files)
         added = {x.strip() for x in data.split(b"\n")} - {b""}
@@ -164,7 +166,7 @@ def outcome_of(sides: Sequence[Snapshot]) -> tuple[dict[str, bytes | None], list
     objects = Objects()
     report = carried(objects, objects.tree(old), objects.tree(new), series)
     told = [(f.path, f.status, f.confidence, f.review) for f in report.outcomes[0].files]
-    return dict(report.carried["0.patch"]), [*told]
+    return carried_files(report, objects), [*told]
 
 
 @settings(max_examples=share(130))
@@ -195,7 +197,7 @@ def test_law_modes_are_merged_apart_from_contents(sides: list[Snapshot], modes: 
         return
     objects = Objects()
     report = carried(objects, objects.tree(old), objects.tree(new), series)
-    assert dict(report.carried["0.patch"]) == plainly[0]
+    assert carried_files(report, objects) == plainly[0]
     if report.clean:
         mode = modes[2] if modes[1] == modes[0] else modes[1]
         tree = Tree(Overlay(objects, report.stack.objects), report.stack.tree)
@@ -259,19 +261,22 @@ def test_law_a_rename_changes_the_path_and_nothing_else(upstream: Upstream) -> N
     repository = Repository(upstream.path)
     patches = [make_patch({name: base[name]}, {name: own[name]}) for name in base]
     series = [SeriesPatch(f"{n}.patch", parse_patch(p, name="x")) for n, p in enumerate(patches)]
-    reports = []
+    reports, came = [], []
     with reading(repository) as reader:
         for new in (stays, moves):
             bases = read_base(repository, old), read_base(repository, new)
             past = Between(repository, old, new)
-            reports.append(carry_stack(reader, *bases, series, CarryOptions(past=past)))
+            report = carry_stack(reader, *bases, series, CarryOptions(past=past))
+            reports.append(report)
+            names = [patch.name for patch in series]
+            came.append({name: carried_files(report, reader, name) for name in names})
     plain, renamed = reports
     seen = Counter[bool]()
     for name, path, one, other in zip(base, moved, plain.outcomes, renamed.outcomes, strict=True):
         seen[one.status is Status.CONFLICTED] += 1
         assert (one.status is Status.CONFLICTED) == (other.status is Status.CONFLICTED)
         if one.status is not Status.CONFLICTED:
-            assert renamed.carried[one.name][path] == plain.carried[one.name][name]
+            assert came[1][one.name][path] == came[0][one.name][name]
             assert other.files[0].carried_to == path
             assert other.files[0].confidence == one.files[0].confidence
             assert other.files[0].reasons[0] == f"upstream renamed {name} to {path}"

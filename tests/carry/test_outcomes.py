@@ -15,7 +15,7 @@ from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.resolution import Resolution
 from patchkit.stack.build import SeriesPatch, StackBuilder
-from tests.carry.test_carry_file import PATCH, PATCHED, TEXT, carry, only_file
+from tests.carry.test_carry_file import PATCH, PATCHED, TEXT, carry, files_of, only_file
 from tests.support.repos import Files, Upstream, make_patch
 
 BESIDE = TEXT.replace("function_5()", "function_5(value)")
@@ -67,7 +67,7 @@ def test_a_file_that_was_renamed_is_changed_and_deleted_there(upstream: Upstream
     file = only_file(carry(upstream, old, new, PATCH))
     assert (file.status, file.clashes) == (Status.MERGED, ())
     deleting = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": None}))
-    assert deleting.carried["0.patch"] == {"g.py": None}
+    assert files_of(upstream, deleting) == {"g.py": None}
     file = only_file(deleting)
     assert (file.clashes, file.review) == ((), True)
     assert file.reasons == ("upstream renamed f.py to g.py",)
@@ -78,7 +78,7 @@ def test_both_sides_rename_it_alike(upstream: Upstream) -> None:
     new = upstream.commit({"f.py": None, "g.py": TEXT})
     patch = make_patch({"f.py": TEXT}, {"f.py": None, "g.py": PATCHED.decode()})
     report = carry(upstream, old, new, patch)
-    assert report.carried["0.patch"]["g.py"] == PATCHED
+    assert files_of(upstream, report)["g.py"] == PATCHED
     file = only_file(report)
     assert (file.carried_to, file.reasons) == ("", ())
 
@@ -155,7 +155,7 @@ def test_a_remembered_resolution_settles_that_conflict(upstream: Upstream, kept:
         )
     second = report.outcomes[1]
     assert second.status is (Status.MERGED if kept == "another" else Status.ABSORBED)
-    assert report.carried["1.patch"] == {"f.py": resolved.encode()}
+    assert files_of(upstream, report, "1.patch") == {"f.py": resolved.encode()}
     (file,) = second.files
     assert (file.remembered, file.confidence) == ("r.resolution", 1.0)
     assert file.reasons == ("resolved as remembered in r.resolution",)

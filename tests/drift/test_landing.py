@@ -8,10 +8,10 @@ from patchkit.drift.describe import (
     commit_page,
     is_revert,
     page_of,
-    request_number,
     request_page,
 )
 from patchkit.model.objects import CommitId
+from patchkit.model.upstream_intent import request_number
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ QUESTIONS: dict[str, Callable[[Asked], object]] = {
     "removed": lambda asked: asked.between().since(
         ["a.txt"], lambda data: b"1" not in (data or b"")
     ),
-    "same change": lambda asked: asked.between().same_change((asked.new,), "", "", ""),
+    "same change": lambda asked: asked.between().same_change((asked.new,)),
     "lines": lambda asked: asked.between().lines_of(asked.new),
     "damaged": lambda asked: is_damaged(asked.repository, "refs/heads/alone"),
     "folder": lambda asked: files_in(asked.repository.git_dir / "objects" / asked.old[:2], "*"),

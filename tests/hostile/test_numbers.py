@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.drift.describe import request_number
 from patchkit.errors import BadInputError, UsageError
 from patchkit.extensions.recipes.rule import check_expect
 from patchkit.manifest.load import load_manifest
 from patchkit.model.dates import parse_date
 from patchkit.model.diff_parse import BadPayloadError, parse_diff, read_binary_hunk
+from patchkit.model.upstream_intent import request_number
 from patchkit.stack.importing import read_source
 from patchkit.stack.lockfile import load_lock
 from patchkit.upstream.git import version_order

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.model.upstream_intent import intent_of, requests_in
+from patchkit.model.upstream_intent import intent_of, requests_of
 from tests.support.projects import Project
 from tests.support.repos import Content, Upstream, make_patch
 from tests.support.stacked import lines
@@ -39,14 +39,15 @@ _PR = "https://git.example.org/demo/pull/"
         ("Fix\n\nLink: https://lists.example.org/msg", "", "", ()),
         # what is said first is not what counts most
         (f"Fix\n\nUpstream-Status: Pending\nPR: {_PR}9", "sent", f"{_PR}9", (9,)),
-        ("Fix (#12)\n\nNothing of it", "", "", ()),
+        ("Fix\n\nPR: 12", "sent", "12", (12,)),
+        ("Fix (#12)\n\nNothing of it, and not #13", "", "", (12,)),
     ],
 )
 def test_what_a_header_says(
     message: str, intent: str, said: str | None, requests: tuple[int, ...]
 ) -> None:
     found, text = intent_of(message)
-    assert (found, requests_in(text)) == (intent, requests)
+    assert (found, requests_of(message)) == (intent, frozenset(requests))
     assert said in (None, text)
 
 
@@ -55,7 +56,18 @@ class Ledger:
 
     def __init__(self, project: Project, upstream: Upstream) -> None:
         self.project, self.upstream = project, upstream
-        names = ("taken", "other", "undone", "back", "part", "open", "plain", "ours")
+        names = (
+            "taken",
+            "other",
+            "undone",
+            "again",
+            "back",
+            "part",
+            "open",
+            "plain",
+            "ours",
+            "number",
+        )
         self.start: dict[str, Content] = {f"{name}.txt": lines() for name in names}
         self.pin = upstream.commit(self.start, "The pin")
         self.patches: dict[str, bytes] = {}
@@ -66,7 +78,8 @@ class Ledger:
         start = before.get("on", {})
         old, new = ({f"{file}.txt": lines(each)} for each in (start, {**start, **change}))
         body = f"For a test.\n\n{header}".strip()
-        self.patches[f"{name}.patch"] = make_patch(old, new, subject=f"Change {name}", body=body)
+        subject = before.get("subject", f"Change {name}")
+        self.patches[f"{name}.patch"] = make_patch(old, new, subject=subject, body=body)
 
     def lands(self, name: str, change: dict[int, str], subject: str) -> None:
         """Upstream commits a change of NAME.txt."""
@@ -90,17 +103,26 @@ def test_what_became_of_each(ledger: Ledger) -> None:
     ledger.patch("taken", f"Upstream-Status: Submitted [{_PR}7]", five)
     ledger.patch("other", f"PR: {_PR}8", five)
     ledger.patch("undone", f"PR: {_PR}9", five)
-    ledger.patch("back", "Upstream-Status: Pending", five)
+    ledger.patch("again", f"PR: {_PR}14", five)
+    three = {4: "number four\n", 5: "number five\n", 6: "number six\n"}
+    ledger.patch("back", "Upstream-Status: Pending", three)
     ledger.patch("part", f"PR: {_PR}11", {**five, 30: "thirty\n"})
     ledger.patch("open", f"Forwarded: {_PR}12", five)
     ledger.patch("plain", "", five)
     ledger.patch("ours", "Upstream-Status: Inappropriate [ours]", five)
+    ledger.patch("number", "Nothing of its way", five, subject="Change number (#15)")
     ledger.lands("taken", five, "Change what is taken (#7)")
     ledger.lands("other", {5: "fünf\n"}, "Change the other (#8)")
     ledger.lands("undone", {20: "twenty\n"}, "Change what is undone (#9)")
     ledger.lands("undone", {}, 'Revert "Change what is undone (#9)" (#19)')
-    ledger.lands("back", five, "Change what comes back (#10)")
-    ledger.lands("back", {}, 'Revert "Change what comes back (#10)" (#20)')
+    ledger.lands("again", {20: "twenty\n"}, "Change it again (#14)")
+    ledger.lands("again", {}, 'Revert "Change it again (#14)" (#22)')
+    ledger.lands("again", {20: "twenty\n"}, 'Revert "Revert "Change it again (#14)" (#22)" (#23)')
+    ledger.lands("back", three, "Change what comes back (#10)")
+    ledger.lands("back", {}, 'Revert "Change what comes back" (#20)')
+    # of another file: a number that upstream gave to somebody else's request
+    ledger.lands("plain", {20: "twenty\n"}, "Another change (#12)")
+    ledger.lands("number", {5: "fünf\n"}, "Change a number (#15)")
     ledger.lands("part", {30: "thirty\n"}, "Change a part (#21)")
     rows = ledger.rows()
     told = {name: (row["intent"], row["fate"]) for name, row in rows.items()}
@@ -108,18 +130,32 @@ def test_what_became_of_each(ledger: Ledger) -> None:
         "taken": ("sent", "landed"),
         "other": ("sent", "landed differently"),
         "undone": ("sent", "reverted"),
+        "again": ("sent", "landed differently"),
         "back": ("send", "reverted"),
         "part": ("sent", "landed in part"),
         "open": ("sent", "open"),
         "plain": ("", ""),
         "ours": ("never", ""),
+        "number": ("", "landed differently"),
     }
     by = {name: row["by"]["request"] for name, row in rows.items() if row["by"]}
-    assert by == {"taken": 7, "other": 8, "undone": 19, "back": 20, "part": 21}
+    assert by == {
+        **{"taken": 7, "other": 8, "undone": 19, "again": 14, "back": 20, "part": 21},
+        "number": 15,
+    }
     assert rows["open"]["sent"] == f"{_PR}12"
-    # once more from the cache alone
+    fates = {f"{name}.patch": row["fate"] for name, row in rows.items()}
+    bump = ledger.project.run(
+        "bump", "demo", "--to", "main", "--dry-run", "--skip-conflicts", "--json"
+    )
+    bumped = {each["name"]: each["fate"] for each in bump.component["patches"]}
+    assert {name: fate["word"] if fate else "" for name, fate in bumped.items()} == fates
+    # once more from the cache alone, as drift says it
     ledger.upstream.vanish()
     assert ledger.rows("--offline") == rows
+    drift = ledger.project.run("drift", "--offline", "--json").ends(1).component["patches"]
+    drifted = {each["name"]: each["forecast"]["fate"] for each in drift}
+    assert {name: fate["word"] if fate else "" for name, fate in drifted.items()} == fates
 
 
 def test_what_a_patch_needs_goes_first_and_is_printed(ledger: Ledger) -> None:
