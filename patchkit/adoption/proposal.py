@@ -53,7 +53,10 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
             called = _called(part.patches[0], near) if "patch" in part.entry else ""
             meant = [upstream for upstream in near if called in ("", upstream.url)]
             ranked = sorted(meant, key=lambda upstream: -_likeness(part, upstream))
+            version = re.compile(rf"(?<![\d.]){re.escape(part.target)}(?![\d.]*\d)")
             pinned = [upstream for upstream in ranked if upstream.pin]
+            if part.target:
+                pinned = [up for up in pinned if version.search(f"{up.url} {up.value}")]
             best = [up for up in pinned if _likeness(part, up) >= _LEAST]
             best = best or _only(part, pinned)
             if not best:
@@ -88,7 +91,6 @@ def _likeness(patches: PatchSet, upstream: Upstream) -> int:
     if "patch" in patches.entry:
         named |= words_of(patches.patches[0])
     score = 4 * len(upstream.words & named) + 2 * bool(upstream.about & named)
-    score += 4 * (patches.target != "" and patches.target in upstream.url + upstream.value)
     if upstream.about:
         score += 3 if upstream.words & upstream.about else -6
     between = relpath(patches.folder or ".", upstream.folder or ".")

@@ -10,6 +10,7 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.adoption.carrier import Carrier, folder_of, folders_up
 from patchkit.manifest.pin_places import named_values
@@ -18,7 +19,8 @@ from patchkit.model.names import COMMIT_ID
 #: Files in which carriers keep pins and URLs.
 _KEPT_IN = re.compile(
     r"(?i)(?:dockerfile|containerfile|makefile)(?:[.-].*)?|.*\.(?:dockerfile|mk|cmake|sh|commit)"
-    r"|cmakelists\.txt|.*\.md|conandata\.yml|source\.json|meta\.ya?ml|deps|pkgbuild|apkbuild|.*git_tag|.*(?:version|revision|commit)"
+    r"|cmakelists\.txt|.*\.(?:md|bb|bbappend|inc|spec|hjson)|conandata\.yml|(?:source|vcpkg)\.json|meta\.ya?ml|deps|pkgbuild|apkbuild"
+    r"|.*git_tag|.*(?:version|revision|commit)"
 )
 #: Files of which the only line is a pin.
 _ONE_LINE = re.compile(r"(?i).*\.commit|.*git_tag|.*(?:revision|commit)")
@@ -36,7 +38,20 @@ _FIELD = re.compile(r"^\s*(path|url)\s*=\s*(\S+)\s*$", re.MULTILINE)
 _LAST = re.compile(r"(?<=[/:])[^/:]*/\Z")  # of a URL's folders
 #: Words of names that say what a value is, and not whose.
 _KINDS = frozenset(
-    ("git", "commit", "version", "tag", "ref", "rev", "revision", "sha", "hash", "branch", "base")
+    (
+        "git",
+        "commit",
+        "srcrev",
+        "version",
+        "tag",
+        "ref",
+        "rev",
+        "revision",
+        "sha",
+        "hash",
+        "branch",
+        "base",
+    )
 )
 #: Words of paths and repositories that tell none from others.
 _COMMON = frozenset(("docker", "git", "lib", "patch", "patches", "src", "release", "latest"))
@@ -114,9 +129,12 @@ def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
     urls = next((urls for up in folders_up(folder) if (urls := _urls_in(carrier, up))), [])
     found: list[Upstream] = []
     for path in _pin_files(carrier).get(folder, ()):
-        own = set(git_urls(carrier.text(path))) or set(urls)
-        pins = (pin for url in urls for pin in _pins(carrier, path, url))
-        found += (pin for pin in pins if pin.url in own or pin.about & pin.words)
+        own = set(git_urls(carrier.text(path)))
+        for pin in (pin for url in urls for pin in _pins(carrier, path, url)):
+            if own == {pin.url}:  # whose else
+                found.append(replace(pin, about=pin.about | pin.words))
+            elif pin.url in (own or urls) or pin.about & pin.words:
+                found.append(pin)
         found += (*_beside_urls(carrier, path), *_in_deps(carrier, path), *_archives(carrier, path))
     return found
 
@@ -166,7 +184,8 @@ def git_urls(text: str) -> Iterator[str]:
             continue
         whole = next((n for n, name in enumerate(folders, 1) if name.endswith(".git")), 0)
         if whole or (_FORGE.search(parts.netloc) and len(folders) >= 2):
-            yield f"{parts.scheme}://{parts.netloc}/{'/'.join(folders[: whole or 2])}"
+            scheme = "https" if parts.scheme == "git" else parts.scheme  # which forges have no more
+            yield f"{scheme}://{parts.netloc}/{'/'.join(folders[: whole or 2])}"
     yield from (f"https://github.com/{name}" for name in _OWNED.findall(text))
 
 
@@ -189,12 +208,14 @@ def _pins(carrier: Carrier, path: str, url: str) -> Iterator[Upstream]:
         return
     named = [*named_values(text, ("arg", "variable", "cmake"))]
     times = Counter((value.form, value.name) for value in named)
+    every = Counter(word for value in named for word in words_of(value.name))
+    common = {word for word, many in every.items() if many > max(2, len(named) // 2)}
     for found in named:
         words = words_of(found.name)
         is_pin = words & _KINDS or COMMIT_ID.fullmatch(found.value)
         if is_pin and _VERSION.fullmatch(found.value) and times[found.form, found.name] == 1:
             pin, where = (("file", path), (found.form, found.name)), f"{path}:{found.line}"
-            yield Upstream(url, pin, found.value, where, words - _KINDS)
+            yield Upstream(url, pin, found.value, where, words - _KINDS - common)
 
 
 def _beside_urls(carrier: Carrier, path: str) -> Iterator[Upstream]:

@@ -48,8 +48,9 @@ from patchkit.model.text import listed
 _FORMS = {
     "arg": r"""^[ \t]*(?i:ARG|ENV)[ \t](?:[^\n\\]|\\\r?\n|\\.)*?(?<=[ \t])NAME(?:=|[ \t]+)"""
     r"""["']?(?P<value>[^\s"'\\=$][^\s"'\\=]*)(?=["'\s]|\Z)""",
-    "variable": r"""^[ \t]*(?:(?:export|override|readonly|local|declare)[ \t]+)*NAME[ \t]*"""
-    r"""(?::{0,3}|[?!])=[ \t]*["']?(?P<value>[^\s"'$#,;]+)(?=["'\s,;]|\Z)""",
+    "variable": r"""^[ \t]*(?:\{%-?[ \t]*set[ \t]+|(?:(?:export|override|readonly|local|declare)"""
+    r"""[ \t]+)*["']?)NAME["']?[ \t]*(?:(?::{0,3}|[?!])=|:(?=[ \t]))[ \t]*["']?"""
+    r"""(?P<value>[^\s"'$#,;{]+)(?=["'\s,;}]|\Z)""",
     "cmake": r"""^[ \t]*(?:(?i:set)\s*\(\s*NAME\s"""
     r"""|(?i:FetchContent_Declare|ExternalProject_Add)\s*\(\s*NAME\s(?:[^()#]|#.*\n)*?\bGIT_TAG\s"""
     r"""|vcpkg_from_\w+\s*\(\s*OUT_SOURCE_PATH\s+NAME\s(?:[^()#]|#.*\n)*?\bREF\s)"""
@@ -274,7 +275,8 @@ def _look(manifest: Manifest, place: FilePlace, read: PinsRead) -> FilePlace:
     if path not in read.files:
         read.files[path] = read_place(manifest.root, place)
     spot = find_spot(place, read.files[path])
-    return replace(place, name=spot.value, where=Location(path, spot.line, spot.column))
+    where = Location(path, spot.line, spot.column)
+    return replace(place, name=place.names(spot.value), where=where)
 
 
 def read_place(root: Path, place: FilePlace) -> bytes:
@@ -326,15 +328,20 @@ def with_pin(
         raise BadInputError(changed)
     places = (old, *old.also) if isinstance(old, FilePin) else old.also
     files: dict[Path, tuple[bytes, bytes]] = {}
-    value = new.name or new.commit
+    name = new.name or new.commit
     for place in places:
+        before, _, behind = place.tag.partition("*")
+        value = name.removeprefix(before).removesuffix(behind)
+        if place.names(value) != name:
+            what = f"{name} is no tag of the form {place.tag}, as that place has them"
+            raise BadInputError(Problem(what, str(place.where)))
         path = root / place.file
-        before, now = files.get(path) or (read_place(root, place),) * 2
+        first, now = files.get(path) or (read_place(root, place),) * 2
         spot = find_spot(place, now)
-        if spot.value != (old.name or old.commit):
+        if place.names(spot.value) != (old.name or old.commit):
             raise BadInputError(changed)
         after = spot.with_value(value, now)
         if find_spot(place, after).value != value:
             raise BadInputError(Problem(f"{value} cannot be written there", str(place.where)))
-        files[path] = before, after
+        files[path] = first, after
     return files

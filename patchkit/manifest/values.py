@@ -151,7 +151,8 @@ class FilePlace(GitPin, frozen=True, kw_only=True):
     arg: Annotated[Annotated[str, _PlaceName], "Name of an ARG or ENV of a Dockerfile."] = ""
     variable: Annotated[
         Annotated[str, _PlaceName],
-        "Name of a variable of a Makefile, a shell script or a PKGBUILD: `NAME = value`.",
+        "Name of a variable or a field: `NAME = value` of a Makefile, a script or a PKGBUILD, "
+        "`NAME: value` of YAML, JSON or a spec, `{% set NAME = ... %}` of a conda recipe.",
     ] = ""
     cmake: Annotated[
         Annotated[str, _PlaceName],
@@ -170,6 +171,15 @@ class FilePlace(GitPin, frozen=True, kw_only=True):
         Annotated[str, Text("a regular expression", check=check_pattern)],
         "A regular expression with one group, which is the value; ^ and $ match at every line.",
     ] = ""
+    tag: Annotated[
+        Annotated[str, Text("a tag with one *", r"[^\s*]*\*[^\s*]*", example="v*")],
+        Key(default="*"),
+        "The tag of a version that stands there without what tags have around it: `v*`.",
+    ] = ""
+
+    def names(self, value: str) -> str:
+        """The tag or commit that a value stands for."""
+        return self.tag.replace("*", value) or value
 
 
 _AlsoPinned = Annotated[

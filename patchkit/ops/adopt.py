@@ -6,6 +6,7 @@ its verdict: the patches are applied to the pin.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -25,11 +26,11 @@ from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, Usa
 from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import inspect_manifest, load_manifest
-from patchkit.manifest.values import PinnedPatch
+from patchkit.manifest.values import GitSource, PinnedPatch
 from patchkit.manifest.write import yaml_text
+from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
-from patchkit.model.text import counted
 from patchkit.ops.manifest import (
     AskRefs,
     UpstreamOptions,
@@ -45,6 +46,8 @@ from patchkit.stack.series import load_series
 from patchkit.upstream.git import list_refs
 from patchkit.upstream.store import Store
 
+#: Of a tag, what no version begins in.
+_BEFORE_VERSION = re.compile(r".*[^\d.]")
 #: How many upstreams are tried for one set.
 _MOST_TRIED = 5
 #: What is shorter is a name, and neither a commit id nor a hash.
@@ -152,6 +155,8 @@ class _Trials(Struct, frozen=True):
 
     def of(self, adoption: Adoption, upstream: Upstream) -> AdoptedComponent:
         """The verdict at an upstream; PatchkitError where its pin cannot be had."""
+        if upstream.kind == "git":
+            upstream = self._tagged(upstream)
         entry: dict[str, object] = {
             "source": {upstream.kind: upstream.url},
             "pin": dict(upstream.pin),
@@ -167,6 +172,19 @@ class _Trials(Struct, frozen=True):
         if not trials[0].applied:
             trials.append(self._applied(adoption, upstream, {**entry, "strip": 0}, pin))
         return max(trials, key=lambda trial: trial.applied)
+
+    def _tagged(self, upstream: Upstream) -> Upstream:
+        """The upstream by its tag, where a version stands without what tags have before it."""
+        version = upstream.value
+        if COMMIT_ID.fullmatch(version):
+            return upstream
+        tags = self.ask(GitSource(upstream.url), "").tags
+        parts = (tag.removesuffix(version) for tag in tags if tag.endswith(version))
+        fitting = sorted(filter(_BEFORE_VERSION.fullmatch, parts), key=len)
+        if version in tags or not fitting:
+            return upstream
+        pin = (*upstream.pin, ("tag", f"{fitting[0]}*"))
+        return replace(upstream, value=fitting[0] + version, pin=pin)
 
     def _applied(
         self, adoption: Adoption, upstream: Upstream, entry: Mapping[str, object], pin: object
@@ -247,7 +265,6 @@ def _free_name(adoption: Adoption, taken: Collection[str]) -> str:
 
 def _homeless(patches: PatchSet, url: str) -> Problem:
     """Why a set is not in the manifest, and how it comes in."""
-    many = counted(len(patches.patches), "patch", "patches")
-    what = f"no file near it says for which commit {many} are" + (f", of {url}" if url else "")
+    what = "no file near it says for which commit it is" + (f", of {url}" if url else "")
     hint = "patchkit add --help  says how their upstream is added"
     return Problem(what, patches.path, hint)

@@ -182,7 +182,10 @@ def list_at(
         if meant:
             raise
         return None
-    folders = {folder: _there(folder, series) for folder in _folders_near(entry)}
+    folders = {
+        folder: sum(Path(folder, name).is_file() for name in series.names)
+        for folder in _folders_near(entry)
+    }
     best = max(folders, key=lambda folder: folders[folder])
     entry = entry if best == entry.folder else replace(entry, within=best)
     return (entry, series) if meant or 2 * folders[best] > len(series.names) else None
@@ -195,21 +198,10 @@ def _folders_near(entry: LocalSeries) -> list[str]:
     return [entry.folder, *inner, str(outer.parent / "SOURCES")]
 
 
-def _there(folder: str, series: Series) -> int:
-    return sum(Path(folder, name).is_file() for name in series.names)
-
-
 def _listed(entry: LocalSeries, series: Series) -> Iterator[ImportedPatch]:
     """The patches of a list, whose names may have folders."""
-    folders = [entry.folder, *_folders_near(entry)]
     for row in series.entries:
-        places = [Path(folder, row.name) for folder in folders]
-        path = next((place for place in places if place.is_file()), None)
-        if path is None:
-            hint = f"looked for in {', '.join(dict.fromkeys(folders))}"
-            raise BadInputError(
-                Problem(f"{row.name} is not there", str(entry.place(row.line)), hint)
-            )
+        path = Path(entry.folder, row.name)
         yield ImportedPatch(row.name, read_given(path), row.name, row.strip, listed=True)
 
 

@@ -17,6 +17,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from patchkit.adoption.carrier import Carrier
+from patchkit.adoption.patch_sets import patch_sets
+from patchkit.adoption.proposal import propose
 from tests.support.commands import run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
@@ -91,6 +94,27 @@ CARRIERS: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[dict[s
         {"file": "install.sh", "variable": "ENGINE_VERSION"},
         [{"folder": "backends/engine", "order": "path"}],
     ),
+    "vcpkg's portfile, the version in vcpkg.json without a v": (
+        {
+            "ports/engine/portfile.cmake": "vcpkg_from_github(\n    REPO team/engine\n"
+            '    REF "v${VERSION}"\n    PATCHES\n        z.patch\n        louder.patch\n)\n',
+            "ports/engine/vcpkg.json": f'{{\n  "homepage": "{URL}",\n  "version": "1.2.0"\n}}\n',
+            "ports/engine/z.patch": FIRST,
+            "ports/engine/louder.patch": SECOND,
+        },
+        {"file": "ports/engine/vcpkg.json", "variable": "version", "tag": "v*"},
+        [{"series": "ports/engine/portfile.cmake"}],
+    ),
+    "a recipe, SRCREV in it": (
+        {
+            "recipes/engine/engine_git.bb": f'SRC_URI = "{URL} \\\n    file://z.patch \\\n'
+            '    file://louder.patch"\nSRCREV = "v1.2.0"\n',
+            "recipes/engine/files/z.patch": FIRST,
+            "recipes/engine/files/louder.patch": SECOND,
+        },
+        {"file": "recipes/engine/engine_git.bb", "variable": "SRCREV"},
+        [{"series": "recipes/engine/engine_git.bb", "within": "recipes/engine/files"}],
+    ),
     "patches that a script names in its order, a README that clones and checks out": (
         {
             "npu/README.md": f"git clone {URL} && cd engine\ngit checkout v1.2.0\n"
@@ -126,7 +150,7 @@ def test_a_carrier_is_adopted_where_it_lies(project: Project, engine: Upstream, 
 
 
 #: Files of a carrier that are no patches.
-_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 1), strict=True))
+_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 2, 1, 1), strict=True))
 
 
 def _by_git(project: Project, engine: Upstream, patches: list[dict[str, str]]) -> bytes:
@@ -145,8 +169,10 @@ def _in_order(root: Path, entry: Mapping[str, str]) -> list[Path]:
     if "folder" in entry:
         return sorted((root / entry["folder"]).rglob("*.patch"))
     listed = root / entry["series"]
-    words = [line.split() for line in listed.read_text().splitlines()]
-    return [listed.parent / line[0] for line in words if line and not line[0].startswith("#")]
+    words = [line.replace("file://", "").split() for line in listed.read_text().splitlines()]
+    names = [line[0].strip('"') for line in words if line and not line[0].startswith("#")]
+    folder = root / entry.get("within", listed.parent)
+    return [folder / name for name in names if name.endswith(".patch")]
 
 
 @pytest.mark.parametrize(
@@ -360,3 +386,25 @@ def test_what_a_manifest_has_is_not_proposed_again(project: Project, engine: Ups
     git_in(project.root, "add", "-A")
     [late] = project.run("init", "more", "--here", "--json").ok().json["components"]
     assert [patches["folder"] for patches in late["sets"]] == ["late"]
+
+
+def test_each_version_of_a_recipe_goes_to_its_own_archive(project: Project) -> None:
+    rows = {"1.2.0": "a" * 64, "1.10.0": "b" * 64}
+    sources = "".join(
+        f'  "{version}":\n    url: "https://e.com/engine-{version}.tar.gz"\n    sha256: {digest}\n'
+        for version, digest in rows.items()
+    )
+    listed = "".join(f'  "{version}":\n    - patch_file: "patches/a.patch"\n' for version in rows)
+    data = f"sources:\n{sources}patches:\n{listed}"
+    _carrier(project, {"all/conandata.yml": data, "all/patches/a.patch": FIRST})
+    carrier = Carrier(project.root)
+    found = propose(carrier, patch_sets(carrier))
+    assert {
+        (each.upstream.url, each.upstream.value): [dict(patches.entry) for patches in each.sets]
+        for each in found.adoptions
+    } == {
+        (f"https://e.com/engine-{version}.tar.gz", digest): [
+            {"series": "all/conandata.yml", "target": version}
+        ]
+        for version, digest in rows.items()
+    }

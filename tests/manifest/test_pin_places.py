@@ -44,6 +44,11 @@ FORMS: dict[str, tuple[str, list[str]]] = {
             'export LIB_VERSION="VALUE"\n',
             "pkgname=x\nLIB_VERSION='VALUE'\nsource=($LIB_VERSION)\n",
             '  LIB_VERSION = "VALUE",\n',
+            '{\n  "name": "x",\n  "LIB_VERSION": "VALUE",\n  "port-version": 1\n}\n',
+            "source:\n  git_url: https://x/y.git\n  LIB_VERSION: VALUE  # 1\n  fn: {{ LIB }}\n",
+            '{% set LIB_VERSION = "VALUE" %}\npackage:\n  version: {{ LIB_VERSION }}\n',
+            "{\n  upstream:\n  {\n    url: https://x/y\n    LIB_VERSION: VALUE\n  }\n}\n",
+            "Name: x\nLIB_VERSION: VALUE\nSource0: %{name}-%{LIB_VERSION}.tgz\n",
         ],
     ),
     "cmake": (

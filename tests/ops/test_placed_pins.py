@@ -89,6 +89,24 @@ def test_a_dry_run_and_a_failure_leave_the_file(
 
 
 @pytest.mark.slow
+def test_a_version_without_what_tags_have_around_it(
+    project: Project, upstream: Upstream, base: str
+) -> None:
+    upstream.tag("lib-1.0-stable", base)
+    pin = {**ARG, "tag": "lib-*-stable"}
+    stack = placed(project, upstream, pin, "1.0")
+    stack.run("fetch").ok()
+    stack.run("apply").ok()
+    upstream.tag("lib-1.1-stable", moved(upstream))
+    with stack.untouched():
+        what = "v2 is no tag of the form lib-*-stable, as that place has them"
+        stack.run("bump", "demo", "--to", "v2").ends(4, f"docker/Dockerfile:3: {what}")
+    stack.run("bump", "demo", "--to", "lib-1.1-stable").ok()
+    assert (project.root / "docker/Dockerfile").read_bytes() == (DOCKERFILE % "1.1").encode()
+    stack.run("apply", "--locked").ok()
+
+
+@pytest.mark.slow
 def test_a_conflict_waits_and_is_gone_on_from(
     project: Project, upstream: Upstream, base: str
 ) -> None:

@@ -165,7 +165,8 @@ class SpecList(LineList, frozen=True):
         declared = [_number(line) for line in self.lines if line.name]
         rows = [_number(line) for line in self.lines if not line.name and _ROW.match(line.text)]
         numbers = [number for number in declared if number is not None]
-        listed = [*applied] == declared if self.by_hand else numbers == sorted(numbers)
+        rising = numbers == sorted(numbers) and len(numbers) in (0, len(declared))
+        listed = [*applied] == declared if self.by_hand else rising
         return listed and self.folders is not None and (rows == declared or not self.by_hand)
 
     def _new(self, after: str | None, name: str) -> SeriesLine:
@@ -175,8 +176,10 @@ class SpecList(LineList, frozen=True):
             raise BadInputError(Problem(what, self.where, "write the first one by hand"))
         like = lines[-1] if after is None else self.lines[self._index(after)]
         tag = _TAG.match(like.text)
-        number = max([number for line in lines if (number := _number(line)) is not None], default=0)
-        begin = _with_number(like.text[: tag.start("value")] if tag else "", number + 1)
+        taken = [int(found[2]) for line in self.lines if (found := _NUMBER.match(line.text))]
+        begin = _with_number(
+            like.text[: tag.start("value")] if tag else "", max(taken, default=0) + 1
+        )
         return SeriesLine(f"{begin}{name}{self._line_end}", name, self.folders, len(begin))
 
     def _made(self, lines: Sequence[SeriesLine]) -> Series:
