@@ -81,8 +81,12 @@ def render_bump(
     """
 
     def render(terminal: Terminal, report: BumpReport) -> None:
-        for row in () if shown else report.components:
-            render_bumped(terminal, row, dry_run=report.dry_run, diff=diff)
+        for row in report.components:
+            if not shown:
+                render_bumped(terminal, row, dry_run=report.dry_run, diff=diff)
+            _warn(terminal, row)
+            for problem in row.problems:
+                terminal.problem(problem)
         for name in report.untracked:
             terminal.product([word("skipped"), "  ", name, "  has no `track`"])
         for note in report.notes:
@@ -133,9 +137,6 @@ def _render_notes(terminal: Terminal, row: BumpedComponent) -> None:
     if row.saved:
         terminal.kept(row.name, "what was done to the conflict is", row.saved)
     terminal.also_saved(row.name, row.also_saved)
-    _warn(terminal, row)
-    for problem in row.problems:
-        terminal.problem(problem)
 
 
 def print_halted(terminal: Terminal, halted: Halted) -> None:

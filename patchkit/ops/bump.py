@@ -232,40 +232,43 @@ def bump_components(
     Several move each to LATEST: one that cannot is a problem in its report, and those without a
     `track` are named there. On disk, for each: the pin, the patches and the lock, all or none; then
     the checkout moves. Of one component raises UsageError for a `wanted` that is not there, and
-    BadInputError where the pin cannot be edited. `known` gets each as soon as it is moved.
+    BadInputError where the pin cannot be edited. `known` gets each as soon as it is moved; a dry
+    run looks for calls that upstream breaks after all of them.
     """
     options = replace(options, stop=len(names) == 1)
     several = len(names) > 1
     named = {name: manifest.component(name) for name in names}
     untracked = [n for n, each in named.items() if several and each is not None and not each.track]
 
-    def move(name: str) -> BumpedComponent:
-        now = manifest
-        if not options.dry_run:  # a pin that the one before moved stands in the same file
-            from patchkit.manifest.load import load_manifest  # noqa: PLC0415 (YAML and the format)
-
-            now = load_manifest(manifest.path)
+    def bumping_of(name: str) -> _Bumping:
+        now = manifest if options.dry_run else _read_again(manifest)
         component = now.component(name)
         assert component is not None
-        bumping = _Bumping(now, component, store, workspace, options, progress)
-        try:
-            row = bumping.to(wanted)
-        except PatchkitError as error:
-            if not several:
-                raise
-            row = _failed(bumping, wanted.to, error)
+        return _Bumping(now, component, store, workspace, options, progress)
+
+    def move(name: str) -> BumpedComponent:
+        bumping = bumping_of(name)
+        row = bumping.told(wanted) if several else bumping.to(wanted)
         known(name, row)
         return row
 
     moving = [name for name in names if name not in untracked]
-    rows: Sequence[BumpedComponent]
     if several and options.dry_run:
         rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)
     else:  # the pins that are written are in one file
-        rows = list(map(move, moving))
+        rows = tuple(map(move, moving))
+    if options.dry_run:
+        rows = tuple(bumping_of(row.name).with_calls(row) for row in rows)
     moved = any(each.moved for each in rows) and not options.dry_run
     notes = _stale_rendering(manifest) if moved else ()
-    return BumpReport(manifest.name, options.dry_run, tuple(rows), tuple(untracked), tuple(notes))
+    return BumpReport(manifest.name, options.dry_run, rows, tuple(untracked), tuple(notes))
+
+
+def _read_again(manifest: Manifest) -> Manifest:
+    """The manifest with the pins that were moved since it was read."""
+    from patchkit.manifest.load import load_manifest  # noqa: PLC0415 (YAML and the format)
+
+    return load_manifest(manifest.path)
 
 
 def resume_bump(
@@ -338,6 +341,13 @@ class _Bumping(Struct, frozen=True):
     def where(self) -> str:
         return self.component.pin_where.below(self.manifest.root)
 
+    def told(self, wanted: WantedPin) -> BumpedComponent:
+        """The row of one of several, whose errors are its own."""
+        try:
+            return self.to(wanted)
+        except PatchkitError as error:
+            return _failed(self, wanted.to, error)
+
     def to(self, wanted: WantedPin) -> BumpedComponent:
         component, store = self.component, self.store
         target = find_target(component, wanted.to, wanted.sha256, store, self.progress)
@@ -378,10 +388,12 @@ class _Bumping(Struct, frozen=True):
         self._require_same_files(moved)
         edit = _edit_of(self.manifest, component, target, start) if not is_there else None
         row = replace(row, bases=(start, new.commit))
-        notes = (*self._older(moved, old, new), *self._broken_calls(component, new.commit))
+        older = tuple(self._older(moved, old, new))
+        # from the patches as they are: before they are written, but no dry run waits for it
+        broken = () if self.options.dry_run else tuple(self.broken_calls(new.commit))
         done, row = self.carry(row, moved, edit)
         arrived = row.moved and done.checkout.exists() and not self.options.dry_run
-        return replace(row, arrived=arrived, notes=(*notes, *row.notes))
+        return replace(row, arrived=arrived, notes=(*older, *row.notes, *broken))
 
     def carry(
         self, row: BumpedComponent, moved: Component, edit: PinEdit | None
@@ -432,13 +444,18 @@ class _Bumping(Struct, frozen=True):
         if int(new.date.split()[0]) <= int(old.date.split()[0]) and past.goes_back():
             yield Problem("goes back: the new pin is an ancestor of the old one", moved.name)
 
-    def _broken_calls(self, component: Component, commit: CommitId) -> Iterator[Problem]:
+    def with_calls(self, row: BumpedComponent) -> BumpedComponent:
+        """The row of a dry run, with what the move breaks without a conflict."""
+        broken = self.broken_calls(row.bases[1]) if row.bases[1] else ()
+        return replace(row, notes=(*row.notes, *broken))
+
+    def broken_calls(self, commit: CommitId) -> Iterator[Problem]:
         """What the way to a commit breaks without a conflict, each with the commit that did it.
 
         Fetches the history between the two. A pin without history (a package index's, an archive's)
         gives nothing here: `check` looks at it as soon as it has moved.
         """
-        named = silent_searches().items()
+        component, named = self.component, silent_searches().items()
         searches = {n: e for n, e in named if e.breaks and e.watches(self.manifest, component)}
         if not searches or not isinstance(component.pin, GitPin):
             return

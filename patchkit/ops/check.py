@@ -7,7 +7,7 @@ once; one's trouble stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from shlex import quote
@@ -117,6 +117,7 @@ class _Tools(Struct, frozen=True):
     results: Results
     patches: Mapping[str, LoadedPatch]
     workspace: Path | None  # whose checkouts may hold a conflict; None: not looked at
+    known: Callable[[str, ComponentCheck], None]  # see `check_manifests`
 
     def missing(self, origin: Origin, earlier: Collection[str]) -> Origin:
         """The origin with places for keys, without patches that stand earlier in the series."""
@@ -136,8 +137,12 @@ def check_manifests(
     broken: Sequence[BrokenManifest] = (),
     locked: bool = True,
     workspace: Path | None = None,
+    known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
 ) -> CheckReport:
     """Check the chosen components of each manifest, `jobs` at once.
+
+    `known` gets the verdict on the patches of each ("manifest: component"), which does not wait for
+    what else is looked at.
 
     On disk: what the store fetches, nothing else. `broken` are manifests that could not be read;
     they go into the report. With `run` the commands of verify steps run, each in a scratch folder;
@@ -161,6 +166,7 @@ def check_manifests(
         results,
         named,
         workspace,
+        known,
     )
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
     said = ((manifest.name, manifest.retired) for manifest, _ in chosen)
@@ -217,18 +223,19 @@ def _check_stack(
             source,
         )
         if complete:
-            lock = _lock_findings(task, stack, series, locked=tools.locked)
+            findings += tuple(_lock_findings(task, stack, series, locked=tools.locked))
+        check = replace(
+            blank,
+            base=base.commit,
+            tree=stack.tree if complete else None,
+            patches=patches,
+            findings=findings,
+            problems=tuple(_with_repairs(series, stack, source, task)),
+        )
+        tools.known(f"{check.manifest}: {check.name}", check)
+        if complete:
             guards = guard_findings(checked, tools.of_run, tools.finders)
-            findings = (*findings, *lock, *guards)
-        problems = tuple(_with_repairs(series, stack, source, task))
-    check = replace(
-        blank,
-        base=base.commit,
-        tree=stack.tree if complete else None,
-        patches=patches,
-        findings=findings,
-        problems=problems,
-    )
+            check = replace(check, findings=(*findings, *guards))
     check = taken_strictly(check) if tools.strict else check
     return replace(check, exit_code=_exit_code(check))
 

@@ -62,12 +62,14 @@ def check_and_drift(
     drift_allowed: bool = False,
     every_commit: bool = False,
     workspace: Path | None = None,
+    known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
     checked: Callable[[CheckReport], None] = lambda _report: None,
     drifted: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> CiReport:
     """What `check_manifests` says, and `look_for_drift` of the components that track a branch.
 
-    `checked` gets what the check found before the first component's drift, `drifted` each of these.
+    `known` is as `check_manifests` has it; `checked` gets what the check found before the first
+    component's drift, `drifted` gets each of these.
     """
     # the jobs of a matrix are named, and their results joined, without it
     from patchkit.ops.check import check_manifests  # noqa: PLC0415
@@ -82,6 +84,7 @@ def check_and_drift(
         jobs=jobs,
         broken=broken,
         workspace=workspace,
+        known=known,
     )
     checked(check)
     drift = look_for_drift(tracking, store, progress, every_commit=every_commit, known=drifted)

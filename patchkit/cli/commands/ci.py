@@ -23,7 +23,7 @@ from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import LARGEST_PATCH, read_given, read_plain
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
-from patchkit.ops.check_report import BrokenManifest, CheckReport
+from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck
 from patchkit.ops.ci import CiReport, MatrixReport, Share
 from patchkit.ops.drift import DriftReport
 from patchkit.report.json import exit_code_of, read_envelope, read_result
@@ -78,7 +78,12 @@ def ci(
     chosen, broken = session.open_manifests()
     tracking = [(of, [one for one in some if one.track is not None]) for of, some in chosen]
     shown = asked.form is Format.TEXT and any(some for _, some in tracking)
-    with drifts_shown(session, tracking, shown=shown) as drifts, session.progress() as progress:
+    guarded = [f"{of.name}: {one.name}" for of, some in chosen for one in some if one.more]
+    with (
+        session.answers(guarded, _print_applies, shown=shown) as rows,
+        drifts_shown(session, tracking, shown=shown) as drifts,
+        session.progress() as progress,
+    ):
 
         def checked(check: CheckReport) -> None:
             if drifts.shown:
@@ -97,11 +102,17 @@ def ci(
             drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
             workspace=session.workspace,
+            known=rows,
             checked=checked,
             drifted=drifts,
         )
     show = partial(print_ci, shown=drifts.shown)
     return deliver(session.terminal, "ci", report, asked, show, paths=session.manifest_paths)
+
+
+def _print_applies(terminal: Terminal, check: ComponentCheck) -> None:
+    """What is known of the patches, where the manifest says what else is to be looked at."""
+    terminal.product(f"{check.manifest}: {check.name}  {check.verdict[1]}; looking at the rest")
 
 
 def print_ci(

@@ -7,6 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.manifest.load import load_manifest
+from patchkit.model.progress import Silent
+from patchkit.ops.bump import WantedPin, bump_components
+from patchkit.ops.refresh_input import RefreshOptions
+from patchkit.upstream.git import LATEST
+from patchkit.upstream.store import Store
 from tests.cli.test_processes import started
 from tests.support.commands import Ran
 from tests.support.projects import Project
@@ -143,6 +149,45 @@ def test_a_bump_tells_what_breaks(pair: Pair, dry: bool) -> None:
     assert "takes 0 positional arguments, is given 3" in ran.out + ran.err
     assert f"since {by[:10]} Nothing any more" in ran.out + ran.err
     pair.project.run("check", "-c", "engine").ends(0 if dry else 1)
+
+
+class _Heard(Silent):
+    """What was said to be under way."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def step(self, component: str, what: str, *, local: bool = False) -> None:
+        self.steps.append(what)
+
+
+@pytest.mark.slow
+def test_no_verdict_of_a_dry_run_waits_for_calls(pair: Pair) -> None:
+    pair.kernels.commit({"kernels/norm.py": GONE}, "Nothing any more")
+    pair.engine.commit({"engine/more.py": "x = 1\n"}, "More")
+    heard, before = _Heard(), dict[str, list[str]]()
+    report = bump_components(
+        load_manifest(pair.project.root / "manifests/demo.yaml"),
+        ["kernels", "engine"],
+        WantedPin(LATEST),
+        store=Store(pair.project.root / "cache"),
+        workspace=pair.project.root / "workspace",
+        options=RefreshOptions(0, dry_run=True),
+        progress=heard,
+        known=lambda name, row: before.update({name: [*heard.steps, *map(str, row.notes)]}),
+    )
+    assert "calls" in " ".join(heard.steps)
+    assert "calls" not in " ".join([*before.pop("kernels"), *before.pop("engine")])
+    assert "breaks a call" in str(report.components[0].notes)
+
+
+@pytest.mark.slow
+def test_ci_tells_the_verdict_on_patches_first(pair: Pair) -> None:
+    rest = "looking at the rest"
+    out = pair.project.run("ci").ok().out
+    assert out.startswith(
+        f"demo: kernels  no patches; {rest}\ndemo: engine  1 patch applies; {rest}\ndemo\n"
+    )
 
 
 def test_a_bump_that_breaks_nothing_says_nothing(pair: Pair) -> None:
