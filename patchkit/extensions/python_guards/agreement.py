@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from fnmatch import filter as matching
 from fnmatch import fnmatchcase
@@ -355,12 +355,15 @@ def explain(
 
 
 def examine_partners(
-    partners: Sequence[Partner], given: Collection[str], known: KnownModules | None = None
+    partners: Sequence[Partner],
+    given: Collection[str],
+    known: KnownModules | None = None,
+    may_matter: Callable[[str, bytes], bool] = lambda _component, _text: True,
 ) -> Agreement:
     """Look at every module that the entries load, or at all where no component has entries.
 
     `given` are the first names of packages that requirements bring; with entries, imports of others
-    are told.
+    are told. Passed over are modules that do not matter, by their component and text.
     """
     together = _Together.of(partners, given, known or KnownModules())
     names_of = {
@@ -376,6 +379,8 @@ def examine_partners(
     contacts = together.contacts(names_of)
     for name in loaded:
         home = together.home(name)
+        if not may_matter(home, together.text(name)):
+            continue
         calls = together.is_declared(name) or contacts.may_lead_out(home, name)
         parts[home].append(together.examine(name, calls=calls))
     dotted = [f"{name}." for name in names]
@@ -461,6 +466,10 @@ class _Together(Struct, frozen=True):
                 if each not in seen and self.modules.path_of(each) is not None:
                     seen[each] = None
                     queue.append(each)
+
+    def text(self, name: str) -> bytes:
+        """The source of a module that is there."""
+        return self.answers.trees[self.home(name)].data(str(self.modules.path_of(name))) or b""
 
     def load(self, name: str) -> None:
         """Note what a module has given to others."""

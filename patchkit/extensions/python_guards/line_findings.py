@@ -20,7 +20,11 @@ from msgspec.structs import replace
 
 from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
-from patchkit.extensions.python_guards.agreement import agreement_of, examine_module
+from patchkit.extensions.python_guards.agreement import (
+    agreement_of,
+    examine_module,
+    examine_partners,
+)
 from patchkit.extensions.python_guards.breaches import UsePlace
 from patchkit.extensions.python_guards.guard_keys import Contracts, Overrides
 from patchkit.extensions.python_guards.known_modules import (
@@ -172,7 +176,16 @@ class _CallSearch(Struct, frozen=True):
         if not now:
             return
         pinned = line.tree(history.pin)
-        known = {_known_by(each) for each in self._broken(pinned)}
+        within = {(each.component, each.within.rpartition(".")[2].encode()) for each in now}
+
+        def may_have_one(component: str, text: bytes) -> bool:
+            """Whether one that is broken now may stand in a module of the pin's: it is known by the
+            name of the function or class around it.
+            """
+            plain = text.isascii()  # else a name may be spelled in another way
+            return any(of == component and (name in text or not plain) for of, name in within)
+
+        known = {_known_by(each) for each in self._broken(pinned, may_have_one)}
         places = [each for each in now if _known_by(each) not in known]
         modules = Modules(pinned.files(), pinned.data, own.root)
         looked: dict[tuple[TreeView, str, str], set[tuple[str, ...]]] = {}
@@ -200,9 +213,16 @@ class _CallSearch(Struct, frozen=True):
                 about=f"{place.component} in {place.within}: {place.words}",
             )
 
-    def _broken(self, view: TreeView) -> list[UsePlace]:
-        """The calls that touch the component and do not fit, and that nothing explains."""
-        found = agreement_of(self.cache, self._with(view), self.given, self.known)
+    def _broken(
+        self, view: TreeView, may_matter: Callable[[str, bytes], bool] | None = None
+    ) -> list[UsePlace]:
+        """The calls that touch the component and do not fit, and that nothing explains; those of
+        modules that do not matter may be missing.
+        """
+        if may_matter is None:
+            found = agreement_of(self.cache, self._with(view), self.given, self.known)
+        else:
+            found = examine_partners(self._with(view), self.given, self.known, may_matter)
         return [
             place
             for partner in self.partners

@@ -231,9 +231,12 @@ class Modules:
         self.tree = tree
         self._prefix = f"{root}/" if root else ""
         self._files = frozenset(path for path in paths if path.endswith(".py"))
-        self._folders = {
-            path[:end] for path in self._files for end in _slashes(path) if path[:end] != ""
-        }
+        self._folders = set[str]()
+        for path in self._files:
+            folder = path.rpartition("/")[0]
+            while folder and folder not in self._folders:
+                self._folders.add(folder)
+                folder = folder.rpartition("/")[0]
         self._known: dict[str, Module | None] = {}
 
     def module(self, name: str) -> Module | None:
@@ -347,10 +350,6 @@ class JoinedModules(Modules):
 def _is_given(name: str, packages: Collection[str]) -> bool:
     """Whether a module is in one of the packages, or around one."""
     return any(f"{name}.".startswith(f"{p}.") or p.startswith(f"{name}.") for p in packages)
-
-
-def _slashes(path: str) -> Iterable[int]:
-    return (index for index, character in enumerate(path) if character == "/")
 
 
 def _parsed(name: str, path: str, data: bytes | None, tree: str = "") -> Module:

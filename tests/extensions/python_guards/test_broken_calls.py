@@ -130,6 +130,15 @@ def test_what_was_broken_before_or_is_explained_is_no_news(pair: Pair) -> None:
     assert pair.told("kernels") == []
 
 
+def test_what_was_broken_before_is_no_news_where_it_went(pair: Pair) -> None:
+    again = "\n\ndef again(x):\n    return rope(x, 1, 2)\n"
+    moved = {"engine/model.py": None, "engine/moved.py": ENGINE["engine/model.py"] + again}
+    by = pair.engine.commit(moved, "Move it, and do it again")
+    assert pair.told("engine") == [
+        ("kernels.rope.rope takes 2 positional arguments, is given 3", by)
+    ]
+
+
 def test_what_cannot_be_looked_at_is_said(pair: Pair) -> None:
     wrong = make_patch({"gone.py": "a\n"}, {"gone.py": "b\n"}, body="Because.")
     pair.engine_at(str(pair.engine.resolve("refs/heads/main")), {"wrong.patch": wrong})
