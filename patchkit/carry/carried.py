@@ -475,28 +475,25 @@ def judged(outcome: FileResult, sure: Confidence, reasons: tuple[str, ...]) -> F
     )
 
 
-# What is left of the confidence where lines are in another scope: of a place that nothing else
-# speaks against, and of one that our rules settled, which upstream worked on anyway.
-_ELSEWHERE = Confidence(ELSEWHERE, ELSEWHERE)
-_SETTLED_ELSEWHERE = Confidence(0.96, 0.75)
+#: What is left of the confidence where lines are in another scope.
+ANOTHER_SCOPE = Confidence(ELSEWHERE, ELSEWHERE)
 
 
-def placed_well(
-    it: FileSides, outcome: FileResult, data: bytes, edits: Sequence[Edit], *, settled: bool = False
-) -> FileResult:
-    """The outcome; for review if lines are in another scope than the one they were made in.
-
-    `data` is the result, to which `edits` lead from upstream's file; `settled`: by our rules.
+def in_other_scopes(it: FileSides, data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
+    """Which lines of a result, to which `edits` lead from upstream's file, are in another scope
+    than the one that they were made in.
     """
     before, here, after = it.texts
     found = advice(misplaced, it.target, (before, after), (here, data), edits)
-    scopes = (UNCHECKED,) if found is None else map(str, found)
-    said = (*scopes, *it.exact.reasons)
+    return (UNCHECKED,) if found is None else tuple(map(str, found))
+
+
+def doubted(outcome: FileResult, said: tuple[str, ...]) -> FileResult:
+    """The outcome; for review if there is something to say of the places of its lines."""
     if not said:
         return outcome
-    sure = Confidence(outcome.confidence, outcome.same_bytes)
-    elsewhere = sure.times(_SETTLED_ELSEWHERE if settled else _ELSEWHERE)
-    return judged(outcome, elsewhere, (*said, *outcome.reasons))
+    sure = Confidence(outcome.confidence, outcome.same_bytes).times(ANOTHER_SCOPE)
+    return judged(outcome, sure, (*said, *outcome.reasons))
 
 
 def doubted_as(outcome: FileResult, before: FileResult) -> FileResult:

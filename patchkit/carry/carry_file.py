@@ -7,7 +7,8 @@ What a rule made is checked and weighed; one that is not sure enough is flagged 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import ge, le
 from stat import S_IFMT, S_ISREG
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
+    ANOTHER_SCOPE,
     EXTERNAL,
     LIKELY,
     SURE,
@@ -29,22 +31,21 @@ from patchkit.carry.carried import (
     blob_of,
     confidence_of,
     conflict,
+    doubted,
     doubted_as,
+    in_other_scopes,
     judged,
-    placed_well,
 )
 from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.evidence import count_of, evidence
-from patchkit.model.hunks import place_hunks
+from patchkit.model.hunks import Placement, place_hunks
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
-from patchkit.model.merging.scopes import ELSEWHERE
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileResult, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
-from patchkit.model.text import listed
 
 if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
@@ -232,10 +233,11 @@ def _followed(it: FileSides, carried: CarriedFile) -> CarriedFile:
         return carried
     outcome = carried.outcome
     status = Status.MERGED if outcome.status.applies else outcome.status
-    reasons = (f"upstream renamed {it.change.old_path} to {it.place}", *outcome.reasons)
+    by = _by(it.context.past.deleted_by(str(it.change.old_path)))
+    reasons = (f"upstream renamed {it.change.old_path} to {it.place}{by}", *outcome.reasons)
     if it.leaves is not None or it.after is None:
         sure = Confidence(outcome.confidence, outcome.same_bytes)
-        outcome = judged(outcome, sure.times(Confidence(ELSEWHERE, ELSEWHERE)), ())
+        outcome = judged(outcome, sure.times(ANOTHER_SCOPE), ())
     outcome = replace(outcome, reasons=reasons, carried_to=carried.path, status=status)
     return accepted(it.context, replace(carried, outcome=outcome))
 
@@ -289,24 +291,28 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         status = Status.ABSORBED if absorbed else Status.MERGED
         outcome = replace(it.exact, status=status, clashes=())
         if placed.data is not None:
-            reasons = (*reasons, "its lines also fit at another place")
-    outcome = judged(outcome, confidence, reasons)
-    outcome = placed_well(it, outcome, merge.data, merge.edits, settled=not merge.clean)
+            also = f"its lines also fit at {_place_of(it, placed)}: see which place is meant"
+            reasons = (*reasons, also)
+    wrong = in_other_scopes(it, merge.data, merge.edits)
+    outcome = doubted(judged(outcome, confidence, reasons), (*wrong, *it.exact.reasons))
+    moved = any(each is not None and each.rule is Rule.MOVED for _, each in merge.steps)
     # git's own merge is what everybody would have: it is written, and flagged
-    likely = merge.clean or outcome.confidence >= LIKELY
+    likely = merge.clean or (outcome.confidence >= LIKELY and not (wrong or moved))
     if not likely and it.context.take_proposals:
         outcome = replace(outcome, reasons=(_TAKEN, *outcome.reasons))
     carried = _with_text(it, merge, outcome, merge.data)
-    if likely or it.context.take_proposals:
-        return accepted(it.context, carried)
-    return _proposed(it, carried)
+    return accepted(it.context, carried) if likely else _proposed(it, carried)
 
 
 _TAKEN = "the proposed merge was taken"
 
 
 def _proposed(it: FileSides, carried: CarriedFile) -> CarriedFile:
-    """A conflict with the merge as a proposal, which is likelier wrong than right."""
+    """A conflict with the merge as a proposal, which is likelier wrong than right, or known to be
+    in another place; the merge itself where proposals are taken.
+    """
+    if it.context.take_proposals:
+        return accepted(it.context, carried)
     outcome = carried.outcome
     said = f"a merge is proposed: confidence {outcome.confidence:.0%}"
     found = conflict(it.exact, it.place, *outcome.reasons, said)
@@ -316,15 +322,23 @@ def _proposed(it: FileSides, carried: CarriedFile) -> CarriedFile:
 def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     """The exact lines at another place, if there is one such place only."""
     here = it.texts[1]
-    exact = place_hunks(here, it.change.hunks).data
-    if exact is None or not _stands_once(it):
+    placed = place_hunks(here, it.change.hunks)
+    if placed.data is None or not _stands_once(it):
         return None
-    reasons = merge_reasons(merge, it)
+    said = f"its lines stand at one place only, {_place_of(it, placed)}: see that they belong there"
     outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
-    outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines are at one other place", *reasons))
-    edits = diff_lines(split_lines(here), split_lines(exact))
-    carried = _with_text(it, merge, placed_well(it, outcome, exact, edits), exact)
-    return accepted(it.context, carried)
+    outcome = judged(outcome, _EXACT_ELSEWHERE, (said, *merge_reasons(merge, it)))
+    edits = diff_lines(split_lines(here), split_lines(placed.data))
+    wrong = in_other_scopes(it, placed.data, edits)
+    outcome = doubted(outcome, (*wrong, *it.exact.reasons))
+    carried = _with_text(it, merge, outcome, placed.data)
+    return _proposed(it, carried) if wrong else accepted(it.context, carried)
+
+
+def _place_of(it: FileSides, placed: Placement) -> str:
+    """Where the patch's hunks fit, by the first one."""
+    made = it.change.hunks[0].old_start
+    return f"line {made + placed.offsets[0]} ({made} in the patch)"
 
 
 def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes) -> CarriedFile:
@@ -384,12 +398,22 @@ def _as_remembered(
 _SHOWN = 3
 
 _DOUBTS = {
-    Doubt.UPSTREAM_HAS_MOST: "most of the lines that it adds are new upstream, too",
-    Doubt.UPSTREAM_HAS_A_HUNK: "all that one of its hunks adds is new upstream, at another place",
+    Doubt.UPSTREAM_HAS_MOST: "most of what it adds is new upstream: see if it is wanted",
+    Doubt.UPSTREAM_HAS_A_HUNK: "all that a hunk adds is new elsewhere: see if it is wanted",
     Doubt.DOES_NOT_PARSE: "merged, the file would not parse any more",
     Doubt.DEFINED_TWICE: "merged, the file would define a name twice",
     Doubt.LINES_LOST: "merged, a line would be lost or doubled",
     Doubt.UNCHECKED: "merged, the file could not be checked",
+}
+
+
+_TO_DO: Mapping[Rule | None, str] = {
+    None: "",
+    Rule.BESIDE: ": see that both hold",
+    Rule.BOTH_INSERT: ": see which comes first",
+    Rule.CONTAINED: ": see that it is not wanted twice",
+    Rule.MOVED: ": see that it belongs there",
+    Rule.WORDS: ": see that the lines mean what both want",
 }
 
 
@@ -425,26 +449,45 @@ def _has_all(it: FileSides, there: bytes | None) -> bool:
 def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
     places: dict[str, list[str]] = {}  # what is said, of which lines
     for region, resolution in merge.steps:
-        if resolution is None:
-            said = f"both sides change the same lines{_by(_who(region, it))}"
-        elif resolution.rule is Rule.CONTAINED:
-            said = f"{resolution.detail}{_by(_who(region, it))}"
-        elif resolution.rule is not Rule.CLEAN:
-            rewritten = Doubt.REWRITTEN in resolution.doubts
-            said = f"{resolution.detail}{', and rewrote them' if rewritten else ''}"
-        else:
+        rule = None if resolution is None else resolution.rule
+        if rule is Rule.CLEAN:
             continue
-        places.setdefault(said, []).append(str(region.upstream_at + 1))
+        detail = resolution.detail if resolution is not None else "both sides change the same lines"
+        if resolution is not None and Doubt.REWRITTEN in resolution.doubts:
+            detail = f"{detail}, and rewrote them"
+        said = f"{detail}{_by(_who(region, it))}{_TO_DO[rule]}"
+        place = str(region.upstream_at + 1) if rule is None else _lines_of(region)
+        places.setdefault(said, []).append(place)
     for said, lines in places.items():
-        yield f"line{'s' if len(lines) > 1 else ''} {', '.join(lines)}: {said}"
+        several = len(lines) > 1 or "-" in lines[0].split()[0]
+        yield f"line{'s' if several else ''} {', '.join(lines)}: {said}"
     for doubt in merge.doubts:
         if doubt in _DOUBTS:
             yield _DOUBTS[doubt]
-    if merge.names:
-        names = listed(merge.names, _SHOWN)
-        yield f"names that it uses are gone from the file upstream: {names}"
-    if merge.unbound:
-        yield f"nothing in the merged file defines {listed(merge.unbound, _SHOWN)}"
+    gone = "upstream's file has no more", "see what it is called now"
+    unbound = "nothing in the merged file defines", "define it"
+    names = [(name, *gone) for name in merge.names[:_SHOWN]]
+    for name, what, to_do in (*names, *((name, *unbound) for name in merge.unbound[:_SHOWN])):
+        word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+        merged = merge.three.patch if merge.data is None else split_lines(merge.data)
+        at = next((number for number, line in enumerate(merged, 1) if word.search(line)), 0)
+        by = it.context.past.since(_places(it), partial(_lacks, word))
+        yield f"line {at} uses `{name}`, which {what}{_by(by)}: {to_do}"
+
+
+def _lacks(word: re.Pattern[bytes], data: bytes | None) -> bool:
+    return not word.search(data or b"")
+
+
+def _lines_of(region: Region) -> str:
+    """The lines of a region in upstream's file, and in the file as the patch makes it."""
+    first = region.patch_edits[0]
+    own = first.new_start - first.start + region.start
+    spans = (
+        f"{at + 1}-{at + count}" if count > 1 else f"{at + 1}"
+        for at, count in ((region.upstream_at, len(region.upstream)), (own, len(region.patch)))
+    )
+    return "{} ({} as patched)".format(*spans)
 
 
 # How many lines on each side of a patch's edit are asked of first: a region may have hundreds of

@@ -18,8 +18,9 @@ from patchkit.carry.carried import (
     FileSides,
     MergerAnswer,
     MergeRequest,
+    doubted,
+    in_other_scopes,
     judged,
-    placed_well,
 )
 from patchkit.errors import advice
 from patchkit.model.diff_parse import is_binary, split_lines
@@ -81,7 +82,8 @@ def _taken(
             reasons.append(f"names that are {what}: {known}")
     outcome = replace(it.exact, status=Status.MERGED, clashes=(), merged_by=name)
     edits = diff_lines(three.upstream, split_lines(data))
-    outcome = placed_well(it, judged(outcome, EXTERNAL, tuple(reasons)), data, edits)
+    said = (*in_other_scopes(it, data, edits), *it.exact.reasons)
+    outcome = doubted(judged(outcome, EXTERNAL, tuple(reasons)), said)
     blob = make_object("blob", data)
     return CarriedFile(
         outcome,

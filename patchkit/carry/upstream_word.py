@@ -449,14 +449,16 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     if not found:
         return file
     part = UpstreamPart(known, len(added))
-    if known * 2 < len(added):
+    if known * 2 < len(added) and not file.carried:
         return replace(file, outcome=replace(outcome, upstream=part))
     places = [each for each in (file.path, change.old_path) if each]
     now = count_of(found[0], texts[1])
     by = context.past.since(places, lambda data: count_of(found[0], data or b"") >= now)
     part = replace(part, commit=by)
-    said = (part.words,)  # what comes first is why it is flagged, or what may be done
-    reasons = (*outcome.reasons, *said) if file.carried else (*said, *outcome.reasons)
+    at = [line.strip() for line in split_lines(texts[1])].index(found[0]) + 1
+    said = f"{part.words}, as in its line {at}"
+    flag = f"{said}: see that nothing stands twice"
+    reasons = (*outcome.reasons, flag) if file.carried else (said, *outcome.reasons)
     return replace(file, outcome=replace(outcome, upstream=part, reasons=reasons))
 
 

@@ -69,7 +69,7 @@ def test_the_commit_that_made_a_part_of_the_change_is_named(upstream: Upstream) 
     file = only_file(report)
     assert file.status is Status.CONFLICTED
     assert file.reasons == (
-        f"1 of 2 added lines are upstream ({new[:10]} Audit)",
+        f"1 of 2 added lines are upstream ({new[:10]} Audit), as in its line 18",
         f"line 18: both sides change the same lines ({new[:10]} Audit)",
     )
 
@@ -89,7 +89,10 @@ def test_beside_an_edit_of_upstream_s_it_is_flagged(upstream: Upstream) -> None:
     report = carry(upstream, old, new, PATCH)
     file = only_file(report)
     assert (file.status, file.review) == (Status.MERGED, True)
-    assert file.reasons == ("line 16: upstream changed adjacent lines",)
+    assert file.reasons == (
+        "lines 16-17 (16-17 as patched): upstream changed adjacent lines "
+        f"({new[:10]} Rename): see that both hold",
+    )
     assert report.clean
     assert files_of(upstream, report)["f.py"] == PATCHED.replace(
         b"function_5()", b"function_5(value)"
@@ -116,7 +119,7 @@ def test_a_renamed_file_is_followed(upstream: Upstream) -> None:
     file = only_file(report)
     assert (file.status, file.carried_to, file.clashes) == (Status.MERGED, "lib/g.py", ())
     assert file.offsets == (1,)
-    assert "upstream renamed f.py to lib/g.py" in file.reasons
+    assert f"upstream renamed f.py to lib/g.py ({new[:10]} Change files)" in file.reasons
     assert files_of(upstream, report) == {"lib/g.py": b"# more\n" + PATCHED}
 
 

@@ -47,7 +47,10 @@ def test_what_is_absorbed_by_such_lines_is_for_review(upstream: Upstream) -> Non
     patch = make_patch({"f": TEXT}, {"f": TEXT.replace("}\n", "fi\nelse\n")})
     file = only_file(carry(upstream, old, upstream.commit({"f": theirs}), patch))
     assert (file.status, file.review, file.absorbed_by) == (Status.ABSORBED, True, "")
-    assert file.reasons == ("line 15: upstream has these lines already",)
+    assert file.reasons == (
+        "lines 15-17 (15-16 as patched): upstream has these lines already: "
+        "see that it is not wanted twice",
+    )
 
 
 @pytest.mark.parametrize("line", TRIVIAL)

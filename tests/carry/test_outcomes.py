@@ -54,11 +54,11 @@ def test_a_neighbour_that_was_rewritten_is_told(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     rewritten = TEXT.replace("def function_5():\n", "while True:\n    go(on)\n    stop = 1\n")
     file = only_file(carry(upstream, old, upstream.commit({"f.py": rewritten}), PATCH))
-    assert file.reasons == (
-        "lands in no function, was made in function_5",
-        "line 16: upstream changed adjacent lines, and rewrote them",
-    )
-    assert file.review and 0.5 < file.confidence < 0.67
+    where, what, proposed = file.reasons
+    assert where == "lands in no function (line 19), was made in function_5"
+    assert what.startswith("lines 16-19 (16-17 as patched): upstream changed adjacent")
+    assert what.endswith(" Change files): see that both hold")
+    assert proposed.startswith("a merge is proposed") and file.status is Status.CONFLICTED
 
 
 def test_a_file_that_was_renamed_is_changed_and_deleted_there(upstream: Upstream) -> None:
@@ -70,7 +70,7 @@ def test_a_file_that_was_renamed_is_changed_and_deleted_there(upstream: Upstream
     assert files_of(upstream, deleting) == {"g.py": None}
     file = only_file(deleting)
     assert (file.clashes, file.review) == ((), True)
-    assert file.reasons == ("upstream renamed f.py to g.py",)
+    assert file.reasons == (f"upstream renamed f.py to g.py ({new[:10]} Change files)",)
 
 
 def test_both_sides_rename_it_alike(upstream: Upstream) -> None:
@@ -123,7 +123,9 @@ def test_lines_at_one_other_place_where_merging_gives_up(upstream: Upstream) -> 
     old, new = upstream.commit({"f": TEXT}), upstream.commit({"f": moved})
     report = carry(upstream, old, new, make_patch({"f": TEXT}, {"f": TEXT.replace(block, own)}))
     file = only_file(report)
-    assert file.reasons[0] == "its lines are at one other place"
+    assert file.reasons[0] == (
+        "its lines stand at one place only, line 33 (14 in the patch): see that they belong there"
+    )
     assert (file.status, file.confidence, file.review) == (Status.SHIFTED, 0.7, True)
     write_objects(Repository(upstream.path), report.stack.objects)
     assert upstream.files(report.stack.commit)["f"] == moved.replace(block, own).encode()
@@ -196,7 +198,7 @@ def test_a_deletion_is_not_upstreams_who_moved_the_file(upstream: Upstream) -> N
     file = only_file(carry(upstream, old, new, patch))
     assert file.status is not Status.ABSORBED
     assert file.review
-    assert file.reasons == ("upstream renamed f.py to d/f.py",)
+    assert file.reasons == (f"upstream renamed f.py to d/f.py ({new[:10]} Move the functions)",)
 
 
 def test_a_class_renamed_by_the_patch_and_a_method_of_it_by_upstream(upstream: Upstream) -> None:

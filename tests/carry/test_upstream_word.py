@@ -332,4 +332,5 @@ def test_a_conflict_says_how_much_is_upstream(upstream: Upstream, old: str) -> N
     told, part = outcome.files[0].reasons[0], outcome.files[0].upstream
     assert part is not None
     assert (part.known, part.added, part.commit) == (19, 20, f"{new[:10]} Take all steps")
-    assert told == f"19 of 20 added lines are upstream ({new[:10]} Take all steps)"
+    said = f"19 of 20 added lines are upstream ({new[:10]} Take all steps)"
+    assert told == f"{said}, as in its line 25"

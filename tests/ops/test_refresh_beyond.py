@@ -146,7 +146,8 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
         stack.run("refresh", "--no-fuzz", "--dry-run").ends(3)
     stack.run("refresh").ok().shows(
         "~ merged  one.patch  flagged",
-        "line 4: upstream changed adjacent lines",
+        "lines 4-6 (4-6 as patched): upstream changed adjacent lines, and rewrote them",
+        " Say more): see that both hold",
         "the checkout is there",
     )
     assert "line 4, upstream\nfive\n" in (stack.checkout / "a.txt").read_text()

@@ -70,13 +70,19 @@ def find_enclosure(lines: Sequence[bytes], name: str) -> Enclosure | None:
 
 
 class Misplaced(Struct, frozen=True):
-    """Lines of a patch that are in another scope than where it was made; "" is the top level."""
+    """Lines of a patch that are in another scope than where it was made; "" is the top level.
+
+    Lines count from 1 in the file where they land; 0 is one that is not known, or is none.
+    """
 
     was: str  # the scope in which the patch made it
     now: str  # the scope in which it is now
+    at: int = 0  # the line where it lands
+    there: int = 0  # the line where the scope begins in which it was made
 
     def __str__(self) -> str:
-        return f"lands in {self.now or 'no function'}, was made in {self.was or 'none'}"
+        at, there = (f" (line {line})" if line else "" for line in (self.at, self.there))
+        return f"lands in {self.now or 'no function'}{at}, was made in {self.was or 'none'}{there}"
 
 
 @lru_cache(maxsize=64)
@@ -117,13 +123,14 @@ def misplaced(
     if not path.endswith(PYTHON) or old[0] == new[0]:
         return ()
     lines, own = _change(*old)
-    found: dict[Misplaced, None] = {}
+    found: dict[tuple[str, str], Misplaced] = {}
     for side, ranges in ((1, _new_ranges), (0, _old_ranges)):
         made = _made(lines[side], scopes_of(old[side]), ranges(own))
         now, scopes = new[side].split(b"\n"), scopes_of(new[side])
         for place in ranges(edits):
-            found |= dict.fromkeys(_elsewhere(made, now, scopes, place))
-    return tuple(each for each in found if not _is_renamed(each, old[0], new[0]))
+            for each in _elsewhere(made, now, scopes, place):
+                found.setdefault((each.was, each.now), each)
+    return tuple(each for each in found.values() if not _is_renamed(each, old[0], new[0]))
 
 
 @lru_cache(maxsize=16)
@@ -203,7 +210,8 @@ def _elsewhere(
             if len(there) > 1:
                 there.remove(scopes[number])
         else:
-            found.append(Misplaced(there[0], scopes[number]))
+            begins = scopes.index(there[0]) + 1 if there[0] in scopes else 0
+            found.append(Misplaced(there[0], scopes[number], number + 1, begins))
     return found if 2 * len(found) > known else []
 
 

@@ -21,15 +21,15 @@ def test_lines_added_or_removed_in_another_function() -> None:
     old, patched = _function("first"), _function("first", "one\n    two")
     here = _function("second") + "x = 1\n"
     result = _function("second", "one\n    two") + "x = 1\n"
-    assert _said(old, patched, here, result) == ["lands in second, was made in first"]
-    assert _said(patched, old, result, here) == ["lands in second, was made in first"]
+    assert _said(old, patched, here, result) == ["lands in second (line 5), was made in first"]
+    assert _said(patched, old, result, here) == ["lands in second (line 5), was made in first"]
 
 
 def test_lines_that_left_every_function() -> None:
     old, patched = _function("first"), _function("first", "one\n    two")
     here = old.replace("def first", "while x")
     result = patched.replace("def first", "while x")
-    assert _said(old, patched, here, result) == ["lands in no function, was made in first"]
+    assert _said(old, patched, here, result) == ["lands in no function (line 5), was made in first"]
 
 
 def test_the_same_edit_in_two_functions_is_counted() -> None:
@@ -40,7 +40,9 @@ def test_the_same_edit_in_two_functions_is_counted() -> None:
     assert _said(old, patched, here, "x = 1\n" + patched) == []
     twice = _function("second", "one\n    two").replace("a = 1\n", "a = 1\n    two\n")
     doubled = "x = 1\n" + _function("first") + twice
-    assert _said(old, patched, here, doubled) == ["lands in second, was made in first"]
+    assert _said(old, patched, here, doubled) == [
+        "lands in second (line 15), was made in first (line 2)"
+    ]
 
 
 def test_a_function_that_upstream_renamed_where_it_is() -> None:
@@ -54,16 +56,16 @@ def test_what_only_looks_renamed() -> None:
     old, patched = _function("get_device"), _function("get_device", "one\n    two")
     here, result = (each.replace("get_device", "current_device") for each in (old, patched))
     rest = _function("get_device", "other")
-    said = ["lands in current_device, was made in get_device"]
-    assert _said(old, patched, here + rest, result + rest) == said
+    lands = "lands in current_device (line 5), was made in get_device"
+    assert _said(old, patched, here + rest, result + rest) == [f"{lands} (line 10)"]
     here, result = (each.replace("get_device", "elsewhere") for each in (old, patched))
-    assert _said(old, patched, here, result) == ["lands in elsewhere, was made in get_device"]
+    assert _said(old, patched, here, result) == [lands.replace("current_device", "elsewhere")]
     more = "".join(f"    other({n})\n" for n in range(12))
     here, result = (
         each.replace("get_device", "current_device").replace("    return a\n", more)
         for each in (old, patched)
     )
-    assert _said(old, patched, here, result) == said
+    assert _said(old, patched, here, result) == [lands]
 
 
 def test_other_files_have_no_scopes_that_are_known() -> None:
