@@ -88,6 +88,42 @@ CARRIERS = (
         (".gitmodules", "src/sonic-frr", "rules/frr.mk"),
         "src/sonic-frr",
     ),
+    Carrier(
+        "numbered folder, a vendored file's lock",
+        "lowRISC/opentitan",
+        ("hw/vendor/*.hjson", "hw/vendor/patches/pulp_riscv_dbg"),
+        "hw/vendor/patches/pulp_riscv_dbg",
+    ),
+    Carrier(
+        "folder, a vendored file's lock",
+        "lowRISC/opentitan",
+        ("sw/vendor/*.hjson", "sw/vendor/patches/eembc_coremark"),
+        "sw/vendor/patches/eembc_coremark",
+    ),
+    *(
+        Carrier("folder, a script's version", "termux/termux-packages", (path,), path)
+        for path in ("packages/htop", "packages/tmux")
+    ),
+    *(
+        Carrier("SRC_URI and SRCREV of a recipe", "openembedded/meta-openembedded", (path,), path)
+        for path in ("meta-networking/recipes-support/netperf", "meta-oe/recipes-support/libtar")
+    ),
+    *(
+        Carrier("portfile.cmake, vcpkg.json", "microsoft/vcpkg", (path,), path)
+        for path in (
+            "ports/hiredis",
+            "ports/jsonnet",
+            "ports/redis-plus-plus",
+            "ports/tinyxml2",
+            "ports/yaml-cpp",
+        )
+    ),
+    Carrier("quilt series, relative submodule", "proxmox/lxc", ("debian", ".gitmodules")),
+    Carrier(
+        "folder, CMake with an archive",
+        "ROCm/TheRock",
+        ("patches/third-party/yaml-cpp", "third-party/yaml-cpp"),
+    ),
 )
 
 
@@ -110,10 +146,18 @@ class Row(Struct):
     applied: int
 
 
+class Note(Struct):
+    """Why a set is in no component."""
+
+    what: str
+    where: str
+
+
 class Report(Struct):
     """What `init --here --json` prints; without components for an error."""
 
     components: list[Row] = []
+    notes: list[Note] = []
 
 
 class Entry(Struct):
@@ -163,7 +207,7 @@ def _judge(carrier: Carrier, mirror: Path, place: Path) -> Iterator[Adopted]:
     report = _init(project, carrier)
     after = _contents(project)
     moved = sum(after.get(name) != data for name, data in before.items())
-    for row in report:
+    for row in report.components:
         entry = _entry(project, row.name)
         tree = _same_tree(project, row, entry) if row.applied == row.patches else "-"
         yield Adopted(
@@ -176,22 +220,26 @@ def _judge(carrier: Carrier, mirror: Path, place: Path) -> Iterator[Adopted]:
             tree=tree,
             bump=_bumped(carrier, mirror, place, row, entry) if tree == "equal" else "-",
         )
+    for note in report.notes:
+        yield Adopted(carrier, "-", note.where, 0, 0, moved, f"not here: {note.what}", "-")
 
 
 def _laid_out(carrier: Carrier, mirror: Path, project: Path, commit: str) -> Path:
     """The carrier's files of a commit; its whole index, so that submodules are known."""
     _git("clone", "-q", "--shared", "--no-checkout", str(mirror), str(project), cwd=mirror)
+    url = f"https://github.com/{carrier.repository}.git"  # that relative submodules start from
+    _git("remote", "set-url", "origin", url, cwd=project)
     _git("read-tree", commit, cwd=project)
     listed = _git("ls-files", "--", *carrier.paths, cwd=project).splitlines()
     _git("checkout-index", "-q", "-f", "--stdin", cwd=project, given="\n".join(listed))
     return project
 
 
-def _init(project: Path, carrier: Carrier) -> list[Row]:
-    """The components of the new manifest, as the report has them."""
+def _init(project: Path, carrier: Carrier) -> Report:
+    """The components of the new manifest, as the report has them, and what is in none."""
     name = [carrier.folder] if carrier.folder else ["adopted"]
     done = _patchkit(project, "init", *name, "--here", "--json")
-    return from_json(done.stdout.encode(), Report).components if done.stdout else []
+    return from_json(done.stdout.encode(), Report) if done.stdout else Report()
 
 
 def _manifest(project: Path) -> Path:
@@ -233,8 +281,12 @@ def _in_order(project: Path, entry: Entry) -> list[Path]:
             paths.append(project / part["patch"])
         elif "series" in part:
             listed = project / part["series"]
+            folder = project / part.get("within", listed.parent)
             rows = [row.split("#")[0].split() for row in listed.read_text().splitlines()]
-            paths += [listed.parent / row[0] for row in rows if row]
+            names = [row[0].removeprefix("file://").strip('"') for row in rows if row]
+            if listed.suffix in (".bb", ".cmake"):
+                names = [name for name in names if name.endswith((".patch", ".diff"))]
+            paths += [folder / name for name in names]
         else:
             found = (project / part["folder"]).rglob("*.patch")
             paths += sorted(found, key=lambda path: path.relative_to(project).as_posix())
@@ -285,7 +337,7 @@ def _try_laid_out(
         _laid_out(carrier, mirror, project, commit)
     except subprocess.CalledProcessError:
         return None  # the mirror lacks files of that time
-    for then in _init(project, carrier):
+    for then in _init(project, carrier).components:
         same = then.url == row.url and _folder_of(then) == _folder_of(row)
         if same and then.applied == then.patches:
             return project, then, _entry(project, then.name)
@@ -340,7 +392,8 @@ def _git(*arguments: str, cwd: Path, given: str | None = None) -> str:
 
 
 def carriers_section(found: Sequence[Adopted]) -> list[str]:
-    """Counts, and a row for each component."""
+    """Counts, and a row for the components of a carrier of which the same is to be said."""
+    found, every = [row for row in found if row.component != "-"], found
     repositories = {row.carrier.repository for row in found}
     kinds = {row.carrier.kind for row in found}
     whole = sum(row.applied == row.patches for row in found)
@@ -355,15 +408,19 @@ def carriers_section(found: Sequence[Adopted]) -> list[str]:
         "| carrier | component | pin at | patches | apply | tree | the maintainers' last bump |",
         "| --- | --- | --- | --: | --: | --- | --- |",
     ]
-    for row in found:
+    alike: dict[tuple[str, str, str], list[Adopted]] = {}
+    for row in every:
+        carrier = f"{row.carrier.repository}: {row.carrier.kind}"
+        alike.setdefault((carrier, row.tree, row.bump), []).append(row)
+    for (carrier, tree, bump), rows in alike.items():
         cells = (
-            f"{row.carrier.repository}: {row.carrier.kind}",
-            row.component,
-            row.where,
-            str(row.patches),
-            str(row.applied),
-            row.tree,
-            row.bump,
+            carrier,
+            ", ".join(row.component for row in rows),
+            ", ".join(row.where for row in rows),
+            str(sum(row.patches for row in rows)),
+            str(sum(row.applied for row in rows)),
+            tree,
+            bump,
         )
         table.append(f"| {' | '.join(cells)} |")
     return [text, "\n".join(table)]

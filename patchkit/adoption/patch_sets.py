@@ -9,8 +9,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.adoption.carrier import Carrier, folder_of, folders_up
-from patchkit.errors import BadInputError
-from patchkit.manifest.yaml_nodes import Table, parse
 from patchkit.stack.importing import by_number, list_at
 
 _ENDINGS = (".patch", ".diff")
@@ -19,6 +17,8 @@ _LISTS = (
     *("/series", "/.patches", "/series.conf", "/source.json", "/conandata.yml", "/patch.cfg"),
     *("/portfile.cmake", "/meta.yaml", ".bb", ".bbappend", ".inc", ".spec"),
 )
+#: Of Conan's lists, each below its version.
+_VERSIONS = re.compile(r"^ +[\"']?(\d[^\s\"':]*)[\"']?:[ \t\r]*$", re.MULTILINE)
 _CHANGED = re.compile(r"^\+\+\+ (?:[^/\s]+/)?([^\s]+)", re.MULTILINE)
 
 
@@ -75,14 +75,8 @@ def _listed(carrier: Carrier, files: Sequence[str]) -> Iterator[PatchSet]:
 
 def _targets(carrier: Carrier, path: str) -> list[str]:
     """The versions for which a file has patches; [""] for one that tells none apart."""
-    if not path.endswith("conandata.yml"):
-        return [""]
-    try:
-        root = parse(carrier.text(path), carrier.root / path)
-    except BadInputError:
-        return []
-    node = root.get("patches") if isinstance(root, Table) else None
-    return [key.text for key, _ in node.entries] if isinstance(node, Table) else [""]
+    _, _, lists = f"\n{carrier.text(path)}".partition("\npatches:")
+    return _VERSIONS.findall(lists if path.endswith("conandata.yml") else "") or [""]
 
 
 def _mirrors(carrier: Carrier, left: Sequence[str]) -> Iterator[PatchSet]:

@@ -6,10 +6,10 @@ Edits are made in the text: order, other fields, quotes, comments and line ends 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
@@ -18,6 +18,10 @@ from patchkit.model.series_file import LINE, Series, SeriesLine, name_problems
 
 #: What parts two words of a list.
 _PARTING = re.compile(r"[\s,\\]+")
+COMPRESSED = (".gz", ".bz2", ".xz", ".Z", ".zst")
+Listed = TypeVar("Listed", bound="LineList")
+_LONGEST = 1 << 16  # characters that a value may grow to
+_ROUNDS = 10  # of expanding
 _SPACE = re.compile(r"[\s\\]*\Z")
 
 
@@ -29,6 +33,38 @@ class ListedPatch(Struct, frozen=True):
     name: str  # of its file
     at: int
     strip: int | None = None  # None where nothing is said of it
+
+
+class ListReading(Struct, kw_only=True):
+    """What is known so far of a list whose file has variables, and parts for some builds only."""
+
+    where: str
+    text: str
+    values: dict[str, str] = field(default_factory=dict)  # variables
+    left_out: list[Problem] = field(default_factory=list)  # what only some builds have
+    unusable: list[Problem] = field(default_factory=list)  # what is not understood
+
+    def place(self, at: int) -> str:
+        """A place in the text, as file:line."""
+        return f"{self.where}:{self.text.count(chr(10), 0, at) + 1}"
+
+    def note(self, notes: list[Problem], what: str, at: int) -> None:
+        """Note what is left out."""
+        hint = "import that file by itself"
+        notes.append(Problem(f"left out: {what}", self.place(at), hint))
+
+    def noted(self, empty: Listed) -> Listed:
+        """A list with what is left out."""
+        return replace(empty, left_out=tuple(self.left_out), unusable=tuple(self.unusable))
+
+    @staticmethod
+    def expanded(text: str, names: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> str:
+        """The text with what is known put in; bounded, as a value may name itself."""
+        for _ in range(_ROUNDS):
+            if sum(len(value(found)) for found in names.finditer(text)) > _LONGEST:
+                break
+            text = names.sub(value, text)
+        return text
 
 
 class LineList(Series, frozen=True):
@@ -78,9 +114,6 @@ class LineList(Series, frozen=True):
         written = name.removesuffix(self.ending)
         text = f"{self.begin}{written}{self.behind}"
         return SeriesLine(text, name, self.folders, len(self.begin), self.ending)
-
-
-Listed = TypeVar("Listed", bound=LineList)
 
 
 class WordList(LineList, frozen=True):

@@ -7,23 +7,27 @@ what an override has is left out with a note, as some builds do without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
-from msgspec import Struct, field
+from msgspec import field
 
 from patchkit.errors import Problem
-from patchkit.extensions.builders.listed_pieces import ListedPatch, WordList, checked, cut
+from patchkit.extensions.builders.listed_pieces import (
+    COMPRESSED,
+    ListedPatch,
+    ListReading,
+    WordList,
+    checked,
+    cut,
+)
 from patchkit.manifest.values import LocalSeries
 from patchkit.manifest.yaml_nodes import decode
 from patchkit.model.names import is_listed_name
 from patchkit.model.series_file import Series
 
 _PATCH = (".patch", ".diff")
-COMPRESSED = (".gz", ".bz2", ".xz", ".Z", ".zst")
-_LONGEST = 1 << 16  # characters that a value may grow to
-_ROUNDS = 10  # of expanding
 _ASSIGNMENT = re.compile(
     r"^[ \t]*(?:export[ \t]+)?(?P<name>SRC_URI|[A-Za-z_][\w-]*)(?P<suffix>(?:[:_][\w.${}-]+)*)\s*"
     r"(?P<how>\?\?=|\?=|:=|\+=|=\+|\.=|=\.|=)[ \t]*(?P<quote>[\"'])"
@@ -38,37 +42,19 @@ _REVISIONS = frozenset(("maxrev", "minrev", "rev", "notrev", "mindate", "maxdate
 _SOURCE = ("${S}", ".", "${UNPACKDIR}", "${WORKDIR}")
 
 
-def expanded(text: str, names: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> str:
-    """The text with what is known put in; bounded, as a value may name itself."""
-    for _ in range(_ROUNDS):
-        if sum(len(value(found)) for found in names.finditer(text)) > _LONGEST:
-            break
-        text = names.sub(value, text)
-    return text
-
-
 #: When BitBake puts words into the value; all others as they stand.
 _RANKS = {"prepend": 0, "=+": 0, "=.": 0, "append": 2}
 
 
-class _Recipe(Struct):
-    """The variables of a recipe so far, and the words of SRC_URI, each with its rank."""
+class _Recipe(ListReading, kw_only=True):
+    """The words of SRC_URI so far, each with its rank."""
 
-    where: str
-    text: str
-    values: dict[str, str]  # variables
     words: list[tuple[int, re.Match[str]]] = field(default_factory=list)
     removed: set[str] = field(default_factory=set)  # of `SRC_URI:remove`
-    left_out: list[Problem] = field(default_factory=list)  # what only some builds have
-    unusable: list[Problem] = field(default_factory=list)  # what is not understood
     stop: int = 0  # where the last value ends
 
-    def note(self, notes: list[Problem], what: str, at: int) -> None:
-        where = f"{self.where}:{self.text.count(chr(10), 0, at) + 1}"
-        notes.append(Problem(f"left out: {what}", where, "import that file by itself"))
-
     def expand(self, text: str) -> str:
-        return expanded(text, _VARIABLE, lambda found: self.values.get(found[1], found[0]))
+        return self.expanded(text, _VARIABLE, lambda found: self.values.get(found[1], found[0]))
 
     def read(self) -> None:
         for found in _ASSIGNMENT.finditer(self.text):
@@ -140,18 +126,12 @@ def read_recipe(data: bytes, entry: LocalSeries) -> Series:
     package, _, version = PurePosixPath(entry.path).stem.partition("_")
     base = package.removesuffix("-native").removeprefix("nativesdk-")
     known = {"PN": package, "BPN": base, "PV": version, "BP": f"{base}-{version}"}
-    recipe = _Recipe(entry.path, decode(data, Path(entry.path)), known)
+    recipe = _Recipe(where=entry.path, text=decode(data, Path(entry.path)), values=known)
     recipe.read()
     found = [*recipe.patches()]
     if any(one.start > other.start for one, other in pairwise(found)):
         recipe.note(recipe.unusable, "the order, which is not that of the lines", found[0].start)
-    empty = WordList(
-        where=f"{entry.path}:1",
-        begin="file://",
-        folders=1,
-        left_out=tuple(recipe.left_out),
-        unusable=tuple(recipe.unusable),
-    )
+    empty = recipe.noted(WordList(where=f"{entry.path}:1", begin="file://", folders=1))
     return checked(data, cut(recipe.text, found, recipe.stop, empty), entry)
 
 

@@ -14,8 +14,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.extensions.builders.listed_pieces import LineList, ListedPatch, checked, cut
-from patchkit.extensions.builders.recipe_lists import COMPRESSED, expanded
+from patchkit.extensions.builders.listed_pieces import (
+    COMPRESSED,
+    LineList,
+    ListedPatch,
+    ListReading,
+    checked,
+    cut,
+)
 from patchkit.manifest.values import LocalSeries
 from patchkit.manifest.yaml_nodes import decode
 from patchkit.model.names import is_listed_name
@@ -50,57 +56,53 @@ class _Declared(Struct, frozen=True):
     sometimes: bool
 
 
-class _Spec(Struct):
+class _Spec(ListReading, kw_only=True):
     """A spec so far: what it declares by number, what it applies with how many folders off."""
 
-    where: str
-    macros: dict[str, str] = field(default_factory=dict)  # name -> value
     declared: dict[int, _Declared] = field(default_factory=dict)
     applied: list[tuple[int, int]] = field(default_factory=list)  # (number, folders off), in order
     by_hand: bool = False  # by lines for single patches
-    left_out: list[Problem] = field(default_factory=list)  # what only some builds apply
-    unusable: list[Problem] = field(default_factory=list)  # what is not understood
     section: str = ""  # "" before the first
     depth: int = 0  # how many %if are open
 
     def expand(self, text: str) -> str:
         def value(found: re.Match[str]) -> str:
             name = found["braced"] or found["bare"]
-            return self.macros.get(name, "" if found["maybe"] else found[0])
+            return self.values.get(name, "" if found["maybe"] else found[0])
 
-        return expanded(text, _MACRO, value)
+        return self.expanded(text, _MACRO, value)
 
-    def read(self, text: str) -> None:
+    def read(self) -> None:
         start = 0
-        for number, line in enumerate(LINE.findall(text), 1):
-            self.line(line, start, f"{self.where}:{number}")
+        for line in LINE.findall(self.text):
+            self.line(line, start)
             start += len(line)
 
-    def line(self, line: str, start: int, where: str) -> None:
+    def line(self, line: str, start: int) -> None:
         word = line.strip()
         if word.startswith(("%if", "%endif")):
             self.depth = max(0, self.depth + (1 if word.startswith("%if") else -1))
         elif section := _SECTION.fullmatch(word):
             self.section = section[1]
         elif defined := _DEFINED.fullmatch(line):
-            self.macros[defined["name"]] = defined["value"]
+            self.values[defined["name"]] = defined["value"]
         elif not word or word.startswith("#"):
             return
         elif self.section == "patchlist":
             self.declare("", word, start, line)
         elif self.section == "prep":
-            self.prepare(word, where)
+            self.prepare(word, start)
         elif self.section in ("", "package") and (tag := _TAG.match(line)):
             if tag["tag"].lower() == "patch":
                 self.declare(tag["number"], tag["value"], start, line)
-            self.macros.setdefault(tag["tag"].lower(), tag["value"])
+            self.values.setdefault(tag["tag"].lower(), tag["value"])
 
     def declare(self, number: str, value: str, start: int, line: str) -> None:
         at = start + line.rindex(value)
         which = int(number) if number else max(self.declared, default=-1) + 1
         self.declared[which] = _Declared(start, start + len(line), value, at, self.depth > 0)
 
-    def prepare(self, line: str, where: str) -> None:
+    def prepare(self, line: str, start: int) -> None:
         if every := _ALL.fullmatch(line):
             options = every["options"] or " -p1"
             if "autosetup" in line and re.search(r"\s-N\b", options):
@@ -113,28 +115,29 @@ class _Spec(Struct):
                 for number in sorted(self.declared)
                 if number >= (least or 0) and (most is None or number <= most)
             ]
-            self.apply(chosen, options, where)
+            self.apply(chosen, options, start)
             return
         hand = _BY_HAND.fullmatch(line)
         if hand or line.startswith("%patch"):
             self.by_hand = True
             numbers = [hand[1]] if hand else _NAMED.findall(_OPTION.sub(" ", line))
-            self.apply([*map(int, numbers)] or [0], line, where)
+            self.apply([*map(int, numbers)] or [0], line, start)
 
-    def apply(self, numbers: list[int], options: str, where: str) -> None:
+    def apply(self, numbers: list[int], options: str, start: int) -> None:
         reverse, level = _REVERSED.search(options), _LEVEL.search(options)
         for number in numbers:
             if number not in self.declared:
                 hint = "is the patch named in a file that this one includes?"
-                raise BadInputError(Problem(f"no Patch{number} is declared", where, hint))
+                raise BadInputError(
+                    Problem(f"no Patch{number} is declared", self.place(start), hint)
+                )
             declared = self.declared[number]
             why = "is there on some builds only" if declared.sometimes else ""
             why = "is applied on some builds only" if self.depth else why
             why = f"is applied with {reverse[1]}" if reverse else why
             if why:
                 notes = self.unusable if reverse else self.left_out
-                hint = "import that file by itself"
-                notes.append(Problem(f"left out: {declared.value} {why}", where, hint))
+                self.note(notes, f"{declared.value} {why}", start)
             else:
                 self.applied.append((number, int(level[1]) if level else 0))
 
@@ -145,8 +148,7 @@ class _Spec(Struct):
             why = "is compressed" if name.endswith(COMPRESSED) else ""
             why = "is not a known name" if "%" in name or not is_listed_name(name) else why
             if why:
-                what = f"left out: {each.value} {why}"
-                self.unusable.append(Problem(what, self.where, "import that file by itself"))
+                self.note(self.unusable, f"{each.value} {why}", each.start)
             else:
                 at = each.at + len(each.value) - len(name)
                 yield ListedPatch(each.start, each.end, name, at, strip)
@@ -215,27 +217,19 @@ def read_spec(data: bytes, entry: LocalSeries) -> Series:
 
     BadInputError where it declares patches and applies none that can be seen.
     """
-    text, spec = decode(data, Path(entry.path)), _Spec(entry.path)
-    spec.read(text)
+    spec = _Spec(where=entry.path, text=decode(data, Path(entry.path)))
+    spec.read()
     if spec.declared and not (spec.applied or spec.left_out or spec.unusable):
         what = "declares patches, and %prep applies none that can be seen"
         hint = "%autosetup -p1, %autopatch, %patch -P N or git am %{patches}"
         raise BadInputError(Problem(what, f"{entry.path}:1", hint))
     found, levels = [*spec.patches()], {strip for _, strip in spec.applied}
-    empty = SpecList(
-        where=f"{entry.path}:1",
-        folders=levels.pop() if len(levels) == 1 else None,
-        by_hand=spec.by_hand,
-        left_out=tuple(spec.left_out),
-        unusable=tuple(spec.unusable),
-    )
-    listed = cut(text, found, found[-1].end if found else 0, empty)
-    numbers = [number for number, _ in spec.applied]
-    if not listed.is_plain(numbers):
-        what = "applies its patches in another order than it lists them, or in several ways"
-        problem = Problem(what, f"{entry.path}:1", f"patchkit import {entry.path}  takes them over")
-        listed = replace(listed, unusable=(*listed.unusable, problem))
-    return checked(data, listed, entry)
+    folders = levels.pop() if len(levels) == 1 else None
+    empty = SpecList(where=f"{entry.path}:1", folders=folders, by_hand=spec.by_hand)
+    listed = cut(spec.text, found, found[-1].end if found else 0, empty)
+    if not listed.is_plain([number for number, _ in spec.applied]):
+        spec.note(spec.unusable, "the order, which is not that of the lines, or is said twice", 0)
+    return checked(data, spec.noted(listed), entry)
 
 
 def spec_lines(names: list[str]) -> str:
