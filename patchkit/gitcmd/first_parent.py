@@ -32,6 +32,8 @@ Entries = Mapping[str, TreeEntry]
 #: What stands at each of the paths that were asked for; None for nothing.
 Files: TypeAlias = Mapping[str, TreeEntry | None]
 
+# So many versions are looked at one by one, the last first: a file may have had thousands.
+_NEAR = 32
 # 9999-12-31T23:59:59Z, the last moment that a date has a form for
 _LAST_SECOND = 253_402_300_799
 
@@ -142,17 +144,26 @@ class Beginning(Struct, frozen=True):
     def among(self, start: Files, found: Sequence[Landing]) -> int | None:
         """With how many of these commits it begins to hold up to the last; 0: from `start` on.
 
-        None where it does not hold after the last.
+        None where it does not hold after the last. Beyond some commits steps grow: what was gone
+        for a while in between is not seen there.
         """
 
         states: list[Files] = [{path: start.get(path) for path in self.paths}]
         for landing in found:
             states.append({p: landing.touches.get(p, e) for p, e in states[-1].items()})
         self.bring(blobs_of(entry for state in reversed(states) for entry in state.values()))
-        count = len(states)
-        while count and self.holds(states[count - 1]):
-            count -= 1
-        return count if count < len(states) else None
+        last = len(states) - 1
+        if not self.holds(states[last]):
+            return None
+        since, step = last, 1  # it holds from here on
+        while since and self.holds(states[max(0, since - step)]):
+            since = max(0, since - step)
+            step *= 2 if last - since > _NEAR else 1
+        before = max(-1, since - step)
+        while since - before > 1:
+            middle = (since + before) // 2
+            since, before = (middle, before) if self.holds(states[middle]) else (since, middle)
+        return since
 
     def within(self, landing: Landing) -> Commit:
         """Of a commit since which it holds on a line: itself, or the one that it merged.
