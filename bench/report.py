@@ -105,7 +105,6 @@ class History:
             days=start * 250 // len(self.line) if broken is not None else None,
             absorbed_by=end.since if end.status is Status.ABSORBED else None,
             breaks=breaks,
-            absorbed=(),
             risk=Risk(len(runs) * 3, round(len(runs) / 3, 1)),
             intervals=runs,
             hunks=4,

@@ -13,9 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.drift_report import (
-    AbsorbedHunk,
     Break,
-    HunkFault,
     Interval,
     PatchDrift,
     Risk,
@@ -132,10 +130,7 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
         history.pin,
         touched,
     )
-    return tuple(
-        teller.patch(*row)
-        for row in zip(patches, walk.at_pin, walk.changes, walk.absorbed, strict=True)
-    )
+    return tuple(teller.patch(*row) for row in zip(patches, walk.at_pin, walk.changes, strict=True))
 
 
 def landed_of(history: History, ids: Sequence[CommitId]) -> list[Landed]:
@@ -163,7 +158,6 @@ class _Describer(Struct):
         patch: LoadedPatch,
         at_pin: Status,
         changes: Sequence[Transition],
-        absorbed: Sequence[tuple[HunkFault, Transition | None]],
     ) -> PatchDrift:
         """All about one patch."""
         intervals = self._intervals(changes)
@@ -184,10 +178,6 @@ class _Describer(Struct):
             days=self._days(at_pin, broken_by),
             absorbed_by=since if status is Status.ABSORBED else None,
             breaks=breaks,
-            absorbed=tuple(
-                AbsorbedHunk(hunk.path, hunk.hunk, hunk.line, self._at(since) if since else None)
-                for hunk, since in absorbed
-            ),
             risk=self._risk({p for c in file_changes for p in (c.old_path, c.new_path) if p}),
             intervals=intervals,
             hunks=sum(max(1, len(change.hunks)) for change in file_changes),

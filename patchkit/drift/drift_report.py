@@ -17,14 +17,13 @@ from patchkit.model.text import counted
 class HunkFault(Struct, frozen=True):
     """A hunk that fails, or a file change that does not fit as a whole (hunk 0).
 
-    `line` is where it stands in the patch file. `absorbed`: what it makes stands in the file.
+    `line` is where it stands in the patch file.
     """
 
     path: str  # the file in the patch
     hunk: int
     line: int
     reason: Reason
-    absorbed: bool = False
 
 
 class PatchForecast(Struct, frozen=True):
@@ -128,19 +127,6 @@ class Break(Struct, frozen=True):
     faults: tuple[HunkFault, ...]
 
 
-class AbsorbedHunk(Struct, frozen=True):
-    """A hunk, or a whole file change (hunk 0), that the upstream has made as well.
-
-    `line` is where it stands in the patch file, `by` the commit that brought it, None if it was
-    there before the line starts.
-    """
-
-    path: str  # the file in the patch
-    hunk: int
-    line: int
-    by: Landed | None
-
-
 class Risk(Struct, frozen=True):
     """How often the patch's files change upstream."""
 
@@ -190,7 +176,6 @@ class PatchDrift(Struct, frozen=True):
     days: int | None
     absorbed_by: Landed | None
     breaks: tuple[Break, ...]
-    absorbed: tuple[AbsorbedHunk, ...]  # what upstream has made as well, in the order of the patch
     risk: Risk | None
     intervals: tuple[Interval, ...]
     hunks: int = 0

@@ -217,7 +217,7 @@ class Forecaster:
         faults: tuple[HunkFault, ...] = ()
         if whole:
             if status is Status.CONFLICTED:
-                faults = faults_of(here.tree, here.blobs, changes[number], outcome.files)
+                faults = faults_of(outcome.files)
         elif status not in FITS:
             waiting = {each.path for each in outcome.files if each.status is Status.WAITING}
             waiting = set() if now.failing else waiting
@@ -393,7 +393,7 @@ class Forecaster:
         applied = apply_changes(here, blobs, (change,), terse=True)
         (outcome,) = applied.files
         if applied.tree is None:
-            faults = faults_of(here, blobs, (change,), applied.files)
+            faults = faults_of(applied.files)
             return _Fit(CarriedFile(replace(outcome, clashes=()), change.path), faults), ()
         if outcome.status is Status.SHIFTED and is_undone(here, blobs, (change,), in_place=True):
             outcome = replace(outcome, status=Status.ABSORBED)

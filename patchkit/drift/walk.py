@@ -7,7 +7,6 @@ between two of them nothing can have changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,7 +15,7 @@ from patchkit.disk.result_cache import ResultCache
 from patchkit.drift.drift_report import HunkFault, PatchForecast
 from patchkit.drift.follow import ScopeWatch, Step, follow
 from patchkit.drift.forecast import Forecaster, PatchVerdict
-from patchkit.drift.judge import State, stands
+from patchkit.drift.judge import State
 from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import (
@@ -70,7 +69,7 @@ class Walk(Struct, frozen=True):
 
     `steps` are the commits that change watched files, `touching` of which change files of patches.
     `at_pin` has each patch's state on the pin itself; `changes` has, for each patch, its state at
-    position 0 and each other one after it, `absorbed` the hunks that upstream has at the tip.
+    position 0 and each other one after it.
     """
 
     line: Line
@@ -78,8 +77,6 @@ class Walk(Struct, frozen=True):
     touching: int
     at_pin: tuple[Status, ...]
     changes: tuple[tuple[Transition, ...], ...]
-    #: For each patch: hunks, with the commit since which upstream has them, None if it had before.
-    absorbed: tuple[tuple[tuple[HunkFault, Transition | None], ...], ...]
 
 
 class Walker:
@@ -171,13 +168,6 @@ class Walker:
         asked = Beginning(self._along.history.repository, paths, holds, self._along.bring)
         return asked.within(step)
 
-    def standing(self, number: int, fault: HunkFault) -> Transition | None:
-        """Since when upstream's own file has what a hunk makes; None where it had it before."""
-        changes = patch_changes(self._series.patches[number])
-        change = [e for e in changes if e.path == fault.path and e.line <= fault.line][-1]
-        by = self._past.since((fault.path,), partial(stands, change, fault.hunk))
-        return self.since([by])
-
     def since(self, names: Sequence[str]) -> Transition | None:
         """What upstream has since the last of some commits, "ID subject", came to the line.
 
@@ -252,14 +242,10 @@ def walk_history(walker: Walker) -> Walk:
             replace(each, inside=walker.opened(each.position, number, each.status))
             for each in later
         ]
-    absorbed = tuple(
-        tuple((each, walker.standing(number, each)) for each in verdict.faults if each.absorbed)
-        for number, verdict in enumerate(verdicts)
-    )
     steps, paths = walker.route.steps, walker.forecaster.paths
     touching = sum(not paths.isdisjoint(step.landing.touches) for step in steps)
     told = tuple(map(tuple, changes))
-    return Walk(walker.route.line, steps, touching, walker.forecaster.at_pin, told, absorbed)
+    return Walk(walker.route.line, steps, touching, walker.forecaster.at_pin, told)
 
 
 def ended(walker: Walker, walk: Walk, forecasts: Sequence[PatchForecast]) -> Walk:

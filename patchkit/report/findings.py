@@ -159,7 +159,7 @@ def _excused(outcome: Outcome, excuse: str) -> Outcome:
 
 
 def _drifted(of: str, component: ComponentDrift, patch: PatchDrift) -> Outcome:
-    findings = [*_broken(component, patch), *_suspicions(patch), *_absorbed(patch)]
+    findings = [*_broken(component, patch), *_suspicions(patch)]
     findings = [replace(each, about=f"{patch.name}/{each.about}") for each in findings]
     fails = patch.needs_attention and patch.status is not Status.WAITING
     args = (of, patch.name, patch.status.value, patch.words, fails, _of(of, findings))
@@ -211,20 +211,6 @@ def _suspicions(patch: PatchDrift) -> Iterator[Finding]:
         lines = (f"patch line {each.line} ({each.path})",)
         place, code = _patch_place(patch, each.line), "applies-perhaps-wrong"
         yield Finding(Severity.WARNING, code, what, place, "", lines, each.by, about)
-
-
-def _absorbed(patch: PatchDrift) -> Iterator[Finding]:
-    if patch.absorbed and patch.status is not Status.ABSORBED:
-        number = len(patch.absorbed)
-        are = "is" if number == 1 else "are"
-        what = f"{number} of {counted(patch.hunks, 'hunk')} of {patch.name} {are} upstream already"
-        lines = tuple(
-            f"patch line {each.line} ({each.path}) "
-            + (f"by {each.by}" if each.by else "before the branch begins here")
-            for each in patch.absorbed
-        )
-        where = _patch_place(patch, patch.absorbed[0].line)
-        yield Finding(Severity.NOTE, "hunks-absorbed-upstream", what, where, lines=lines)
 
 
 def ci_outcomes(report: CiReport) -> Iterator[Outcome]:

@@ -111,7 +111,8 @@ def _all_name(branch: Branch, took: str) -> None:
     assert named <= _ids(project.run(*bump, "--format", "markdown").out)
     tip = str(branch.upstream.resolve("refs/heads/main"))
     assert _ids(project.run(*bump).out) - {pin[:10], tip[:10]} <= named
-    assert {each["by"]["commit"][:10] for each in found["absorbed"]} <= named
+    assert found["forecast"]["fate"] == done["fate"]
+    assert found["fate_by"]["commit"][:10] in named
 
 
 @pytest.mark.parametrize("merged", [False, True])

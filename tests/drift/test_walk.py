@@ -78,7 +78,9 @@ def test_single_hunks_that_upstream_makes_are_named(
     patch = branch.patch()
 
     assert patch.status is Status.CONFLICTED
-    assert [(each.hunk, by(each.by)) for each in patch.absorbed] == [(1, took)] * named
+    assert (patch.fate, patch.fate_by and by(patch.fate_by)) == (
+        ("landed in part", took) if named else ("", None)
+    )
     assert by(patch.broken_by) == took
 
 

@@ -82,7 +82,6 @@ def _patch(name: str, states: str, line: Sequence[Landed]) -> PatchDrift:
         days=None,
         absorbed_by=end.since if end.status is Status.ABSORBED else None,
         breaks=breaks,
-        absorbed=(),
         risk=None,
         intervals=tuple(runs),
     )
