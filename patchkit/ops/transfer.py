@@ -437,7 +437,8 @@ class ExportReport(Struct, frozen=True):
     """What was written to `target`: the names of the `patches`, in order.
 
     `tree` is the tree that they give on `base`. `skipped` are patches that change no file,
-    `unsendable` those in a mailbox whose own From: or Date: `git am` does not take.
+    `unsendable` those in a mailbox whose own From: or Date: `git am` does not take. With --branch
+    the `target` is the checkout, in which the branch is at `commit` now; `push` publishes it.
     """
 
     component: str  # its name
@@ -448,6 +449,9 @@ class ExportReport(Struct, frozen=True):
     patches: tuple[str, ...]
     skipped: tuple[str, ...] = ()
     unsendable: tuple[str, ...] = ()
+    branch: str = ""
+    commit: CommitId | None = None
+    push: str = ""  # a command for a shell
     exit_code: ExitCode = ExitCode.OK
 
 

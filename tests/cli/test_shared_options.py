@@ -141,6 +141,7 @@ _IN_WORKSPACE: dict[str, _Line] = {
     "ci": (Scene.halted, ("ci",)),
     "bump": (_applied_and_bumped, ("bump", "demo", "--to", "main")),
     "show": (_first_is_carried, ("show", "1")),
+    "export": (Scene.applied, ("export", "--branch", "ours")),
 }
 
 

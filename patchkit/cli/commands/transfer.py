@@ -228,11 +228,12 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
 
 
 @command(
-    "manifest component store json quiet",
+    "manifest component workspace store json quiet",
     examples=[
         ("patchkit export -c mbridge --format quilt -o debian/patches", "for quilt push -a"),
         ("patchkit export -c mbridge -o mbridge.mbox", "for git am"),
         ("patchkit export -c mbridge --patch fix-rope -o fix.mbox", "to send one upstream"),
+        ("patchkit export -c mbridge --branch npu", "a branch with these commits, to push"),
     ],
     exits={
         ExitCode.OK: "the stack is written",
@@ -245,14 +246,22 @@ def export(
     session: Session,
     *,
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--output",
             "-o",
             metavar="DIR|FILE.mbox",
             help="A new folder, or a new file for a mailbox.",
         ),
-    ],
+    ] = None,
+    branch: Annotated[
+        str | None,
+        typer.Option(
+            "--branch",
+            metavar="NAME",
+            help="In place of files: have this branch of the checkout be the stack, to be pushed.",
+        ),
+    ] = None,
     form: Annotated[
         str,
         typer.Option(
@@ -281,11 +290,23 @@ def export(
     itself. The text above each diff is the patch file's, to the byte. In a mailbox, a patch that is
     no mail gets From: and Subject: lines above it, and a line that would begin another mail a ">".
     Apply a mailbox with `git am --keep-cr`, so that line ends stay as they are.
+
+    With --branch the commits have the same ids on every machine. A branch with other work on it is
+    left alone.
     """
     from patchkit.errors import UsageError
     from patchkit.model.mailinfo import read_author
     from patchkit.ops.transfer import MBOX, QUILT
 
+    if branch is not None and not (output or form or author or patch):
+        return _export_branch(session, branch)
+    if output is None or branch is not None:
+        missing = "--output is missing: a new folder, or a new file for a mailbox"
+        what = "--branch goes without files" if branch is not None else missing
+        hint = (
+            "`patchkit export --format quilt -o debian/patches`; or `patchkit export --branch npu`"
+        )
+        raise UsageError(f"export: {what}", hint=hint)
     form = form or output.suffix.removeprefix(".")
     known = {layout.name: layout for layout in (QUILT, MBOX)}
     if form not in known:
@@ -297,6 +318,21 @@ def export(
     if author and (who is None or not who.email or form != MBOX.name):
         raise UsageError("--author needs 'NAME <ADDRESS>', and goes with -o FILE.mbox")
     return export_as("export", session, known[form], output, who, patch=patch)
+
+
+def _export_branch(session: Session, branch: str) -> ExitCode:
+    from patchkit.ops.published_branch import export_branch
+
+    with session.progress() as progress:
+        report = export_branch(
+            session.manifest,
+            session.component,
+            branch,
+            workspace=session.workspace,
+            store=session.store,
+            progress=progress,
+        )
+    return session.report("export", report, _render_export)
 
 
 def export_as(
@@ -330,10 +366,11 @@ def _render_export(terminal: Terminal, report: ExportReport) -> None:
 
     count = len(report.patches)
     patches = counted(count, "patch", "patches")
-    terminal.product(
-        [word("exported"), "  ", report.component, f"  {patches} to ", str(report.target)]
-    )
+    place = f"branch {report.branch} of {report.target}" if report.branch else str(report.target)
+    terminal.product([word("exported"), "  ", report.component, f"  {patches} to ", place])
     terminal.say(f"on {report.base} they give the tree {report.tree}")
+    if report.push:
+        terminal.hint(f"{report.push}  publishes it")
     for name in report.skipped:
         terminal.warn(f"{name} changes no file and was left out")
     for name in report.unsendable:
