@@ -25,6 +25,7 @@ from patchkit.ops.check_report import (
     ComponentCheck,
 )
 from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
+from patchkit.ops.version_matrix import VersionMatrix
 from patchkit.parallel import share_memory
 from patchkit.upstream.store import JOBS, Store
 
@@ -41,6 +42,12 @@ class CiReport(Struct, frozen=True):
     check: CheckReport
     drift: DriftReport
     drift_allowed: bool = False
+
+    @property
+    def versions(self) -> tuple[VersionMatrix, ...]:
+        """Which pin has which patches, where a component has several: now, and at the tips."""
+        drift = (replace(each, component=f"{each.component} drift") for each in self.drift.versions)
+        return (*self.check.versions, *drift)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -124,8 +131,12 @@ def merge_reports(shares: Sequence[Share]) -> CiReport:
         components=(*(c for each in checks for c in each.components), *missing),
         broken=(*broken, *failed),
         retired=tuple(dict.fromkeys(why for each in checks for why in each.retired)),
+        versions=tuple(matrix for each in checks for matrix in each.versions),
     )
-    drift = DriftReport(components=tuple(c for each in drifts for c in each.components))
+    drift = DriftReport(
+        components=tuple(c for each in drifts for c in each.components),
+        versions=tuple(matrix for each in drifts for matrix in each.versions),
+    )
     allowed = [share.drift_allowed for share in shares if share.drift is not None]
     return CiReport(check, drift, bool(allowed) and all(allowed))
 

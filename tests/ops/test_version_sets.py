@@ -265,6 +265,18 @@ demo: lib          v1       latest
     assert "\n| demo: lib | v1 | latest |\n|---|---|---|\n" in markdown
     assert "\n| 0003-new.patch | applies | missing |\n" in markdown
     assert project.run("check", "lib@v1", "--json").ok().json["versions"] == []
+    assert (
+        project.run("ci", "--allow-drift").ok().out.count("\ndemo: lib          v1       latest\n")
+        == 1
+    )
+    assert "\n| 0003-new.patch | applies | missing |\n" in _ci_markdown(project)
+    project.run("ci", "--format", "json", "-o", "one.json").ends(1)
+    (joined,) = project.run("ci", "--merge", "one.json", "--json").ends(1).json["check"]["versions"]
+    assert joined == matrix
+
+
+def _ci_markdown(project: Project) -> str:
+    return project.run("ci", "--format", "markdown").ends(1).out
 
 
 def test_a_patch_with_other_lines_around_it_is_carried(
