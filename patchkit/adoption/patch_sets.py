@@ -50,6 +50,9 @@ def patch_sets(carrier: Carrier, folder: str = "", known: Collection[str] = ()) 
     """
     files = [path for path in carrier.files if folder in folders_up(folder_of(path))]
     found = [*_listed(carrier, files)]
+    # what a list leaves out beside what it names is off
+    listed = {folder_of(path) for patches in found for path in patches.patches}
+    files = [path for path in files if folder_of(path) not in listed]
     for search in (_mirrors, _folders):
         taken = {*known, *(path for patches in found for path in patches.patches)}
         left = [path for path in files if path.endswith(_ENDINGS) and path not in taken]

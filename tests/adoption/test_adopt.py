@@ -108,9 +108,11 @@ CARRIERS: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[dict[s
     "a recipe, SRCREV in it": (
         {
             "recipes/engine/engine_git.bb": f'SRC_URI = "{URL} \\\n    file://z.patch \\\n'
-            '    file://louder.patch"\nSRCREV = "v1.2.0"\n',
+            '    file://louder.patch"\nSRCREV = "v1.2.0"\n'
+            'SRC_URI:append:class-native = " file://native.patch"\n',
             "recipes/engine/files/z.patch": FIRST,
             "recipes/engine/files/louder.patch": SECOND,
+            "recipes/engine/files/native.patch": OTHER,
         },
         {"file": "recipes/engine/engine_git.bb", "variable": "SRCREV"},
         [{"series": "recipes/engine/engine_git.bb", "within": "recipes/engine/files"}],
@@ -150,7 +152,7 @@ def test_a_carrier_is_adopted_where_it_lies(project: Project, engine: Upstream, 
 
 
 #: Files of a carrier that are no patches.
-_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 2, 1, 1), strict=True))
+_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 2, 2, 1), strict=True))
 
 
 def _by_git(project: Project, engine: Upstream, patches: list[dict[str, str]]) -> bytes:
