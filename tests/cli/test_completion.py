@@ -53,8 +53,8 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def test_commands(asked) -> None:  # type: ignore[no-untyped-def]
-    assert {"apply", "recipe", "status"} <= set(asked(""))
-    assert asked("reci") == ["recipe"]
+    assert {"apply", "bisect", "status"} <= set(asked(""))
+    assert asked("bise") == ["bisect"]
     assert asked("--v") == ["--version"]
 
 

@@ -285,16 +285,6 @@ class Scene:
         data = {"version": 1, "description": "Answer", "rules": [{**known, **deed, **rule}]}
         self.project.write({"patches/demo/answer.recipe.yml": json.dumps(data)})
 
-    def recipe_on_corrupt(self) -> None:
-        """A recipe and, before it, a patch that was damaged."""
-        self.recipe()
-        self.corrupt()
-
-    def recipe_unreachable(self) -> None:
-        """A recipe for an upstream that cannot be reached."""
-        self.recipe()
-        self.gone()
-
     def result(self, before: Callable[[Scene], None] = lambda _: None) -> None:
         """A job wrote its result; another one was to look at one more component."""
         before(self)
@@ -428,12 +418,6 @@ _ENDS: dict[str, dict[int, _State]] = {
         1: lambda s: s.recipe(fix="return 4"),
         4: lambda s: s.recipe(colour="red"),
     },
-    "recipe": {
-        0: Scene.recipe,
-        1: lambda s: s.recipe(expect=2),
-        4: Scene.recipe_on_corrupt,
-        5: Scene.recipe_unreachable,
-    },
     "check --only machine": {0: _untouched, 1: Scene.needing, 4: Scene.misspelt},
     "diff": {0: Scene.edited},
     "log": {0: Scene.applied, 4: Scene.corrupt, 5: Scene.gone},
@@ -514,7 +498,6 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     "export --format yocto": _OUT,
     "export --format rpm": _OUT,
     ("export --format machine", 1): ("--dry-run",),
-    "recipe": ("patches/demo/answer.recipe.yml",),
     ("check --only machine", 0): ("metadata",),
     ("check --only machine", 1): ("variables",),
     ("check --only sites", 0): ("--accept", "--reason", "as it should be"),

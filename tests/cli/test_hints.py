@@ -70,7 +70,7 @@ _NAMES = {
     "trainer",
 }
 #: Titles, and shell lines whose commands stand inside.
-_OTHER = re.compile(r"\$\(|^## |^patchkit recipe$")
+_OTHER = re.compile(r"\$\(|^## ")
 
 
 def _texts(path: Path) -> Iterator[tuple[int, str]]:

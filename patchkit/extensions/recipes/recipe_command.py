@@ -1,8 +1,7 @@
-"""`patchkit check --only recipes`, `recipe`."""
+"""`patchkit check --only recipes`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,24 +12,14 @@ from patchkit.cli.command import command
 from patchkit.cli.project import project_folder
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
-from patchkit.cli.terminal import Line, Paint, Painted, Terminal
+from patchkit.cli.terminal import Line, Terminal
 from patchkit.errors import ExitCode, Problem
-from patchkit.model.finding import Severity
 from patchkit.model.objects import lines_of
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.extensions.recipes.run import ExampleResult
-    from patchkit.extensions.recipes.workbench import (
-        RecipeTest,
-        RecipeTestReport,
-        RecipeTrial,
-        RuleCount,
-        ShownSite,
-    )
-
-
-RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe.")]
+    from patchkit.extensions.recipes.workbench import RecipeTest, RecipeTestReport
 
 
 @command(
@@ -70,45 +59,6 @@ def test(
     return session.report("check --only recipes", report, render_tests)
 
 
-@command(
-    "manifest component store json quiet",
-    examples=[
-        ("patchkit recipe new.recipe.yml -m qwen3-vl-npu -c slime", "counts, and the diff"),
-        ("patchkit recipe new.recipe.yml -m qwen3-vl-npu -c slime --sites", "each site"),
-    ],
-    exits={
-        ExitCode.OK: "the recipe does what it says",
-        ExitCode.FINDING: "a count is off, a rule is dead, or the result must not be used",
-        ExitCode.BAD_INPUT: "the recipe or a patch before it cannot be read, or does not apply",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
-    result="patchkit.extensions.recipes.workbench:RecipeTrial",
-    group="Patches by recipe",
-)
-def try_(
-    session: Session,
-    file: RecipeArgument,
-    *,
-    sites: Annotated[
-        bool, typer.Option("--sites", help="List the sites in place of the diff.")
-    ] = False,
-) -> ExitCode:
-    """Show what a recipe would do to a component.
-
-    It runs where its patch stands in the series, or at the end if the series has no such patch.
-    Nothing is written.
-    """
-    from patchkit.extensions.recipes.workbench import try_recipe
-
-    picked = session.component
-    with session.progress() as progress:
-        trial = try_recipe(session.manifest, picked, file, session.store, progress)
-    return session.report("recipe", trial, render_trial(sites=sites))
-
-
-# What the recipe commands print.
-
-
 def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:
     """Each recipe with what is wrong, then what rules have no example."""
     if not report.recipes:
@@ -140,42 +90,3 @@ def _wrong(terminal: Terminal, example: ExampleResult) -> None:
     expected, got = (lines_of(text.decode()) for text in (example.expected, example.got))
     for line in unified_diff(expected, got, "expected", "got", lineterm=""):
         terminal.product(f"  {line}")
-
-
-def render_trial(*, sites: bool) -> Callable[[Terminal, RecipeTrial], None]:
-    """A renderer of a trial: counts, then the diff, or each site."""
-
-    def render(terminal: Terminal, trial: RecipeTrial) -> None:
-        place = f"in the place of {trial.place}" if trial.place else "at the end of the series"
-        looked = counted(trial.looked_at, "file")
-        terminal.say(f"{trial.component}, {place}; {looked} looked at")
-        terminal.table([_counted(each) for each in trial.rules])
-        if sites:
-            _sites(terminal, trial.sites)
-        else:
-            terminal.diff(trial.diff)
-        for finding in trial.findings:
-            problem = finding.problem
-            if finding.severity is Severity.ERROR:
-                terminal.problem(problem)
-            else:
-                terminal.warn(problem)
-
-    return render
-
-
-def _counted(count: RuleCount) -> tuple[Line, Line, Line]:
-    sites = f"{counted(count.sites, 'site')} in {counted(count.files, 'file')}"
-    allowed = f", {count.allowed} allowed" if count.allowed else ""
-    expected = "" if count.holds else f", expected {count.expect}"
-    status = word("ok" if count.holds else "error")
-    return status, count.rule, f"{sites}{allowed}{expected}"
-
-
-def _sites(terminal: Terminal, sites: Iterable[ShownSite]) -> None:
-    for site in sites:
-        within = f" in {site.within}" if site.within else ""
-        terminal.product(["  ", Painted(f"{site.path}:{site.line}", Paint.PLACE), within])
-        terminal.product(["    ", site.text])
-        if site.allowed:
-            terminal.product(["    ", Painted(f"allowed: {site.allowed}", Paint.FAINT)])

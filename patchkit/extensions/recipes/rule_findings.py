@@ -21,14 +21,9 @@ from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import TreeId
-from patchkit.model.text import listed
 
 if TYPE_CHECKING:
     from patchkit.extensions.recipes.run import Recipe
-    from patchkit.extensions.recipes.sites import Site
-
-#: So many places are named, the rest is counted.
-_NAMED = 3
 
 
 def sites(run: CheckRun) -> Finder:
@@ -83,34 +78,27 @@ def _step(step: RuleStep, checked: CheckedStack, tree: TreeId, cache: Path) -> I
     root = checked.manifest.root
     try:
         recipe = load_recipe(root / step.rules, step.rules, root=root)
-        sites, findings = _found_once(recipe, TreeView(checked.source, tree), cache)
+        findings = _found_once(recipe, TreeView(checked.source, tree), cache)
     except PatchkitError as error:
         for problem in error.problems:
             where = problem.where or str(step.where)
             yield Finding(Severity.ERROR, "verify-rules", problem.what, where, problem.hint)
         return
     for finding in findings:
-        rule = finding.what.partition(":")[0]
-        places = listed([site.place for site in sites if site.rule == rule], _NAMED)
-        what = f"{finding.what}: {places}" if places else finding.what
         name = f"{step.name}: " if step.name else ""
         code = finding.code.replace("recipe-", "verify-rules-")
-        hint = "if these are right, change `expect` or `allow` them" if places else finding.hint
-        yield replace(finding, code=code, what=name + what, hint=hint)
+        yield replace(finding, code=code, what=name + finding.what)
 
 
-def _found_once(
-    recipe: Recipe, tree: TreeView, cache: Path
-) -> tuple[tuple[Site, ...], tuple[Finding, ...]]:
-    """The sites that a recipe does not allow, and what is wrong; kept below the cache folder."""
-    from patchkit.extensions.recipes.sites import Site, engine_version  # noqa: PLC0415
+def _found_once(recipe: Recipe, tree: TreeView, cache: Path) -> tuple[Finding, ...]:
+    """What is wrong with a tree by rules; kept below the cache folder."""
+    from patchkit.extensions.recipes.sites import engine_version  # noqa: PLC0415
 
     facts = [recipe.facts, engine_version(), tree.oid]
     path = memory_path(cache, "rule-steps", facts)
-    found = recall_as(path, tuple[tuple[Site, ...], tuple[Finding, ...]])
+    found = recall_as(path, tuple[Finding, ...])
     if found is None:
-        run = recipe.run(tree.contents(recipe.covers))
-        found = tuple(site for site in run.sites if site.allowed is None), run.findings
+        found = recipe.run(tree.contents(recipe.covers)).findings
         remember(path, to_builtins(found))
     return found
 

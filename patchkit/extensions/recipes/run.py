@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from patchkit.extensions.recipes.rule import (
 from patchkit.extensions.recipes.sites import Site, Source, check_rule, find_sites
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.syntax import syntax_problem
-from patchkit.model.text import counted
+from patchkit.model.text import counted, listed
 
 # What a file must contain for a rule to match anywhere in it: most files are never parsed.
 #
@@ -107,16 +107,12 @@ FATAL = frozenset({"recipe-overlap", "recipe-not-idempotent", "recipe-does-not-p
 class RecipeRun(Struct, frozen=True):
     """What a recipe did: path -> new contents of each file that it changed.
 
-    `sites` are all that the rules named, in the order of the rules, allowed ones included;
-    `looked_at` is the number of files in scope.
+    `sites` are all that the rules named, in the order of the rules, allowed ones included.
     """
-
-    not_in_json: ClassVar[frozenset[str]] = frozenset({"changed"})
 
     changed: Mapping[str, bytes]
     sites: tuple[Site, ...]
     findings: tuple[Finding, ...]
-    looked_at: int
 
     @property
     def fatal(self) -> tuple[Finding, ...]:
@@ -166,7 +162,7 @@ def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
     order = {rule.id: number for number, rule in enumerate(rules)}
     sites.sort(key=lambda site: order[site.rule])
     findings += [each for rule in rules for each in expectations(rule, sites, covered)]
-    return RecipeRun(changed, tuple(sites), tuple(findings), len(covered))
+    return RecipeRun(changed, tuple(sites), tuple(findings))
 
 
 class _FileRun(Struct, frozen=True):
@@ -280,7 +276,7 @@ def _damage(
                 "recipe-does-not-parse",
                 f"{', '.join(sorted(edited))}: the result is no {language} any more",
                 path,
-                "look at it with `patchkit recipe`",
+                "narrow the rule, or correct its `fix`",
             )
 
 
@@ -291,9 +287,9 @@ def expectations(rule: Rule, sites: Sequence[Site], paths: Iterable[str]) -> Ite
         return
     where = str(rule.where)
     own = [site for site in sites if site.rule == rule.id]
-    count = sum(site.allowed is None for site in own)
-    if not rule.expect.holds(count):
-        yield _count_is_off(rule, count, where)
+    there = [site.place for site in own if site.allowed is None]
+    if not rule.expect.holds(len(there)):
+        yield _count_is_off(rule, there, where)
     used = Counter(site.allowed.where for site in own if site.allowed is not None)
     for allowance in rule.allow:
         if not used[allowance.where]:
@@ -315,14 +311,17 @@ def without_files(rules: Iterable[Rule]) -> Iterator[Finding]:
             yield Finding(Severity.ERROR, "recipe-files", what, str(rule.where), hint)
 
 
-def _count_is_off(rule: Rule, count: int, where: str) -> Finding:
-    if count == 0:
+_SHOWN = 12  # sites of a rule that has more or fewer than it says
+
+
+def _count_is_off(rule: Rule, there: Sequence[str], where: str) -> Finding:
+    if not there:
         what, code = "matches nothing", "recipe-dead-rule"
         hint = "has upstream renamed it? Take the rule out, or write expect: 0"
     else:
-        sites = counted(count, "site")
-        what, code = f"matches {sites}, not {rule.expect}", "recipe-count"
-        hint = "look at the sites with `patchkit recipe`, then change `expect`"
+        sites = f"{counted(len(there), 'site')}, not {rule.expect}: {listed(there, _SHOWN)}"
+        what, code = f"matches {sites}", "recipe-count"
+        hint = "if these are right, change `expect` or `allow` them"
     return Finding(Severity.ERROR, code, f"{rule.id}: {what}", where, hint)
 
 

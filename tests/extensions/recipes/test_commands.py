@@ -1,4 +1,4 @@
-"""`check --only recipes` and `recipe` on a project."""
+"""`check --only recipes` and recipes on a project."""
 
 from __future__ import annotations
 
@@ -24,31 +24,17 @@ def demo(project: Project, upstream: Upstream) -> Project:
     return project
 
 
-def test_try_tells_every_site(demo: Project) -> None:
-    sites = ("3 sites", "  src/a.py:8 in f\n", "  src/a.py:13 in g\n", "  src/b.py:1 in h\n")
-    with demo.untouched():
-        demo.run("recipe", RECIPE, "--sites").ok().shows(*sites)
-
-
-def test_try_shows_the_diff_that_refresh_writes(demo: Project) -> None:
-    tried = demo.run("recipe", RECIPE).ok()
-    diff = tried.stdout[tried.stdout.index(b"diff --git") :]
+def test_a_dry_run_shows_what_refresh_writes_and_which_sites_there_are(demo: Project) -> None:
     series = demo.root / "patches/demo/series"
     series.write_text(series.read_text() + "drop-fuser.patch\n")
+    with demo.untouched():
+        demo.write({RECIPE: recipe_text({**DROP, "expect": 2})})
+        ran = demo.run("refresh", "--dry-run", "--diff").ends(1)
+        demo.write({RECIPE: recipe_text({**DROP, "expect": 3})})
+    assert "matches 3 sites, not 2: src/a.py:8, src/a.py:13, src/b.py:1" in ran.err
     demo.run("refresh").ok()
-    patch = (demo.root / "patches/demo/drop-fuser.patch").read_bytes()
-    assert patch.endswith(diff)
-    again = demo.run("recipe", RECIPE).ok().says("in the place of drop-fuser.patch")
-    assert again.stdout == tried.stdout
-
-
-def test_try_names_what_is_allowed(demo: Project) -> None:
-    allow = {"path": "src/a.py", "within": "g", "reason": "it is slow enough"}
-    demo.write({RECIPE: recipe_text({**DROP, "allow": [allow], "expect": 2})})
-    demo.run("recipe", RECIPE, "--sites").ok().shows(
-        "2 sites in 2 files, 1 allowed", "allowed: it is slow enough"
-    )
-    assert demo.run("recipe", RECIPE, "--json").ok().json["rules"][0]["allowed"] == 1
+    patch = (demo.root / "patches/demo/drop-fuser.patch").read_text()
+    assert ran.out.count("-@fuser") == patch.count("\n-@fuser") == 3
 
 
 def test_rules_without_examples_are_named(demo: Project) -> None:
