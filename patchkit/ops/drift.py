@@ -20,6 +20,7 @@ from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.finding import Finding, Landed
 from patchkit.model.names import short_id
+from patchkit.model.outcome import Fate
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest
@@ -221,6 +222,30 @@ def _line_drift(looking: _Looking) -> LineDrift:
 
     note = partial(tools.progress.advance, looking.component.name)
     return judge_line(looking.along, looking.series, memory, note=note)
+
+
+def carried_to_tip(
+    manifest: Manifest, component: Component, store: Store, progress: Progress
+) -> list[tuple[Fate | None, Landed | None]]:
+    """The fate of each patch at the tip of the tracked branch, with the commit that it names.
+
+    Nothing is searched along the line. On disk: as `look_for_drift`.
+    """
+    from patchkit.drift.trial import Trial  # noqa: PLC0415
+    from patchkit.drift.walk import WatchedSeries  # noqa: PLC0415
+    from patchkit.ops.line_drift import commits_of_fates  # noqa: PLC0415
+
+    series = load_series(manifest, component, store, progress)
+    history = open_history(store, component, LATEST, progress)
+    progress.step(component.name, f"carrying to {history.ref}", local=True)
+    memory = memory_of(manifest, component, series, history, store)
+    watched = WatchedSeries(series.series_patches, memory.recipes, memory.remembered)
+    with ObjectReader(history.repository) as reader:
+        trial = Trial(HistoryReader(history, reader), watched, memory.trials())
+        forecasts = trial.carry_to(history.tip) or ()
+    by = commits_of_fates(history, forecasts)
+    fates = [each.fate for each in forecasts] or [None] * len(series.patches)
+    return [(fate, by.get(fate.by) if fate is not None else None) for fate in fates]
 
 
 def memory_of(

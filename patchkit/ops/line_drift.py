@@ -62,7 +62,7 @@ def judge_line(
     if forecasts is not None:
         walk = ended(walker, walk, forecasts)
     whole = forecasts is not None
-    by = _commits_of_fates(history, forecasts or ())
+    by = commits_of_fates(history, forecasts or ())
     told: list[PatchDrift] = []
     for number, each in enumerate(tell(history, walk, patches)):
         clash: PatchExplanation | None = None
@@ -85,7 +85,7 @@ def judge_line(
     return found
 
 
-def _commits_of_fates(history: History, forecasts: Sequence[PatchForecast]) -> Mapping[str, Landed]:
+def commits_of_fates(history: History, forecasts: Sequence[PatchForecast]) -> Mapping[str, Landed]:
     """The commits that the fates of patches name, by the words in which they do."""
     names = {each.fate.by for each in forecasts if each.fate is not None and each.fate.by}
     found = {name: history.repository.commit(name.partition(" ")[0]) for name in names}

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,9 +32,6 @@ from patchkit.upstream.history import (
 )
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
-
-if TYPE_CHECKING:
-    from patchkit.ops.drift import ComponentDrift
 
 
 class LoggedPatch(Struct, frozen=True):
@@ -105,10 +101,8 @@ def log_components(
     """
     logs = [_log(manifest, each, workspace, store, progress) for each in components]
     if upstream:
-        from patchkit.ops.drift import look_for_drift  # noqa: PLC0415 (other logs need none of it)
-
-        found = look_for_drift([(manifest, components)], store, progress)
-        logs = list(map(_with_fates, logs, found.components))
+        rows = zip(logs, components, strict=True)
+        logs = [_with_fates(log, manifest, each, store, progress) for log, each in rows]
     return LogReport(manifest.name, tuple(logs))
 
 
@@ -194,13 +188,23 @@ def _presence(name: str, outcome: PatchResult, present: Mapping[str | None, str]
 # What became of patches upstream.
 
 
-def _with_fates(log: ComponentLog, drift: ComponentDrift) -> ComponentLog:
-    """The log with what a look along the tracked branch says."""
-    if log.problems or not drift.patches:
-        code = log.exit_code or drift.exit_code
-        return replace(log, problems=log.problems or drift.problems, exit_code=code)
-    rows = zip(log.patches, drift.patches, strict=True)
-    patches = tuple(replace(patch, fate=along.fate, by=along.fate_by) for patch, along in rows)
+def _with_fates(
+    log: ComponentLog, manifest: Manifest, component: Component, store: Store, progress: Progress
+) -> ComponentLog:
+    """The log with what carrying to the tip of the tracked branch says: see `Fate`."""
+    from patchkit.ops.drift import carried_to_tip  # noqa: PLC0415 (other logs need none of it)
+
+    if log.problems or not log.patches or not isinstance(component.source, GitSource):
+        return log
+    try:
+        told = carried_to_tip(manifest, component, store, progress)
+    except PatchkitError as error:
+        return replace(log, problems=error.problems, exit_code=error.exit_code)
+    rows = zip(log.patches, told, strict=True)
+    patches = tuple(
+        replace(patch, fate=fate.word, by=by) if fate is not None else patch
+        for patch, (fate, by) in rows
+    )
     return replace(log, patches=patches)
 
 
