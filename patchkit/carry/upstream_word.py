@@ -352,9 +352,13 @@ def fate_of(
     named = commits_named(patch) or requests_of(patch.message)
     if plain and intent in ("", "never") and not named:
         return None
-    made = _made_by(context, patch, changes, files)
+    made = _made_by(context, patch, changes)
+    # that a commit has the same lines is why it is absorbed, and is to be looked at
+    absorbed = outcome.status is Status.ABSORBED
+    if not (made or absorbed):
+        made = [commit for commit, _ in _made_by_lines(context, changes, files)]
     standing = [commit for commit in made if not commit.reverted_by]
-    if outcome.status is Status.ABSORBED:
+    if absorbed:
         return Fate("landed", standing[-1].name) if standing else Fate("perhaps landed", first)
     if made:
         left = standing[-1].name if standing else made[0].reverted_by
@@ -367,23 +371,19 @@ def fate_of(
 
 
 def _made_by(
-    context: CarryContext,
-    patch: PatchFile,
-    changes: Sequence[FileChange],
-    files: Sequence[CarriedFile],
+    context: CarryContext, patch: PatchFile, changes: Sequence[FileChange]
 ) -> list[ToldCommit]:
-    """The commits that may be a patch's own, newest first; those of its lines if none claims it.
+    """The commits that may be a patch's own, newest first.
 
     They change a file of a name that the patch changes, as numbers and subjects come twice. That
     the author and the date are the same is not enough: who rebases writes many in one second.
     """
     past, names = context.past, {_file_name(change.path) for change in changes}
-    made = [
+    return [
         commit
         for commit in past.same_change(commits_named(patch), Header(patch.message))
         if not names.isdisjoint(map(_file_name, past.paths_of(commit.id)))
     ]
-    return made or [commit for commit, _ in _made_by_lines(context, changes, files)]
 
 
 def _hunks_taken(context: CarryContext, change: FileChange) -> Iterator[str]:

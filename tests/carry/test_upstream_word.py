@@ -13,7 +13,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId, TreeId
-from patchkit.model.outcome import PatchResult, Status
+from patchkit.model.outcome import Fate, PatchResult, Status
 from patchkit.stack.build import SeriesPatch
 from tests.support.repos import Upstream, make_patch
 
@@ -84,6 +84,7 @@ def test_a_change_that_names_its_commit_is_absorbed(
     assert outcome.absorbed_by == (f"{commit[:10]} Check the length",)
     assert "this very change" in outcome.files[0].reasons[0]
     assert outcome.review  # a later commit may have taken back a part of it
+    assert outcome.fate == Fate("landed", f"{commit[:10]} Check the length")
     assert "lacks" in outcome.files[0].reasons[1]
 
 
@@ -97,6 +98,7 @@ def test_what_nothing_but_lines_ties_to_a_commit_is_flagged(upstream: Upstream, 
     outcome = _carry(upstream, old, upstream.commit({"f": further}, "Go on"), _patch())
     assert outcome.status is Status.ABSORBED and outcome.review
     assert outcome.files[0].reasons[1] == "the patch names no commit; judged by its lines alone"
+    assert outcome.fate == Fate("perhaps landed", f"{commit[:10]} Check the length")
     assert outcome.files[0].confidence < CERTAIN
 
 
@@ -253,7 +255,9 @@ def test_what_was_reverted_is_not_upstream(upstream: Upstream, old: str) -> None
     words = f'Revert "Check the length"\n\nThis reverts commit {commit}.'
     reverted = upstream.commit({"f": TEXT}, words)
     patch = _patch(f"(cherry picked from commit {commit})")
-    assert _carry(upstream, old, reverted, patch).status is Status.UNCHANGED
+    outcome = _carry(upstream, old, reverted, patch)
+    assert outcome.status is Status.UNCHANGED
+    assert outcome.fate == Fate("reverted", f'{reverted[:10]} Revert "Check the length"')
     again = f"Reapply it\n\nThis reverts commit {reverted}."
     back = upstream.commit({"f": TAKEN}, again)
     new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
