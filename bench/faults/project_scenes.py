@@ -52,6 +52,16 @@ def _overriding(box: Sandbox) -> None:
     project.run("apply").ok()
 
 
+def _rewritten(box: Sandbox) -> None:
+    """A stack, and a script that rewrites its upstream's text."""
+    project, core = box.project, box.upstream("core")
+    if core.resolve("refs/heads/main") is None:
+        core.commit(CORE)
+    project.write({"build.sh": "cd /w/core\nsed -i 's/norm/rms/' core/ops.py\n"})
+    project.component("core", core, _tip(core), {}, rewrites=[{"files": ["build.sh"]}])
+    project.run("apply").ok()
+
+
 def _by_reference(box: Sandbox) -> None:
     """A stack whose first patch is in another repository."""
     project, upstream, other = box.project, box.upstream("taken"), box.upstream("trainer")
@@ -208,6 +218,7 @@ PROJECT_SCENES = (
           ("export", "--format", "machine", *VALUES, "--output", "docs/page.md"), _rendered),
     Scene("check --only overrides", ("check", "--only", "overrides", "--accept"), _overriding),
     Scene("import --vendor", ("import", "--vendor"), _by_reference, done=frozenset({0, 1, 2})),
+    Scene("import --rewrites", ("import", "--rewrites"), _rewritten),
     Scene("ci --merge", ("ci", "--merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),
     Scene("ci --issues", ("ci", "--issues", "results/demo.json", "results/other.json",

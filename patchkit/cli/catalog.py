@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 ENTRY_POINTS = "patchkit.commands"
 
 #: The options by which an extension's forms are chosen.
-_OF_EXTENSIONS = ("--only", "--format", "--from")
+_OF_EXTENSIONS = ("--only", "--format", "--from", "--rewrites")
 
 
 def place_of(name: str) -> str:

@@ -217,6 +217,23 @@ class Scene:
         """A folder `outside` has a file that is no patch."""
         self.project.write({"outside/0001-end.patch": b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"})
 
+    def rewritten(self, *lines: str) -> None:
+        """A script of the project rewrites the upstream's text."""
+        script = ["cd /w/demo", "sed -i 's/line 20/the end/' other.txt", *lines]
+        self.project.write({"build.sh": "\n".join(script)})
+        rewrites = "    rewrites: [{files: [build.sh]}]\n"
+        self.manifest.write_text(self.manifest.read_text() + rewrites)
+
+    def rewritten_twice(self) -> None:
+        """The same, and it applies a patch that changes the line, too."""
+        self.outside(fits=True)
+        self.rewritten("git apply 0001-end.patch")
+
+    def rewritten_unreachable(self) -> None:
+        """A script rewrites it, and it cannot be reached."""
+        self.rewritten()
+        self.gone()
+
     def searching(self) -> None:
         """A rule file names a line of the upstream."""
         rule = {"id": "zero", "language": "python", "rule": {"pattern": "return 0"}}
@@ -328,6 +345,12 @@ _ENDS: dict[str, dict[int, _State]] = {
         3: lambda s: s.outside(fits=False),
         4: Scene.garbage_outside,
         5: Scene.gone,
+    },
+    "import --rewrites": {
+        0: Scene.rewritten,
+        1: Scene.rewritten_twice,
+        4: Scene.misspelt,
+        5: Scene.rewritten_unreachable,
     },
     "check --only manifest": {0: _untouched, 1: _untouched, 4: Scene.misspelt},
     "status --resolved": {0: _untouched, 4: Scene.misspelt},
@@ -595,6 +618,7 @@ _CHANGING = {
     "refresh --from-branch",
     "bump",
     "import --vendor",
+    "import --rewrites",
     "export",
     "export --format yocto",
     "export --format rpm",

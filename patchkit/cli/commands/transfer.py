@@ -150,7 +150,7 @@ def import_(
             progress=progress,
             options=RefreshOptions(int(time.time()), dry_run=dry_run),
         )
-    return session.report("import", report, _render_import)
+    return session.report("import", report, render_import)
 
 
 def _read(
@@ -189,7 +189,8 @@ def _print_repairs(terminal: Terminal, repairs: Sequence[PatchRepair]) -> None:
             terminal.product([word("mended"), f"  {each.source}: {', '.join(each.mends)}"])
 
 
-def _render_import(terminal: Terminal, report: AdoptReport) -> None:
+def render_import(terminal: Terminal, report: AdoptReport) -> None:
+    """Say what became of the patches."""
     from patchkit.cli.explanations import print_explanation
     from patchkit.cli.refresh_output import print_refreshed
     from patchkit.cli.status_words import verdict
@@ -218,8 +219,10 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
             else "; `patchkit apply` puts them into the checkout"
         )
         terminal.say(f"{report.series} lists them{how}")
-    elif report.exit_code is ExitCode.BAD_INPUT:
-        terminal.say("nothing was written")
+    elif report.exit_code is ExitCode.BAD_INPUT or report.kind == "rewrites":
+        terminal.say(
+            "nothing was written" if report.exit_code else "a dry run: nothing was written"
+        )
     elif report.exit_code is not ExitCode.OK:
         terminal.say("nothing was written; --force writes it all the same")
         terminal.hint("the same with --3way merges what was made for another commit")

@@ -111,7 +111,7 @@ class Rewrites(Struct, frozen=True):
     ] = ""
     files: Annotated[
         tuple[Glob, ...],
-        Key(default="Dockerfiles, *.sh and *.py"),
+        Key(default="Dockerfiles, *.sh and *.py, but for tests"),
         "Dockerfiles, shell scripts and Python files to look at, as globs.",
         also("file", "paths"),
     ] = ("**/*Dockerfile*", "**/*.sh", "**/*.py")

@@ -46,6 +46,8 @@ _SEVERITY = {
     RewriteVerdict.UNKNOWN: Severity.WARNING,
     RewriteVerdict.FITS: Severity.WARNING,
 }
+#: They may do anything to what they test.
+_TESTS = ("**/test_*.py", "**/conftest.py")
 _MEANT = "say what is meant under `rewrites.meant`"
 _HINTS = {
     RewriteVerdict.GONE: "adapt it, or delete it; `meant` with a `reason` lets it be",
@@ -74,7 +76,7 @@ def carrier_of(
     """The files that an entry names, and what they follow from; fetches the component that has them
     if the project has not.
     """
-    covers = Scope(declared.files).covers
+    covers = Scope(declared.files, _TESTS).covers
     other = manifest.component(declared.carrier) if declared.carrier else None
     if other is None:
         paths = sorted(_project_files(manifest.root))
@@ -148,8 +150,7 @@ def _findings(all_of: CarriedRewrites, tree: RewrittenTree) -> Iterator[Finding]
 
 
 def _finding(edit: JudgedEdit, declared: Rewrites) -> Finding:
-    place = edit.rewrite.place
-    where = f"{declared.carrier}: {place}" if declared.carrier else place
+    where = describe(declared, edit.rewrite)
     severity = _SEVERITY[edit.verdict]
     if edit.verdict is RewriteVerdict.UNKNOWN and not edit.file:
         severity = Severity.NOTE
@@ -157,6 +158,11 @@ def _finding(edit: JudgedEdit, declared: Rewrites) -> Finding:
         severity, f"rewrite-{edit.verdict.value}", _words(edit), where, _HINTS[edit.verdict],
         about=f"{declared.carrier} rewrites {edit.file}: {edit.anchor}",
     )  # fmt: skip
+
+
+def describe(declared: Rewrites, rewrite: Rewrite) -> str:
+    """Where a rewrite is written, with the component that has the file."""
+    return f"{declared.carrier}: {rewrite.place}" if declared.carrier else rewrite.place
 
 
 def _words(edit: JudgedEdit) -> str:

@@ -85,17 +85,13 @@ class RewrittenTree:
     def __init__(self, view: TreeView, names: Collection[str]) -> None:
         self.view = view
         self._paths = view.files()
-        packages = {path[:-12] for path in self._paths if path.endswith("/__init__.py")}
-        tops = {
-            posixpath.dirname(each) for each in packages if posixpath.dirname(each) not in packages
-        }
-        self._roots = sorted({"", *tops}, key=lambda root: (root.count("/"), root))[:16]
-        self._packages = packages
+        self._packages = {path[:-12] for path in self._paths if path.endswith("/__init__.py")}
+        homes = {posixpath.dirname(each) for each in self._packages} - self._packages
+        self._roots = sorted(root for root in homes | {""} if "/" not in root)
         self._names = {*names, "site-packages", "dist-packages"}
-        self._names |= {posixpath.basename(root) for root in self._roots if root}
         self._resolvers = [Resolver(Modules(self._paths, view.data, root)) for root in self._roots]
 
-    def regions(self, target: str, *, is_name: bool) -> tuple[list[RewrittenPart], str]:
+    def parts(self, target: str, *, is_name: bool) -> tuple[list[RewrittenPart], str]:
         """What a path or a dotted name is in this tree; and what of it is not there, "" if all is,
         or it is none of this tree's.
         """
@@ -103,7 +99,7 @@ class RewrittenTree:
             return self._named(target)
         for suffix in self._suffixes(target):
             if there := self._files(suffix):
-                return [RewrittenPart(path, self._text(path)) for path in there], ""
+                return [RewrittenPart(path, self.text(path)) for path in there], ""
         suffixes = (each for each in self._suffixes(target) if self._is_inside(each))
         gone = next(suffixes, "")
         return [], f"there is no {gone}" if gone else ""
@@ -125,7 +121,8 @@ class RewrittenTree:
         """Whether a folder may be a clone of this tree, by its name."""
         return posixpath.basename(folder) in self._names
 
-    def _text(self, path: str) -> str:
+    def text(self, path: str) -> str:
+        """A file's text."""
         return (self.view.data(path) or b"").decode("utf-8", "surrogateescape")
 
     def _suffixes(self, target: str) -> Iterator[str]:
@@ -166,7 +163,7 @@ class RewrittenTree:
             why = getattr(resolver.resolve(name)[0], "why", f"{name} is not in this tree")
             paths = [code.module.path for code in codes]
             pairs = zip(paths, codes, strict=True)
-            regions = [_definition(self._text(path), path, code.node) for path, code in pairs]
+            regions = [_definition(self.text(path), path, code.node) for path, code in pairs]
             return regions, "" if regions else why
         return [], ""
 
@@ -193,7 +190,7 @@ def review_rewrites(
             found += _patched(rewrite, tree)
             continue
         placed = next((each.path for each in declared if each.path), rewrite.target)
-        regions, why = tree.regions(placed, is_name=rewrite.is_name and placed == rewrite.target)
+        regions, why = tree.parts(placed, is_name=rewrite.is_name and placed == rewrite.target)
         if rewrite.script is None:
             file = next((each.file for each in regions), "")
             if file or tree.is_called(rewrite.target) or not rewrite.target.strip(f"{UNKNOWN}/"):

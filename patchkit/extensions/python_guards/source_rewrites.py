@@ -220,6 +220,8 @@ class RewriteReader:
                 return _path(sides) if isinstance(op, ast.Div) else _sum(*sides)
             case ast.Subscript(value=inner, slice=index):
                 return _element(self._value(inner, frame), self._value(index, frame))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
+                return -value
             case ast.ListComp(elt=each, generators=[loop]):
                 return self._listed(each, loop, frame)
             case ast.GeneratorExp(elt=each, generators=[loop]):

@@ -1,0 +1,70 @@
+"""`patchkit import --rewrites`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.session import Session
+from patchkit.errors import ExitCode, UsageError
+
+RunSedOption = Annotated[
+    bool,
+    typer.Option(
+        "--run",
+        help="Run the sed commands, with --sandbox, on copies of their files, as you and with your "
+        "rights. Read them first.",
+    ),
+]
+
+
+@command(
+    "manifest component workspace store json quiet",
+    group="Start",
+    examples=[
+        ("patchkit import --rewrites -m demo -c mbridge -n", "which patches would be made?"),
+        ("patchkit import --rewrites -m demo -c mbridge --run", "and sed is asked what it does"),
+    ],
+    exits={
+        ExitCode.OK: "the patches are in the series, or there is nothing to make one of",
+        ExitCode.FINDING: "a patch does not apply; nothing was written",
+        ExitCode.BAD_INPUT: "the manifest, a series or a patch cannot be read, or does not apply",
+        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
+    },
+    result="patchkit.ops.transfer:AdoptReport",
+)
+def import_rewrites(
+    session: Session, *, run: RunSedOption = False, dry_run: DryRunOption = False
+) -> ExitCode:
+    """Make patches of what rewrites a component's text.
+
+    Of each command and replacement that `check` finds under `rewrites`, and that does something, a
+    patch is made that does it. Only what is certain is written: without --run as sed's manual and
+    Python say it, with --run as sed does it. What no patch is made of is said.
+    """
+    import time
+
+    from patchkit.cli.commands.transfer import render_import
+    from patchkit.extensions.python_guards.rewrite_patches import rewrite_patches
+    from patchkit.ops.refresh_input import RefreshOptions
+    from patchkit.ops.transfer import adopt_patches
+
+    into = session.component
+    if "rewrites" not in into.more:
+        hint = "name the files that rewrite it under `rewrites` (docs/howto/overrides.md)"
+        raise UsageError(f"nothing is said to rewrite {into.name}", hint=hint)
+    with session.progress() as progress:
+        found = rewrite_patches(session.manifest, into, session.store, progress, run=run)
+        report = adopt_patches(
+            session.manifest,
+            into,
+            found,
+            store=session.store,
+            workspace=session.workspace,
+            progress=progress,
+            options=RefreshOptions(int(time.time()), dry_run=dry_run),
+            force=False,
+        )
+    return session.report("import --rewrites", report, render_import)
