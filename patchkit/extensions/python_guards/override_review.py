@@ -136,9 +136,22 @@ def survey(
         verdict = verdict_on(now, before)
         if not now.kind.is_there and not (comparing and before):
             reason = next((e.reason for e in declared.absent if fnmatchcase(name, e.name)), "")
+            if verdict is TargetVerdict.NOT_THERE and not reason:
+                reason = _meant_absence(name, calls, resolver)
             verdict = TargetVerdict.DECLARED if reason else verdict
         targets.append(OverrideTarget(name, verdict, named[name], now, before, reason))
     return Survey(tuple(targets), tuple(_survey_findings(declared, calls, targets)))
+
+
+def _meant_absence(name: str, calls: Replacements, resolver: Resolver) -> str:
+    """Why a name that nobody ever saw need not be there, "" where nothing says so."""
+    owner, _, own = name.rpartition(".")
+    top = resolver.modules.module(name.partition(".")[0])
+    part = ".".join(name.split(".")[:2])
+    if top is not None and not top.path and resolver.modules.module(part) is None:
+        return f"{part} is another upstream's"  # several share a folder without __init__.py
+    is_there = definition_of(resolver, owner).kind.is_there
+    return f"who sets {own} reads it, too" if is_there and name in calls.added else ""
 
 
 def _survey_findings(

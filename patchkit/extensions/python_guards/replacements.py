@@ -233,12 +233,14 @@ class Replacements(Struct, frozen=True):
     """What the calls name.
 
     `targets` maps each dotted name to the calls that give it; `uncertain` are calls whose argument
-    can be something that is not plain to see.
+    can be something that is not plain to see. `added` are names that are assigned to by files that
+    read them, too: a mark, or a method of their own.
     """
 
     targets: Mapping[str, tuple[CallSite, ...]]
     uncertain: tuple[CallSite, ...] = ()
     findings: tuple[Finding, ...] = ()  # rules that find too few, or nothing
+    added: frozenset[str] = frozenset()
 
     def below(self, packages: Collection[str]) -> Mapping[str, tuple[CallSite, ...]]:
         """The targets in some packages."""
@@ -254,6 +256,7 @@ def find_replacements(captures: Captures, modules: Modules) -> Replacements:
     reader = Evaluator(Resolver(modules))
     targets: dict[str, list[CallSite]] = {}
     uncertain: list[CallSite] = []
+    reads: dict[str, frozenset[str]] = {}
     for path, found in captures.found.items():
         counting = [each for each in found if not each.allowed]
         for site, names, complete in _read(counting, path, modules, reader):
@@ -262,7 +265,30 @@ def find_replacements(captures: Captures, modules: Modules) -> Replacements:
             if not complete:
                 uncertain.append(site)
     named = {name: tuple(dict.fromkeys(sites)) for name, sites in sorted(targets.items())}
-    return Replacements(named, tuple(uncertain), captures.findings)
+    added = set[str]()
+    for name, sites in named.items():
+        files = {each.path for each in sites}
+        reads |= {path: _read_attributes(modules.at(path)) for path in files - reads.keys()}
+        if all(name.rpartition(".")[2] in reads[path] for path in files):
+            added.add(name)
+    return Replacements(named, tuple(uncertain), captures.findings, frozenset(added))
+
+
+_OF_ITSELF = re.compile(r"\bself\.(\w+)")
+
+
+def _read_attributes(module: Module | None) -> frozenset[str]:
+    """The attributes that a module reads of anything, or asks for by `getattr` and `hasattr`."""
+    found: set[str] = set()
+    for node in ast.walk(module.syntax) if module is not None else ():
+        match node:
+            case ast.Attribute(attr=name, ctx=ast.Load()):
+                found.add(name)
+            case ast.Call(args=[_, ast.Constant(value=str() as name), *_]):
+                found.add(name)
+            case ast.Constant(value=str() as text):  # code that is put into a function's source
+                found.update(_OF_ITSELF.findall(text))
+    return frozenset(found)
 
 
 def _read(

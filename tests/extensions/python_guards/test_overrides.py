@@ -410,3 +410,33 @@ def test_what_a_plugin_assigns_is_replaced(pair: Pair) -> None:
     assert found["what"].startswith("core.ops.shift is changed by ops.patch and replaced by speed")
     pair.core_patched("core/ops.py", "return x\n", "return x, 1\n")
     assert "override-wrapped" in [each["code"] for each in pair.patched()]
+
+
+def test_what_a_file_adds_and_reads_itself_is_meant(pair: Pair) -> None:
+    """A mark, and a method of its own; not a name that is misspelt, nor one that nobody reads."""
+    text = (
+        "import core.ops\nimport core.layer as layer\n\n\ndef install():\n"
+        "    if getattr(core.ops, '_marked', False):\n        return\n"
+        "    core.ops._marked = True\n    layer.Layer._own = own\n"
+        "    edit(layer.Layer, 'forward', 'return x', 'return self._own(x)')\n"
+        "    core.ops.scael = fast\n    layer.Lyaer._own = own\n"
+    )
+    pair.rule(rule={"pattern": "$TARGET = $_"})
+    pair.declare(files={"speed/features.py": text})
+    assert pair.verdicts() == {
+        "core.layer.Layer._own": "declared",
+        "core.layer.Lyaer._own": "not there",
+        "core.ops._marked": "declared",
+        "core.ops.scael": "not there",
+    }
+
+
+def test_a_part_of_a_shared_folder_that_is_not_here_is_anothers(pair: Pair) -> None:
+    pair.core_is({"shared/core.py": "def f(): pass\n"})
+    calls = [f"    m.replace('shared.{name}', g)\n" for name in ("core.f", "core.g", "bridge.f")]
+    pair.declare(files={"speed/features.py": f"def f(m):\n{''.join(calls)}"}, packages=["shared"])
+    assert pair.verdicts() == {
+        "shared.bridge.f": "declared",
+        "shared.core.f": "new",
+        "shared.core.g": "not there",
+    }
