@@ -60,7 +60,7 @@ _ELSEWHERE = {
     "version": "`patchkit --version` says which one runs",
     "test": "`patchkit check --only tests` runs upstream's own",
     "doctor": "`patchkit check --only machine` looks at this machine",
-    "graph": "`patchkit log --graph` shows which patches need which",
+    "graph": "`patchkit log` says which patches need which",
 }
 
 

@@ -46,7 +46,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
         "diff": ("views:diff", "Show what the checkouts have beyond their stacks"),
         "log": ("views:log", "List each component's patches, in order"),
-        "log --graph": ("views:graph", "Show which patches need which earlier ones"),
         "show": ("views:show", "Print a patch, or a commit of upstream"),
     },
     "Move with upstream": {

@@ -1,5 +1,5 @@
-"""Looking at a stack: its patches and which of them are in the checkout (`log`), which of them need
-which earlier ones (`log --graph`), one of them (`show`).
+"""Looking at a stack: its patches, which of them are in the checkout, and what each needs (`log`);
+one of them (`show`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.finding import Landed
-from patchkit.model.line_history import PatchDependency
 from patchkit.model.names import pick_patch
 from patchkit.model.objects import EMPTY_TREE, CommitId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress
 from patchkit.model.upstream_intent import intent_of
-from patchkit.ops.built_stack import built_stack, require_clean
+from patchkit.ops.built_stack import built_stack
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.history import (
@@ -206,100 +205,6 @@ def _with_fates(
         for patch, (fate, by) in rows
     )
     return replace(log, patches=patches)
-
-
-# Graph: which patches of a stack need which earlier ones.
-
-
-class Dependency(Struct, frozen=True):
-    """A patch needs `on`: for how many `lines` (0: only for a file as a whole), in which files."""
-
-    on: str
-    lines: int
-    paths: tuple[str, ...]  # of the files that tie them
-
-
-class PatchNode(Struct, frozen=True):
-    """A patch of the stack and what it needs; what it needs through others is left out."""
-
-    name: str  # its file's name in the series
-    number: int  # its place in the series, from 1
-    needs: tuple[Dependency, ...]
-
-
-class ComponentGraph(Struct, frozen=True):
-    """The patches of a component in the order of its series, or why there is no graph."""
-
-    component: str
-    patches: tuple[PatchNode, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    exit_code: ExitCode = ExitCode.OK
-
-
-class GraphReport(OfComponents, Struct, frozen=True):
-    """The graphs of the components asked for."""
-
-    manifest: str  # its name
-    components: tuple[ComponentGraph, ...]
-
-
-def graph_components(
-    manifest: Manifest,
-    components: Sequence[Component],
-    store: Store,
-    progress: Progress,
-) -> GraphReport:
-    """The graph of each component, without needs that follow from others."""
-    graphs = [_graph(manifest, each, store, progress) for each in components]
-    return GraphReport(manifest.name, tuple(graphs))
-
-
-def _graph(
-    manifest: Manifest, component: Component, store: Store, progress: Progress
-) -> ComponentGraph:
-    try:
-        with built_stack(manifest, component, store, progress) as built:
-            require_clean(built, manifest)
-            needs = built.needs()
-            names = [patch.name for patch in built.series.patches]
-    except PatchkitError as error:
-        return ComponentGraph(component.name, (), error.problems, error.exit_code)
-    kept = reduced({(n.number, n.on) for n in needs})
-    nodes = tuple(
-        PatchNode(name, number, _dependencies(number, names, needs, kept))
-        for number, name in enumerate(names, 1)
-    )
-    return ComponentGraph(component.name, nodes)
-
-
-def reduced(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    """The edges of an acyclic graph (from, to) without those that follow from others."""
-    targets: dict[int, set[int]] = {}
-    for start, end in edges:
-        targets.setdefault(start, set()).add(end)
-    reach: dict[int, set[int]] = {}
-    for node in sorted(targets):  # a patch needs earlier ones only
-        ends = targets[node]
-        reach[node] = ends.union(*(reach.get(end, set()) for end in ends))
-    return {
-        (start, end)
-        for start, end in edges
-        if not any(end in reach.get(other, ()) for other in targets[start] - {end})
-    }
-
-
-def _dependencies(
-    number: int, names: Sequence[str], needs: Sequence[PatchDependency], kept: set[tuple[int, int]]
-) -> tuple[Dependency, ...]:
-    own = [need for need in needs if need.number == number and (number, need.on) in kept]
-    return tuple(
-        Dependency(
-            names[on - 1],
-            sum(need.lines for need in own if need.on == on),
-            tuple(dict.fromkeys(need.path for need in own if need.on == on)),
-        )
-        for on in sorted({need.on for need in own})
-    )
 
 
 # `show`: a patch of the series, or a commit of upstream.

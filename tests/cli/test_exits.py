@@ -444,7 +444,6 @@ _ENDS: dict[str, dict[int, _State]] = {
     "check --only machine": {0: _untouched, 1: Scene.needing, 4: Scene.misspelt},
     "diff": {0: Scene.edited},
     "log": {0: Scene.applied, 4: Scene.corrupt, 5: Scene.gone},
-    "log --graph": {0: Scene.applied, 4: Scene.corrupt, 5: Scene.gone},
     "check --only sites": {
         0: Scene.searching,
         1: Scene.searching,

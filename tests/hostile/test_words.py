@@ -58,7 +58,7 @@ def test_every_command_that_looks(evil: Project, upstream: Upstream, moved: bool
         evil.component("demo", upstream, tip, {}, track="main")
         evil.write({"patches/demo/series": "evil.patch\n"})
     for words in (
-        "check", "check --strict", "status", "log", "log --graph", "apply", "apply --dry-run",
+        "check", "check --strict", "status", "log", "apply", "apply --dry-run",
         "drift", "refresh --dry-run", "fetch", "status --resolved", "apply --force",
     ):  # fmt: skip
         ran = evil.run(*words.split())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -117,30 +116,6 @@ def test_git_blame_in_a_checkout_names_the_patch(demo: Project, applied: Path) -
         shown = git_in(applied, "show", "-s", "--format=%B", commit).decode()
         named[line] = re.findall("Patchkit-Patch: .*", shown)
     assert named == {"1": [], "2": ["Patchkit-Patch: three.patch"]}
-
-
-# --- graph
-
-
-def test_graph(demo: Project, golden: Golden) -> None:
-    golden("graph-text", demo.run("log", "--graph"))
-    nodes = demo.run("log", "--graph", "--json").ok().component["patches"]
-    assert [[need["on"] for need in node["needs"]] for node in nodes] == [[], [], ["one.patch"]]
-
-
-def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> None:
-    states: list[Files] = [{"a": f"{n}\n"} for n in range(4)]
-    patches = {f"{n}.patch": make_patch(a, b) for n, (a, b) in enumerate(pairwise(states), 1)}
-    project.component("demo", upstream, states[0], patches)
-
-    nodes = project.run("log", "--graph", "--json").ok().component["patches"]
-    needs = [[need["on"] for need in node["needs"]] for node in nodes]
-    assert needs == [[], ["1.patch"], ["2.patch"]]
-
-
-def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream) -> None:
-    demo.component("demo", upstream, {"core.py": "x\n"}, PATCHES)
-    demo.run("log", "--graph").ends(4, "one.patch does not apply")
 
 
 # --- show

@@ -21,13 +21,9 @@ if TYPE_CHECKING:
 
     from patchkit.ops.diff import DiffReport
     from patchkit.ops.views import (
-        ComponentGraph,
         ComponentLog,
-        Dependency,
-        GraphReport,
         LoggedPatch,
         LogReport,
-        PatchNode,
     )
 
 
@@ -107,13 +103,14 @@ def log(
 ) -> ExitCode:
     """List each component's patches, in order.
 
-    With their size and author, whether they apply, and whether they are applied.
+    With their size and author, whether they apply, whether they are applied, and which earlier ones
+    they need: those that made a file, or lines, that a patch changes or has as context.
 
     With --upstream also what their headers say: a patch is to be sent, was sent, is never to be, or
     was taken from there (`Upstream-Status:` as Yocto has it, DEP-3's `Forwarded:`, `Origin:` and
     `Applied-Upstream:`, or a request: `PR:`, `Pull-Request:`, `Link:`). And what became of it on
     the tracked branch since the pin: it landed, in part, or differently (its request did, and the
-    patch is not there), was reverted, or is open; and which patches it needs, that go first.
+    patch is not there), was reverted, or is open.
     """
     from patchkit.ops.views import log_components
 
@@ -162,7 +159,8 @@ def _details(patch: LoggedPatch) -> list[str]:
     files = counted(patch.files, "file")
     size = f"{files}, +{patch.added} -{patch.removed}"
     author = f", {patch.author}" if patch.author else ""
-    return [*([patch.subject] if patch.subject else []), size + author]
+    needs = [f"needs {', '.join(patch.needs)}"] if patch.needs else []
+    return [*([patch.subject] if patch.subject else []), size + author, *needs]
 
 
 def _upstream(patch: LoggedPatch) -> Iterator[str]:
@@ -170,8 +168,6 @@ def _upstream(patch: LoggedPatch) -> Iterator[str]:
         yield f"{patch.intent}: {patch.sent}"
     if patch.fate:
         yield f"{patch.fate} by {patch.by}" if patch.by is not None else patch.fate
-    if patch.needs:
-        yield f"needs {', '.join(patch.needs)}"
 
 
 @command(
@@ -210,65 +206,3 @@ def show(
             progress=progress,
         )
     return session.report("show", shown, lambda terminal, r: terminal.diff(r.text))
-
-
-@command(
-    "manifest components store json",
-    examples=[
-        ("patchkit log --graph -m qwen3-vl-npu", "every component"),
-        ("patchkit log --graph -m qwen3-vl-npu --json", "to draw it"),
-    ],
-    exits={
-        ExitCode.OK: "drawn",
-        ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
-    result="patchkit.ops.views:GraphReport",
-)
-def graph(
-    session: Session,
-) -> ExitCode:
-    """Show which patches need which earlier ones.
-
-    A patch needs an earlier one if it changes, or has as context, lines that the earlier one
-    brought, or a file that it made. What follows from other needs is left out. Patches that do not
-    depend on each other can be reordered.
-    """
-    from patchkit.ops.views import graph_components
-
-    with session.progress() as progress:
-        report = graph_components(session.manifest, session.components, session.store, progress)
-    return session.report("log --graph", report, _render_graph)
-
-
-def _render_graph(terminal: Terminal, report: GraphReport) -> None:
-    for number, each in enumerate(report.components):
-        if number:
-            terminal.product()
-        terminal.product(Painted(each.component, Paint.STRONG))
-        for problem in each.problems:
-            terminal.problem(problem)
-        _render_dependencies(terminal, each)
-
-
-def _render_dependencies(terminal: Terminal, graph: ComponentGraph) -> None:
-    for node in graph.patches:
-        terminal.product([f"  {node.number:>3}  ", Painted(node.name, Paint.STRONG)])
-        for index, need in enumerate(node.needs):
-            branch = "└─" if index == len(node.needs) - 1 else "├─"
-            terminal.product(
-                [f"       {branch} ", need.on, Painted(f"  {_why(need)}", Paint.FAINT)]
-            )
-    free = [node for node in graph.patches if _is_free(node, graph)]
-    if len(graph.patches) > 1 and len(free) == len(graph.patches):
-        terminal.product("       no patch needs another: any order will do")
-
-
-def _is_free(node: PatchNode, graph: ComponentGraph) -> bool:
-    needed = {need.on for each in graph.patches for need in each.needs}
-    return not node.needs and node.name not in needed
-
-
-def _why(need: Dependency) -> str:
-    files = counted(len(need.paths), "file")
-    return f"{counted(need.lines, 'line')} in {files}" if need.lines else files
