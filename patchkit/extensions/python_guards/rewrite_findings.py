@@ -36,19 +36,10 @@ from patchkit.ops.built_stack import built_stack
 from patchkit.upstream.history import tree_of
 from patchkit.upstream.store import Store
 
-_SEVERITY = {
-    RewriteVerdict.GONE: Severity.ERROR,
-    RewriteVerdict.LINE: Severity.ERROR,
-    RewriteVerdict.COUNT: Severity.WARNING,
-    RewriteVerdict.TWICE: Severity.WARNING,
-    RewriteVerdict.UPSTREAM: Severity.WARNING,
-    RewriteVerdict.BLIND: Severity.WARNING,
-    RewriteVerdict.UNKNOWN: Severity.WARNING,
-    RewriteVerdict.FITS: Severity.WARNING,
-}
 #: They may do anything to what they test.
 _TESTS = ("**/test_*.py", "**/conftest.py")
 _MEANT = "say what is meant under `rewrites.meant`"
+_ERRORS = (RewriteVerdict.GONE, RewriteVerdict.LINE)
 _HINTS = {
     RewriteVerdict.GONE: "adapt it, or delete it; `meant` with a `reason` lets it be",
     RewriteVerdict.LINE: "give it the line that it means, or the text that stands there",
@@ -151,7 +142,7 @@ def _findings(all_of: CarriedRewrites, tree: RewrittenTree) -> Iterator[Finding]
 
 def _finding(edit: JudgedEdit, declared: Rewrites) -> Finding:
     where = describe(declared, edit.rewrite)
-    severity = _SEVERITY[edit.verdict]
+    severity = Severity.ERROR if edit.verdict in _ERRORS else Severity.WARNING
     if edit.verdict is RewriteVerdict.UNKNOWN and not edit.file:
         severity = Severity.NOTE
     return Finding(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -126,15 +126,11 @@ class _Reading:
 def _own_words(command: ShellCommand) -> tuple[list[str], list[str]]:
     """The words of what a command runs, and the files that `find` names for it."""
     words = list(command.words)
-    if words[0] == "find" and "-exec" in words:
-        inner = takewhile(lambda word: word not in (";", "+"), words[words.index("-exec") + 1 :])
-        return [word for word in inner if word != "{}"], _found(words)
-    if words[0] == "xargs":
-        rest = words[1:]
-        while rest and rest[0].startswith("-"):
-            rest = rest[2 if rest[0] in ("-I", "-n", "-P", "-d", "-L") else 1 :]
-        return [word for word in rest if word != "{}"], _found(list(command.before))
-    return words, []
+    if words[0] not in ("find", "xargs") or "sed" not in words:
+        return words, []
+    found = words if words[0] == "find" else list(command.before)
+    own = words[words.index("sed") :]
+    return [word for word in own if word not in ("{}", ";", "+")], _found(found)
 
 
 def _found(words: list[str]) -> list[str]:

@@ -56,24 +56,19 @@ class SedCommand(Struct, frozen=True):
 class SedScript(Struct, frozen=True):
     """A whole script; see EditScript. With `whole`, as by `-z`, a file is one line.
 
-    `plain`: no part of it is read in another way by some seds.
+    `exact`: no part of it is read in another way by some seds.
     """
 
     commands: tuple[SedCommand, ...]
     options: tuple[str, ...]  # those that sed is given, without -i
     source: str  # the script as sed is given it
     whole: bool
-    plain: bool
+    exact: bool
 
     @property
     def edits(self) -> tuple[SourceEdit, ...]:
         """See EditScript."""
         return tuple(each.edit for each in self.commands)
-
-    @property
-    def exact(self) -> bool:
-        """See EditScript."""
-        return self.plain
 
     def run(self, text: str) -> EditedText:
         """See EditScript."""
