@@ -29,15 +29,18 @@ _FIELD = re.compile(r"    (\w+)(?:: [^#]*?)?(?: = [^#]*?)?(?:  # (.+))?")
 _ABOVE = re.compile(r"    #:? (.+)")
 
 
+#: What a command writes in the name of another one.
+_STANDS_FOR = {"ci --merge": "ci"}
+
+
 def json_reference(results: Mapping[str, str]) -> str:
     """The page for commands whose result class is named by "module:class"."""
     parts = ["# JSON", inspect.cleandoc(patchkit.report.json.__doc__ or ""), _ERRORS]
     shapes: dict[str, type] = {}
     for name, place in results.items():
         shape = _load(place)
-        schema = (
-            f"patchkit/{patchkit.report.json.one_word(name)}/{patchkit.report.json.SCHEMA_VERSION}"
-        )
+        word = patchkit.report.json.one_word(_STANDS_FOR.get(name, name))
+        schema = f"patchkit/{word}/{patchkit.report.json.SCHEMA_VERSION}"
         parts.append(f"## {name}\n\n`{schema}`. {_text(shape)}\n\n{_fields(shape)}")
         _collect(shape, shapes, top=True)
     parts.append("# Shapes")

@@ -9,6 +9,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
@@ -218,15 +220,20 @@ def plan_jobs(
     folder: Path,
     most: int = MOST_JOBS,
     only: Sequence[str] = (),
+    pins_apart: bool = False,
 ) -> MatrixReport:
     """One job for each component; where these are more than `most`, manifests share jobs whole.
 
     `folder` is where the jobs will run; `only` are the components that were asked for, () for all.
+    The pins of one component are shown side by side, and so have one job unless `pins_apart`.
     """
     asked = {manifest.path: _asked(manifest, folder) for manifest, _ in chosen}
-    pairs = [(manifest, component) for manifest, each in chosen for component in each]
-    if len(pairs) <= most:
-        jobs = tuple(_job([(m, [c])], asked, [c.name], c.name) for m, c in pairs)
+    kin = attrgetter("name" if pins_apart else "family")
+    parts = [(m, list(pins)) for m, each in chosen for _, pins in groupby(each, kin)]
+    if len(parts) <= most:
+        jobs = tuple(
+            _job([part], asked, [pin.name for pin in part[1]], _called(part[1])) for part in parts
+        )
     else:
         jobs = tuple(_job(share, asked, only) for share in _shares(chosen, most))
     return MatrixReport(_with_names(jobs), tuple(broken))
@@ -252,6 +259,11 @@ def _job(
         cache_like=_like(components),
         cache=_like(components) + _digest(map(_contents, components)),
     )
+
+
+def _called(pins: Sequence[Component]) -> str:
+    """What a component is called, at one pin or at several."""
+    return pins[0].name if len(pins) == 1 else pins[0].family
 
 
 def _shares(chosen: _Chosen, most: int) -> Iterator[_Chosen]:

@@ -154,7 +154,7 @@ def _share(path: Path) -> Share:
     name = str(path)
     command, found = read_envelope(read_given(path), name)
     match command:
-        case "ci" | "ci-merge":
+        case "ci":
             report = read_result(CiReport, found, name)
             return Share(name, report.check, report.drift, report.drift_allowed)
         case "check":
@@ -269,7 +269,14 @@ def matrix(
     chosen, broken = session.open_manifests()
     if only is JobsOf.BUMP:
         chosen = [(m, tuple(c for c in each if c.track is not None)) for m, each in chosen]
-    report = plan_jobs(chosen, broken, folder=Path.cwd(), most=jobs, only=session.names)
+    report = plan_jobs(
+        chosen,
+        broken,
+        folder=Path.cwd(),
+        most=jobs,
+        only=session.names,
+        pins_apart=only is JobsOf.BUMP,
+    )
     for problem in (each for one in report.broken for each in one.problems):
         session.terminal.problem(problem)
     if session.terminal.json or form is MatrixForm.TEXT:
@@ -327,7 +334,7 @@ def merge(
 
     asked = wanted(form, output, json=session.terminal.json)
     report = merge_reports(read_shares(files))
-    return deliver(session.terminal, "ci --merge", report, asked, print_ci, paths=_shipped())
+    return deliver(session.terminal, "ci", report, asked, print_ci, paths=_shipped())
 
 
 def _shipped() -> Sequence[Path]:
