@@ -7,7 +7,6 @@ from hashlib import sha256
 import yaml
 
 from bench.faults.sandbox import Sandbox, Scene
-from patchkit.model.objects import CommitId
 from tests.extensions.installed.wheels import install
 from tests.extensions.machine.machines import VALUES, Machine, make_project
 from tests.extensions.python_guards.test_overrides import CORE, REASON, RULES, SPEED, overriding
@@ -183,16 +182,6 @@ def _tested(box: Sandbox) -> None:
     box.project.run("apply").ok()
 
 
-def _tested_bump(box: Sandbox) -> None:
-    """Tests that were learnt, and a newer commit of upstream's."""
-    _tested(box)
-    box.project.run("check", "--only", "tests", "--accept").ok()
-    upstream = box.upstream("tested")
-    if upstream.resolve("refs/heads/next") is None:
-        upstream.commit({"a.txt": lines({28: "new\n"})}, "next", branch="next",
-                        parents=(CommitId(_tip(upstream)),))  # fmt: skip
-
-
 def _applied_into(box: Sandbox) -> None:
     _installed(box).run("install", "site").ok()
 
@@ -234,7 +223,6 @@ PROJECT_SCENES = (
     Scene("check --only tests -o", ("check", "--only", "tests", "-o", "out.xml"), _tested,
           done=frozenset({0})),
     Scene("check --only tests --accept", ("check", "--only", "tests", "--accept"), _tested),
-    Scene("bump --test", ("bump", "--to", "next", "--test"), _tested_bump),
     Scene("bisect", ("bisect", "demo", "--run", "grep -q 'line 5' a.txt"), _two),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,
           parts=tuple(("bump", name, "--to", "latest") for name in ("demo", "other"))),

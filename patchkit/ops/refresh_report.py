@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 
@@ -121,49 +120,6 @@ class RefreshReport(OfComponents, Struct, frozen=True):
     components: tuple[RefreshedComponent, ...]
 
 
-# What upstream's own tests came to: a report of `test`, and a part of that of `bump --test`.
-
-
-class TestsResult(str, Enum):
-    """What became of a component's tests."""
-
-    LEARNT = "learnt"
-    PASSED = "passed"  # whatever passed when it was learnt does so still
-    BROKEN = "broken"
-    NOT_LEARNT = "not learnt"  # run, with nothing to compare
-    FAILED = "failed"  # not run to an end: see `problems`
-
-
-class TestedComponent(Struct, frozen=True):
-    """What a component's tests came to.
-
-    `counts` are of the run with patches: outcome -> how many. `broken` passed when they were learnt
-    and do not any more, `missing` of them are not run at all now; `broken_by_upstream` fail without
-    the patches, too. `mended` did not pass when they were learnt. `only_patched` are, of
-    `--accept`, those that fail with the patches and pass without.
-    """
-
-    name: str  # in the manifest
-    result: TestsResult  # what they came to as a whole
-    base: CommitId  # the upstream commit below the patches
-    counts: Mapping[str, int]
-    broken: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    broken_by_upstream: tuple[str, ...] = ()
-    mended: tuple[str, ...] = ()
-    only_patched: tuple[str, ...] = ()
-    exit_code: ExitCode = ExitCode.OK
-    problems: tuple[Problem, ...] = ()
-
-
-class TestReport(OfComponents, Struct, frozen=True):
-    """What the components' tests came to; `record` is the file of what was learnt."""
-
-    manifest: str  # its name
-    record: Path
-    components: tuple[TestedComponent, ...]
-
-
 # What a bump reports: the two pins, and the patches by what a reviewer must look at.
 
 
@@ -245,8 +201,7 @@ class BumpReport(Struct, frozen=True):
     """What became of components of a manifest, in its order; each is moved whole or not at all.
 
     `untracked` are those that were passed over, as they have no `track`. `notes` are what nobody
-    but the user can bring up to date. `tests` is what upstream's tests came to on those that were
-    moved; null where they were not run.
+    but the user can bring up to date.
     """
 
     manifest: str
@@ -254,13 +209,11 @@ class BumpReport(Struct, frozen=True):
     components: tuple[BumpedComponent, ...]
     untracked: tuple[str, ...] = ()
     notes: tuple[Problem, ...] = ()
-    tests: TestReport | None = None
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst of the components, and of their tests."""
-        tests = ExitCode.OK if self.tests is None else self.tests.exit_code
-        return worst([tests, *(each.exit_code for each in self.components)])
+        """The worst of the components."""
+        return worst(each.exit_code for each in self.components)
 
     @property
     def subject(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
@@ -23,10 +24,10 @@ from patchkit.disk.files import LARGEST_PATCH, read_plain, replace_file
 from patchkit.errors import (
     BadInputError,
     ExitCode,
+    OfComponents,
     PatchkitError,
     Problem,
     SurroundingsError,
-    UsageError,
 )
 from patchkit.gitcmd.user_command import run_command
 from patchkit.manifest.values import Component, Manifest, UpstreamTests
@@ -35,7 +36,6 @@ from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
-from patchkit.ops.refresh_report import TestedComponent, TestReport, TestsResult
 from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import OWN_FOLDER, Checkout, locked_file
 from patchkit.workspace.enter import Action, Stacked, enter_stack
@@ -46,6 +46,49 @@ VARIABLE = "PATCHKIT_JUNIT"
 #: Two states may have a file of one size within one second: Python would take the bytecode of the
 #: one for the other's.
 FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+# What upstream's own tests came to.
+
+
+class TestsResult(str, Enum):
+    """What became of a component's tests."""
+
+    LEARNT = "learnt"
+    PASSED = "passed"  # whatever passed when it was learnt does so still
+    BROKEN = "broken"
+    NOT_LEARNT = "not learnt"  # run, with nothing to compare
+    FAILED = "failed"  # not run to an end: see `problems`
+
+
+class TestedComponent(Struct, frozen=True):
+    """What a component's tests came to.
+
+    `counts` are of the run with patches: outcome -> how many. `broken` passed when they were learnt
+    and do not any more, `missing` of them are not run at all now; `broken_by_upstream` fail without
+    the patches, too. `mended` did not pass when they were learnt. `only_patched` are, of
+    `--accept`, those that fail with the patches and pass without.
+    """
+
+    name: str  # in the manifest
+    result: TestsResult  # what they came to as a whole
+    base: CommitId  # the upstream commit below the patches
+    counts: Mapping[str, int]
+    broken: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    broken_by_upstream: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
+    only_patched: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+    problems: tuple[Problem, ...] = ()
+
+
+class TestReport(OfComponents, Struct, frozen=True):
+    """What the components' tests came to; `record` is the file of what was learnt."""
+
+    manifest: str  # its name
+    record: Path
+    components: tuple[TestedComponent, ...]
+
 
 #: From best to worst.
 _OUTCOMES = ("passed", "skipped", "failed")
@@ -129,13 +172,6 @@ def stand(checkout: Checkout, stacked: Stacked, when: int) -> None:
     if entered.action is Action.REFUSED:
         hint = f"delete {checkout.path}: it is patchkit's own"
         raise SurroundingsError(f"{checkout.path} cannot be moved", hint=hint)
-
-
-def require_tests(manifest: Manifest, components: Sequence[Component]) -> None:
-    """UsageError where none of the components has tests of upstream's."""
-    if all(each.upstream_tests is None for each in components):
-        hint = "say how to run them under `upstream_tests:` of a component"
-        raise UsageError(f"{manifest.path.name}: no upstream tests are declared", hint=hint)
 
 
 class _Run(Struct, frozen=True):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from patchkit.cli.terminal import Terminal
     from patchkit.manifest.values import Component
-    from patchkit.ops.refresh_report import BumpedComponent, BumpReport, TestReport
+    from patchkit.ops.refresh_report import BumpedComponent, BumpReport
 
 
 class ReviewForm(str, Enum):
@@ -81,14 +81,6 @@ ReviewFormOption = Annotated[
         help="The form of FILE: html or markdown; without a FILE it is printed.",
     ),
 ]
-TestOption = Annotated[
-    bool,
-    typer.Option(
-        "--test",
-        help="Run upstream's tests, as `patchkit check --only tests` does; with --all where the "
-        "pin moved.",
-    ),
-]
 
 
 @command(
@@ -127,7 +119,6 @@ def bump(
     reviews: ReviewsOption = None,
     form: ReviewFormOption = None,
     diff: DiffOption = False,
-    test: TestOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Move a component's pin, or all, and carry the patches there.
@@ -144,8 +135,6 @@ def bump(
     """
     import time
 
-    from msgspec.structs import replace
-
     from patchkit.cli.refresh_output import render_bump, render_bumped
     from patchkit.ops.bump import WantedPin, bump_components
     from patchkit.ops.refresh_input import RefreshOptions
@@ -154,10 +143,6 @@ def bump(
     if writing and not (to or every or add):
         return writing.write(_last(session)).exit_code
     picked = _picked(session, every=every) if add is None else [_nearest(session, add)]
-    if test:
-        from patchkit.ops.upstream_tests import require_tests
-
-        require_tests(session.manifest, picked)
     wanted = _wanted(add or to, several=every or len(picked) > 1)
 
     def show(terminal: Terminal, row: BumpedComponent) -> None:
@@ -184,19 +169,8 @@ def bump(
             known=known,
         )
     writing.write(report)
-    tested = test and not dry_run and report.exit_code is ExitCode.OK
-    if tested and session.terminal.json:  # one document, once all is known
-        report = replace(report, tests=_tested(session, report))
-        tested = False
     if not writing.printed:
         session.report("bump", report, render_bump(diff=diff, shown=known.shown))
-    if tested and (tests := _tested(session, report)) is not None:
-        # people see what was moved before tests that may take an hour
-        if not writing.printed:
-            from patchkit.cli.commands.test import render_tests
-
-            session.report("check --only tests", tests, render_tests)
-        report = replace(report, tests=tests)
     return report.exit_code
 
 
@@ -283,19 +257,6 @@ def _reviewed(session: Session, report: BumpReport) -> BumpReport:
         return _last(session)
     except NoBumpError:
         return report
-
-
-def _tested(session: Session, report: BumpReport) -> TestReport | None:
-    """Run the tests of a component, or of those that --all moved; None where they have none."""
-    from patchkit.cli.commands.test import run_tests
-    from patchkit.cli.project import load
-
-    alone = len(report.components) == 1  # asked for by name
-    names = [each.name for each in report.components if each.moved or alone]
-    manifest = load(session.manifest_path)
-    components = manifest.components
-    moved = [c for c in components if c.name in names and c.upstream_tests]
-    return run_tests(session, manifest, moved) if moved else None
 
 
 def _picked(session: Session, *, every: bool) -> Sequence[Component]:

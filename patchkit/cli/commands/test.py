@@ -16,10 +16,7 @@ from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from patchkit.manifest.values import Component, Manifest
-    from patchkit.ops.refresh_report import TestedComponent, TestReport
+    from patchkit.ops.upstream_tests import TestedComponent, TestReport
 
 
 @command(
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
         ExitCode.ENVIRONMENT: "a command writes no JUnit file, is killed, or fails though its file "
         "has no failed test; or a fetch failed",
     },
-    result="patchkit.ops.refresh_report:TestReport",
+    result="patchkit.ops.upstream_tests:TestReport",
 )
 def test(
     session: Session,
@@ -62,19 +59,6 @@ def test(
     beside the manifest which pass with the patches and without. Later runs say, test by test, what
     broke of what passed, and whether it fails without the patches, too.
     """
-    report = run_tests(session, session.manifest, session.components, learn=accept, junit=output)
-    return session.report("check --only tests", report, render_tests)
-
-
-def run_tests(
-    session: Session,
-    manifest: Manifest,
-    components: Sequence[Component],
-    *,
-    learn: bool = False,
-    junit: Path | None = None,
-) -> TestReport:
-    """Run the tests of components, as the session says how."""
     from patchkit.ops.upstream_tests import TestTools, run_upstream_tests
 
     with session.progress() as progress:
@@ -85,7 +69,10 @@ def run_tests(
             session.terminal.error_descriptor,
             progress,
         )
-        return run_upstream_tests(manifest, components, tools, learn=learn, junit=junit)
+        report = run_upstream_tests(
+            session.manifest, session.components, tools, learn=accept, junit=output
+        )
+    return session.report("check --only tests", report, render_tests)
 
 
 def render_tests(terminal: Terminal, report: TestReport) -> None:
