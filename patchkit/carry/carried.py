@@ -199,6 +199,13 @@ class Past(Protocol):
         """
         return ""
 
+    def lacks(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
+        """The commit of the old base, as "without ID subject", since which something does not hold.
+
+        For a new base on another branch, which lacks it; "" otherwise.
+        """
+        return ""
+
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
         return ()

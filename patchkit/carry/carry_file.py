@@ -471,7 +471,7 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         merged = merge.three.patch if merge.data is None else split_lines(merge.data)
         at = next((number for number, line in enumerate(merged, 1) if word.search(line)), 0)
-        by = it.context.past.since(_places(it), partial(_lacks, word))
+        by = _behind(it, partial(_lacks, word))
         yield f"line {at} uses `{name}`, which {what}{_by(by)}: {to_do}"
 
 
@@ -539,9 +539,13 @@ def _since(it: FileSides, lines: Sequence[bytes], compare: Callable[[int, int], 
     if not lines:
         return ""
     now = count_of(lines[0], it.texts[1])
-    return it.context.past.since(
-        _places(it), lambda data: compare(count_of(lines[0], data or b""), now)
-    )
+    return _behind(it, lambda data: compare(count_of(lines[0], data or b""), now))
+
+
+def _behind(it: FileSides, holds: Callable[[bytes | None], bool]) -> str:
+    """The commit since which something holds upstream, or for want of which it does."""
+    past, places = it.context.past, _places(it)
+    return past.since(places, holds) or past.lacks(places, holds)
 
 
 def _by(commit: str) -> str:

@@ -226,6 +226,8 @@ class Between(Struct):
     #: The first parents of `new` beyond `old`, and of which paths.
     _line: tuple[Entries, Sequence[Landing]] = ({}, ())
     _lined: frozenset[str] = frozenset()
+    #: The range from `new` to `old`, of a base on another branch.
+    _back: Between | None = None
     #: All commits of the range, as far as `same_change` asks of them.
     _told: tuple[ToldCommit, ...] | None = None
 
@@ -305,6 +307,14 @@ class Between(Struct):
             except MissingObjectError:  # too many versions, or one that no server gives
                 return ""
         return commit.name if commit is not None else ""
+
+    def lacks(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
+        """The commit of `old` that `new` lacks, since which something does not hold there."""
+        if self._back is None:
+            ends = self.new, self.old
+            self._back = Between(self.repository, *ends, self.history, self.bring, self.paths)
+        name = self._back.since(paths, lambda data: not holds(data))
+        return f"without {name}" if name else ""
 
     def _line_of(self, paths: Collection[str]) -> tuple[Entries, Sequence[Landing]]:
         """What stood at paths where the first parents of `new` leave `old`, and what changed it."""

@@ -373,3 +373,15 @@ def test_of_two_insertions_at_one_point_the_asked_side_comes_first(
     new = upstream.commit({"f": "a\none\nb\n"})
     report = carry(upstream, old, new, patch, patch_first=patch_first)
     assert files_of(upstream, report) == {"f": merged}
+
+
+def test_an_older_branch_names_the_commit_that_it_lacks(upstream: Upstream) -> None:
+    """The patch was made beside a line that the branch has in an older form."""
+    first = upstream.commit({"f.py": TEXT})
+    theirs = TEXT.replace("function_5()", "function_5(value)")
+    old = upstream.commit({"f.py": theirs}, "Take a value")
+    new = upstream.commit({"g.py": TEXT}, "Branch off", branch="stable", parents=(first,))
+    patch = make_patch({"f.py": theirs}, {"f.py": theirs.replace("return 5", "return 50")})
+    file = only_file(carry(upstream, old, new, patch))
+    assert file.review
+    assert f"adjacent lines (without {old[:10]} Take a value): see" in file.reasons[0]
