@@ -48,7 +48,7 @@ def test_what_is_absorbed_by_such_lines_is_for_review(upstream: Upstream) -> Non
     file = only_file(carry(upstream, old, upstream.commit({"f": theirs}), patch))
     assert (file.status, file.review, file.absorbed_by) == (Status.ABSORBED, True, "")
     assert file.reasons == (
-        "lines 15-17 (15-16 as patched): upstream has these lines already: "
+        "lines 15-17 (15-16 as patched): upstream has this change already: "
         "see that it is not wanted twice",
     )
 

@@ -103,7 +103,7 @@ def resolve(
         return RegionResolution(Rule.CLEAN, _edit(region, settled))
     share = _upstream_share(region, three)
     if _is_contained(region, three, taken=share == 1.0):
-        return RegionResolution(Rule.CONTAINED, (), "upstream has these lines already")
+        return RegionResolution(Rule.CONTAINED, (), "upstream has this change already")
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
     return (

@@ -142,7 +142,7 @@ class Rule(str, Enum):
     CLEAN = "clean"  # only the patch changed these lines, or both sides alike
     BESIDE = "beside"  # upstream changed the lines next to it, none of its own
     BOTH_INSERT = "both-insert"  # both sides insert at one point
-    CONTAINED = "contained"  # upstream has these lines already
+    CONTAINED = "contained"  # upstream has this change already
     MOVED = "moved"  # upstream moved the surroundings elsewhere in the file
     WORDS = "words"  # both sides change different words of the same lines
 
