@@ -56,6 +56,9 @@ _NAMES = (
     re.compile(rf"^Origin:[ \t]*(?:upstream|backport)\b.*?({_ID})", re.IGNORECASE | re.MULTILINE),
     re.compile(rf"^(?:\[ *)?(?:commit ({_ID}) upstream|Upstream commit ({_ID}))", re.I | re.M),
 )
+#: A function or class that a line defines, in C at the first column; a word of a message.
+_DEFINED = re.compile(rb"(?m)\b(?:class|def|fn|func|struct)\s+(\w+)|^[A-Za-z_][^=;\n]*?(\w+)\(")
+_WORD = re.compile(r"[\w./-]+")
 _SHOWN = 3
 #: How sure an absorbed change is where somebody should look.
 _LIKELY_TAKEN = Confidence(0.9, 0.9)
@@ -183,12 +186,44 @@ def with_upstreams_word(
     if not commits and all(_is_plain(carried.outcome) for carried in files):
         return list(files)
     share = _best_share(context, patch, commits, changes, files)
-    return [
+    found = [
         _with_share(context, change, file)
         if share is None
         else _by_its_word(context, share, change, file)
         for change, file in zip(changes, files, strict=True)
     ]
+    return _held_to_the_message(context, patch, changes, found)
+
+
+def _held_to_the_message(
+    context: CarryContext,
+    patch: PatchFile,
+    changes: Sequence[FileChange],
+    files: list[CarriedFile],
+) -> list[CarriedFile]:
+    """The files, what is left flagged where the message names what upstream has: a file, or a
+    function or class behind the `@@` or in the lines of one.
+    """
+    parts: tuple[set[str], set[str]] = set(), set()  # names in what is left, and in what is not
+    for change, file in zip(changes, files, strict=True):
+        parts[file.outcome.status is Status.ABSORBED].update(_names_of(change))
+    left, gone = parts
+    said = sorted((gone - left) & {each.strip(".,:;") for each in _WORD.findall(patch.message)})
+    if not (left and said):
+        return files
+    told = f"the message names {listed(said, _SHOWN)}, which upstream has: say what is left"
+    number = next(n for n, e in enumerate(files) if e.outcome.status is not Status.ABSORBED)
+    outcome = files[number].outcome
+    outcome = replace(outcome, reasons=(*outcome.reasons, told), review=files[number].carried)
+    files[number] = accepted(context, replace(files[number], outcome=outcome))
+    return files
+
+
+def _names_of(change: FileChange) -> set[str]:
+    rows = [row[1:] for hunk in change.hunks for row in hunk.lines if row[:1] in b"+-"]
+    lines = b"\n".join((*(hunk.section for hunk in change.hunks), *rows))
+    named = {name.decode() for pair in _DEFINED.findall(lines) for name in pair if name}
+    return {change.path, change.path.rpartition("/")[2], *named}
 
 
 def _is_plain(outcome: FileResult) -> bool:

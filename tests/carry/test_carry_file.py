@@ -99,6 +99,42 @@ def test_beside_an_edit_of_upstream_s_it_is_flagged(upstream: Upstream) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_absorbed"),
+    [
+        ("", "", True),  # what it removes stood here, and is gone
+        ("    if True:\n        measure(five)\n", "", False),  # it stands here still, deeper
+        ("    measure(five, six)\n", "    measure(five)  # it\n", False),  # words of a line
+    ],
+)
+def test_absorbed_is_what_upstream_did_by_lines(
+    upstream: Upstream, theirs: str, ours: str, *, is_absorbed: bool
+) -> None:
+    text = TEXT.replace("return 5\n", "measure(five)\n")
+    old = upstream.commit({"f": text})
+    here = text.replace("    measure(five)\n", f"{theirs}    more(value)\n")
+    patch = make_patch({"f": text}, {"f": text.replace("    measure(five)\n", ours)})
+    file = only_file(carry(upstream, old, upstream.commit({"f": here}), patch))
+    assert (file.status is Status.ABSORBED) is is_absorbed
+
+
+def test_what_follows_moved_code_is_proposed(upstream: Upstream) -> None:
+    """Both places are named, and the merge is there to be taken."""
+    block = TEXT[TEXT.index("def function_5") : TEXT.index("def function_6")]
+    own = TEXT.replace("    return 5\n", "    return 5\n    done(5)\n")
+    moved = TEXT.replace(block, "class Other:\n    pass\n\n") + block
+    old, new = upstream.commit({"f": TEXT}), upstream.commit({"f": moved}, "Move it")
+    report = carry(upstream, old, new, make_patch({"f": TEXT}, {"f": own}))
+    file, (conflict,) = only_file(report), report.conflicts["0.patch"]
+    assert file.status is Status.CONFLICTED
+    assert file.reasons[0].startswith("lines 16-17 (16-18 as patched): upstream moved its context")
+    assert f" to line 39 ({new[:10]} Move it)" in file.reasons[0]
+    assert conflict.proposal is not None
+    assert conflict.proposal.payload.decode() == moved.replace(
+        "return 5\n", "return 5\n    done(5)\n"
+    )
+
+
 def test_careful_leaves_it_in_conflict(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     new = upstream.commit({"f.py": TEXT.replace("function_5()", "function_5(value)")})

@@ -300,6 +300,29 @@ def test_a_file_that_upstream_has_is_absorbed_and_the_others_carried(
     assert "3 of 4 added lines" in second.reasons[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("Change f in two files", ""),
+        ("Guard too_long, and check.py as well.", "check.py, too_long"),
+        ("Guard our_part alone", ""),
+    ],
+)
+def test_a_message_that_names_what_is_gone_is_flagged(
+    upstream: Upstream, words: str, said: str
+) -> None:
+    """Upstream has one file of the patch; the other, where `our_part` is, stays."""
+    own = TEXT.replace("line 3\n", "def our_part(one):\n    pass\n")
+    before, taken = {"check.py": TEXT, "g": TEXT}, TEXT + "def too_long(one):\n    pass\n"
+    old = upstream.commit(before)
+    new = upstream.commit({"check.py": taken}, "Check the length")
+    patch = make_patch(before, {"check.py": taken, "g": own}, subject="Ours", body=words)
+    one, other = _carry(upstream, old, new, patch).files
+    assert (one.status, other.status) == (Status.ABSORBED, Status.UNCHANGED)
+    told = (f"the message names {said}, which upstream has: say what is left",) if said else ()
+    assert (other.reasons, other.review) == (told, bool(said))
+
+
 def test_nothing_is_added_again(upstream: Upstream, old: str) -> None:
     """Upstream has moved the lines; the patch's own place is free, and one line is not theirs."""
     moved = TEXT.replace("line 3\n", f"line 3\n{_SAFE}")
