@@ -539,6 +539,7 @@ ELSEWHERE = {
     ("diff", 5),
     ("completion", 0),
     ("init --schema", 0),
+    ("mcp", 0),  # tests/extensions/agents
 }
 
 
