@@ -411,7 +411,7 @@ class Between(Struct):
         Most of a fetch of some files is the round trip: one for each file that is asked about would
         be the longest part of a carry over a network. All versions of all files are too much.
         """
-        if self.history is None or path in self._brought:
+        if path in self._brought:
             return
         others = self._touches.keys() - self._brought - {path} if len(self._brought) == 1 else ()
         blobs = dict.fromkeys(self._newest_blobs(path))

@@ -14,7 +14,7 @@ from patchkit.drift.drift_report import (
     PatchDrift,
 )
 from patchkit.drift.forecast_cache import SeriesMemory
-from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem
+from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
 from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitSource, Manifest
@@ -242,9 +242,12 @@ def carried_to_tip(
     watched = WatchedSeries(series.series_patches, memory.recipes, memory.remembered)
     with ObjectReader(history.repository) as reader:
         trial = Trial(HistoryReader(history, reader), watched, memory.trials())
-        forecasts = trial.carry_to(history.tip) or ()
+        forecasts = trial.carry_to(history.tip)
+    if forecasts is None:
+        what = f"cannot be carried to {history.ref}: files for it are not to be had"
+        raise SurroundingsError(Problem(what, component.name))
     by = commits_of_fates(history, forecasts)
-    fates = [each.fate for each in forecasts] or [None] * len(series.patches)
+    fates = [each.fate for each in forecasts]
     return [(fate, by.get(fate.by) if fate is not None else None) for fate in fates]
 
 

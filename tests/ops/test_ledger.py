@@ -56,6 +56,7 @@ class Ledger:
 
     def __init__(self, project: Project, upstream: Upstream) -> None:
         self.project, self.upstream = project, upstream
+        upstream.git("config", "uploadpack.allowFilter", "true")  # histories come without files
         names = (
             "taken",
             "other",
