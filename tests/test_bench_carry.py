@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from bench.carry.calibrate import fit, said
 from bench.carry.calibrate import main as calibrate
 from bench.carry.cases import Case, read_cases
 from bench.carry.debian import UnavailableError, cases_of, read_release
@@ -28,6 +27,7 @@ from bench.carry.strategies import careful, patchkit, strategies
 from patchkit.gitcmd.repository import init_repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import make_object
+from patchkit.model.outcome import Certainty
 from tests.support.archives import Content, make_tar
 from tests.support.projects import write_files
 from tests.support.repos import Upstream, make_patch
@@ -131,7 +131,7 @@ def test_a_case_is_carried_and_graded(
     (row,) = _tally([case]).files
     assert (row.grade, row.language) == (Grade.RIGHT, "others")
     assert row.outcome is not None
-    assert row.outcome.review
+    assert row.outcome.certainty is Certainty.LOOK
     assert careful(case).files == {}
     for name in ("git apply", "git merge-tree"):
         strategy = strategies()[name]
@@ -186,18 +186,12 @@ def test_cases_are_mined_from_a_history(
     tally = _tally(_cases(tmp_path, mined, mirrors, "any"))
     assert [each.grade for each in tally.files] == [Grade.RIGHT] * 4
     assert len(tally.patches) == 4
-    again = tmp_path / "again.json"
-    again.write_text(json.dumps(mined))
-    where = ["--test", str(again), "--mirrors", str(mirrors)]
-    calibrate([str(tmp_path / "cases.json"), *where])
+    calibrate([str(tmp_path / "cases.json"), "--mirrors", str(mirrors)])
     printed = capsys.readouterr().out
-    assert "lines: 3 files of 1 histories" in printed
-    assert "lines, other histories: 3 files" in printed
-    assert "lines, each history by a table of the others: 3 files" in printed
-    calibrate(where)
-    printed = capsys.readouterr().out
-    assert "lines, other histories: 3 files\n" in printed
-    assert " 86%    100%  " in printed.partition("bytes")[0]  # by the table of the engine
+    assert "| picks | look | 1 | 100.0% | 21%-100% | 0 | 0 | 1 | 100.0% |" in printed
+    assert (
+        "| all | git clean, nothing said | 1 | 100.0% | 21%-100% | 0 | 0 | 1 | 100.0% |" in printed
+    )
 
 
 @pytest.mark.slow
@@ -295,19 +289,6 @@ def test_a_source_package_without_patches_of_its_own_is_said_to_be_none(tmp_path
     write_files(tmp_path, {"x_1.tar.gz": make_tar({"x-1/f": BASE})})
     with pytest.raises(UnavailableError, match="no package of one archive and a folder debian/"):
         read_release(tmp_path, init_repository(tmp_path / "repo"))
-
-
-def test_shares_rise_with_the_score_and_steps_are_of_many_files() -> None:
-    """Two scores whose shares fall are one step; a step of few files joins the nearer one."""
-    right = {0.2: 30, 0.4: 150, 0.5: 120, 0.55: 18, 0.9: 285}
-    files = {0.2: 300, 0.4: 300, 0.5: 300, 0.55: 30, 0.9: 300}
-    points = [(s, number < right[s], 1.0) for s, count in files.items() for number in range(count)]
-    steps = fit(points)
-    found = [(each.least, each.most, each.files, round(each.share, 2)) for each in steps]
-    assert found == [(0.2, 0.2, 300, 0.1), (0.4, 0.55, 630, 0.46), (0.9, 0.9, 300, 0.95)]
-    assert [round(said(steps, score), 2) for score in (0.1, 0.3, 0.55, 1.0)] == [
-        *(0.1, 0.46, 0.46, 0.95)
-    ]
 
 
 def test_an_interval_is_wide_where_files_are_few() -> None:

@@ -26,12 +26,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from pathlib import Path
+from stat import S_IFDIR, S_ISDIR
 from typing import Any
 
-from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.regions import compare_three
+from patchkit.model.objects import CommitId, TreeEntry, TreeId
 
 _PICKED = re.compile(r"cherry[ -]picked from commit ([0-9a-f]{40})")
 _REVERTED = re.compile(r"This reverts commit ([0-9a-f]{40})")
@@ -39,6 +41,7 @@ _LATER = (0, 50, 400)  # commits after a change landed
 _MOST_FILES = 300  # of a change: more is no patch
 _VERSIONS = 8  # of a commit that was rebased time and again
 _MISSING = (0, 1, 128)
+_PLAIN = 0o100644
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,12 @@ class Mine:
 
     def parent(self, commit: str) -> str | None:
         """The parent of a commit that has just one, and is here."""
-        done = self.repository.git("rev-list", "--parents", "-n1", commit, accept=_MISSING)
-        ids = done.out.decode().split()
-        return ids[1] if len(ids) == 2 else None
+        try:
+            head = self.reader.commit(commit).partition(b"\n\n")[0].split(b"\n")
+        except MissingObjectError:
+            return None
+        ids = [line[7:].decode() for line in head if line.startswith(b"parent ")]
+        return ids[0] if len(ids) == 1 else None
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The merge base of two commits that have just one."""
@@ -104,23 +110,41 @@ class Mine:
 
     def changed(self, old: str, new: str) -> dict[str, tuple[str, str]]:
         """Path -> (old blob, new blob) of the plain files that differ."""
-        out = self.repository.git("diff-tree", "-r", "-z", "--no-renames", old, new).out
-        fields = out.decode("utf-8", "surrogateescape").split("\0")
-        rows = zip(fields[::2], fields[1::2], strict=False)
-        known = ((path, facts.split()) for facts, path in rows)
-        return {path: (f[2], f[3]) for path, f in known if f[:2] == [":100644", "100644"]}
+        found: dict[str, tuple[str, str]] = {}
+        waiting = [("", *(self.reader.root(CommitId(each)) for each in (old, new)))]
+        while waiting:
+            folder, one, other = waiting.pop()
+            before, after = (self.reader.tree(oid) for oid in (one, other))
+            for name, was in before.items():
+                now = after.get(name)
+                if now is None or now.oid == was.oid or now.mode != was.mode:
+                    continue
+                if S_ISDIR(was.mode):
+                    waiting.append((f"{folder}{name}/", TreeId(was.oid), TreeId(now.oid)))
+                elif was.mode == _PLAIN:
+                    found[f"{folder}{name}"] = (was.oid, now.oid)
+        return found
+
+    def plain(self, tree: TreeId, path: str) -> str:
+        """The blob of a plain file in a tree; "" where none is."""
+        entry: TreeEntry | None = TreeEntry(S_IFDIR, tree)
+        for each in path.split("/"):
+            if entry is None or not S_ISDIR(entry.mode):
+                return ""
+            entry = self.reader.tree(TreeId(entry.oid)).get(each)
+        return entry.oid if entry is not None and entry.mode == _PLAIN else ""
 
     def case(self, carry: Carry, *, with_clean: bool) -> dict[str, Any] | None:
         """The facts of a case; None if it has no file to look at."""
-        own, theirs = self.changed(carry.base, carry.tip), self.changed(carry.base, carry.onto)
+        own = self.changed(carry.base, carry.tip)
         if len(own) > _MOST_FILES or not own:
             return None
-        results = self.changed(carry.onto, carry.result)
+        onto, result = (self.reader.root(CommitId(each)) for each in (carry.onto, carry.result))
         files = []
-        for path in sorted(own.keys() & theirs.keys()):
-            (old, patched), (_, upstream) = own[path], theirs[path]
-            blobs = (old, patched, upstream, results.get(path, ("", upstream))[1])
-            if patched != upstream and blobs not in self.seen:
+        for path, (old, patched) in sorted(own.items()):
+            upstream = self.plain(onto, path)
+            blobs = (old, patched, upstream, self.plain(result, path) or upstream)
+            if upstream not in ("", old, patched) and blobs not in self.seen:
                 facts = self._file(path, blobs, carry.kind)
                 self.seen.add(blobs)
                 if facts is not None and (facts["hard"] or with_clean):

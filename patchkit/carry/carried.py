@@ -5,6 +5,7 @@ safe.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from stat import S_ISLNK, S_ISREG
@@ -16,10 +17,10 @@ from msgspec.structs import replace
 from patchkit.errors import advice
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.line_diff import Edit
-from patchkit.model.merging.regions import Doubt, Labels, Region, RegionResolution, Rule
-from patchkit.model.merging.scopes import ELSEWHERE, UNCHECKED, misplaced
+from patchkit.model.merging.regions import Doubt, Labels, Rule
+from patchkit.model.merging.scopes import UNCHECKED, misplaced
 from patchkit.model.objects import GitObject, TreeEntry, make_object
-from patchkit.model.outcome import FileResult, PatchResult, Status
+from patchkit.model.outcome import Certainty, FileResult, PatchResult, Status, judged
 from patchkit.model.patch import FileChange, Header
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import Tree
@@ -30,138 +31,26 @@ if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
     from patchkit.stack.patch_files import CommitChange
 
-# How sure a merge is: measured on what maintainers did with the conflicts of real histories.
-#
-# Two numbers: that these lines stand at this place, and that the file is the same to the byte,
-# which an order of two insertions or a blank line may change. Each is the share of files in which
-# people came to just that, also counting those where they dropped or reworked the change
-# (docs/carry.md has the tables). Maintainers decide for themselves, so even a merge that loses no
-# line is far from certain: what is below `CERTAIN` is for a person to look at, and what is below
-# `LIKELY` is no merge but a proposal.
+# How sure a merge is, in one of three words, held to what people did with the conflicts of real
+# histories (docs/carry.md): of the files whose change they kept nearly all that are sure were the
+# same to the byte. Where the order of lines is open, or a check found something, a person has to
+# look; where more speaks against it a merge of our own is only proposed.
+
+_MANY = 3  # places in a file that are not just insertions: upstream worked there
 
 
-#: From here on nobody needs to look.
-CERTAIN = 0.95
-#: Below it a merge of our own is likelier wrong than right.
-LIKELY = 0.5
-
-
-class Confidence(Struct, frozen=True):
-    """From 0 to 1: how surely these lines at this place, and these very bytes."""
-
-    lines: float  # that these lines stand at this place
-    same_bytes: float  # that the file is the same to the byte
-
-    def times(self, other: Confidence) -> Confidence:
-        """Both at once, as if they had nothing to do with each other."""
-        return Confidence(
-            round(self.lines * other.lines, 2), round(self.same_bytes * other.same_bytes, 2)
-        )
-
-    def least(self, other: Confidence) -> Confidence:
-        """The lesser of each."""
-        return Confidence(min(self.lines, other.lines), min(self.same_bytes, other.same_bytes))
-
-
-SURE = Confidence(1.0, 1.0)
-
-_CLEAN = Confidence(0.99, 0.99)
-_BY_RULE = {
-    Rule.CLEAN: _CLEAN,
-    Rule.CONTAINED: Confidence(0.5, 0.48),  # some of it: what is left was mostly rewritten, too
-    Rule.MOVED: Confidence(0.56, 0.42),
-    Rule.BESIDE: Confidence(0.56, 0.42),
-    Rule.BOTH_INSERT: Confidence(0.7, 0.44),
-    Rule.WORDS: Confidence(0.46, 0.41),
-}
-_BESIDE_REWRITTEN = Confidence(0.6, 0.44)
-_SHORT_INSERTION = Confidence(0.77, 0.56)  # of a few lines only, mostly entries of a list
-_SHORT = 3
-# Nothing of the change is left to put in: upstream has it.
-_ABSORBED = Confidence(0.86, 0.84)
-
-# Both sides moved the newline at the end of the file: the lines are plain, it is not.
-_LAST_NEWLINE = Confidence(0.9, 0.4)
-
-# Each further place that our rules settle in a file: upstream worked there. A further insertion
-# says little of the lines, and much of the bytes: its order is open, too.
-_FURTHER_PLACE = Confidence(0.9, 0.86)
-_FURTHER_INSERTION = Confidence(0.92, 0.45)
-_DOUBTED = {
-    Doubt.UPSTREAM_HAS_MOST: Confidence(0.78, 0.64),
-    Doubt.UPSTREAM_HAS_A_HUNK: Confidence(0.68, 0.68),
-    Doubt.NAME_GONE: Confidence(0.7, 0.74),
-    Doubt.UNBOUND: Confidence(0.48, 0.58),
-}
-# A name that upstream took away with the neighbour that it rewrote: less than one that is gone
-# though nothing was rewritten here.
-_NAME_REWRITTEN = Confidence(0.84, 0.74)
-# The same of git's own merge, where nothing else speaks against it.
-_CLEAN_DOUBTED = _DOUBTED | {
-    Doubt.UPSTREAM_HAS_MOST: Confidence(0.75, 0.75),
-    Doubt.NAME_GONE: Confidence(0.75, 0.75),
-    Doubt.UNBOUND: Confidence(0.5, 0.5),
-    Doubt.UNCHECKED: Confidence(0.5, 0.5),
-    Doubt.DOES_NOT_PARSE: Confidence(0, 0),
-    Doubt.DEFINED_TWICE: Confidence(0.5, 0.5),
-}
-
-
-# What a score is worth: (up to this score, which share of files was right). Monotone steps of at
-# least 200 files, fitted by `python -m bench.carry.calibrate` to 3,059 files of the 24 histories
-# that docs/carry.md names, with how right each is by a table of the others.
-_LINES = ((0.49, 0.37), (0.71, 0.58), (0.8, 0.71), (0.9, 0.86))
-_BYTES = ((0.29, 0.22), (0.41, 0.36), (0.56, 0.49), (0.84, 0.83))
-
-
-def confidence_of(merge: FileMerge) -> Confidence:
-    """How often files of such a score were right."""
-    return worth_of(score_of(merge))
-
-
-def worth_of(score: Confidence) -> Confidence:
-    """How often files of a score were right; from `LIKELY` on it stays so, and below it below.
-
-    Bytes are right where lines are, so never surer than those.
-    """
-    lines = _worth(_LINES, score.lines)
-    return Confidence(lines, min(lines, _worth(_BYTES, score.same_bytes)))
-
-
-def _worth(steps: Sequence[tuple[float, float]], score: float) -> float:
-    return next((share for most, share in steps if score <= most), score)
-
-
-def score_of(merge: FileMerge) -> Confidence:
-    """The score of a merged file: that of its least certain place, less for each other one."""
-    if merge.absorbed:
-        return _CLEAN if merge.clean else _ABSORBED
-    settled = [(region, each) for region, each in merge.steps if each is not None]
-    ours = [(region, each) for region, each in settled if each.rule is not Rule.CLEAN]
-    result = _CLEAN if merge.clean or ours else _LAST_NEWLINE
-    for region, resolution in ours:
-        result = result.least(_place(region, resolution))
-    insertions = sum(each.rule is Rule.BOTH_INSERT for _, each in ours)
-    others = len(ours) - insertions
-    for _ in range(insertions if others else insertions - 1):
-        result = result.times(_FURTHER_INSERTION)
-    for _ in range(others - 1):
-        result = result.times(_FURTHER_PLACE)
-    factors = _CLEAN_DOUBTED if merge.clean else _DOUBTED
-    if any(Doubt.REWRITTEN in each.doubts for _, each in ours):
-        factors = factors | {Doubt.NAME_GONE: _NAME_REWRITTEN}
-    for doubt in merge.doubts:
-        result = result.times(factors.get(doubt, SURE))
-    return result
-
-
-def _place(region: Region, resolution: RegionResolution) -> Confidence:
-    if resolution.rule is Rule.BOTH_INSERT:
-        added = sum(bool(line.strip()) for line in region.patch)
-        return _SHORT_INSERTION if added <= _SHORT else _BY_RULE[Rule.BOTH_INSERT]
-    if Doubt.REWRITTEN in resolution.doubts:
-        return _BESIDE_REWRITTEN
-    return _BY_RULE[resolution.rule]
+def certainty_of(merge: FileMerge) -> Certainty | None:
+    """How sure a merged file is; None of git's own merge where nothing speaks against it."""
+    ours = [each for _, each in merge.steps if each is not None and each.rule is not Rule.CLEAN]
+    rules = Counter(each.rule for each in ours)
+    many = rules.total() - rules[Rule.BOTH_INSERT] >= _MANY
+    grave = any(each.forbids or each is Doubt.UNBOUND for each in merge.doubts)
+    if many or grave or len(merge.doubts) > 1 or rules[Rule.WORDS] or rules[Rule.MOVED]:
+        return Certainty.DOUBTFUL
+    if merge.clean and not merge.doubts:
+        return None
+    is_open = any(each.open_place for each in ours) or rules[Rule.CONTAINED] or not ours
+    return Certainty.LOOK if merge.doubts or is_open else Certainty.SURE
 
 
 #: Puts a patch that is made from a recipe onto what is built so far; None: it is an ordinary one.
@@ -351,11 +240,6 @@ class CarryReport(Struct, frozen=True):
 # One file of a patch on its way: where it starts, and the results that every rule ends with.
 
 
-_NOT_SURE = Confidence(0.0, 0.0)
-#: A merge by a program beside the engine: nobody has measured it.
-EXTERNAL = Confidence(0.5, 0.5)
-
-
 class CarryContext(Struct, frozen=True):
     """The trees that a patch is carried between: old base, old base with it, new base so far.
 
@@ -471,21 +355,6 @@ class FileSides(Struct, frozen=True):
         return old.contents(before), new.contents(here), old.contents(after)
 
 
-def judged(outcome: FileResult, sure: Confidence, reasons: tuple[str, ...]) -> FileResult:
-    """The outcome with how sure it is; what is not certain is for review."""
-    return replace(
-        outcome,
-        confidence=sure.lines,
-        same_bytes=sure.same_bytes,
-        reasons=reasons,
-        review=sure.lines < CERTAIN,
-    )
-
-
-#: What is left of the confidence where lines are in another scope.
-ANOTHER_SCOPE = Confidence(ELSEWHERE, ELSEWHERE)
-
-
 def in_other_scopes(it: FileSides, data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
     """Which lines of a result, to which `edits` lead from upstream's file, are in another scope
     than the one that they were made in.
@@ -496,11 +365,14 @@ def in_other_scopes(it: FileSides, data: bytes, edits: Sequence[Edit]) -> tuple[
 
 
 def doubted(outcome: FileResult, said: tuple[str, ...]) -> FileResult:
-    """The outcome; for review if there is something to say of the places of its lines."""
+    """The outcome; to look at, if it is not doubtful anyway, where there is something to say of
+    the places of its lines.
+    """
     if not said:
         return outcome
-    sure = Confidence(outcome.confidence, outcome.same_bytes).times(ANOTHER_SCOPE)
-    return judged(outcome, sure, (*said, *outcome.reasons))
+    doubtful = outcome.certainty is Certainty.DOUBTFUL
+    certainty = Certainty.DOUBTFUL if doubtful else Certainty.LOOK
+    return judged(outcome, certainty, (*said, *outcome.reasons))
 
 
 def doubted_as(outcome: FileResult, before: FileResult) -> FileResult:
@@ -508,6 +380,7 @@ def doubted_as(outcome: FileResult, before: FileResult) -> FileResult:
     return replace(
         outcome,
         review=before.review,
+        certainty=before.certainty,
         confidence=before.confidence,
         same_bytes=before.same_bytes,
         reasons=before.reasons,
@@ -528,8 +401,8 @@ def conflict(exact: FileResult, path: str, *reasons: str) -> CarriedFile:
 
 
 def _in_conflict(outcome: FileResult, reasons: tuple[str, ...]) -> FileResult:
-    status = judged(replace(outcome, status=Status.CONFLICTED), _NOT_SURE, reasons)
-    return replace(status, review=False)
+    status = judged(replace(outcome, status=Status.CONFLICTED), None, reasons)
+    return replace(status, confidence=0.0, same_bytes=0.0)
 
 
 def blob_of(blobs: Blobs, entry: TreeEntry) -> GitObject | None:

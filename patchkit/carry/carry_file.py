@@ -17,24 +17,18 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
-    ANOTHER_SCOPE,
-    EXTERNAL,
-    LIKELY,
-    SURE,
     CarriedFile,
     CarryContext,
-    Confidence,
     FileSides,
     PatchSide,
     UpstreamSide,
     accepted,
     blob_of,
-    confidence_of,
+    certainty_of,
     conflict,
     doubted,
     doubted_as,
     in_other_scopes,
-    judged,
 )
 from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
@@ -43,16 +37,12 @@ from patchkit.model.hunks import Placement, place_hunks
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
 from patchkit.model.objects import GitObject, TreeEntry, make_object
-from patchkit.model.outcome import FileResult, Status
+from patchkit.model.outcome import Certainty, FileResult, Status, judged
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
 
 if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
-
-# How sure an exact place is that a three-way merge does not come to by itself.
-_EXACT_ELSEWHERE = Confidence(0.7, 0.7)
-_IN_RENAMED_FOLDER = Confidence(0.7, 0.7)
 
 
 def carry_change(context: CarryContext, change: FileChange, before: FileResult) -> CarriedFile:
@@ -188,7 +178,7 @@ def _in_renamed_folder(it: FileSides) -> CarriedFile | None:
         return None
     reason = f"upstream renamed the folder {folder} to {moved}"
     status = replace(it.exact, status=Status.MERGED, clashes=(), carried_to=path)
-    outcome = judged(status, _IN_RENAMED_FOLDER, (reason,))
+    outcome = judged(status, Certainty.LOOK, (reason,))
     blob = blob_of(it.context.old_blobs, it.after)
     return accepted(it.context, CarriedFile(outcome, path, it.after, blob))
 
@@ -236,8 +226,7 @@ def _followed(it: FileSides, carried: CarriedFile) -> CarriedFile:
     by = _by(it.context.past.deleted_by(str(it.change.old_path)))
     reasons = (f"upstream renamed {it.change.old_path} to {it.place}{by}", *outcome.reasons)
     if it.leaves is not None or it.after is None:
-        sure = Confidence(outcome.confidence, outcome.same_bytes)
-        outcome = judged(outcome, sure.times(ANOTHER_SCOPE), ())
+        outcome = doubted(outcome, reasons)
     outcome = replace(outcome, reasons=reasons, carried_to=carried.path, status=status)
     return accepted(it.context, replace(carried, outcome=outcome))
 
@@ -248,7 +237,7 @@ def _one_sided(it: FileSides, oid: str) -> CarriedFile:
     nothing = entry == it.here and it.leaves is None
     plain = replace(it.exact, clashes=())
     if nothing:
-        outcome = judged(replace(plain, status=Status.ABSORBED), SURE, ())
+        outcome = judged(replace(plain, status=Status.ABSORBED), None, ())
     else:
         # offsets that it has on the old base, too, are no news
         shifted = it.exact.status is Status.SHIFTED
@@ -265,7 +254,7 @@ def _made_by_both(it: FileSides) -> CarriedFile:
     entry = TreeEntry(it.mode or 0, here.oid)
     left = it.leaves is not None or entry.mode != here.mode
     status = Status.UNCHANGED if left else Status.ABSORBED
-    outcome = judged(replace(it.exact, clashes=(), status=status), SURE, ())
+    outcome = judged(replace(it.exact, clashes=(), status=status), None, ())
     return CarriedFile(outcome, it.target, entry, None, it.leaves)
 
 
@@ -280,12 +269,9 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     here, mode = it.texts[1], it.mode or 0
     placed = place_hunks(here, it.change.hunks)
     reasons = merge_reasons(merge, it)
-    confidence = confidence_of(merge)
     if merge.data == placed.data and merge.clean:
         status = Status.SHIFTED if any(placed.offsets) else Status.UNCHANGED
         outcome = replace(it.exact, status=status, offsets=placed.offsets, clashes=())
-        if not merge.doubts:
-            confidence = SURE
     else:
         absorbed = merge.data == here and it.leaves is None and mode == it.entries[1].mode
         status = Status.ABSORBED if absorbed else Status.MERGED
@@ -294,10 +280,9 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
             also = f"its lines also fit at {_place_of(it, placed)}: see which place is meant"
             reasons = (*reasons, also)
     wrong = in_other_scopes(it, merge.data, merge.edits)
-    outcome = doubted(judged(outcome, confidence, reasons), (*wrong, *it.exact.reasons))
-    moved = any(each is not None and each.rule is Rule.MOVED for _, each in merge.steps)
+    outcome = doubted(judged(outcome, certainty_of(merge), reasons), (*wrong, *it.exact.reasons))
     # git's own merge is what everybody would have: it is written, and flagged
-    likely = merge.clean or (outcome.confidence >= LIKELY and not (wrong or moved))
+    likely = merge.clean or not (wrong or outcome.certainty is Certainty.DOUBTFUL)
     if not likely and it.context.take_proposals:
         outcome = replace(outcome, reasons=(_TAKEN, *outcome.reasons))
     carried = _with_text(it, merge, outcome, merge.data)
@@ -314,8 +299,7 @@ def _proposed(it: FileSides, carried: CarriedFile) -> CarriedFile:
     if it.context.take_proposals:
         return accepted(it.context, carried)
     outcome = carried.outcome
-    said = f"a merge is proposed: confidence {outcome.confidence:.0%}"
-    found = conflict(it.exact, it.place, *outcome.reasons, said)
+    found = conflict(it.exact, it.place, *outcome.reasons, "a merge is proposed: doubtful")
     return replace(found, marked=carried.marked, proposal=carried.blob)
 
 
@@ -327,7 +311,7 @@ def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         return None
     said = f"its lines stand at one place only, {_place_of(it, placed)}: see that they belong there"
     outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
-    outcome = judged(outcome, _EXACT_ELSEWHERE, (said, *merge_reasons(merge, it)))
+    outcome = judged(outcome, Certainty.LOOK, (said, *merge_reasons(merge, it)))
     edits = diff_lines(split_lines(here), split_lines(placed.data))
     wrong = in_other_scopes(it, placed.data, edits)
     outcome = doubted(outcome, (*wrong, *it.exact.reasons))
@@ -381,13 +365,10 @@ def _as_remembered(
         conflict.outcome,
         status=status,
         clashes=(),
-        confidence=1.0,
-        reasons=(reason,),
         remembered=resolution.where,
         merged_by=resolution.by,
     )
-    if resolution.by:
-        outcome = judged(outcome, EXTERNAL, (reason,))
+    outcome = judged(outcome, Certainty.DOUBTFUL if resolution.by else None, (reason,))
     blob = next((each for each in blobs if entry is not None and each.oid == entry.oid), None)
     return CarriedFile(outcome, path, entry, blob)
 
@@ -453,8 +434,6 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
         if rule is Rule.CLEAN:
             continue
         detail = resolution.detail if resolution is not None else "both sides change the same lines"
-        if resolution is not None and Doubt.REWRITTEN in resolution.doubts:
-            detail = f"{detail}, and rewrote them"
         said = f"{detail}{_by(_who(region, it))}{_TO_DO[rule]}"
         place = str(region.upstream_at + 1) if rule is None else _lines_of(region)
         places.setdefault(said, []).append(place)

@@ -209,6 +209,7 @@ def waiting(file: FileResult, names: Names) -> FileResult:
         file,
         status=Status.WAITING,
         clashes=(),
+        certainty=None,
         confidence=0.0,
         reasons=(f"waits for {', '.join(names)}",),
         review=False,

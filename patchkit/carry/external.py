@@ -13,14 +13,12 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
-    EXTERNAL,
     CarriedFile,
     FileSides,
     MergerAnswer,
     MergeRequest,
     doubted,
     in_other_scopes,
-    judged,
 )
 from patchkit.errors import advice
 from patchkit.model.diff_parse import is_binary, split_lines
@@ -28,7 +26,7 @@ from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.checks import file_doubts, names_gone, names_unbound
 from patchkit.model.merging.regions import Doubt, ThreeWay, compare_three, leftover_markers
 from patchkit.model.objects import TreeEntry, make_object
-from patchkit.model.outcome import Status
+from patchkit.model.outcome import Certainty, Status, judged
 
 _WORD = re.compile(rb"\w")
 _SHOWN = 60  # characters of a line
@@ -83,7 +81,7 @@ def _taken(
     outcome = replace(it.exact, status=Status.MERGED, clashes=(), merged_by=name)
     edits = diff_lines(three.upstream, split_lines(data))
     said = (*in_other_scopes(it, data, edits), *it.exact.reasons)
-    outcome = doubted(judged(outcome, EXTERNAL, tuple(reasons)), said)
+    outcome = doubted(judged(outcome, Certainty.DOUBTFUL, tuple(reasons)), said)
     blob = make_object("blob", data)
     return CarriedFile(
         outcome,

@@ -27,19 +27,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
-    SURE,
     CarriedFile,
     CarryContext,
-    Confidence,
     accepted,
     conflict,
-    judged,
 )
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.evidence import count_of, evidence, has_words, is_piece
 from patchkit.model.objects import TreeEntry
-from patchkit.model.outcome import Fate, FileResult, PatchResult, Status, UpstreamPart
+from patchkit.model.outcome import (
+    Certainty,
+    Fate,
+    FileResult,
+    PatchResult,
+    Status,
+    UpstreamPart,
+    judged,
+)
 from patchkit.model.patch import FileChange, Header, PatchFile
 from patchkit.model.text import counted, listed
 from patchkit.model.upstream_intent import intent_of, requests_of
@@ -60,8 +65,6 @@ _NAMES = (
 _DEFINED = re.compile(rb"(?m)\b(?:class|def|fn|func|struct)\s+(\w+)|^[A-Za-z_][^=;\n]*?(\w+)\(")
 _WORD = re.compile(r"[\w./-]+")
 _SHOWN = 3
-#: How sure an absorbed change is where somebody should look.
-_LIKELY_TAKEN = Confidence(0.9, 0.9)
 _MOST_ASKED = 20  # commits that changed the line of best evidence
 
 #: Path -> the lines of a commit's hunks, with their markers.
@@ -358,7 +361,7 @@ def _taken(
         reasons.append("the patch names no commit; judged by its lines alone")
     absorbed = replace(file.outcome, status=Status.ABSORBED, clashes=())
     outcome = replace(
-        judged(absorbed, _LIKELY_TAKEN if gone or guessed else SURE, tuple(reasons)),
+        judged(absorbed, Certainty.LOOK if gone or guessed else None, tuple(reasons)),
         absorbed_by=told,
         carried_to=file.path if file.path != file.outcome.path else "",
     )

@@ -29,7 +29,7 @@ from patchkit.model.objects import (
     TreeEntry,
     make_object,
 )
-from patchkit.model.outcome import Clash, FileResult, Preimage, Reason, Status
+from patchkit.model.outcome import Certainty, Clash, FileResult, Preimage, Reason, Status, judged
 from patchkit.model.patch import BinaryMethod, FileChange, Kind
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 
@@ -171,10 +171,7 @@ class _Attempt(Struct):
         status = Status.SHIFTED if any(offsets) else Status.UNCHANGED
         outcome = FileResult(change.path, status, preimage, offsets)
         if elsewhere:
-            from patchkit.model.merging.scopes import ELSEWHERE  # noqa: PLC0415 (seldom so)
-
-            sure = {"confidence": ELSEWHERE, "same_bytes": ELSEWHERE}
-            outcome = replace(outcome, review=True, reasons=elsewhere, **sure)
+            outcome = judged(outcome, Certainty.LOOK, elsewhere)
         return outcome
 
     def _elsewhere(

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.model.objects import CommitId, TreeId
 
@@ -70,6 +71,14 @@ class Clash(Struct, frozen=True):
     detail: str = ""  # more words; "" for none
 
 
+class Certainty(str, Enum):
+    """How sure a merge is that git does not make, or that a check doubts (docs/carry.md)."""
+
+    SURE = "sure"  # nothing speaks against the place or the order of its lines
+    LOOK = "look"  # likely, but lines may stand in another order, or a check found something
+    DOUBTFUL = "doubtful"  # as likely wrong as right: a merge of our own is only proposed
+
+
 class UpstreamPart(Struct, frozen=True):
     """How much of what a change adds upstream added as well; blank lines do not count."""
 
@@ -92,9 +101,11 @@ class FileResult(Struct, frozen=True):
     preimage: Preimage = Preimage.UNKNOWN  # is it the blob that the patch was made against?
     offsets: tuple[int, ...] = ()  # one for each hunk, in lines; 0: at its recorded place
     clashes: tuple[Clash, ...] = ()  # the places where it does not fit
-    confidence: float = 1.0  # from 0 to 1: how surely these lines at this place; 0 of a conflict
-    same_bytes: float = 1.0  # from 0 to 1: how surely just these bytes, order and blanks as well
-    reasons: tuple[str, ...] = ()  # what the confidence rests on, or why it is in conflict
+    certainty: Certainty | None = None  # how sure it is; None where there is no question
+    #: The shares of such files whose lines, and whose bytes, were right, 0 to 1; 0 of a conflict.
+    confidence: float = 1.0
+    same_bytes: float = 1.0
+    reasons: tuple[str, ...] = ()  # what the certainty rests on, or why it is in conflict
     review: bool = False  # whether a person should look at it
     carried_to: str = ""  # its path on the new base, where that is another one
     remembered: str = ""  # the project's file by which its conflict was resolved
@@ -103,12 +114,30 @@ class FileResult(Struct, frozen=True):
     absorbed_by: str = ""  # "ID subject" of the upstream commit with the same change, if known
     upstream: UpstreamPart | None = None  # of a conflict or a flagged file: how much upstream has
 
-    @property
-    def certainty(self) -> str:
-        """How sure it is of its lines, and to the byte, in words; "" where nobody has to look."""
-        if not self.review:
-            return ""
-        return f"confidence {self.confidence:.0%}, to the byte {self.same_bytes:.0%}"
+
+#: The shares of files of a word whose lines, and whose bytes, people came to (docs/carry.md): they
+#: drop and rework many changes where git conflicts.
+_RIGHT = {
+    None: (1.0, 1.0),
+    Certainty.SURE: (0.76, 0.7),
+    Certainty.LOOK: (0.74, 0.53),
+    Certainty.DOUBTFUL: (0.39, 0.31),
+}
+
+
+def judged(
+    outcome: FileResult, certainty: Certainty | None, reasons: tuple[str, ...]
+) -> FileResult:
+    """The outcome with how sure it is, which is for review unless that is None."""
+    lines, same_bytes = _RIGHT[certainty]
+    return replace(
+        outcome,
+        certainty=certainty,
+        confidence=lines,
+        same_bytes=same_bytes,
+        reasons=reasons,
+        review=certainty is not None,
+    )
 
 
 class Attention(str, Enum):

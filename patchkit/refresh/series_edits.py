@@ -590,9 +590,8 @@ class _Merging:
         for slot, outcome in zip(slots, outcomes, strict=True):
             if outcome.status is Status.MERGED:
                 _require_ours(slot)
-            if outcome.review:
-                sure = min((each.certainty for each in outcome.files if each.review), default="")
-                what = f"{slot.name} was merged without {other}: {sure}"
+            if any(each.certainty is not None for each in outcome.files):
+                what = f"{slot.name} was merged without {other}"
                 self.notes.append(Problem(what, hint="look at it; `patchkit undo` takes it back"))
         return [TreeId(str(each.tree)) for each in outcomes]
 

@@ -248,7 +248,7 @@ def _patch(patch: PatchReview, attention: Attention) -> Iterator[str]:
 
 def _file(file: FileResult) -> str:
     place = f" → {code(file.carried_to)}" if file.carried_to else ""
-    sure = f", {file.certainty}" if file.review else ""
+    sure = f", {file.certainty.value}" if file.certainty else ""
     return f"{code(file.path)}{place}: {file.status.value}{sure}"
 
 

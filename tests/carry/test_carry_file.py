@@ -15,7 +15,7 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import CommitId
-from patchkit.model.outcome import FileResult, Status
+from patchkit.model.outcome import Certainty, FileResult, Status
 from patchkit.stack.build import SeriesPatch
 from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
 
@@ -88,7 +88,7 @@ def test_beside_an_edit_of_upstream_s_it_is_flagged(upstream: Upstream) -> None:
     new = upstream.commit({"f.py": TEXT.replace("function_5()", "function_5(value)")}, "Rename")
     report = carry(upstream, old, new, PATCH)
     file = only_file(report)
-    assert (file.status, file.review) == (Status.MERGED, True)
+    assert (file.status, file.certainty) == (Status.MERGED, Certainty.SURE)
     assert file.reasons == (
         "lines 16-17 (16-17 as patched): upstream changed adjacent lines "
         f"({new[:10]} Rename): see that both hold",
@@ -179,7 +179,7 @@ def test_what_was_odd_on_the_old_base_stays_so(upstream: Upstream) -> None:
     odd = PATCH.replace(b"@@ def function_4", b"@@ def other").replace(b"index 8", b"index 9")
     old = upstream.commit({"f.py": TEXT})
     file = only_file(carry(upstream, old, upstream.commit({"f.py": None, "g.py": TEXT}), odd))
-    assert (file.review, file.confidence, file.same_bytes) == (True, 0.5, 0.5)
+    assert (file.review, file.certainty) == (True, Certainty.LOOK)
     assert file.status is Status.MERGED
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from patchkit.carry import carry_stack
-from patchkit.carry.carried import LIKELY, CarryOptions, Confidence, worth_of
+from patchkit.carry.carried import CarryOptions
 from patchkit.errors import FAILED_CHECKS, advice
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry
-from patchkit.model.outcome import PatchResult, Status
+from patchkit.model.outcome import Certainty, PatchResult, Status
 from patchkit.model.resolution import Resolution
 from patchkit.stack.build import SeriesPatch, StackBuilder
 from tests.carry.test_carry_file import PATCH, PATCHED, TEXT, carry, files_of, only_file
@@ -126,7 +126,7 @@ def test_lines_at_one_other_place_where_merging_gives_up(upstream: Upstream) -> 
     assert file.reasons[0] == (
         "its lines stand at one place only, line 33 (14 in the patch): see that they belong there"
     )
-    assert (file.status, file.confidence, file.review) == (Status.SHIFTED, 0.7, True)
+    assert (file.status, file.certainty) == (Status.SHIFTED, Certainty.LOOK)
     write_objects(Repository(upstream.path), report.stack.objects)
     assert upstream.files(report.stack.commit)["f"] == moved.replace(block, own).encode()
 
@@ -177,17 +177,6 @@ def test_a_generated_patch_is_taken_as_it_was_generated(upstream: Upstream) -> N
         report = carry_stack(reader, base, base, series, CarryOptions(generate))
     assert report.outcomes[0] == said
     assert report.outcomes[1].status is not Status.REGENERATED
-
-
-def test_a_higher_score_is_worth_more_and_the_rules_decide_what_is_written() -> None:
-    scores = [number / 100 for number in range(100)]
-    worth = [worth_of(Confidence(each, each)) for each in scores]
-    assert [each.lines for each in worth] == sorted(each.lines for each in worth)
-    assert [each.same_bytes for each in worth] == sorted(each.same_bytes for each in worth)
-    assert all((a.lines < LIKELY) is (b < LIKELY) for a, b in zip(worth, scores, strict=True))
-    assert all(each.same_bytes <= each.lines for each in worth)
-    assert worth_of(Confidence(0.3, 0.5)).same_bytes == worth_of(Confidence(0.3, 0.3)).lines
-    assert worth[99] == Confidence(0.99, 0.99)
 
 
 def test_a_deletion_is_not_upstreams_who_moved_the_file(upstream: Upstream) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.carry import carry_stack
-from patchkit.carry.carried import CERTAIN, CarryOptions
+from patchkit.carry.carried import CarryOptions
 from patchkit.carry.upstream_word import share_of
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
@@ -13,7 +13,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base, CommitId, TreeId
-from patchkit.model.outcome import Fate, PatchResult, Status
+from patchkit.model.outcome import Certainty, Fate, PatchResult, Status
 from patchkit.stack.build import SeriesPatch
 from tests.support.repos import Upstream, make_patch
 
@@ -99,7 +99,7 @@ def test_what_nothing_but_lines_ties_to_a_commit_is_flagged(upstream: Upstream, 
     assert outcome.status is Status.ABSORBED and outcome.review
     assert outcome.files[0].reasons[1] == "the patch names no commit; judged by its lines alone"
     assert outcome.fate == Fate("perhaps landed", f"{commit[:10]} Check the length")
-    assert outcome.files[0].confidence < CERTAIN
+    assert outcome.files[0].certainty is Certainty.LOOK
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_change_that_a_commit_made_with_more_is_absorbed_by_it(
     assert (outcome.status, outcome.review) == (Status.ABSORBED, True)
     assert outcome.absorbed_by == (f"{commit[:10]} Check the length, and more",)
     assert file.reasons[1] == "upstream's file lacks 3 lines of it now"
-    assert 0.5 < file.confidence < CERTAIN
+    assert file.certainty is Certainty.LOOK
 
 
 def test_what_two_commits_did_is_absorbed_by_neither(upstream: Upstream, old: str) -> None:

@@ -52,7 +52,7 @@ def test_a_bump_asks_for_a_look(moved: Project) -> None:
     argv = ("bump", "demo", "--to", "main", "--dry-run")
     (patch,) = moved.run(*argv, "--json").ok().component["patches"]
     (file,) = patch["files"]
-    assert (file["review"], file["confidence"] < 0.95) == (True, True)
+    assert (file["review"], file["certainty"]) == (True, "look")
     (reason,) = [each for each in file["reasons"] if each.startswith(said)]
     assert reason.endswith("), was made in Beta.__init__")
     moved.run(*argv, "--no-fuzz").ends(3).shows(said)

@@ -57,7 +57,7 @@ def test_a_result_is_flagged_and_remembered(short: Bumping) -> None:
     """And what is remembered stays flagged."""
     with_mergers(short, GOOD, name="sed")
     before = short.project.product
-    short.bump("--run").ok().shows("merged by sed", "confidence 50%")
+    short.bump("--run").ok().shows("merged by sed", "doubtful")
     first, after = short.patch("one.patch"), short.project.files()
     assert b"+six" in first and b" upstream five" in first
     (kept,) = [path for path in after if path.endswith(".resolution")]

@@ -22,7 +22,7 @@ from tests.workspace.killing import killed_at
 
 _BASE = "".join(f"line {number}\n" for number in range(1, 41))
 #: What a summary says of the first patch.
-_MERGED = "- [ ] `merged.patch` Say ten\n  - `a`: merged, confidence"
+_MERGED = "- [ ] `merged.patch` Say ten\n  - `a`: merged, sure"
 _RESOLVED = "### Resolved (1)\n\n- [ ] `merged.patch` Say ten"
 _NASTY = "</style><script>alert(1)</script><img src=x> `a` @team #12 | {{ 7*7 }}"
 
@@ -92,7 +92,7 @@ def test_a_page_has_all_that_a_reviewer_needs(review: Review) -> None:
     review.bump("--output", "page.html").ok()
     text = review.read("page.html")
     page = _Page(text)
-    for words in ("merged.patch", "Say ten", "confidence", "Old patch", "New patch"):
+    for words in ("merged.patch", "Say ten", "sure", "Old patch", "New patch"):
         assert words in page.text
     assert "line eleven" in page.text, "upstream's hunk"
     flat = " ".join(page.text.split())
@@ -247,6 +247,14 @@ def test_a_dry_run_shows_what_a_confidence_stands_for(review: Review) -> None:
 
 
 @pytest.mark.slow
+def test_what_a_word_was_worth_is_said_on_demand(review: Review) -> None:
+    assert "whose change people kept" not in review.bump("--dry-run").ok().err
+    ran = review.bump("--dry-run", "--explain").ok().shows("  ~ merged  a, sure")
+    told = [line.partition(":")[0] for line in ran.err.splitlines() if "people kept" in line]
+    assert told == ["sure"]
+
+
+@pytest.mark.slow
 def test_who_shares_the_series_is_named(review: Review, upstream: Upstream) -> None:
     pin = upstream.git("rev-list", "--max-parents=0", "main").decode().strip()
     series = [{"series": "patches/demo/series"}]
@@ -310,7 +318,7 @@ def test_a_review_that_can_name_no_commit_says_so(review: Review) -> None:
         folder.rename(folder.with_name("gone"))
     ran = review.project.run("bump", "-o", "body.md", "--offline").ok()
     assert ran.err.count("warning: demo: the review names no upstream commits: ") == 1
-    assert "Eleven" not in review.read("body.md")
+    assert "upstream, `a`" not in review.read("body.md"), "nor is it asked who did it"
     review.project.run("undo").ok()
     ran = review.bump("-o", "body.md", "--offline").ok()
     assert ran.err.count("warning: demo: ") == 1, "one cause, one message"

@@ -16,7 +16,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.model.mail import add_patch_trailer, parse_patch, split_patch_trailer
 from patchkit.model.objects import CommitId, TreeEntry, TreeId, make_object
-from patchkit.model.outcome import Preimage, Reason, Status
+from patchkit.model.outcome import Certainty, Preimage, Reason, Status
 from patchkit.model.tree import Overlay
 from patchkit.stack.build import (
     Base,
@@ -285,10 +285,10 @@ def test_a_hunk_that_names_another_function_is_for_review(upstream: Upstream) ->
     old = "".join(f"def f{n}():\n    a\n    b\n    c{n}\n    d\n    e\n" for n in range(3))
     data = make_patch({"f.py": old}, {"f.py": old.replace("c2", "c3")})
     commit = upstream.commit({"f.py": old + "# more\n"})
-    for section, told in ((b"f1", (False, 1.0, 1.0)), (b"f0", (True, 0.5, 0.5))):
+    for section, told in ((b"f1", (False, None)), (b"f0", (True, Certainty.LOOK))):
         odd = patch("odd.patch", data.replace(b"@@ def f1", b"@@ def " + section))
         ((file,),) = (each.files for each in stack_on(upstream, commit, odd).outcomes)
-        assert (file.review, file.confidence, file.same_bytes) == told
+        assert (file.review, file.certainty) == told
 
 
 def test_a_file_may_make_way_for_a_folder(upstream: Upstream) -> None:

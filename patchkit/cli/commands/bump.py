@@ -81,6 +81,9 @@ ReviewFormOption = Annotated[
         help="The form of FILE: html or markdown; without a FILE it is printed.",
     ),
 ]
+ExplainOption = Annotated[
+    bool, typer.Option("--explain", help="Say how right files were that are sure, or to look at.")
+]
 
 
 @command(
@@ -119,6 +122,7 @@ def bump(
     reviews: ReviewsOption = None,
     form: ReviewFormOption = None,
     diff: DiffOption = False,
+    explain: ExplainOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Move a component's pin, or all, and carry the patches there.
@@ -170,7 +174,7 @@ def bump(
         )
     writing.write(report)
     if not writing.printed:
-        session.report("bump", report, render_bump(diff=diff, shown=known.shown))
+        session.report("bump", report, render_bump(diff=diff, shown=known.shown, explain=explain))
     return report.exit_code
 
 

@@ -77,13 +77,9 @@ def merge_words(
 
 _ADJACENT = "upstream changed adjacent lines"
 _BOTH_ADD = "both sides add lines at one place; only their order is open"
-_LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
 
 #: Rules that do not put each changed line of both sides into the result once.
 _BY_SETS = (Rule.CONTAINED, Rule.WORDS)
-#: A removed and a new line that are alike by this are one line, edited.
-_SAME_LINE = 0.6
-_LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
 #: Of a patch's lines, the part that must not be upstream already where both sides insert.
 _SOME = 0.4
 #: So many lines, all new upstream, are the patch's change even where they stand elsewhere.
@@ -207,9 +203,8 @@ def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> RegionReso
         for up in region.upstream_edits
     )
     if inserts:
-        return RegionResolution(Rule.BOTH_INSERT, edits, _BOTH_ADD)
-    doubts = (Doubt.REWRITTEN,) if _is_rewritten(region, three) else ()
-    return RegionResolution(Rule.BESIDE, edits, _ADJACENT, doubts)
+        return RegionResolution(Rule.BOTH_INSERT, edits, _BOTH_ADD, open_place=True)
+    return RegionResolution(Rule.BESIDE, edits, _ADJACENT, _is_open(region, three))
 
 
 def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> MergeEdit | None:
@@ -275,25 +270,31 @@ def _new_lines(edit: LineEdit, side: int, three: ThreeWay) -> list[bytes]:
     return list((three.patch if side else three.upstream)[edit.new_start : edit.new_end])
 
 
-def _is_rewritten(region: Region, three: ThreeWay) -> bool:
-    """Whether upstream replaced a neighbour by something that is not like it."""
-    for up in region.upstream_edits:
-        if up.inserts_only:
-            continue
-        new = three.upstream[up.new_start : up.new_end]
-        for own in region.patch_edits:
-            if up.start <= own.end and own.start <= up.end:
-                near = three.base[up.end - 1 if up.end <= own.start else up.start]
-                if not any(_alike(near, line) >= _SAME_LINE for line in new[:_LOOKED_THROUGH]):
-                    return True
-    return False
+def _is_open(region: Region, three: ThreeWay) -> bool:
+    """Whether one side inserts where the other has new lines as well: either may come first.
+
+    So is the place of lines that the patch inserts beside some that upstream took elsewhere.
+    """
+    come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
+    return any(
+        up.start <= own.end
+        and own.start <= up.end
+        and (
+            (own.inserts_only and (_brings(up) or not come.isdisjoint(_old_lines(up, three))))
+            or (up.inserts_only and _brings(own))
+        )
+        for up in region.upstream_edits
+        for own in region.patch_edits
+    )
 
 
-def _alike(one: bytes, other: bytes) -> float:
-    """How like two lines are by how they begin."""
-    from patchkit.model.similarity import likeness  # noqa: PLC0415 (most merges compare none)
+def _old_lines(edit: LineEdit, three: ThreeWay) -> list[bytes]:
+    """The telling lines that an edit takes away."""
+    return [line for line in three.base[edit.start : edit.end] if has_words(line)]
 
-    return likeness(one[:_LOOKED_AT], other[:_LOOKED_AT])
+
+def _brings(edit: LineEdit) -> bool:
+    return edit.new_start < edit.new_end
 
 
 # -- edits of the same lines -------------------------------------------------------------------
@@ -315,8 +316,7 @@ def _slid_apart(region: Region, three: ThreeWay, *, patch_first: bool) -> Region
         wide = _widened(region, three, *slid)
         if wide is not None and _are_apart(wide):
             edits = _edit(wide, _woven(wide, three, patch_first=patch_first))
-            doubts = (Doubt.REWRITTEN,) if _is_rewritten(wide, three) else ()
-            return RegionResolution(Rule.BESIDE, edits, _ADJACENT, doubts)
+            return RegionResolution(Rule.BESIDE, edits, _ADJACENT, open_place=True)
     return None
 
 

@@ -158,7 +158,6 @@ class Doubt(str, Enum):
     DEFINED_TWICE = "defined-twice"  # both sides define the same name in one scope
     LINES_LOST = "lines-lost"  # not every changed line came through
     UNCHECKED = "unchecked"  # a check failed, so that nobody knows
-    REWRITTEN = "rewritten"  # what stands beside was rewritten, not just extended
 
     @property
     def forbids(self) -> bool:
@@ -195,13 +194,14 @@ def edited(lines: Sequence[bytes], edits: Sequence[MergeEdit]) -> list[bytes] | 
 class RegionResolution(Struct, frozen=True):
     """How one region was settled: what it does to upstream's file, by which rule.
 
-    `detail` says in a few words what a reviewer should know. `doubts` lower the confidence.
+    `detail` says in a few words what a reviewer should know. `open_place`: where just the lines
+    stand is not known, as which of both sides' come first.
     """
 
     rule: Rule
     edits: tuple[MergeEdit, ...]  # in the order of upstream's lines
     detail: str = ""
-    doubts: tuple[Doubt, ...] = ()
+    open_place: bool = False
 
 
 # A file in which the places that nobody could settle stand with conflict markers.

@@ -26,8 +26,6 @@ from patchkit.model.patch import Hunk
 # function that git wrote behind its `@@` stand around the place (`misplaced_hunks`)?
 
 
-#: What is left of the confidence in a result with lines in another scope.
-ELSEWHERE = 0.5
 #: What to say of a result where nobody could tell.
 UNCHECKED = "it could not be checked in which function its lines land"
 

@@ -1,14 +1,13 @@
-"""What makes a merge less sure; how much less is measured (docs/carry.md), not tested."""
+"""How sure a merge is; what the words are worth is measured (docs/carry.md), not tested."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from patchkit.carry.carried import CERTAIN, score_of
+from patchkit.carry.carried import certainty_of
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.regions import Doubt, Rule
+from patchkit.model.outcome import Certainty, FileResult, Status, judged
 
 BASE = [f"{name} = call({number})\n" for number, name in enumerate("abcdefghijklmnopqrst")]
 
@@ -27,18 +26,6 @@ def with_lines(*added: tuple[int, list[str]], base: list[str] = BASE) -> list[st
     return lines
 
 
-def inserting(count: int, *, blank: int = 0) -> FileMerge:
-    own = [f"own({number})\n" for number in range(count)] + ["\n"] * blank
-    return merged(with_lines((4, ["upstream()\n"])), with_lines((4, own)))
-
-
-def test_a_short_insertion_is_surer_than_a_long_one() -> None:
-    sure = [score_of(inserting(count)).lines for count in (1, 2, 3, 4, 5)]
-    assert sure[0] == sure[1] == sure[2] > sure[3] == sure[4]
-    assert score_of(inserting(3, blank=2)).lines == sure[2]
-    assert sure[0] < CERTAIN
-
-
 def in_places(count: int) -> FileMerge:
     places = range(2, 2 + 5 * count, 5)
     return merged(
@@ -54,54 +41,79 @@ def beside(count: int) -> FileMerge:
     return merged(upstream, patch)
 
 
-@pytest.mark.parametrize("made", [in_places, beside])
-def test_many_places_are_less_sure(made: Callable[[int], FileMerge]) -> None:
-    one, two, three, four = (score_of(made(count)) for count in (1, 2, 3, 4))
-    assert one.lines > two.lines > three.lines > four.lines > 0
-    assert two.same_bytes / one.same_bytes < two.lines / one.lines
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_an_order_that_is_open_has_to_be_looked_at(count: int) -> None:
+    assert certainty_of(in_places(count)) is Certainty.LOOK
 
 
-def test_the_least_certain_place_counts() -> None:
-    own = [f"own({number})\n" for number in range(5)]
-    both = merged(
-        with_lines((4, ["upstream()\n"]), (12, ["theirs()\n"])),
-        with_lines((4, own), (12, ["ours()\n"])),
-    )
-    assert score_of(both).lines < score_of(inserting(5)).lines
+@pytest.mark.parametrize(
+    ("upstream", "patch", "certainty"),
+    [
+        (["new\n"], [BASE[4], "own\n"], Certainty.LOOK),  # below a line that upstream replaced
+        ([], [BASE[4], "own\n"], Certainty.SURE),  # below a line that upstream took away
+        ([BASE[4], "new\n"], ["own\n"], Certainty.LOOK),
+        ([BASE[4], "new\n"], [], Certainty.SURE),
+    ],
+)
+def test_an_insertion_is_sure_beside_lines_that_go(
+    upstream: list[str], patch: list[str], certainty: Certainty
+) -> None:
+    sides = ([*BASE[:4], *lines, *BASE[5:]] for lines in (upstream, patch))
+    merge = merged(*sides)
+    assert [each.rule for _, each in merge.steps if each] == [Rule.BESIDE]
+    assert certainty_of(merge) is certainty
+
+
+def test_lines_replaced_side_by_side_are_sure_in_a_few_places() -> None:
+    words = [certainty_of(beside(count)) for count in (1, 2, 3)]
+    assert words == [Certainty.SURE, Certainty.SURE, Certainty.DOUBTFUL]
+
+
+def test_changes_apart_are_beyond_question() -> None:
     apart = merged(with_lines((2, ["upstream()\n"])), with_lines((9, ["own()\n"])))
-    assert score_of(apart).lines >= CERTAIN
+    assert certainty_of(apart) is None
 
 
-def test_a_doubt_costs_confidence() -> None:
-    upstream = [line.replace("call(4)", "other(4)") for line in BASE]
-    upstream = [line.replace("call", "ring") for line in upstream]
-    sound = merged(with_lines((2, ["new()\n"])), with_lines((9, ["own()\n"])))
-    names = merged(with_lines((2, ["new()\n"]), base=upstream), with_lines((19, ["call(9)\n"])))
-    assert Doubt.NAME_GONE in names.doubts
-    assert score_of(names).lines < score_of(sound).lines
-
-
-def test_that_upstream_has_it_already_is_no_doubt_about_what_says_so() -> None:
+def test_one_doubt_asks_for_a_look_and_two_are_too_many() -> None:
+    base = [*BASE[:4], "e = special(4)\n", *BASE[5:]]
+    upstream = [*BASE[:4], "e = other(4)\n", *BASE[5:]]
     new = [f"new({number})\n" for number in range(3)]
-    upstream = with_lines((4, [*new, "more()\n"]))
-    contained = merged(upstream, with_lines((4, new)))
-    rules = {each.rule for _, each in contained.steps if each is not None}
-    assert rules == {Rule.CONTAINED}
+
+    def doubted(upstream: list[str], own: list[str]) -> FileMerge:
+        patch = with_lines((19, own), base=base)
+        texts = ("".join(lines).encode() for lines in (base, upstream, patch))
+        merge = merge_file("m.txt", *texts)
+        assert merge is not None
+        return merge
+
+    once = doubted(upstream, ["special(9)\n"])
+    assert once.doubts == (Doubt.NAME_GONE,)
+    assert certainty_of(once) is Certainty.LOOK
+    twice = doubted(with_lines((9, new), base=upstream), ["special(9)\n", *new])
+    assert twice.doubts == (Doubt.UPSTREAM_HAS_MOST, Doubt.NAME_GONE)
+    assert certainty_of(twice) is Certainty.DOUBTFUL
+
+
+def test_what_upstream_has_already_has_to_be_looked_at() -> None:
+    new = [f"new({number})\n" for number in range(3)]
+    contained = merged(with_lines((4, [*new, "more()\n"])), with_lines((4, new)))
+    assert {each.rule for _, each in contained.steps if each} == {Rule.CONTAINED}
     assert contained.absorbed
     assert not contained.doubts
-    with_another = merged(upstream, with_lines((4, new), (12, ["own(1)\n"])))
-    assert Doubt.UPSTREAM_HAS_MOST in with_another.doubts
-    assert score_of(with_another).lines < score_of(contained).lines
+    assert certainty_of(contained) is Certainty.LOOK
 
 
-@pytest.mark.parametrize("count", [1, 5])
-def test_all_are_numbers_between_none_and_all(count: int) -> None:
-    for merge in (inserting(count), in_places(count - 1 or 1)):
-        sure = score_of(merge)
-        assert 0 < sure.same_bytes < sure.lines < 1
-
-
-def test_an_end_that_both_sides_moved_is_less_sure_to_the_byte() -> None:
+def test_an_end_that_both_sides_moved_has_to_be_looked_at() -> None:
     merge = merge_file("f", b"a\nb", b"a\nb\n", b"x\nb")
     assert merge is not None
-    assert score_of(merge).same_bytes < 0.5 < score_of(merge).lines
+    assert certainty_of(merge) is Certainty.LOOK
+
+
+def test_a_surer_word_is_worth_more_and_each_is_for_review() -> None:
+    given = [None, Certainty.SURE, Certainty.LOOK, Certainty.DOUBTFUL]
+    files = [judged(FileResult("f", Status.MERGED), each, ()) for each in given]
+    for numbers in ([f.confidence for f in files], [f.same_bytes for f in files]):
+        assert numbers == sorted(numbers, reverse=True)
+        assert len(set(numbers)) == len(numbers)
+    assert all(f.same_bytes <= f.confidence for f in files)
+    assert [f.review for f in files] == [False, True, True, True]

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchkit.carry.carried import CERTAIN, confidence_of
+from patchkit.carry.carried import certainty_of
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.regions import Doubt, Labels, Rule, conflict_text
+from patchkit.model.outcome import Certainty
 from tests.support.laws import share
 
 BASE = """import os
@@ -56,7 +57,7 @@ def test_changes_apart_are_git_s_and_certain() -> None:
     merged = merge(swapped("import sys", "import re"), swapped("strict=True", "strict=False"))
     assert merged.clean
     assert settled(merged) == BASE.replace("sys", "re").replace("True", "False")
-    assert confidence_of(merged).lines >= CERTAIN
+    assert certainty_of(merged) is None
 
 
 def test_a_line_beside_one_that_upstream_edits() -> None:
@@ -64,20 +65,7 @@ def test_a_line_beside_one_that_upstream_edits() -> None:
     merged = merge(upstream, swapped("    return value\n", "    return copy(value)\n"))
     assert rules(merged) == [Rule.BESIDE]
     assert settled(merged) == upstream.replace("    return value\n", "    return copy(value)\n")
-    assert 0.5 < confidence_of(merged).lines < CERTAIN
-
-
-def test_a_neighbour_that_upstream_rewrote_is_said() -> None:
-    upstream = swapped("    check(value)\n", "    for part in walk():\n        part.verify()\n")
-    merged = merge(upstream, swapped("    return value\n", "    return copy(value)\n"))
-    assert merged.steps[0][1] is not None
-    assert merged.steps[0][1].doubts == (Doubt.REWRITTEN,)
-
-
-def test_a_neighbour_below_that_upstream_rewrote_is_less_sure() -> None:
-    upstream = swapped("    return value\n", "    for part in walk():\n        part.verify()\n")
-    merged = merge(upstream, swapped("    check(value)\n", "    check(copy(value))\n"))
-    assert [each.doubts for _, each in merged.steps if each] == [(Doubt.REWRITTEN,)]
+    assert certainty_of(merged) is Certainty.SURE
 
 
 @pytest.mark.parametrize(("count", "settles"), [(4, False), (5, False), (6, True)])
@@ -115,15 +103,6 @@ def test_what_upstream_has_is_counted_among_the_lines_that_are_new() -> None:
     upstream = swapped(line, own + "    third(value)\n" + line)
     merged = merge(upstream, swapped(line, own + "    another(value)\n"), path="m.txt")
     assert merged.data is None
-
-
-def test_of_several_lines_beside_it_the_nearest_counts() -> None:
-    """Upstream rewrote the first of two lines, and edited the second one."""
-    base = "prepare_everything(now)\ncheck(value)\nfinish()\n"
-    upstream = "go\ncheck(value, deep=True)\nfinish()\n"
-    merged = merge(upstream, swapped("finish()", "finish(value)", base), base, path="m.txt")
-    assert [each.doubts for _, each in merged.steps if each] == [()]
-    assert settled(merged) == "go\ncheck(value, deep=True)\nfinish(value)\n"
 
 
 def test_functions_that_both_sides_remove_one_below_the_other() -> None:
@@ -306,7 +285,7 @@ def test_other_words_of_the_same_line() -> None:
     )
     assert rules(merged) == [Rule.WORDS]
     assert "prepare(item, strict=False)" in settled(merged)
-    assert confidence_of(merged).lines < 0.5
+    assert certainty_of(merged) is Certainty.DOUBTFUL
 
 
 def test_the_same_words_changed_differently() -> None:
@@ -332,7 +311,7 @@ def test_what_git_merges_and_would_not_parse_is_doubted() -> None:
     upstream = swapped("    one,\n", "    new: int,\n    one,\n", base)
     merged = merge(upstream, swapped("    three,\n", "    three,\n    new,\n", base), base)
     assert (merged.clean, merged.doubts) == (True, (Doubt.DOES_NOT_PARSE,))
-    assert confidence_of(merged).lines < 0.5
+    assert certainty_of(merged) is Certainty.DOUBTFUL
 
 
 def test_the_only_order_that_parses() -> None:
@@ -363,7 +342,7 @@ def test_a_name_that_upstream_took_away_is_pointed_out() -> None:
     merged = merge(upstream, swapped("    return value\n", "    return MODES[value]\n"))
     assert merged.clean
     assert merged.names == ("MODES",)
-    assert confidence_of(merged).lines < CERTAIN
+    assert certainty_of(merged) is Certainty.DOUBTFUL
 
 
 def test_a_clean_merge_that_unbinds_a_name_is_pointed_out() -> None:
@@ -374,10 +353,10 @@ def test_a_clean_merge_that_unbinds_a_name_is_pointed_out() -> None:
     merged = merge(upstream, swapped("    return 1\n", "    return total\n", base), base)
     assert merged.clean
     assert (merged.names, merged.unbound) == ((), ("total",))
-    assert confidence_of(merged).lines < 0.5
+    assert certainty_of(merged) is Certainty.DOUBTFUL
     kept = swapped("    total = len(rows)\n", "    total = len(rows) + 1\n", base)
     merged = merge(kept, swapped("    return 1\n", "    return total\n", base), base)
-    assert confidence_of(merged).lines >= CERTAIN
+    assert certainty_of(merged) is None
 
 
 def test_a_change_that_upstream_has_whole_leaves_nothing_to_doubt() -> None:
@@ -386,12 +365,12 @@ def test_a_change_that_upstream_has_whole_leaves_nothing_to_doubt() -> None:
     assert merged.clean
     assert merged.absorbed
     assert not merged.doubts
-    assert confidence_of(merged).lines >= CERTAIN
+    assert certainty_of(merged) is None
     beside = swapped('    "four": 4,\n', '    "four": 4,\n    "five": 5,\n', own)
     merged = merge(beside, own)
     assert rules(merged) == [Rule.CONTAINED]
     assert merged.absorbed
-    assert 0.8 <= confidence_of(merged).lines < CERTAIN
+    assert certainty_of(merged) is Certainty.LOOK
 
 
 def test_a_clean_merge_that_doubles_a_change_is_pointed_out() -> None:
@@ -399,7 +378,7 @@ def test_a_clean_merge_that_doubles_a_change_is_pointed_out() -> None:
     merged = merge(f"{added}\n\n{BASE}", f"{BASE}\n\n{added}")
     assert merged.clean
     assert Doubt.UPSTREAM_HAS_MOST in merged.doubts
-    assert confidence_of(merged).lines < CERTAIN
+    assert certainty_of(merged) is Certainty.DOUBTFUL
 
 
 def test_a_hunk_that_a_clean_merge_doubles_is_pointed_out() -> None:
@@ -411,7 +390,7 @@ def test_a_hunk_that_a_clean_merge_doubles_is_pointed_out() -> None:
     assert merged.clean
     assert settled(merged).count(guard) == 2
     assert merged.doubts == (Doubt.UPSTREAM_HAS_A_HUNK,)
-    assert confidence_of(merged).lines < CERTAIN
+    assert certainty_of(merged) is Certainty.LOOK
 
 
 def test_a_hunk_that_both_sides_make_alike_is_not_doubled() -> None:
