@@ -146,7 +146,7 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
         stack.run("refresh", "--no-fuzz", "--dry-run").ends(3)
     stack.run("refresh").ok().shows(
         "~ merged  one.patch  flagged",
-        "lines 4-6 (4-6 as patched): upstream changed adjacent lines, and rewrote them",
+        "lines 4-6 (4-6 as patched): upstream changed adjacent lines",
         " Say more): see that both hold",
         "the checkout is there",
     )

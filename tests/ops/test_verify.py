@@ -155,7 +155,8 @@ def test_rules_hold_or_not(verified: Verified, project: Project) -> None:
     assert verified.found(everything) == [
         (
             "verify-rules-count",
-            "fused: matches 4 sites, not 1: pkg/core.py:1, pkg/core.py:1, pkg/core.py:2 and 1 more",
+            "fused: matches 4 sites, not 1: "
+            "pkg/core.py:1, pkg/core.py:1, pkg/core.py:2, pkg/more.py:1",
         )
     ]
     assert verified.found({"rules": "patches/none.yml"}) == [("verify-rules", "is not there")]

@@ -18,6 +18,7 @@ from patchkit.errors import ExitCode
         ("patchkit mcp --allow-write", "and to move pins"),
     ],
     exits={ExitCode.OK: "the client has gone"},
+    group="For agents",
 )
 def mcp(
     session: Session,
@@ -40,9 +41,9 @@ def mcp(
 ) -> ExitCode:
     """Serve the project to a model's program, over stdio (MCP).
 
-    The client starts it in the project's folder, asks for status, check, drift, plan, patches
-    and commits, and gets the JSON that the commands print. Nothing is
-    changed unless it is started with --allow-write. It needs `pip install 'patchkit-cli[mcp]'`.
+    The client starts it in the project's folder, asks for status, check, drift, plan, patches and
+    commits, and gets the JSON that the commands print. Nothing is changed unless it is started with
+    --allow-write. It needs `pip install 'patchkit-cli[mcp]'`.
     """
     import os
     from importlib.util import find_spec
