@@ -41,15 +41,15 @@ _MANY = 3  # places in a file that are not just insertions: upstream worked ther
 
 def certainty_of(merge: FileMerge) -> Certainty | None:
     """How sure a merged file is; None of git's own merge where nothing speaks against it."""
-    ours = [each for _, each in merge.steps if each is not None and each.rule is not Rule.CLEAN]
-    rules = Counter(each.rule for each in ours)
+    ours = [step for _, step in merge.steps if step is not None and step.rule is not Rule.CLEAN]
+    rules = Counter(step.rule for step in ours)
     many = rules.total() - rules[Rule.BOTH_INSERT] >= _MANY
-    grave = any(each.forbids or each is Doubt.UNBOUND for each in merge.doubts)
+    grave = any(doubt.forbids or doubt is Doubt.UNBOUND for doubt in merge.doubts)
     if many or grave or len(merge.doubts) > 1 or rules[Rule.WORDS] or rules[Rule.MOVED]:
         return Certainty.DOUBTFUL
     if merge.clean and not merge.doubts:
         return None
-    is_open = any(each.open_place for each in ours) or rules[Rule.CONTAINED] or not ours
+    is_open = any(step.open_place for step in ours) or rules[Rule.CONTAINED] or not ours
     return Certainty.LOOK if merge.doubts or is_open else Certainty.SURE
 
 

@@ -109,8 +109,8 @@ def share_of(
     """
     left: dict[str, tuple[bytes, ...]] = {}
     total = known = 0
+    anywhere = [row for rows in commit.values() for row in (*rows, b" end of file")]
     for change in changes:
-        anywhere = [row for rows in commit.values() for row in (*rows, b" end of file")]
         theirs = commit.get(change.path, anywhere)
         there, places = Counter(_rows(theirs)), _places(theirs)
         rest: list[bytes] = []
@@ -121,8 +121,8 @@ def share_of(
             known += sum(row[:1] == b"+" for row in rows) - sum(row[:1] == b"+" for row in missing)
             around = by_lines or not any(has_words(row[1:]) for row in rows)
             if missing or not all(
-                any(_is_part(each, other, around=around) for other in places)
-                for each in _places(hunk.lines)
+                any(_is_part(place, other, around=around) for other in places)
+                for place in _places(hunk.lines)
             ):
                 rest += missing or rows
         left[change.path] = tuple(rest) if change.hunks else (b"what is no text",)
@@ -211,7 +211,7 @@ def _held_to_the_message(
     for change, file in zip(changes, files, strict=True):
         parts[file.outcome.status is Status.ABSORBED].update(_names_of(change))
     left, gone = parts
-    said = sorted((gone - left) & {each.strip(".,:;") for each in _WORD.findall(patch.message)})
+    said = sorted((gone - left) & {word.strip(".,:;") for word in _WORD.findall(patch.message)})
     if not (left and said):
         return files
     told = f"the message names {listed(said, _SHOWN)}, which upstream has: say what is left"

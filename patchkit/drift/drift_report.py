@@ -245,7 +245,7 @@ class PatchDrift(Struct, frozen=True):
             again = f"{broken}mended {mended.day} by {short_id(mended.commit)}"
         fate = "" if self.status is Status.ABSORBED else self.fate
         fate += f" by {short_id(self.fate_by.commit)}" if fate and self.fate_by else ""
-        return "; ".join(each for each in (means, fate, day, again, files) if each)
+        return "; ".join(filter(None, (means, fate, day, again, files)))
 
     @property
     def stopped_earlier(self) -> bool:

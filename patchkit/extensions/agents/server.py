@@ -1,7 +1,7 @@
 """The server: what a client asks is answered by a process of its own, as the command would be.
 
-A process for each call, which is patchkit itself, started anew: what a call learns, locks or leaves
-half done goes with it, several run at once, and one that its client gives up ends as ^C ends it.
+Each call runs patchkit in a new process. So nothing that a call read, locked or left half done
+stays, several calls run at once, and a call that its client cancels ends as if by ^C.
 The only user of mcp and anyio.
 """
 

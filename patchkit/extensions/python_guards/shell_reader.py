@@ -60,7 +60,6 @@ _LEADING = frozenset(
 )
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
 _SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_FLAG = re.compile(r"-[-\w=,/.]*")
 _INSTRUCTION = re.compile(r"RUN|ENV|ARG|WORKDIR|[A-Z]{3,}")
 #: A comment between the lines of one instruction, which Docker leaves out.
 _INNER = re.compile(r"(?<=\\\n)[ \t]*\#[^\n]*(?=\n)")
