@@ -178,41 +178,60 @@ def test_a_patch_whose_recipe_nothing_reads_is_refused(
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_each_can_be_taken_away(folder: str, tmp_path: Path) -> None:
-    """The core's tests pass without it, and its words are none, or say that it cannot be loaded."""
-    for name in ("patchkit", "tests", "bench", "tools", "docs"):
-        gone = shutil.ignore_patterns("build")
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=gone)
-    shutil.rmtree(tmp_path / "patchkit/extensions" / folder)
-    shutil.rmtree(tmp_path / "tests/extensions" / folder)
-    for name in ("pyproject.toml", "ARCHITECTURE.md"):
-        shutil.copy(ROOT / name, tmp_path)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    points = distribution("patchkit-cli").read_text("entry_points.txt") or ""
-    lines = points.split("\n")
+    """Without it its words are none, or say that it cannot be loaded; so with its keys."""
+    environment = _without([folder], tmp_path)
+    lines = (distribution("patchkit-cli").read_text("entry_points.txt") or "").split("\n")
     own = [line for line in lines if f" = patchkit.extensions.{folder}." in line]
-    commands = entry_points.named("patchkit.commands")
-    words = [name for name in (line.partition(" = ")[0] for line in own) if name in commands]
+    names = [line.partition(" = ")[0] for line in own]
+    words = [name for name in names if name in entry_points.named("patchkit.commands")]
+    keys = [name for name in names if name in entry_points.named(KEYS)]
     assert words
     for word in words:
         run_process(*word.split(), cwd=tmp_path, environment=environment).ends(
             ExitCode.ENVIRONMENT, "an extension cannot be loaded"
         )
-    keys = [line.partition(" = ")[0] for line in own]
-    keys = [name for name in keys if name in entry_points.named(KEYS)]
     for name in keys:
-        refused = _with_key(name, tmp_path, environment)
-        assert "an extension cannot be loaded" in refused
-    rest = "\n".join(line for line in lines if line not in own)
-    write_files(tmp_path, {"patchkit_cli-0.dist-info/entry_points.txt": rest})
+        assert "an extension cannot be loaded" in _with_key(name, tmp_path, environment)
+    _declare(tmp_path, [line for line in lines if line not in own])
     for name in keys:
         _with_key(name, tmp_path, environment)
     for word in words:
         run_process(*word.split(), cwd=tmp_path, environment=environment).ends(ExitCode.USAGE)
+
+
+@pytest.mark.slow
+def test_the_core_stands_alone(tmp_path: Path) -> None:
+    """The core's tests pass without any of them.
+
+    That none of them needs another is what `tests/test_layering.py` reads from their imports.
+    """
+    environment = _without(FOLDERS, tmp_path)
+    lines = (distribution("patchkit-cli").read_text("entry_points.txt") or "").split("\n")
+    _declare(tmp_path, [line for line in lines if " = patchkit.extensions." not in line])
+    for name in ("tests", "bench", "tools", "docs"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("build"))
+    shutil.rmtree(tmp_path / "tests/extensions")
+    for name in ("pyproject.toml", "ARCHITECTURE.md"):
+        shutil.copy(ROOT / name, tmp_path)
     tests = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
     done = subprocess.run(
         [*tests, *_CORE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def _without(folders: list[str], home: Path) -> dict[str, str]:
+    """The environment of a copy of patchkit that lacks those extensions."""
+    shutil.copytree(ROOT / "patchkit", home / "patchkit")
+    for folder in folders:
+        shutil.rmtree(home / "patchkit/extensions" / folder)
+    return {**os.environ, "PYTHONPATH": str(home)}
+
+
+def _declare(home: Path, entry_points_lines: list[str]) -> None:
+    """Let the copy in `home` have those entry points, before those that are installed."""
+    text = "\n".join(entry_points_lines)
+    write_files(home, {"patchkit_cli-0.dist-info/entry_points.txt": text})
 
 
 def _with_key(name: str, folder: Path, environment: dict[str, str]) -> str:
