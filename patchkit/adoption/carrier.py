@@ -27,7 +27,7 @@ class Carrier:
     def files(self) -> tuple[str, ...]:
         """The paths of ordinary files, sorted, without symbolic links."""
         tracked = [path for mode, _, path in self._rows if mode.startswith("100")]
-        paths = tracked if self._git_dir is not None else self._walked()
+        paths = tracked if self._repository is not None else self._walked()
         return tuple(sorted(path for path in paths if _is_plain(self.root / path)))
 
     @cached_property
@@ -38,10 +38,9 @@ class Carrier:
     @cached_property
     def remote(self) -> str:
         """The URL that relative ones of submodules start from: of `origin`, or the only remote."""
-        if self._git_dir is None:
+        if self._repository is None:
             return ""
-        asked = ("config", "--get-regexp", r"^remote\..*\.url$")
-        out = Repository(self._git_dir).ask(*asked) or b""
+        out = self._repository.ask("config", "--get-regexp", r"^remote\..*\.url$") or b""
         rows = out.decode("utf-8", "surrogateescape").split("\n")
         urls = dict(row.split(" ", 1) for row in rows if row)
         only = next(iter(urls.values())) if len(urls) == 1 else ""
@@ -58,17 +57,19 @@ class Carrier:
         return self._texts[path]
 
     @cached_property
-    def _git_dir(self) -> Path | None:
-        around = (self.root, *self.root.parents)
-        return next(filter(None, map(git_folder, around)), None)
+    def _repository(self) -> Repository | None:
+        """The git repository that the folder is in."""
+        for top in (self.root, *self.root.parents):
+            if git_dir := git_folder(top):
+                return Repository(git_dir, top)
+        return None
 
     @cached_property
     def _rows(self) -> list[tuple[str, str, str]]:
         """Mode, object and path of everything in git's index below the folder."""
-        if self._git_dir is None:
+        if self._repository is None:
             return []
-        repository = Repository(self._git_dir, self.root)
-        out = repository.git("-C", str(self.root), "ls-files", "-s", "-z").out
+        out = self._repository.git("-C", str(self.root), "ls-files", "-s", "-z").out
         rows = out.decode("utf-8", "surrogateescape").split("\0")
         return [(row[:6], row[7:47], row.partition("\t")[2]) for row in rows if row]
 

@@ -16,7 +16,13 @@ from msgspec.structs import replace
 
 from patchkit.adoption.carrier import Carrier, folder_of, folders_up
 from patchkit.adoption.patch_sets import PatchSet
-from patchkit.adoption.upstreams import Upstream, files_near, upstreams_near, words_of
+from patchkit.adoption.upstreams import (
+    Upstream,
+    files_near,
+    git_urls,
+    upstreams_near,
+    words_of,
+)
 
 
 class Adoption(Struct, frozen=True):
@@ -74,11 +80,13 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
 
 
 def _only(patches: PatchSet, pinned: Sequence[Upstream]) -> list[Upstream]:
-    """The one repository with a pin around the set; a submodule says more than a file's value."""
+    """The one repository with a pin around the set, or its archive; a submodule says more than a
+    file's value.
+    """
     around = [*folders_up(patches.folder)]
     near = [upstream for upstream in pinned if upstream.folder in around]
     found = [upstream for upstream in near if "submodule" in dict(upstream.pin)] or near
-    return found if len({upstream.url for upstream in found}) == 1 else []
+    return found if len({next(git_urls(up.url), up.url) for up in found}) == 1 else []
 
 
 #: Below it nothing but nearness speaks for an upstream.

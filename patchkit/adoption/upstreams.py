@@ -101,9 +101,17 @@ class Upstream(Struct, frozen=True):
     @property
     def words(self) -> frozenset[str]:
         """The words of the repository's or archive's name."""
-        return words_of(
-            re.sub(r"(\.git|\.tar\.\w+|\.tgz|\.zip)?/*$", "", self.url).rpartition("/")[2]
-        )
+        return words_of(self.name)
+
+    @property
+    def name(self) -> str:
+        """What the repository or the archive is called, without the version of an archive."""
+        called = re.sub(r"(\.git|\.tar\.\w+|\.tgz|\.zip)?/*$", "", self.url).rpartition("/")[2]
+        if self.kind == "git":
+            return called
+        if _VERSION.fullmatch(called):
+            called = next(git_urls(self.url), called).rpartition("/")[2]
+        return re.sub(r"[-_]v?\d[\w.+-]*$", "", called)
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -301,7 +309,7 @@ def _by_site(values: Mapping[str, str]) -> Iterator[str]:
     for name, site in values.items():
         prefix = name.removesuffix("_SITE")
         version = values.get(f"{prefix}_VERSION")
-        if prefix != name and version:
+        if prefix != name and version and f"{prefix}_URL" not in values:
             plain = f"{prefix.lower().replace('_', '-')}-{version}.tar.gz"
             url = _put(f"{site}/{values.get(f'{prefix}_SOURCE', plain)}", values)
             yield from _ARCHIVE.findall(url)

@@ -77,8 +77,7 @@ class Answers(Generic[_Result]):
             for name in [left for left in self._left if left in self._known]:
                 self._print(name)
             for answer in self._known.values():
-                for problem in getattr(answer, "problems", ()):
-                    self._terminal.problem(problem)
+                self._terminal.problems(getattr(answer, "problems", ()))
             if self._left:
                 self._terminal.problem(f"no answer yet for {', '.join(self._left)}")
 

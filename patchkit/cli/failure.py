@@ -38,7 +38,7 @@ def report_failure(error: BaseException, argv: list[str]) -> int:
     expected = _as_expected(error, argv)
     if expected is None:
         return _report_bug(terminal, error, argv)
-    terminal.error(expected)
+    terminal.problems(expected.problems)
     if terminal.json:
         from patchkit.report.json import error_envelope
 

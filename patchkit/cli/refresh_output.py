@@ -105,8 +105,7 @@ def render_bump(
             if not shown:
                 render_bumped(terminal, row, dry_run=report.dry_run, diff=diff)
             _warn(terminal, row)
-            for problem in row.problems:
-                terminal.problem(problem)
+            terminal.problems(row.problems)
         for name in report.untracked:
             terminal.product([word("skipped"), "  ", name, "  has no `track`"])
         if explain:
@@ -203,8 +202,7 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
                 [word(RefreshResult.UNCHANGED), "  ", ", ".join(e.name for e in quiet)]
             )
         for component in report.components:
-            for problem in component.problems:
-                terminal.problem(problem)
+            terminal.problems(component.problems)
         written = any(each.files for each in report.components)
         if report.dry_run and written:
             terminal.say("a dry run: nothing was written")

@@ -17,7 +17,7 @@ from typing import TextIO, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.errors import ExitCode, Problem
 from patchkit.model.text import clean
 
 # Text on its way to a terminal: made harmless, coloured by meaning, laid out in columns.
@@ -264,12 +264,12 @@ class Terminal:
         """Something that is wrong and stops the command, or a component."""
         self._problem(Painted("error:", Paint.BAD), problem)
 
-    def error(self, error: PatchkitError) -> None:
-        """Every problem of an error; a hint that several share is printed once, at the end."""
-        for index, each in enumerate(error.problems):
-            following = error.problems[index + 1 :]
-            shared = each.hint and following and following[0].hint == each.hint
-            self.problem(Problem(each.what, each.where) if shared else each)
+    def problems(self, problems: Sequence[Problem]) -> None:
+        """All of them; a hint that neighbours share is printed once, after the last."""
+        hints = [*(problem.hint for problem in problems[1:]), ""]
+        for problem, following in zip(problems, hints, strict=False):
+            shared = problem.hint == following
+            self.problem(Problem(problem.what, problem.where) if shared else problem)
 
     def _problem(self, label: Painted, problem: Problem | str) -> None:
         problem = Problem(problem) if isinstance(problem, str) else problem

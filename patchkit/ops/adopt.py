@@ -256,7 +256,7 @@ def _adopted_already(root: Path) -> set[str]:
 
 def _free_name(adoption: Adoption, taken: Collection[str]) -> str:
     """A component name: the upstream's, and where that is taken, with the sets' folders."""
-    plain = component_name_of(adoption.upstream.url) or "upstream"
+    plain = component_name_of(adoption.upstream.name) or "upstream"
     folders = adoption.sets[0].folder.replace("/", "-")
     numbered = (f"{plain}-{number}" for number in count(2))
     names = chain([plain, component_name_of(f"{plain}-{folders}")], numbered)

@@ -410,3 +410,35 @@ def test_each_version_of_a_recipe_goes_to_its_own_archive(project: Project) -> N
         ]
         for version, digest in rows.items()
     }
+
+
+def test_a_package_of_a_collection_is_adopted_from_its_own_folder(
+    tmp_path: Path, engine: Upstream
+) -> None:
+    """Its archive is a release of the repository, so that no other upstream is meant."""
+    owner = "https://git.forge.invalid/team"
+    (Path.home() / ".gitconfig").write_text(f'[url "{engine.url}"]\n\tinsteadOf = {owner}/engine\n')
+    project = Project(tmp_path / "collection/audio/engine")
+    archive = f"{owner}/engine/releases/download/v${{PKG_VERSION}}/engine-${{PKG_VERSION}}.tar.gz"
+    project.write(
+        {
+            "package.mk": 'PKG_NAME="engine"\nPKG_VERSION="1.2.0"\n'
+            f'PKG_SHA256="{"a" * 64}"\nPKG_SITE="https://engine.invalid"\nPKG_URL="{archive}"\n',
+            "patches/0001-shout.patch": FIRST,
+        }
+    )
+    git_in(tmp_path / "collection", "init", "-q")
+    git_in(tmp_path / "collection", "add", "-A")
+    [component] = project.run("init", "--here", "ours", "--json").ok().json["components"]
+    assert (component["name"], component["url"]) == ("engine", f"{owner}/engine")
+    assert (component["where"], component["applied"]) == ("package.mk:2", 1)
+
+
+def test_an_archive_is_called_as_it_is_without_its_version(project: Project) -> None:
+    names = {"engine-1.2.0": "engine", "engine2-v3": "engine2", "libfoo_0.1rc1": "libfoo"}
+    for number, archive in enumerate(names):
+        line = f"URL=https://e.com/{archive}.tar.gz\nSHA={number:064}\n"
+        project.write({f"{number}/a.mk": line, f"{number}/a.patch": FIRST})
+    carrier = Carrier(project.root)
+    found = propose(carrier, patch_sets(carrier)).adoptions
+    assert [adoption.upstream.name for adoption in found] == [*names.values()]

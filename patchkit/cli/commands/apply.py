@@ -100,8 +100,7 @@ def _render(terminal: Terminal, report: ApplyReport) -> None:
     for each in report.components:
         _print_notes(terminal, each)
         _print_failures(terminal, each)
-        for problem in each.problems:
-            terminal.problem(problem)
+        terminal.problems(each.problems)
     for warning in report.warnings:
         terminal.warn(warning)
     if len(report.components) > 1 or report.dry_run:
@@ -296,8 +295,7 @@ def _render_fetched(terminal: Terminal, report: FetchReport) -> None:
         ]
     )
     for each in report.components:
-        for problem in each.problems:
-            terminal.problem(problem)
+        terminal.problems(each.problems)
         for path in each.absent:
             terminal.warn(f"{each.name}: no server has the contents of {path}")
 

@@ -236,8 +236,7 @@ class Reviewing:
                 terminal.say(f"wrote {file}")
         if self.printed:
             for row in report.components:
-                for problem in row.problems:
-                    terminal.problem(problem)
+                terminal.problems(row.problems)
         return report
 
 

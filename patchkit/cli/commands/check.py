@@ -98,8 +98,7 @@ def print_check(terminal: Terminal, report: CheckReport, brief: bool = False) ->
         rows = [(word(patch.state), patch.name, patch.words) for patch in waiting]
         terminal.table(rows, indent=2)
         print_matrices(terminal, report.versions)
-    for problem in report.all_problems:
-        terminal.problem(problem)
+    terminal.problems(report.all_problems)
     for problem in report.retired:
         terminal.warn(problem)
     for finding in (finding for each in report.components for finding in each.findings):

@@ -277,8 +277,7 @@ def matrix(
         only=session.names,
         pins_apart=only is JobsOf.BUMP,
     )
-    for problem in (each for one in report.broken for each in one.problems):
-        session.terminal.problem(problem)
+    session.terminal.problems([problem for one in report.broken for problem in one.problems])
     if session.terminal.json or form is MatrixForm.TEXT:
         return session.report("ci --matrix", report, _render_jobs)
     from patchkit.report.ci_formats import github_matrix, gitlab_pipeline

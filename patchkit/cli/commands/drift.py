@@ -92,8 +92,7 @@ def print_drift(
     for component in () if brief or shown else report.components:
         _print_component(terminal, component)
     print_matrices(terminal, () if brief else report.versions)
-    for problem in report.all_problems:
-        terminal.problem(problem)
+    terminal.problems(report.all_problems)
     said = summary(drift_outcomes(report))
     good = report.exit_code is ExitCode.OK
     sign = word("ok" if good else "failed")

@@ -170,8 +170,7 @@ def _render_lint(terminal: Terminal, report: LintReport) -> None:
     from patchkit.cli.status_words import word
 
     for each in report.manifests:
-        for problem in each.problems:
-            terminal.problem(problem)
+        terminal.problems(each.problems)
         for warning in each.warnings:
             terminal.warn(warning)
     terminal.table([(word(_verdict(each)), _amount(each), each.path) for each in report.manifests])
@@ -368,10 +367,8 @@ def _render_adopted(terminal: Terminal, adopted: Adopted) -> None:
         count = f"{row.applied} of {row.patches} patches apply"
         terminal.product([word(state), f"  {row.name}  {count}, pin {row.value} at {row.where}"])
         terminal.table([(patches.path, patches.why) for patches in row.sets], indent=4)
-        for problem in row.problems:
-            terminal.problem(problem)
-    for problem in adopted.notes:
-        terminal.problem(problem)
+        terminal.problems(row.problems)
+    terminal.problems(adopted.notes)
     if adopted.older:
         terminal.product("for other versions, left out:")
         terminal.table(

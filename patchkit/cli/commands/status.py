@@ -82,8 +82,7 @@ def _render(terminal: Terminal, report: StatusReport) -> None:
             continue
         for difference in each.differences:
             terminal.warn(difference)
-    for problem in unread:
-        terminal.problem(problem)
+    terminal.problems([*unread])
     for what, how in dict.fromkeys(_next_steps(report)):
         terminal.hint(f"{what}: {how}")
 

@@ -86,8 +86,7 @@ def render_tests(terminal: Terminal, report: TestReport) -> None:
         name = Painted(each.name, Paint.STRONG)
         terminal.product([word(each.result), "  ", name, f"  {counts or none}"])
         terminal.table(list(_rows(each)), indent=2)
-        for problem in each.problems:
-            terminal.problem(problem)
+        terminal.problems(each.problems)
     if any(each.result.value == "learnt" for each in report.components):
         terminal.say(f"wrote {near(report.record)}")
     if any(each.result.value == "not learnt" for each in report.components):

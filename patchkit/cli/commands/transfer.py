@@ -204,8 +204,7 @@ def render_import(terminal: Terminal, report: AdoptReport) -> None:
         print_refreshed(terminal, report.merged, diff=False, dry_run=not report.written)
     for explanation in report.explanations:
         print_explanation(terminal, explanation)
-    for problem in report.problems:
-        terminal.problem(problem)
+    terminal.problems(report.problems)
     for note in report.notes:
         terminal.warn(note)
     if report.merged is not None:

@@ -71,8 +71,7 @@ def _render_diff(terminal: Terminal, report: DiffReport) -> None:
 
 def _tell(terminal: Terminal, report: DiffReport) -> None:
     for each in report.components:
-        for problem in each.problems:
-            terminal.problem(problem)
+        terminal.problems(each.problems)
         if each.state.value in _NOTHING and not each.problems:
             terminal.say(f"{each.component}: {each.state.value}, nothing to compare")
     compared = [c for c in report.components if not c.problems and c.state.value not in _NOTHING]
@@ -135,8 +134,7 @@ def _render_log(terminal: Terminal, report: LogReport, *, upstream: bool) -> Non
 
 
 def _render_component(terminal: Terminal, log: ComponentLog, *, upstream: bool) -> None:
-    for problem in log.problems:
-        terminal.problem(problem)
+    terminal.problems(log.problems)
     for patch in log.patches:
         terminal.product(_headline(patch))
         for line in (*_details(patch), *(_upstream(patch) if upstream else ())):
