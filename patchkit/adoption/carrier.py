@@ -9,6 +9,7 @@ from pathlib import Path
 from patchkit.disk.files import read_plain
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import git_folder
+from patchkit.model.objects import lines_of
 
 #: No person keeps a pin or a list in a larger file.
 _LARGEST = 1 << 18
@@ -41,8 +42,8 @@ class Carrier:
         if self._repository is None:
             return ""
         out = self._repository.ask("config", "--get-regexp", r"^remote\..*\.url$") or b""
-        rows = out.decode("utf-8", "surrogateescape").split("\n")
-        urls = dict(row.split(" ", 1) for row in rows if row)
+        rows = lines_of(out.decode("utf-8", "surrogateescape"))
+        urls = dict(row.split(" ", 1) for row in rows)
         only = next(iter(urls.values())) if len(urls) == 1 else ""
         return urls.get("remote.origin.url", only)
 

@@ -81,11 +81,12 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
 
 def _only(patches: PatchSet, pinned: Sequence[Upstream]) -> list[Upstream]:
     """The one repository with a pin around the set, or its archive; a submodule says more than a
-    file's value.
+    file's value, wherever it is if nothing else is near.
     """
     around = [*folders_up(patches.folder)]
     near = [upstream for upstream in pinned if upstream.folder in around]
-    found = [upstream for upstream in near if "submodule" in dict(upstream.pin)] or near
+    submodules = [upstream for upstream in pinned if "submodule" in dict(upstream.pin)]
+    found = [upstream for upstream in near if upstream in submodules] or near or submodules
     return found if len({next(git_urls(up.url), up.url) for up in found}) == 1 else []
 
 

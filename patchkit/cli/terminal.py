@@ -266,9 +266,8 @@ class Terminal:
 
     def problems(self, problems: Sequence[Problem]) -> None:
         """All of them; a hint that neighbours share is printed once, after the last."""
-        hints = [*(problem.hint for problem in problems[1:]), ""]
-        for problem, following in zip(problems, hints, strict=False):
-            shared = problem.hint == following
+        for problem, following in zip(problems, [*problems[1:], Problem("")], strict=False):
+            shared = problem.hint == following.hint
             self.problem(Problem(problem.what, problem.where) if shared else problem)
 
     def _problem(self, label: Painted, problem: Problem | str) -> None:

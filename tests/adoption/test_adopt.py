@@ -178,18 +178,22 @@ def _in_order(root: Path, entry: Mapping[str, str]) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("submodule", "folder"),
-    [("src/engine/engine", "src/engine/patch"), ("upstream", "patches")],
-    ids=["named", "the only one"],
+    ("submodule", "folder", "other"),
+    [
+        ("src/engine/engine", "src/engine/patch", "Makefile"),
+        ("upstream", "patches", "Makefile"),
+        ("lib/upstream", "patches", "docs/build/Makefile"),
+    ],
+    ids=["named", "the only one around", "the only one"],
 )
 def test_a_submodule_is_a_pin(
-    project: Project, engine: Upstream, submodule: str, folder: str
+    project: Project, engine: Upstream, submodule: str, folder: str, other: str
 ) -> None:
     _carrier(
         project,
         {
             ".gitmodules": f'[submodule "it"]\n\tpath = {submodule}\n\turl = {URL}\n',
-            "Makefile": "VERSION := 1.0.0\nCI := https://forge.invalid/team/ci.git\n",
+            other: "VERSION := 1.0.0\nCI := https://forge.invalid/team/ci.git\n",
             f"{folder}/0001-shout.patch": FIRST,
         },
     )
