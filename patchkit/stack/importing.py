@@ -1,5 +1,4 @@
-"""Patches from elsewhere: a folder, a quilt series, a mailbox, commits, and files with an
-ending that an extension reads.
+"""Patches from elsewhere: a folder, a list of patches, a mailbox, commits.
 
 Each source gives patches with a wish for a name. A file that can be read as it is comes through to
 the byte; only a mail in a transfer encoding, and what has no file yet, is rewritten.
@@ -9,15 +8,13 @@ from __future__ import annotations
 
 import email
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit import entry_points
 from patchkit.disk.files import files_in, read_given
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.process import GitFailureError
@@ -64,28 +61,15 @@ class ImportSource(Struct, frozen=True):
     repairs: tuple[PatchRepair, ...] = ()
 
 
-#: Reads a file of one ending, under which the entry points in `patchkit.imports` have it; its
-#: patches are looked at as those of any source.
-ReadFile: TypeAlias = Callable[[Path], ImportSource]
-
-
-def read_source(
-    source: Path, order: Sequence[str] | None, *, strip: int, raw: bool = False
-) -> ImportSource:
-    """The patches at a path that is no repository; `order` names files of a folder.
+def read_source(source: Path, *, strip: int, raw: bool = False) -> ImportSource:
+    """The patches at a path that is no repository.
 
     `strip` leading folders go from the paths of a patch that a series says nothing of. With `raw`
     they are not looked at yet (see `readable`).
 
-    A file with an ending that an extension reads is that one's. UsageError if there is nothing to
-    read, BadInputError if no patch of it can be read.
+    UsageError if there is nothing to read, BadInputError if no patch of it can be read.
     """
-    place = entry_points.named("patchkit.imports").get(source.suffix[1:])
-    if place is not None and source.is_file():
-        read: ReadFile = entry_points.load(place)
-        found = read(source)
-    else:
-        found = _raw(source, order)
+    found = _raw(source)
     filled = (p if p.strip is not None else replace(p, strip=strip) for p in found.patches)
     found = replace(found, patches=tuple(filled))
     return found if raw else readable(found)
@@ -141,19 +125,18 @@ def _valid_name(wish: str) -> str:
     return name if is_patch_name(name) else f"{slug(stem)}.patch"
 
 
-def _raw(source: Path, order: Sequence[str] | None) -> ImportSource:
+def _raw(source: Path) -> ImportSource:
     """What a source holds, not looked at yet."""
     if not source.exists():
         raise UsageError(f"{source}: no such file or folder")
     files = [source]
     if source.is_dir():
         files = [*files_in(source, "*"), source / "patches" / "series"]
-    found = [listed for path in files if (listed := list_at(path, meant=source.is_file()))]
-    lists = [each for each in found if each[0].path.endswith("series")][:1] or found
+    lists = [listed for path in files if (listed := list_at(path, meant=source.is_file()))]
     if source.is_file() and not lists:
         return ImportSource(*_file(source))
-    if order is not None or not lists:
-        return ImportSource("folder", _folder(source, order))
+    if not lists:
+        return ImportSource("folder", _folder(source))
     if len(lists) > 1:
         names = ", ".join(Path(entry.path).name for entry, _ in lists)
         hint = f"patchkit import {lists[0][0].path}  goes by that one"
@@ -217,16 +200,20 @@ def _file(source: Path) -> tuple[str, tuple[ImportedPatch, ...]]:
     )
 
 
-def _folder(folder: Path, order: Sequence[str] | None) -> tuple[ImportedPatch, ...]:
+def _folder(folder: Path) -> tuple[ImportedPatch, ...]:
     there = {
         path.name: path
         for path in folder.iterdir()
         if path.is_file() and path.suffix in (".patch", ".diff")
     }
-    names = list(order) if order is not None else _by_number(there, folder)
-    missing = [Problem(f"{name}: no such patch in {folder}") for name in names if name not in there]
-    if missing or not names:
-        raise UsageError(*(missing or [Problem(f"{folder} holds no .patch or .diff file")]))
+    names = [*there] if len(there) < 2 else by_number(there)
+    if names is None:
+        hint = f"name them in {folder / 'series'} as they apply, one a line"
+        raise UsageError(
+            Problem("nothing says in which order its patches apply", str(folder), hint)
+        )
+    if not names:
+        raise UsageError(f"{folder} holds no .patch or .diff file")
     return tuple(ImportedPatch(name, read_given(there[name]), str(there[name])) for name in names)
 
 
@@ -234,16 +221,7 @@ def by_number(names: Collection[str]) -> list[str] | None:
     """Names in the order of the numbers that each begins with; None where these give none."""
     numbers = {name: int(m[1]) for name in names if (m := _NUMBERED.match(name))}
     distinct = len({*numbers.values()}) == len(names)
-    return sorted(numbers, key=lambda name: numbers[name]) if distinct else None
-
-
-def _by_number(names: Collection[str], folder: Path) -> list[str]:
-    """Names in the order of their numbers, or a single one; UsageError where nothing says one."""
-    ordered = by_number(names)
-    if ordered is not None or len(names) < 2:
-        return ordered or [*names]
-    hint = f"name them in {folder / 'series'} as they apply, one a line; or give each with --order"
-    raise UsageError(Problem("nothing says in which order its patches apply", str(folder), hint))
+    return sorted(numbers, key=numbers.__getitem__) if distinct else None
 
 
 def readable(source: ImportSource, *, partly: bool = False) -> ImportSource:

@@ -69,15 +69,6 @@ def quiet(run):
     return look
 """
 
-_IMPORTS = """\
-from patchkit.stack.importing import ImportSource
-from patchkit.stack.series import ImportedPatch
-
-def read(source):
-    data = source.read_bytes().replace(b"LOUD\\n", b"")
-    return ImportSource("loud file", (ImportedPatch("loud.patch", data, str(source)),))
-"""
-
 _POINTS = """\
 [patchkit.commands]
 shout = loud:shout
@@ -90,9 +81,6 @@ component.motto = loud.keys:LoudKeys
 
 [patchkit.findings]
 volume = loud.findings:quiet
-
-[patchkit.imports]
-loud = loud.imports:read
 """
 
 
@@ -105,7 +93,6 @@ def foreign(tmp_path: Path) -> dict[str, str]:
             "site/loud/__init__.py": _COMMAND,
             "site/loud/keys.py": _KEYS,
             "site/loud/findings.py": _FINDINGS,
-            "site/loud/imports.py": _IMPORTS,
             "site/loud-1.dist-info/entry_points.txt": _POINTS,
             "manifests/hello.yaml": "version: 1\n",
         },
@@ -145,18 +132,6 @@ def test_a_foreign_extension_brings_a_key_and_a_finding(
     run_process("check", cwd=project.root).ends(
         ExitCode.BAD_INPUT, "components.demo.motto is an unknown key"
     )
-
-
-@pytest.mark.slow
-def test_a_foreign_extension_brings_a_source_of_patches(
-    project: Project, upstream: Upstream, foreign: dict[str, str]
-) -> None:
-    pin = upstream.commit({"a.txt": "one\n"}, "base")
-    project.component("demo", upstream, pin, {})
-    patch = make_patch({"a.txt": "one\n"}, {"a.txt": "two\n"}, subject="Two")
-    project.write({"two.loud": b"LOUD\n" + patch})
-    run_process("import", "two.loud", cwd=project.root, environment=foreign).ok()
-    assert patch in project.files().values()
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_names_of_files(tmp_path: Path) -> None:
     for name in ("10-a.patch", "2-b.patch", "1²2-c.patch"):
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(UsageError, match="nothing says in which order"):
-        read_source(tmp_path, None, strip=1)
+        read_source(tmp_path, strip=1)
 
 
 def test_recipes() -> None:

@@ -69,18 +69,6 @@ def test_a_folder_in_the_order_of_its_numbers(
     _applies(empty)
 
 
-def test_a_folder_in_the_order_asked_for(
-    empty: Project, tmp_path: Path, patches: dict[str, bytes]
-) -> None:
-    names = ["z.patch", "m.patch", "a.patch"]
-    write_files(tmp_path / "raw", dict(zip(names, patches.values(), strict=True)))
-    empty.run("import", str(tmp_path / "raw"), *(f"--order={name}" for name in names)).ok()
-    assert _series(empty) == names
-    empty.run("import", str(tmp_path / "raw"), "--order", "nobody.patch").ends(
-        2, "nobody.patch: no such patch"
-    )
-
-
 @pytest.mark.parametrize("given", ["", ".patches"])
 def test_a_list_of_any_name_says_the_order(
     empty: Project, tmp_path: Path, patches: dict[str, bytes], given: str
@@ -242,8 +230,8 @@ def test_where_a_patch_does_not_apply_the_same_line_merges_it(
     for name, data in patches.items():
         (folder / name).write_bytes(data.replace(b" a/", b" x/a/").replace(b" b/", b" x/b/"))
     last = list(patches)[-1]
-    for argv in (["--order", last, "--strip", "2"], ["--git", "HEAD~1..HEAD"]):
-        source = clone if "--git" in argv else folder
+    for argv in (["--strip", "2"], ["--git", "HEAD~1..HEAD"]):
+        source = clone if "--git" in argv else folder / last
         words = ["import", str(source), *argv]
         empty.run(*words).ends(1, "the same with --3way merges")
         assert not (empty.root / "patches").exists()

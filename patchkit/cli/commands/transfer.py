@@ -59,16 +59,6 @@ def import_(
         str | None,
         typer.Option("--git", metavar="A..B", help="These commits of the repository SOURCE."),
     ] = None,
-    order: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--order",
-            metavar="FILE",
-            help="A patch of the folder; give it once for each, in order. Default: as a file in "
-            "the folder lists them (series, .patches), else by the numbers that their names begin "
-            "with.",
-        ),
-    ] = None,
     strip: Annotated[
         int | None,
         typer.Option(
@@ -107,7 +97,8 @@ def import_(
     """Adopt patches from elsewhere into a component's series.
 
     They come from a folder, a quilt series or a list of another name (.patches), a Yocto recipe
-    (.bb, .bbappend), an RPM spec, a mailbox, a range of commits or a checkout.
+    (.bb, .bbappend), an RPM spec, a mailbox, a range of commits or a checkout. A folder without a
+    list gives them in the order of the numbers that their names begin with.
 
     The patches are appended to the series, in their order, and are applied to the pinned base
     first: if one does not apply, nothing is written. Names that a series, recipe or spec gives are
@@ -123,10 +114,7 @@ def import_(
     entities, indentation, non-breaking spaces and tabs of a web page are mended: where the blob ids
     of index lines tell that the result is right, or only one reading of the patch applies.
     """
-    import time
-
     from patchkit.errors import UsageError
-    from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.ops.transfer import adopt_patches, merge_patches, repair_source
 
     if base is not None and not three_way:
@@ -136,21 +124,38 @@ def import_(
     if repair and (three_way or git is not None):
         raise UsageError("--repair is for patch files, at the pin: leave out the other option")
     into = session.component
-    found = _read(source, into, git=git, order=order, strip=strip, raw=repair)
-    adopt = partial(merge_patches, base=base) if three_way else partial(adopt_patches, force=force)
-    with session.progress() as progress:
-        if repair:
+    found = _read(source, into, git=git, strip=strip, raw=repair)
+    if repair:
+        with session.progress() as progress:
             found = repair_source(session.manifest, into, found, session.store, progress)
+    adopt = partial(merge_patches, base=base) if three_way else partial(adopt_patches, force=force)
+    return take_in("import", session, found, adopt, dry_run=dry_run)
+
+
+def take_in(
+    command_name: str,
+    session: Session,
+    found: ImportSource,
+    adopt: partial[AdoptReport],
+    *,
+    dry_run: bool,
+) -> ExitCode:
+    """Take patches into the component's series, and report it as that command's result."""
+    import time
+
+    from patchkit.ops.refresh_input import RefreshOptions
+
+    with session.progress() as progress:
         report = adopt(
             session.manifest,
-            into,
+            session.component,
             found,
             store=session.store,
             workspace=session.workspace,
             progress=progress,
             options=RefreshOptions(int(time.time()), dry_run=dry_run),
         )
-    return session.report("import", report, render_import)
+    return session.report(command_name, report, _render_import)
 
 
 def _read(
@@ -158,7 +163,6 @@ def _read(
     component: Component,
     *,
     git: str | None,
-    order: list[str] | None,
     strip: int | None,
     raw: bool,
 ) -> ImportSource:
@@ -171,12 +175,12 @@ def _read(
         if not dots or not base or tip.startswith("."):
             raise UsageError(f"{git} is no range", hint="--git A..B")
         return read_commits(source, base, tip or "HEAD")
-    if is_worktree(source) and order is None:
+    if is_worktree(source):
         if not isinstance(component.pin, GitPin):
             raise UsageError(f"{source}: since which commit?", hint="--git A..HEAD")
         return read_checkout(source, component.pin.commit)
     strip = component.strip if strip is None else strip
-    return read_source(source, order, strip=strip, raw=raw)
+    return read_source(source, strip=strip, raw=raw)
 
 
 def _print_repairs(terminal: Terminal, repairs: Sequence[PatchRepair]) -> None:
@@ -189,7 +193,7 @@ def _print_repairs(terminal: Terminal, repairs: Sequence[PatchRepair]) -> None:
             terminal.product([word("mended"), f"  {each.source}: {', '.join(each.mends)}"])
 
 
-def render_import(terminal: Terminal, report: AdoptReport) -> None:
+def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     """Say what became of the patches."""
     from patchkit.cli.explanations import print_explanation
     from patchkit.cli.refresh_output import print_refreshed
@@ -218,15 +222,13 @@ def render_import(terminal: Terminal, report: AdoptReport) -> None:
             else "; `patchkit apply` puts them into the checkout"
         )
         terminal.say(f"{report.series} lists them{how}")
+    elif report.exit_code is ExitCode.OK:
+        terminal.say("a dry run: nothing was written")
     elif report.exit_code is ExitCode.BAD_INPUT or report.kind == "rewrites":
-        terminal.say(
-            "nothing was written" if report.exit_code else "a dry run: nothing was written"
-        )
-    elif report.exit_code is not ExitCode.OK:
+        terminal.say("nothing was written")
+    else:
         terminal.say("nothing was written; --force writes it all the same")
         terminal.hint("the same with --3way merges what was made for another commit")
-    else:
-        terminal.say("a dry run: nothing was written")
 
 
 @command(

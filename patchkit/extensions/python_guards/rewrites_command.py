@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -44,11 +45,8 @@ def import_rewrites(
     patch is made that does it. Only what is certain is written: without --run as sed's manual and
     Python say it, with --run as sed does it. What no patch is made of is said.
     """
-    import time
-
-    from patchkit.cli.commands.transfer import render_import
+    from patchkit.cli.commands.transfer import take_in
     from patchkit.extensions.python_guards.rewrite_patches import rewrite_patches
-    from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.ops.transfer import adopt_patches
 
     into = session.component
@@ -57,14 +55,6 @@ def import_rewrites(
         raise UsageError(f"nothing is said to rewrite {into.name}", hint=hint)
     with session.progress() as progress:
         found = rewrite_patches(session.manifest, into, session.store, progress, run=run)
-        report = adopt_patches(
-            session.manifest,
-            into,
-            found,
-            store=session.store,
-            workspace=session.workspace,
-            progress=progress,
-            options=RefreshOptions(int(time.time()), dry_run=dry_run),
-            force=False,
-        )
-    return session.report("import --rewrites", report, render_import)
+    return take_in(
+        "import --rewrites", session, found, partial(adopt_patches, force=False), dry_run=dry_run
+    )
