@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 from patchkit.disk.files import read_plain
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import git_folder
-from patchkit.model.objects import lines_of
 
 #: No person keeps a pin or a list in a larger file.
 _LARGEST = 1 << 18
@@ -38,14 +38,11 @@ class Carrier:
 
     @cached_property
     def remote(self) -> str:
-        """The URL that relative ones of submodules start from: of `origin`, or the only remote."""
+        """The URL that relative ones of submodules start from, of `origin`."""
         if self._repository is None:
             return ""
-        out = self._repository.ask("config", "--get-regexp", r"^remote\..*\.url$") or b""
-        rows = lines_of(out.decode("utf-8", "surrogateescape"))
-        urls = dict(row.split(" ", 1) for row in rows)
-        only = next(iter(urls.values())) if len(urls) == 1 else ""
-        return urls.get("remote.origin.url", only)
+        out = self._repository.ask("config", "remote.origin.url")
+        return os.fsdecode(out or b"").strip()
 
     def text(self, path: str) -> str:
         """A file as text, "" for one that is too large or cannot be read."""

@@ -31,7 +31,6 @@ _URL = re.compile(r"(?:https?|ssh|git|file)://[^\s\"'<>()\[\]{}`,;\\]+|git@[\w.-
 _FEW = 50
 #: Hosts where a repository is the first two folders of a path.
 _FORGE = re.compile(r"(?:^|[.@])(?:git\w*|codeberg|bitbucket|opendev|gerrit)\.")
-_OWNED = re.compile(r"\bREPO\s+([\w.-]+/[\w.-]+)")  # vcpkg_from_github(... REPO owner/name
 #: Before the path of one, in the place of file:line.
 _SUBMODULE = "submodule "
 _FIELD = re.compile(r"^\s*(path|url)\s*=\s*(\S+)\s*$", re.MULTILINE)
@@ -63,6 +62,14 @@ _DEPENDENCY = re.compile(
 #: What stands between a repository's name and its commit, in one group.
 _AT = r"(?:\.git)?@([\w./+-]+)"
 _CHECKED_OUT = r"(?:\.git)?(?:(?!git clone)[\s\S]){0,300}?git checkout(?: -q)? ([\w./+-]+)"
+
+# In a portfile of vcpkg's: from where it fetches, and what is said of it.
+_PORT = re.compile(r"\bvcpkg_from_git(?:hub|lab)?\s*\(((?:[^()#]|#.*\n)*)")
+_SAID = re.compile(
+    r"\b(OUT_SOURCE_PATH|URL|REPO|REF|GITHUB_HOST|GITLAB_URL|PATCHES)\s+\"?([^\s\"]+)"
+)
+_PORT_FILES = "portfile.cmake", "vcpkg.json"
+_VERSIONS = frozenset(("version", "version-semver", "version-string", "version-date"))
 
 # In a file that takes an archive: variables, URLs, and the SHA-256 nearby.
 _ASSIGNED = re.compile(r"\s*(?:export\s+|\{%-?\s*set\s+)?(\w+)\s*[:?+]?=(.*)")
@@ -134,6 +141,8 @@ def upstreams_near(carrier: Carrier, folder: str) -> list[Upstream]:
 @cache
 def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
     """What the files of a folder say of pins, of repositories that it names or one around it."""
+    if ports := [*_ports(carrier, folder)]:  # the homepage may be another repository
+        return ports
     urls = next((urls for up in folders_up(folder) if (urls := _urls_in(carrier, up))), [])
     found: list[Upstream] = []
     for path in _pin_files(carrier).get(folder, ()):
@@ -194,7 +203,6 @@ def git_urls(text: str) -> Iterator[str]:
         if whole or (_FORGE.search(parts.netloc) and len(folders) >= 2):
             scheme = "https" if parts.scheme == "git" else parts.scheme  # which forges have no more
             yield f"{scheme}://{parts.netloc}/{'/'.join(folders[: whole or 2])}"
-    yield from (f"https://github.com/{name}" for name in _OWNED.findall(text))
 
 
 def _by_variables(text: str) -> Iterator[str]:
@@ -253,6 +261,24 @@ def _in_deps(carrier: Carrier, path: str) -> Iterator[Upstream]:
             pin, line = (("file", path), ("deps", ref[1])), text.count("\n", 0, ref.start(2)) + 1
             where, about = f"{path}:{line}", words_of(found[2])
             yield Upstream(start[2] + found[2], pin, ref[2], where, about)
+
+
+def _ports(carrier: Carrier, folder: str) -> Iterator[Upstream]:
+    """The repositories that vcpkg's portfile in a folder fetches, only those that it patches if it
+    patches any, with their REF, or the version that a REF is made of.
+    """
+    portfile, manifest = (f"{folder}/{name}".lstrip("/") for name in _PORT_FILES)
+    text, values = carrier.text(portfile), named_values(carrier.text(manifest), ("variable",))
+    versions = [(manifest, found) for found in values if found.name in _VERSIONS]
+    ports = [dict(_SAID.findall(said)) for said in _PORT.findall(text)]
+    for said in [port for port in ports if "PATCHES" in port] or ports:
+        site = said.get("GITHUB_HOST") or said.get("GITLAB_URL") or "https://github.com"
+        url = said.get("URL", f"{site.rstrip('/')}/{said.get('REPO')}")
+        named = [(portfile, found) for found in named_values(text, ("cmake",))]
+        places = [place for place in named if place[1].name == said.get("OUT_SOURCE_PATH")]
+        for file, found in places or versions:
+            pin, where = (("file", file), (found.form, found.name)), f"{file}:{found.line}"
+            yield Upstream(url, pin, found.value, where, words_of(url.rpartition("/")[2]))
 
 
 def _submodules(carrier: Carrier) -> Iterator[Upstream]:

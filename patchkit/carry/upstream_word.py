@@ -479,11 +479,11 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     if file.carried and not outcome.review:
         return file
     texts = _texts(context, change, file.path)
-    # what upstream's file has more often than the old base's, as upstream spaces it
+    # what upstream's file has more often than the old base's
     before, there = (Counter(map(_bare, split_lines(text))) for text in texts)
-    come = (there - before) & Counter(map(_bare, added))
-    found = evidence((line for line in split_lines(texts[1]) if _bare(line) in come), *texts)
-    known = come.total()
+    come = there - before
+    found = evidence((line for line in added if _bare(line) in come), *texts)
+    known = (come & Counter(map(_bare, added))).total()
     if not found:
         return file
     part = UpstreamPart(known, len(added))

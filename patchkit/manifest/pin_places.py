@@ -53,7 +53,8 @@ _FORMS = {
     r"""(?P<value>[^\s"'$#,;{]+)(?=["'\s,;}]|\Z)""",
     "cmake": r"""^[ \t]*(?:(?i:set)\s*\(\s*NAME\s"""
     r"""|(?i:FetchContent_Declare|ExternalProject_Add)\s*\(\s*NAME\s(?:[^()#]|#.*\n)*?\bGIT_TAG\s"""
-    r"""|vcpkg_from_\w+\s*\(\s*OUT_SOURCE_PATH\s+NAME\s(?:[^()#]|#.*\n)*?\bREF\s)"""
+    r"""|vcpkg_from_\w+\s*\((?:[^()#]|#.*\n)*?\bOUT_SOURCE_PATH\s+NAME\s(?:[^()#]|#.*\n)*?"""
+    r"""\bREF\s)"""
     r"""\s*"?(?P<value>[^\s"$()#]+)(?=["\s)]|\Z)""",
     "deps": r"""["']NAME["']\s*:\s*(?:\{\s*["']url["']\s*:\s*)?"""
     r"""(?:(?:Var\([^()\n]*\)|["'][^"'\n]*["'])\s*\+\s*)*"""

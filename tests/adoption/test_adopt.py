@@ -96,13 +96,26 @@ CARRIERS: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[dict[s
     ),
     "vcpkg's portfile, the version in vcpkg.json without a v": (
         {
-            "ports/engine/portfile.cmake": "vcpkg_from_github(\n    REPO team/engine\n"
-            '    REF "v${VERSION}"\n    PATCHES\n        z.patch\n        louder.patch\n)\n',
-            "ports/engine/vcpkg.json": f'{{\n  "homepage": "{URL}",\n  "version": "1.2.0"\n}}\n',
+            "ports/engine/portfile.cmake": "vcpkg_from_gitlab(\n    GITLAB_URL https://forge.invalid\n"
+            "    OUT_SOURCE_PATH SOURCE_PATH\n    REPO team/engine.git # (it moved)\n"
+            '    REF "v${VERSION}"\n    PATCHES\n        z.patch\n        louder.patch\n)\n'
+            "vcpkg_from_github(\n    OUT_SOURCE_PATH DATA\n    REPO team/data\n    REF v2.1\n)\n",
+            "ports/engine/vcpkg.json": '{\n  "homepage": "https://github.com/old/engine",\n'
+            '  "version-semver": "1.2.0"\n}\n',
             "ports/engine/z.patch": FIRST,
             "ports/engine/louder.patch": SECOND,
         },
-        {"file": "ports/engine/vcpkg.json", "variable": "version", "tag": "v*"},
+        {"file": "ports/engine/vcpkg.json", "variable": "version-semver", "tag": "v*"},
+        [{"series": "ports/engine/portfile.cmake"}],
+    ),
+    "vcpkg's portfile, the commit in it": (
+        {
+            "ports/engine/portfile.cmake": f"vcpkg_from_git(\n    URL {URL}\n"
+            "    OUT_SOURCE_PATH SOURCE_PATH\n    REF v1.2.0\n    PATCHES z.patch\n)\n",
+            "ports/engine/vcpkg.json": '{\n  "version": "7.0.0"\n}\n',
+            "ports/engine/z.patch": FIRST,
+        },
+        {"file": "ports/engine/portfile.cmake", "cmake": "SOURCE_PATH"},
         [{"series": "ports/engine/portfile.cmake"}],
     ),
     "a recipe, SRCREV in it": (
@@ -152,7 +165,7 @@ def test_a_carrier_is_adopted_where_it_lies(project: Project, engine: Upstream, 
 
 
 #: Files of a carrier that are no patches.
-_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 2, 2, 1), strict=True))
+_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 2, 2, 2, 1), strict=True))
 
 
 def _by_git(project: Project, engine: Upstream, patches: list[dict[str, str]]) -> bytes:
@@ -172,7 +185,7 @@ def _in_order(root: Path, entry: Mapping[str, str]) -> list[Path]:
         return sorted((root / entry["folder"]).rglob("*.patch"))
     listed = root / entry["series"]
     words = [line.replace("file://", "").split() for line in listed.read_text().splitlines()]
-    names = [line[0].strip('"') for line in words if line and not line[0].startswith("#")]
+    names = [line[-1 if "PATCHES" in line else 0].strip('"') for line in words if line]
     folder = root / entry.get("within", listed.parent)
     return [folder / name for name in names if name.endswith(".patch")]
 

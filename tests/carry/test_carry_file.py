@@ -74,16 +74,6 @@ def test_the_commit_that_made_a_part_of_the_change_is_named(upstream: Upstream) 
     )
 
 
-def test_lines_that_upstream_spaces_otherwise_are_known_as_well(upstream: Upstream) -> None:
-    old = upstream.commit({"f.py": TEXT})
-    theirs = TEXT.replace("return 5\n", "return 5\n    audit_everything( value )\n")
-    new = upstream.commit({"f.py": theirs}, "Audit")
-    ours = TEXT.replace("return 5\n", "return 5\n    audit_everything(value)\n    report(value)\n")
-    file = only_file(carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": ours})))
-    said = f"1 of 2 added lines are upstream ({new[:10]} Audit), as in its line 18"
-    assert any(each.startswith(said) for each in file.reasons)
-
-
 def test_what_holds_at_several_places_is_said_once(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     theirs = TEXT.replace("return 2\n", "return two\n").replace("return 7\n", "return seven\n")
