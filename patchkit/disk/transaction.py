@@ -19,7 +19,7 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -65,6 +65,7 @@ def write_set(
     *,
     executable: Mapping[Path, bool] = MappingProxyType({}),
     attributes: Mapping[Path, FileAttributes] = MappingProxyType({}),
+    along: AbstractContextManager[object] | None = None,
 ) -> None:
     """Give every path its new bytes, or remove it where they are None; all of them or none.
 
@@ -76,6 +77,7 @@ def write_set(
     target is replaced; where it is to go, the link goes, as others may use its target. `executable`
     says of paths of `writes` whether they may be run then, `attributes` what mode and owner they
     get; without, a file keeps what it has, and what is new belongs to the owner of its folder.
+    `along` is entered once all is written, just before the set counts, and left at once.
     """
     root = Path(os.path.realpath(root))
     with _only_writer(root):
@@ -87,13 +89,17 @@ def write_set(
         _sweep({path.parent for path in targets})
         run = {_target(path, b""): runs for path, runs in executable.items()}
         given = {_target(path, b""): each for path, each in attributes.items()}
-        if steps := tuple(_steps(root, targets, run)):
-            try:
-                _stage(root, steps, targets, run, given)
-            except BaseException:
-                _abandon(root)
-                raise
-            _roll_forward(root)
+        steps = tuple(_steps(root, targets, run))
+        try:
+            draft = _stage(root, steps, targets, run, given) if steps else None
+            with along or nullcontext():
+                if draft is not None:
+                    draft.replace(root / JOURNAL)
+            sync_folder(root)
+        except BaseException:
+            _abandon(root)
+            raise
+        _roll_forward(root)
 
 
 def recover(root: Path) -> bool:
@@ -124,8 +130,8 @@ def _stage(
     targets: Mapping[Path, bytes | None],
     executable: Mapping[Path, bool],
     attributes: Mapping[Path, FileAttributes],
-) -> None:
-    """Write everything beside its place, and publish the journal; the draft comes before all."""
+) -> Path:
+    """Write everything beside its place, and the draft before all, which is returned."""
     drafts = {root / each.path: root / each.beside for each in steps if each.beside is not None}
     made = sorted({f for path in drafts for f in path.parents if not f.exists()})
     text = json.dumps({"version": _VERSION, "steps": to_builtins(steps)}, indent=1)
@@ -138,8 +144,7 @@ def _stage(
     # all of it outlasts a power cut: the journal must never be older than what it names
     for folder in sorted({path.parent for path in [*drafts, *made, draft]}):
         sync_folder(folder)
-    draft.replace(root / JOURNAL)
-    sync_folder(root)
+    return draft
 
 
 def _abandon(root: Path) -> None:

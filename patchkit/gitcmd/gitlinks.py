@@ -26,32 +26,43 @@ def staged_gitlink(root: Path, path: str) -> str:
     return found[0][1] if len(found) == 1 and found[0][0] == _GITLINK else ""
 
 
-def _stage(root: Path, path: str, commit: str) -> None:
-    """Have the index say another commit there: what else is staged, and all files, stay."""
-    place = _place(root, path)
-    assert place is not None, "it was read there"
-    repository, name = place
-    info = f"{_GITLINK},{commit},{name}"
-    done = repository.git("update-index", "--cacheinfo", info, accept=(0, 1, 128))
+def _stage(root: Path, commits: Mapping[str, str]) -> None:
+    """Have the index say other commits at these paths, all or none: what else is staged, and all
+    files, stay.
+    """
+    rows: list[str] = []
+    for path, commit in commits.items():
+        place = _place(root, path)
+        assert place is not None, "it was read there"
+        repository, name = place
+        rows += ("--cacheinfo", f"{_GITLINK},{commit},{name}")
+    done = repository.git("update-index", *rows, accept=(0, 1, 128))
     if done.code:  # most often another git that holds the lock, which its first line says
         said = done.message.partition("\n")[0].removeprefix("fatal: ")
         hint = "if no other git is running, remove that file" if "index.lock" in said else ""
-        raise SurroundingsError(Problem(f"git's index cannot be written: {said}", path, hint))
+        what = f"git's index cannot be written: {said}"
+        raise SurroundingsError(Problem(what, ", ".join(commits), hint))
 
 
 @contextmanager
 def gitlinks_staged(root: Path, gitlinks: Mapping[str, tuple[str, str]]) -> Iterator[None]:
-    """Have the index say the second commit of each submodule; the first if the block fails, unless
-    its files are on their way (see `disk.transaction`).
+    """Have the index say the second commit of each submodule; the first if the block fails.
+
+    The block is the one rename that publishes a journal (see `disk.transaction`): what writes, and
+    may find the disk full, comes before it.
     """
-    for path, (_, new) in gitlinks.items():
-        _stage(root, path, new)
     try:
+        if gitlinks:
+            _stage(root, {path: new for path, (_, new) in gitlinks.items()})
         yield
     except BaseException:
-        if not (root / JOURNAL).exists():
-            for path, (old, _) in gitlinks.items():
-                _stage(root, path, old)
+        done = {
+            path: old
+            for path, (old, new) in gitlinks.items()
+            if staged_gitlink(root, path) == new and not (root / JOURNAL).exists()
+        }
+        if done:
+            _stage(root, done)
         raise
 
 

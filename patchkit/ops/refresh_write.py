@@ -115,6 +115,7 @@ def write_changes(root: Path, changes: Sequence[Change], began: int = 0) -> None
         writes[path] = lock_bytes(
             merge_lock(load_lock(path), components, names=names.get(path, {}))
         )
+    gitlinks: dict[str, tuple[str, str]] = {}
     with ExitStack() as history:
         for change in changes:
             if change.move is not None:
@@ -122,9 +123,9 @@ def write_changes(root: Path, changes: Sequence[Change], began: int = 0) -> None
             if change.operation is not None:
                 made = replace(_with_files(root, change, change.operation), when=began)
                 history.enter_context(recorded(change.checkout, root, made))
-                history.enter_context(gitlinks_staged(root, made.gitlinks))
-        if writes:
-            write_set(root, writes, seen)
+                gitlinks.update(made.gitlinks)
+        if writes or gitlinks:
+            write_set(root, writes, seen, along=gitlinks_staged(root, gitlinks))
 
 
 def _require_unchanged(move: BranchMove) -> None:

@@ -457,8 +457,7 @@ def put_files_back(
     if not writes:
         return report
     seen = {path: path.read_bytes() if path.exists() else None for path in writes}
-    with gitlinks_staged(root, operation.turned.gitlinks):
-        write_set(root, writes, seen)
+    write_set(root, writes, seen, along=gitlinks_staged(root, operation.turned.gitlinks))
     names = {path.relative_to(root).as_posix() for path in writes} | operation.gitlinks.keys()
     kept = [
         path for path in operation.files if path.endswith(RESOLUTION_ENDING) and path not in names
