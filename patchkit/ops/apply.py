@@ -377,15 +377,19 @@ class _Applying(Struct, frozen=True):
         self, component: Component, entered: Entered, built: AppliedComponent
     ) -> AppliedComponent:
         refused = entered.action is Action.REFUSED
-        saved = entered.saved
+        saved, restore = entered.saved, None
+        if saved:
+            from patchkit.ops.saved import command_back  # noqa: PLC0415  (most save nothing)
+
+            restore = command_back(self.manifest, component, self.workspace, saved)
         return replace(
             built,
             result=ApplyResult(entered.action.value),
             exit_code=ExitCode.FINDING if refused else ExitCode.OK,
             changed=(entered.changed or None) if self.options.dry_run else entered.changed,
-            saved_ref=saved.ref if saved else None,
+            saved_ref=saved or None,
             also_saved=entered.also_saved,
-            restore=saved.restore if saved else None,
+            restore=restore,
             moved_aside=entered.moved_aside,
             left_out=entered.left_out,
             finished=entered.finished,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from patchkit.model.objects import (
     TreeId,
     lines_of,
 )
-from patchkit.model.tree import TreeChange
 from patchkit.ops.undo import holds
 from patchkit.workspace import Checkout, CheckoutState, checkout_of
 from patchkit.workspace.checkout import SAVED_REFS
@@ -32,7 +30,6 @@ from patchkit.workspace.contents import contents_at
 
 _PREFIX = "Saved by patchkit: "
 _STAGED, _LATE = "what was staged", "written while it was replaced"
-_RESOLVED = ", as it was resolved"
 _DEEPEST = 1000  # commits of a stack that are looked at
 
 
@@ -43,7 +40,6 @@ class SavedKind(str, Enum):
     STAGED = "staged"  # what only git's index had
     FILES = "files"  # what an editor wrote while the files were replaced
     STACK = "stack"  # a whole stack of patches, one commit each
-    RESOLUTIONS = "resolutions"  # patches as they were resolved by hand
     COMMITS = "commits"  # commits that only an unfinished rebase, merge or the like knew
 
 
@@ -53,7 +49,6 @@ _WHY = {
     SavedKind.STAGED: "only git's index had it when the files were replaced",
     SavedKind.FILES: "written while the files were replaced",
     SavedKind.STACK: "the patches as they were before a change, or as it had made them",
-    SavedKind.RESOLUTIONS: "resolved by hand in a bump that was taken back",
     SavedKind.COMMITS: "an unfinished operation or a refresh had them",
 }
 _STATES = {
@@ -64,20 +59,19 @@ _STATES = {
 
 
 class SavedWork(Struct, frozen=True):
-    """Work that was set aside: in which component, when (2026-01-02T03:04:05Z), why, what.
+    """Work that was set aside: in which component, why, what.
 
-    `id` is the end of `ref`, which names `commit`. `what` are the paths that it changes, or the
-    patches; `restore` is the command that brings it back, or prints the first of its files.
+    `id` is the end of `ref`, and begins with the time: 20260102T030405Z. `what` are the paths that
+    it changes, or the patches; `restore` is the command that brings it back, or prints the first of
+    its files.
     """
 
     id: str
     component: str
     kind: SavedKind  # what was set aside
-    when: str
     why: str
     what: tuple[str, ...]
     ref: str
-    commit: str
     restore: str = ""
 
 
@@ -97,7 +91,7 @@ class SavedReport(Struct, frozen=True):
 def list_saved(manifest: Manifest, components: Sequence[Component], workspace: Path) -> SavedReport:
     """All that was set aside in the checkouts of these components."""
     rows = [each for component in components for each in _read(manifest, component, workspace)]
-    rows.sort(key=lambda each: (each.when, each.id), reverse=True)
+    rows.sort(key=lambda row: row.id, reverse=True)
     return SavedReport(manifest.name, tuple(rows))
 
 
@@ -115,10 +109,8 @@ def show_saved(
     repository, pieces = checkout.repository, list(_pieces(checkout.repository, found))
     if found.kind in _EDITS:
         ((_, old, new),) = pieces
-        changes = tree_changes(repository, old, new)
-        paths = [change.path for change in changes if not _is_there(checkout, change)]
-        only = [f":(literal){path}" for path in paths]
-        (text,) = diff_trees(repository, [(old, new)], "--", *only) if paths else [b""]
+        only = [f":(literal){path}" for path in _missing(checkout, old, new)]
+        (text,) = diff_trees(repository, [(old, new)], "--", *only) if only else [b""]
         return SavedReport(manifest.name, (found,), text)
     diffs = diff_trees(repository, [(old, new) for _, old, new in pieces])
     text = b"".join(
@@ -127,11 +119,22 @@ def show_saved(
     return SavedReport(manifest.name, (found,), text)
 
 
-def _is_there(checkout: Checkout, change: TreeChange) -> bool:
-    """Whether the checkout's file is what the change makes of it."""
-    if change.new_file is None:
-        return contents_at(checkout.path, change.path) is None
-    return holds(checkout, change.path, change.new_file)
+def command_back(manifest: Manifest, component: Component, workspace: Path, ref: str) -> str:
+    """The command that brings back what was just saved, of a checkout where nothing came since."""
+    return next(row.restore for row in _read(manifest, component, workspace, ref, "--3way"))
+
+
+def _missing(checkout: Checkout, old: TreeId, new: TreeId) -> list[str]:
+    """The paths of a change where the checkout's file is not what it makes of it."""
+    return [
+        change.path
+        for change in tree_changes(checkout.repository, old, new)
+        if not (
+            holds(checkout, change.path, change.new_file)
+            if change.new_file is not None
+            else contents_at(checkout.path, change.path) is None
+        )
+    ]
 
 
 def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
@@ -147,55 +150,61 @@ def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
     raise UsageError(f"{given} may be {names}", hint="name the component with -c, or the whole id")
 
 
-def _read(manifest: Manifest, component: Component, workspace: Path) -> Iterator[SavedWork]:
+def _read(
+    manifest: Manifest,
+    component: Component,
+    workspace: Path,
+    refs: str = SAVED_REFS,
+    merging: str = "",
+) -> Iterator[SavedWork]:
+    """What is saved under some refs; `merging` is for the `git apply` that brings it back."""
     checkout = checkout_of(workspace, manifest, component)
     if not checkout.git_dir.is_dir():
         return
     repository = checkout.repository
     fields = (
-        "objectname refname objecttype committerdate:unix authoremail "
-        "trailers:key=Patchkit-Patch,valueonly,separator=%2C subject"
+        "refname objecttype authoremail trailers:key=Patchkit-Patch,valueonly,separator=%2C subject"
     )
-    layout = "%09".join(f"%({each})" for each in fields.split(" "))
+    layout = "%09".join(f"%({field})" for field in fields.split(" "))
     hint = "git fsck --unreachable  names commits that nothing leads to; move the damaged file away"
-    out = repository.for_each_ref(layout, SAVED_REFS, hint=hint)
+    out = repository.for_each_ref(layout, refs, hint=hint)
     for row in lines_of(out.decode("utf-8", "replace")):
-        commit, ref, form, at, email, patch, subject = row.split("\t", 6)
+        ref, form, email, patch, subject = row.split("\t", 4)
         if form != "commit":
             continue  # nothing that patchkit put there
         kind, why = _kind(subject, ours=email == "<patchkit@localhost>", patch=bool(patch))
-        when = datetime.fromtimestamp(_moment(ref, int(at)), timezone.utc)
-        found = SavedWork(
-            ref.removeprefix(SAVED_REFS),
-            component.name,
-            kind,
-            f"{when:%Y-%m-%dT%H:%M:%SZ}",
-            why,
-            (),
-            ref,
-            commit,
-        )
-        found = replace(found, what=tuple(_contents(repository, found)))
-        yield replace(found, restore=_restore(manifest, checkout, found))
+        name = ref.removeprefix(SAVED_REFS)
+        found = SavedWork(name, component.name, kind, why, (), ref)
+        pieces = list(_pieces(repository, found))
+        what = [title for title, _, _ in pieces]
+        if kind is not SavedKind.STACK:
+            changes = [
+                each for _, old, new in pieces for each in tree_changes(repository, old, new)
+            ]
+            what = list(dict.fromkeys(change.path for change in changes))
+        found = replace(found, what=tuple(what))
+        yield replace(found, restore=_restore(manifest, checkout, found, merging))
 
 
-def _restore(manifest: Manifest, checkout: Checkout, saved: SavedWork) -> str:
+def _restore(manifest: Manifest, checkout: Checkout, saved: SavedWork, merging: str) -> str:
+    """What to type, "" where nothing is missing.
+
+    `undo --show` leaves out what is there: git writes over no untracked file, not even with its
+    own bytes.
+    """
     git = f"git -C {shlex.quote(str(checkout.path))}"
-    if saved.kind is SavedKind.STAGED or saved.why == _STATES[CheckoutState.EDITED.value]:
-        shown = f"patchkit undo --show {saved.id} {manifest.options(saved.component)}"
-        return f"{shown} | {git} apply"
     if saved.kind is SavedKind.FILES:
         return f"{git} show {saved.ref}:{shlex.quote(saved.what[0])}"
-    return f"{git} switch --create saved-work {saved.ref}"
-
-
-def _moment(ref: str, fallback: int) -> int:
-    """When it was saved, as its name says; seconds since the epoch."""
-    stamp = ref.removeprefix(SAVED_REFS).split("-")[0]
-    try:
-        return int(datetime.strptime(f"{stamp}+0000", "%Y%m%dT%H%M%SZ%z").timestamp())
-    except ValueError:
-        return fallback
+    old, new = _base_of(checkout.repository, saved), _tree(checkout.repository, saved.ref)
+    if saved.kind not in _EDITS or old == EMPTY_TREE:
+        return f"{git} switch --create saved-work {saved.ref}"
+    steps: list[str] = []
+    if saved.kind is SavedKind.EDITS and saved.why != _STATES[CheckoutState.EDITED.value]:
+        steps.append(f"{git} switch --create saved-work {saved.ref}^")
+    if _missing(checkout, old, new):
+        shown = f"patchkit undo --show {saved.id} {manifest.options(saved.component)}"
+        steps.append(f"{shown} | {git} apply {merging}".rstrip())
+    return " && ".join(steps)
 
 
 def _kind(subject: str, *, ours: bool, patch: bool) -> tuple[SavedKind, str]:
@@ -203,33 +212,19 @@ def _kind(subject: str, *, ours: bool, patch: bool) -> tuple[SavedKind, str]:
         rest = subject.removeprefix(_PREFIX)
         kind = {_STAGED: SavedKind.STAGED, _LATE: SavedKind.FILES}.get(rest, SavedKind.EDITS)
         return kind, _WHY.get(kind) or _STATES.get(rest, f"the checkout was {rest}")
-    if patch:
-        kind = SavedKind.STACK
-    elif ours and subject.endswith(_RESOLVED):
-        kind = SavedKind.RESOLUTIONS
-    else:
-        kind = SavedKind.COMMITS
+    kind = SavedKind.STACK if patch else SavedKind.COMMITS
     return kind, _WHY[kind]
-
-
-def _contents(repository: Repository, saved: SavedWork) -> Iterator[str]:
-    pieces = list(_pieces(repository, saved))
-    if saved.kind in (SavedKind.STACK, SavedKind.RESOLUTIONS):
-        yield from (title for title, _, _ in pieces)
-        return
-    paths = [each.path for _, old, new in pieces for each in tree_changes(repository, old, new)]
-    yield from dict.fromkeys(paths)
 
 
 def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, TreeId, TreeId]]:
     """(title or "", tree before, tree after) of each change in it, in order."""
     if saved.kind in _EDITS:
-        yield "", _base_of(repository, saved), _tree(repository, saved.commit)
+        yield "", _base_of(repository, saved), _tree(repository, saved.ref)
         return
     layout = "--format=%T%x09%P%x09%(trailers:key=Patchkit-Patch,valueonly,separator=%x2C)%x09%s"
     known = ["--not", "refs/patchkit/base"] if saved.kind is SavedKind.COMMITS else []
     out = repository.git(
-        "log", "--first-parent", f"-n{_DEEPEST}", layout, saved.commit, *known, "--"
+        "log", "--first-parent", f"-n{_DEEPEST}", layout, saved.ref, *known, "--"
     ).out
     rows = [row.split("\t", 3) for row in lines_of(out.decode("utf-8", "replace"))]
     found: list[tuple[str, TreeId, TreeId]] = []
@@ -237,18 +232,13 @@ def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, Tre
         if saved.kind is SavedKind.STACK and not patch:
             break
         parent = parents.split(" ")[0]
-        title = patch or subject
-        if saved.kind is SavedKind.RESOLUTIONS:
-            if not subject.endswith(_RESOLVED):
-                continue
-            title = subject.removesuffix(_RESOLVED)
-        found.append((title, _tree(repository, parent), TreeId(tree)))
+        found.append((patch or subject, _tree(repository, parent), TreeId(tree)))
     yield from reversed(found)
 
 
 def _base_of(repository: Repository, saved: SavedWork) -> TreeId:
     """The tree that it is a change of; the empty one where it stands alone."""
-    parents = lines_of(repository.git("rev-parse", f"{saved.commit}^@").out.decode())
+    parents = lines_of(repository.git("rev-parse", f"{saved.ref}^@").out.decode())
     alone = saved.kind is SavedKind.FILES or (saved.kind is SavedKind.EDITS and not parents[1:])
     return _tree(repository, parents[0] if parents and not alone else "")
 

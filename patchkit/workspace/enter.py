@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,9 +40,6 @@ from patchkit.workspace.contents import (
 from patchkit.workspace.move import Moved, NotHeldError, move_checkout
 from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.state import CheckoutState, Held, Place, Snapshot, index_mark, inspect
-
-if TYPE_CHECKING:
-    from patchkit.workspace.save import Saved
 
 # Make a checkout: built in a folder of its own beside the place, then renamed there.
 
@@ -201,7 +197,7 @@ class Entered(Struct, frozen=True):
     """What became of a checkout.
 
     `before` is what was found; `changed` counts the files written or removed; `left_out` are
-    paths that no server has the contents of; `saved` is where --force put the user's work,
+    paths that no server has the contents of; `saved` is the ref where --force put the user's work,
     `also_saved` are refs with what came meanwhile or was in git's index only, `moved_aside` is the
     folder that it renamed because it was no checkout of patchkit's.
     """
@@ -210,7 +206,7 @@ class Entered(Struct, frozen=True):
     before: Snapshot
     changed: int = 0
     left_out: tuple[str, ...] = ()
-    saved: Saved | None = None
+    saved: str = ""
     also_saved: tuple[str, ...] = ()
     moved_aside: Path | None = None
     refusal: Refusal | None = None
@@ -408,12 +404,12 @@ def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: i
     held = Held(worktree.tree, in_the_way=in_the_way, staged=staged)
     with stack.recording(start):
         moved = move_checkout(checkout, before, stack.place, held, when=when, changes=changes)
-    end_operation(checkout, saved.ref)
+    end_operation(checkout, saved)
     return replace(_moved(before, moved), saved=saved)
 
 
 def _edited_place(
-    checkout: Checkout, before: Snapshot, saved: Saved, tree: TreeId, in_the_way: Sequence[str]
+    checkout: Checkout, before: Snapshot, saved: str, tree: TreeId, in_the_way: Sequence[str]
 ) -> Place | None:
     """Where a checkout with work in it is, to come back to: own commits are edits then.
 
@@ -427,7 +423,7 @@ def _edited_place(
         return None
     written: list[GitObject] = []
     with reading(checkout.repository) as reader:
-        files, kept = Tree(reader, tree), Tree(reader, reader.root(TreeId(saved.ref)))
+        files, kept = Tree(reader, tree), Tree(reader, reader.root(TreeId(saved)))
         for path in in_the_way:
             entry = kept.entry(path)
             files = files.put(path, entry) if entry is not None else files

@@ -6,7 +6,6 @@ line ends, keywords and filtered files on their way into a commit cannot always 
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -62,13 +61,6 @@ _HEADS = {
     "rebase-merge/autostash": "autostash",
     "rebase-apply/autostash": "autostash",
 }
-
-
-class Saved(Struct, frozen=True):
-    """Saved work: the ref that holds it, and the shell command that brings it back."""
-
-    ref: str
-    restore: str  # to be typed as it is
 
 
 class Worktree(Struct, frozen=True):
@@ -172,12 +164,11 @@ def save_work(
     in_the_way: Sequence[str],
     when: int,
     parents: Sequence[CommitId] = (),
-) -> Saved:
-    """Put HEAD, the index and the worktree with its untracked files under a ref of their own.
+) -> str:
+    """Put HEAD, the index and the worktree with its untracked files under a new ref: its name.
 
     `in_the_way` are paths to save although they may be ignored; `when` is in seconds since the
-    epoch. The commit has the shape of a stash, so that `git stash apply` takes it; `parents` are
-    commits to keep with it.
+    epoch. The commit has the shape of a stash; `parents` are commits to keep with it.
     """
     commit = _commit(checkout, snapshot, _everything(checkout, worktree, in_the_way), when, parents)
     ref = free_saved_ref(checkout, when)
@@ -186,7 +177,7 @@ def save_work(
         RefChange(f"{ref}-{name}", oid, ZERO) for name, oid in _other_heads(checkout, snapshot)
     ]
     _make_refs(checkout, changes)
-    return Saved(ref, _restore(checkout, snapshot, ref))
+    return ref
 
 
 def save_commit(checkout: Checkout, commit: CommitId, when: int) -> str:
@@ -427,10 +418,3 @@ def _make_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
     except BaseException:
         checkout.repository.free_refs(names)  # ^C ends that git, too; no later run has these names
         raise
-
-
-def _restore(checkout: Checkout, snapshot: Snapshot, ref: str) -> str:
-    git = f"git -C {shlex.quote(str(checkout.path))}"
-    if snapshot.head in (snapshot.base, snapshot.applied):
-        return f"{git} stash apply {ref}"
-    return f"{git} switch --create saved-work {ref}"

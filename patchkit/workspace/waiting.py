@@ -134,7 +134,7 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
         saved = ""
         staged = staged_id(checkout)
         if worktree.lossy or (save and _is_work(checkout, snapshot, halt, held)):
-            saved = save_work(checkout, snapshot, worktree, in_the_way=(), when=when).ref
+            saved = save_work(checkout, snapshot, worktree, in_the_way=(), when=when)
             held = replace(held, staged=staged)
         rows = rows_beyond(checkout, worktree.recorded)
         return Work(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,17 @@ def work(demo: Project, folder: Path) -> Work:
     return force_away(demo)
 
 
+def forced(project: Project) -> str:
+    """The command that `apply --force` prints, which took a patch away."""
+    (project.root / "patches/demo/series").write_text("one.patch\n")
+    ran = project.run("apply", "--accept", "--force").ok()
+    return ran.out.partition("to get it back:\n")[2].partition("\n")[0]
+
+
 def force_away(project: Project) -> Work:
-    """What `apply --force` set aside."""
+    """What `apply --force` set aside, once the checkout is where it was."""
+    forced(project)
     path = project.root / "patches/demo/series"
-    path.write_text("one.patch\n")
-    project.prepare("apply", "--accept", "--force").ok()
     path.write_text("one.patch\ntwo.patch\n")
     project.prepare("apply", "--accept").ok()
     return saved(project)[0]
@@ -90,15 +97,51 @@ def test_git_brings_edits_back(demo: Project, folder: Path, work: Work) -> None:
     assert "line thirty" in demo.read("patches/demo/rest.patch")
 
 
-def test_commits_come_back_with_their_edits(demo: Project) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_is_printed_brings_edits_back_beside_what_stayed(
+    demo: Project, folder: Path, patchkit_file: Path, *, committed: bool
+) -> None:
+    """Edits two lines from what the patches change, and an untracked file that is there still."""
+    text = (folder / "a.py").read_text()
+    (folder / "a.py").write_text(text.replace("line 22\n", "line twenty-two\n"))
+    (folder / "b.py").write_text("mine\n")
+    if committed:
+        git_in(folder, "commit", "-q", "-m", "My own", "b.py")
+    write_files(folder, {"notes.txt": "notes\n"})
+    mine = {name: (folder / name).read_text() for name in ("a.py", "b.py", "notes.txt")}
+    printed = forced(demo)
+    assert (folder / "notes.txt").exists()
+    assert "line twenty-two" not in (folder / "a.py").read_text()
+    typed(printed, demo, patchkit_file)
+    if not committed:  # on the patches as they are now
+        mine["a.py"] = mine["a.py"].replace("LINE 20", "line 20")
+    assert {name: (folder / name).read_text() for name in mine} == mine
+
+
+def test_edits_that_the_patches_make_as_well_are_all_there(demo: Project, folder: Path) -> None:
+    text = (folder / "a.py").read_text()
+    (folder / "a.py").write_text(text.replace("LINE 20", "line 20"))
+    assert forced(demo) == "  nothing: the files have all of it"
+    assert saved(demo)[0]["restore"] == ""
+    assert "brings" not in demo.run("undo", "--show").ok().err
+
+
+def typed(line: str, project: Project, patchkit_file: Path) -> None:
+    """A command as it stands, in the project's folder."""
+    path = {**os.environ, "PATH": f"{patchkit_file.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", line], cwd=project.root, env=path, check=False)
+    assert done.returncode == 0
+
+
+def test_commits_come_back_with_their_edits(demo: Project, patchkit_file: Path) -> None:
     folder = demo.checkout("demo")
     (folder / "b.py").write_text("mine\n")
     git_in(folder, "commit", "-q", "-a", "-m", "My own")
     (folder / "c.py").write_text("c\n")
     work = force_away(demo)
     assert work["why"] == "commits and edits in the checkout"
-    (folder / "c.py").unlink(missing_ok=True)
-    subprocess.run(work["restore"], shell=True, check=True, capture_output=True)
+    typed(work["restore"], demo, patchkit_file)
     assert (folder / "b.py").read_text() == "mine\n"
     assert (folder / "c.py").read_text() == "c\n"
 

@@ -139,8 +139,7 @@ def test_saved_work_has_the_bytes_that_were_written(
         bench.git("commit", "-qm", "no x")
     bench.write("x.txt", data)
     saved = bench.enter(moved(bench, {"a.py": "3\n", "x.txt": None}), force=True).saved
-    assert saved is not None
-    oid = bench.git("rev-parse", f"{saved.ref}:x.txt")
+    oid = bench.git("rev-parse", f"{saved}:x.txt")
     assert bench.git("hash-object", "--no-filters", "--stdin", stdin=data) == oid
 
 
@@ -150,8 +149,7 @@ def test_what_nobody_edited_is_saved_as_it_was_committed(bench: Bench) -> None:
     bench.enter(bench.stack({**BASE, **text}))
     bench.write("x.txt", b"1\r\nmine\r\n")
     saved = bench.enter(moved(bench, {"a.py": "3\n"}), force=True).saved
-    assert saved is not None
-    assert bench.git("diff", "--name-only", f"{saved.ref}^1", saved.ref) == "x.txt"
+    assert bench.git("diff", "--name-only", f"{saved}^1", saved) == "x.txt"
 
 
 # -- what the index alone holds ---------------------------------------------------------------

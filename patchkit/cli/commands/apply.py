@@ -180,7 +180,7 @@ def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
         terminal.kept(name, "your work is", applied.saved_ref)
     elif applied.saved_ref is not None:
         terminal.product(f"{name}: your work is saved as {applied.saved_ref}; to get it back:")
-        terminal.product(f"  {applied.restore}")
+        terminal.product(f"  {applied.restore or 'nothing: the files have all of it'}")
     terminal.also_saved(name, applied.also_saved)
     if applied.moved_aside is not None:
         terminal.product(f"{name}: what was there is now {near(applied.moved_aside)}")

@@ -62,7 +62,8 @@ def _render_list(terminal: Terminal, report: SavedReport) -> None:
         return
     head = [Painted(each, Paint.FAINT) for each in ("id", "component", "kind", "what", "why")]
     terminal.table([head, *(_row(each) for each in report.saved)])
-    terminal.hint(f"{report.saved[0].restore}  brings the first one back")
+    if report.saved[0].restore:
+        terminal.hint(f"{report.saved[0].restore}  brings the first one back")
 
 
 def _row(saved: SavedWork) -> list[Line]:
