@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from patchkit.disk.files import JOURNAL
 from patchkit.manifest.cached import read_manifest
 from patchkit.manifest.values import GitPin
 from tests.support.projects import Project
@@ -380,17 +381,36 @@ def test_an_index_that_is_locked_stops_a_bump_with_nothing_changed(
         submodule.run("bump", "demo", "--to", "v2").ends(5).says("index.lock")
 
 
-def test_a_disk_that_is_full_puts_the_gitlink_back(
+def test_a_disk_that_is_full_leaves_the_gitlink(
     submodule: Stacked, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved(upstream)
+    lock = submodule.project.root / ".git/index.lock"
 
     def full(*_: object, **__: object) -> None:
+        lock.touch()  # nor can git write its index any more
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("patchkit.ops.refresh_write.write_set", full)
+    monkeypatch.setattr("patchkit.disk.transaction.write_beside", full)
     with submodule.untouched():
-        submodule.run("bump", "demo", "--to", "v2").ends(5)
+        submodule.run("bump", "demo", "--to", "v2").ends(5).says("No space left")
+        lock.unlink()
+
+
+def test_a_journal_that_cannot_be_published_puts_the_gitlink_back(
+    submodule: Stacked, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved(upstream)
+    rename = Path.replace
+
+    def refused(self: Path, target: Path) -> Path:
+        if target.name == JOURNAL:
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with submodule.untouched():
+        submodule.run("bump", "demo", "--to", "v2").ends(5).says("Input/output error")
 
 
 def test_a_project_below_the_root_of_its_repository(
