@@ -56,6 +56,14 @@ def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
         sync_folder(target.parent)
 
 
+def bytes_at(path: Path) -> bytes | None:
+    """The contents of a file; None where there is no file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 class FileAttributes(Struct, frozen=True):
     """What a file has beside its bytes: mode, owner and group by number, extended attributes."""
 

@@ -31,6 +31,7 @@ from patchkit.disk.files import (
     JOURNAL,
     UNFINISHED,
     FileAttributes,
+    bytes_at,
     files_in,
     is_half_done,
     make_folder,
@@ -264,7 +265,7 @@ def _sweep(folders: Iterable[Path]) -> None:
 
 
 def _require_as_seen(root: Path, seen: Mapping[Path, bytes | None]) -> None:
-    changed = [path for path, data in seen.items() if _bytes_at(path) != data]
+    changed = [path for path, data in seen.items() if bytes_at(path) != data]
     if changed:
         hint = "run the command again"
         raise SurroundingsError(
@@ -284,15 +285,8 @@ def runs(path: Path) -> bool:
 
 
 def _hash_at(path: Path) -> str | None:
-    data = _bytes_at(path)
+    data = bytes_at(path)
     return None if data is None else sha256(data).hexdigest()
-
-
-def _bytes_at(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 def _target(path: Path, data: bytes | None) -> Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.disk.files import bytes_at
 from patchkit.disk.transaction import write_set
 from patchkit.errors import PatchkitError, Problem, expected
 from patchkit.gitcmd.gitlinks import gitlinks_staged
@@ -111,7 +112,7 @@ def write_changes(root: Path, changes: Sequence[Change], began: int = 0) -> None
         for path, components in change.locks.items():
             locks.setdefault(path, {}).update(components)
     for path, components in locks.items():
-        seen[path] = path.read_bytes() if path.exists() else None
+        seen[path] = bytes_at(path)
         writes[path] = lock_bytes(
             merge_lock(load_lock(path), components, names=names.get(path, {}))
         )

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.files import bytes_at
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.gitlinks import gitlinks_staged
@@ -456,7 +457,7 @@ def put_files_back(
     """Write what `old_files` gave, all or none."""
     if not writes:
         return report
-    seen = {path: path.read_bytes() if path.exists() else None for path in writes}
+    seen = {path: bytes_at(path) for path in writes}
     write_set(root, writes, seen, along=gitlinks_staged(root, operation.turned.gitlinks))
     names = {path.relative_to(root).as_posix() for path in writes} | operation.gitlinks.keys()
     kept = [

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.disk.files import LARGEST_PATCH, bytes_at, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.edit import add_patch, fold_patches
@@ -129,7 +129,7 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
             writes[patch.path] = row.new.data if row.new is not None else None
     if not isinstance(home.entry, OrderedFolder):
         path = root / home.entry.path
-        before = path.read_bytes() if path.exists() else None
+        before = bytes_at(path)
         text = _series(path, home.entry, draft, home.strip).data
         if text != before and (draft.series or before is not None):
             writes[path] = text

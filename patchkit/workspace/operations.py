@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.files import JOURNAL, files_in, replace_file, sync_folder
+from patchkit.disk.files import JOURNAL, bytes_at, files_in, replace_file, sync_folder
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.gitlinks import staged_gitlink
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
@@ -116,7 +116,7 @@ class Operation(Struct, frozen=True):
         files = [
             p
             for p, (_, new) in rows
-            if _bytes(root / p) != new and not p.endswith(RESOLUTION_ENDING)
+            if bytes_at(root / p) != new and not p.endswith(RESOLUTION_ENDING)
         ]
         files += [path for path in self.locks if not self._is_lock(root, path)]
         links = self.gitlinks.items()
@@ -153,7 +153,7 @@ def files_made(
 ) -> dict[str, tuple[bytes | None, bytes | None]]:
     """The files of an operation that is about to write these."""
     return {
-        path.relative_to(root).as_posix(): (_bytes(path), data)
+        path.relative_to(root).as_posix(): (bytes_at(path), data)
         for path, data in writes.items()
         if path.is_relative_to(root)
     }
@@ -171,10 +171,6 @@ def locks_made(
             entries = {name: (before.get(name), locked) for name, locked in components.items()}
             made[path.relative_to(root).as_posix()] = entries
     return made
-
-
-def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
 
 
 # The repository. The pack of an operation has all of its objects and the name of its commit: both

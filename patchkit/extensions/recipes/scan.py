@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from patchkit.disk.files import bytes_at
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, OfComponents, UsageError
 from patchkit.extensions.recipes.residual_sites import (
@@ -135,7 +136,7 @@ class _Scanning(Struct, frozen=True):
     def _judged(self, component: Component, scan: Scan) -> ComponentResidual:
         options, name = self.options, baseline_path(component)
         path = self.manifest.root / name
-        seen = path.read_bytes() if path.exists() else None
+        seen = bytes_at(path)
         baseline = load_baseline(self.manifest.root, name)
         before = review_sites(scan.sites, baseline, options.today)
         changed = _changed(baseline, before, options)
