@@ -9,16 +9,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from patchkit.extension import Captured, Captures
-from patchkit.extensions.python_guards.evaluate import (
-    Evaluator,
-    ScopedExpression,
-    Span,
-    expressions_of,
-)
+from patchkit.extensions.python_guards.bodies import walk
 from patchkit.extensions.python_guards.modules import Module, Modules, imported_names
 from patchkit.extensions.python_guards.resolve import (
     Absent,
@@ -29,9 +25,11 @@ from patchkit.extensions.python_guards.resolve import (
     Thing,
     Unclear,
 )
+from patchkit.extensions.python_guards.text_edits import UNKNOWN, UnreadableEditError
+from patchkit.extensions.python_guards.value_flow import ValueFlow, alternatives
 from patchkit.model.finding import Finding
 from patchkit.model.names import AtLine
-from patchkit.model.syntax import FunctionNode, python_literal, signature_of
+from patchkit.model.syntax import FunctionNode, constant_text, python_literal, signature_of
 
 # What a replacement of a function depends on: how it is called, and what it does.
 #
@@ -218,6 +216,8 @@ def _bodies(resolver: Resolver, things: Iterable[Thing]) -> Iterator[str]:
 
 #: The variable of a rule that stands for the name of what is replaced.
 VARIABLE = "TARGET"
+#: Where something begins and ends: a line from 1, and how many bytes of it stand before.
+Span: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 
 
 class CallSite(AtLine, Struct, frozen=True):
@@ -253,13 +253,13 @@ class Replacements(Struct, frozen=True):
 
 def find_replacements(captures: Captures, modules: Modules) -> Replacements:
     """What the calls name that rules found; `modules` are those of the whole tree."""
-    reader = Evaluator(Resolver(modules))
+    flow = ValueFlow(modules)
     targets: dict[str, list[CallSite]] = {}
     uncertain: list[CallSite] = []
     reads: dict[str, frozenset[str]] = {}
     for path, found in captures.found.items():
         counting = [each for each in found if not each.allowed]
-        for site, names, complete in _read(counting, path, modules, reader):
+        for site, names, complete in _read(counting, path, modules, flow):
             for name in names:
                 targets.setdefault(name, []).append(site)
             if not complete:
@@ -292,32 +292,60 @@ def _read_attributes(module: Module | None) -> frozenset[str]:
 
 
 def _read(
-    captures: Iterable[Captured], path: str, modules: Modules, reader: Evaluator
+    captures: Sequence[Captured], path: str, modules: Modules, flow: ValueFlow
 ) -> Iterator[tuple[CallSite, Collection[str], bool]]:
-    spots: Mapping[Span, ScopedExpression] = {}
-    module: Module | None = None
+    """The calls of a file, what each names, and whether that is all."""
+    literals = [_literal(each.text) for each in captures]
+    module = modules.at(path) if None in literals else None
+    nodes = {} if module is None else _expressions_of(module)
+    spots = [nodes.get(each.span) for each in captures]
+    texts = {} if module is None else _texts(module, filter(None, spots), flow)
     brought: Mapping[str, Sequence[str]] = {}
-    for captured in captures:
+    for captured, literal, node in zip(captures, literals, spots, strict=True):
         site = CallSite(path, captured.line, captured.within, captured.text)
-        literal = _literal(captured.text)
         if literal is not None:
             yield site, [literal], True
-            continue
-        module = module or modules.at(path)
-        spots = spots or ({} if module is None else expressions_of(module))
-        spot = spots.get(captured.span)
-        if spot is None:
-            yield site, (), False
-        elif isinstance(getattr(spot.node, "ctx", None), ast.Store):
+        elif module is not None and isinstance(getattr(node, "ctx", None), ast.Store):
             # `package.module.name = ours`; of anything else it is no replacement
-            brought = brought or _brought(spot.module, reader.resolver)
-            yield site, sorted(set(_given_to(spot.node, brought))), True
+            brought = brought or _brought(module, flow.resolver)
+            yield site, sorted(set(_given_to(node, brought))), True
         else:
-            texts = reader.texts(spot)
-            yield site, sorted(texts.values), texts.complete
+            found = texts.get(node, {""})
+            yield site, sorted(found - {""}), "" not in found
 
 
-def _given_to(node: ast.expr, brought: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _expressions_of(module: Module) -> dict[Span, ast.expr]:
+    """Every expression of a module by where it begins and ends; the outermost of several."""
+    found: dict[Span, ast.expr] = {}
+    for node in walk(module.syntax):
+        if isinstance(node, ast.expr):
+            end = (node.end_lineno or 0, node.end_col_offset or 0)
+            found.setdefault(((node.lineno, node.col_offset), end), node)
+    return found
+
+
+def _texts(
+    module: Module, nodes: Iterable[ast.expr], flow: ValueFlow
+) -> dict[ast.expr | None, set[str]]:
+    """The texts that each expression can have, "" among them where it may be something else."""
+    flow.wanted = {e: [] for e in nodes if not isinstance(getattr(e, "ctx", None), ast.Store)}
+    if flow.wanted:
+        try:
+            flow.follow(module)
+        except (UnreadableEditError, RecursionError):
+            return {}
+    return {
+        node: {_plain(value) for each in found for value in alternatives(each)} or {""}
+        for node, found in flow.wanted.items()
+    }
+
+
+def _plain(value: object) -> str:
+    text = constant_text(value)
+    return "" if UNKNOWN in text else text
+
+
+def _given_to(node: ast.expr | None, brought: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """The dotted names that an assignment to an attribute gives a thing of another package; nothing
     for what is the module's own, or is no attribute of what an import brought.
     """

@@ -14,8 +14,9 @@ from msgspec import Struct
 from patchkit.extensions.python_guards.modules import Module, Modules, ParsedModules
 from patchkit.extensions.python_guards.sed_script import parse_sed
 from patchkit.extensions.python_guards.shell_reader import ShellCommand, shell_commands
-from patchkit.extensions.python_guards.source_rewrites import RewriteReader
+from patchkit.extensions.python_guards.source_rewrites import rewrites_of
 from patchkit.extensions.python_guards.text_edits import UNKNOWN, Rewrite, UnreadableEditError
+from patchkit.extensions.python_guards.value_flow import ValueFlow
 from patchkit.model.finding import Finding, Severity
 
 #: Larger files are tables, and not looked at.
@@ -108,19 +109,19 @@ class _Reading:
         calls = [p for p, data in sources.items() if p not in rewriting and calling.search(data)]
         modules = Modules(self.carrier.paths, self.carrier.read)
         found = (modules.at(path) for path in (*rewriting, *(calls if names else ())))
-        reader = RewriteReader(modules)
+        flow = ValueFlow(modules)
         for module in (*filter(None, found), *self.inner):
             problem = module.problem
             try:
                 if not problem:
-                    reader.read(module)
+                    flow.follow(module)
             except (UnreadableEditError, RecursionError) as error:
                 problem = str(error)
             if problem:
                 line = re.search(r"\bline (\d+)", problem)
                 place = f"{module.path}:{line[1]}" if line else module.path
                 self.unread(place, re.sub(r"^line \d+: ", "", problem))
-        self.found += reader.rewrites()
+        self.found += rewrites_of(flow.replaced)
 
 
 def _own_words(command: ShellCommand) -> tuple[list[str], list[str]]:

@@ -38,6 +38,11 @@ def found(**files: str) -> Replacements:
         ("from names import A, B as C\nm.put(A + '.' + C, 1)", {"core.b"}),
         ("import names\nm.put(names.A, 1)", {"core"}),
         ("from names import *\nm.put(f'{A}.{DEEP}', 1)", {"core.core.deep"}),
+        ("D = {'x': 'a'}\nm.put(D['x'], 1)", {"a"}),
+        ("n = 'a'\nif x:\n    n = 'b'\nelse:\n    n = 'c'\nm.put(f'x.{n}', 1)", {"x.b", "x.c"}),
+        ("n = 'a'\nif x:\n    n = 'b'\nm.put(n, 1)", {"a", "b"}),
+        # a name that a later loop binds again
+        ("for n in ['a']:\n    k = n\nm.put(k, 1)\nfor n in ['b']:\n    k = n", {"a"}),
     ],
 )  # fmt: skip
 def test_names_that_are_plain_to_see(code: str, names: set[str]) -> None:
@@ -50,7 +55,7 @@ def test_names_that_are_plain_to_see(code: str, names: set[str]) -> None:
     ("code", "names"),
     [
         ("m.put(name, f)", set()),
-        ("def g(n):\n    m.put(n, 1)\ng('a')", set()),
+        ("def g(n):\n    m.put(n, 1)\ng('a')", {"a"}),
         ("def g(n='a'):\n    m.put(n, 1)", set()),
         ("for n in read():\n    m.put(n, 1)", set()),
         ("for n in ['a', other]:\n    m.put(n, 1)", {"a"}),
@@ -59,12 +64,14 @@ def test_names_that_are_plain_to_see(code: str, names: set[str]) -> None:
         ("m.put(f'a.{kind()}', 1)", set()),
         ("m.put(A.lower(), 1)", set()),
         ("m.put('%s.b' % A, 1)", set()),
-        ("D = {'x': 'a'}\nm.put(D['x'], 1)", set()),
+        ("D = {'x': 'a'}\nD['x'] = 'b'\nm.put(D['x'], 1)", set()),
+        ("L = ['a']\nL[0] = 'b'\nm.put(L[0], 1)", set()),
         ("class C:\n    P = 'a'\n    def g(self):\n        m.put(self.P, 1)", set()),
         # what a list is given later
         ("L = ['a']\nL.extend(more())\nfor n in L:\n    m.put(n, 1)", {"a"}),
         ("L = ['a']\ndef g():\n    L.append('b')\nfor n in L:\n    m.put(n, 1)", {"a"}),
-        ("L = ['a']\nL += ['b']\nfor n in L:\n    m.put(n, 1)", {"a"}),
+        ("L = ['a']\nL += ['b']\nfor n in L:\n    m.put(n, 1)", {"a", "b"}),
+        ("n = 'a'\nif x:\n    n = read()\nm.put(n, 1)", {"a"}),
         ("L = ['a']\nL[0] = 'b'\nfor n in L:\n    m.put(n, 1)", {"a"}),
         ("L = []\nL.append('a')\nfor n in L:\n    m.put(n, 1)", set()),
         ("X = X + 'a'\nm.put(X, 1)", set()),
