@@ -65,7 +65,7 @@ def _listed(carrier: Carrier, files: Sequence[str]) -> Iterator[PatchSet]:
     """Those that a list beside or above them names."""
     for path in files:
         for target in _targets(carrier, path) if f"/{path}".endswith(_LISTS) else ():
-            listed = list_at(carrier.root / path, target=target)
+            listed = list_at(carrier.root / path, target=target, root=carrier.root)
             if listed is None or not listed[1].names or listed[1].unusable:
                 continue
             entry, series = listed

@@ -149,13 +149,15 @@ def _raw(source: Path) -> ImportSource:
 
 
 def list_at(
-    path: Path, *, meant: bool = False, target: str = ""
+    path: Path, *, meant: bool = False, target: str = "", root: Path | None = None
 ) -> tuple[LocalSeries, Series] | None:
     """What a file lists, and where its patches are; None if most of them are not there.
 
-    What is `meant` is a list wherever they are, if its name tells the format.
+    What is `meant` is a list wherever they are, if its name tells the format. `root` is the folder
+    that files which it includes may be in; by default its own.
     """
-    entry = LocalSeries(str(path), Location(path, 1), target=target)
+    where = Location((root or path.parent) / path.name, 1)
+    entry = LocalSeries(str(path), where, target=target)
     meant = path.name == "series" or (meant and entry.kind != "quilt")
     if (entry.kind == "quilt" and path.suffix not in _LISTS) or not path.is_file():
         return None

@@ -6,7 +6,7 @@ Edits are made in the text: order, other fields, quotes, comments and line ends 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Struct, field
@@ -20,8 +20,6 @@ from patchkit.model.series_file import LINE, Series, SeriesLine, name_problems
 _PARTING = re.compile(r"[\s,\\]+")
 COMPRESSED = (".gz", ".bz2", ".xz", ".Z", ".zst")
 Listed = TypeVar("Listed", bound="LineList")
-_LONGEST = 1 << 16  # characters that a value may grow to
-_ROUNDS = 10  # of expanding
 _SPACE = re.compile(r"[\s\\]*\Z")
 
 
@@ -56,15 +54,6 @@ class ListReading(Struct, kw_only=True):
     def noted(self, empty: Listed) -> Listed:
         """A list with what is left out."""
         return replace(empty, left_out=tuple(self.left_out), unusable=tuple(self.unusable))
-
-    @staticmethod
-    def expanded(text: str, names: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> str:
-        """The text with what is known put in; bounded, as a value may name itself."""
-        for _ in range(_ROUNDS):
-            if sum(len(value(found)) for found in names.finditer(text)) > _LONGEST:
-                break
-            text = names.sub(value, text)
-        return text
 
 
 class LineList(Series, frozen=True):

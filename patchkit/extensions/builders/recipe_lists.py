@@ -1,7 +1,9 @@
 """Patches in SRC_URI of a BitBake recipe (NAME_VERSION.bb, .bbappend, .inc).
 
 BitBake is not run, so only what a line says by itself is taken: simple variables are put in, and
-what an override has is left out with a note, as some builds do without it.
+what an override has is left out with a note, as some builds do without it. Of a file that is
+required or included, and stands in the project, variables are taken. One that has patches, too, is
+a list of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import field
 
+from patchkit.disk.files import is_inside, read_given
 from patchkit.errors import Problem
 from patchkit.extensions.builders.listed_pieces import (
     COMPRESSED,
@@ -22,10 +25,12 @@ from patchkit.extensions.builders.listed_pieces import (
     checked,
     cut,
 )
+from patchkit.manifest.find import project_root
 from patchkit.manifest.values import LocalSeries
 from patchkit.manifest.yaml_nodes import decode
 from patchkit.model.names import is_listed_name
 from patchkit.model.series_file import Series
+from patchkit.model.variables import expanded
 
 _PATCH = (".patch", ".diff")
 _ASSIGNMENT = re.compile(
@@ -52,19 +57,43 @@ class _Recipe(ListReading, kw_only=True):
     words: list[tuple[int, re.Match[str]]] = field(default_factory=list)
     removed: set[str] = field(default_factory=set)  # of `SRC_URI:remove`
     stop: int = 0  # where the last value ends
+    root: Path  # of the project
+    seen: set[Path] = field(default_factory=set)  # files that are included so far
 
     def expand(self, text: str) -> str:
-        return self.expanded(text, _VARIABLE, lambda found: self.values.get(found[1], found[0]))
+        return expanded(text, _VARIABLE, lambda found: self.values.get(found[1], found[0]))
 
-    def read(self) -> None:
-        for found in _ASSIGNMENT.finditer(self.text):
-            name = found["name"]
-            if found["file"]:
-                self.note(self.unusable, f"what {found['file']} has", found.start())
-            elif name == "SRC_URI":
+    def read(self, text: str, by: re.Match[str] | None = None) -> None:
+        """Take what a text assigns: the recipe's, or that of a file that the line `by` includes.
+
+        Such a file may put no patch into SRC_URI, and nothing in the place of what is there.
+        """
+        for found in _ASSIGNMENT.finditer(text):
+            name, line = found["name"], by or found
+            inner = self.included(found["file"]) if found["file"] else None
+            if inner is not None:
+                self.read(inner, line)
+            elif found["file"] or (by and name == "SRC_URI" and self.is_changed(found)):
+                self.note(self.unusable, f"what {line['file']} has", line.start())
+            elif name == "SRC_URI" and not by:
                 self.add(found)
             elif not found["suffix"] and not (found["how"][0] == "?" and name in self.values):
                 self.values[name] = found["value"]
+
+    def included(self, name: str) -> str | None:
+        """The text of a file of the project that was not read yet; None where there is no such."""
+        here = Path(self.root, self.where).parent
+        paths = (folder / self.expand(name) for folder in (here, *here.parents))
+        for file in paths:
+            if file.is_file() and is_inside(file, self.root) and file not in self.seen:
+                self.seen.add(file)
+                return decode(read_given(file), file)
+        return None
+
+    def is_changed(self, found: re.Match[str]) -> bool:
+        """Whether an assignment elsewhere changes which patches there are, or when."""
+        words = _WORD.finditer(found["value"])
+        return bool(self.words) or any(self.patch(word, []) for word in words)
 
     def add(self, found: re.Match[str]) -> None:
         operation, *override = found["suffix"].replace("_", ":").split(":")[1:] or [""]
@@ -126,8 +155,9 @@ def read_recipe(data: bytes, entry: LocalSeries) -> Series:
     package, _, version = PurePosixPath(entry.path).stem.partition("_")
     base = package.removesuffix("-native").removeprefix("nativesdk-")
     known = {"PN": package, "BPN": base, "PV": version, "BP": f"{base}-{version}"}
-    recipe = _Recipe(where=entry.path, text=decode(data, Path(entry.path)), values=known)
-    recipe.read()
+    text, root = decode(data, Path(entry.path)), project_root(entry.where.file)
+    recipe = _Recipe(where=entry.path, text=text, values=known, root=root)
+    recipe.read(text)
     found = [*recipe.patches()]
     if any(one.start > other.start for one, other in pairwise(found)):
         recipe.note(recipe.unusable, "the order, which is not that of the lines", found[0].start)

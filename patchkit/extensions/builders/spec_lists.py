@@ -26,6 +26,7 @@ from patchkit.manifest.values import LocalSeries
 from patchkit.manifest.yaml_nodes import decode
 from patchkit.model.names import is_listed_name
 from patchkit.model.series_file import LINE, Series, SeriesLine
+from patchkit.model.variables import expanded
 
 _TAG = re.compile(r"(?P<tag>[A-Za-z]+)(?P<number>\d{0,6})\s*:\s*(?P<value>\S+)")
 _DEFINED = re.compile(r"\s*%(?:global|define)\s+(?P<name>\w+)\s+(?P<value>.*\S)\s*")
@@ -70,7 +71,7 @@ class _Spec(ListReading, kw_only=True):
             name = found["braced"] or found["bare"]
             return self.values.get(name, "" if found["maybe"] else found[0])
 
-        return self.expanded(text, _MACRO, value)
+        return expanded(text, _MACRO, value)
 
     def read(self) -> None:
         start = 0

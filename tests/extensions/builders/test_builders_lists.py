@@ -20,6 +20,7 @@ from patchkit.manifest.values import LocalSeries, Location
 from patchkit.model.series_file import Series
 from patchkit.stack.patch_lists import parse_list
 from tests.support.laws import share
+from tests.support.projects import write_files
 
 
 def read(text: str, name: str) -> Series:
@@ -100,6 +101,35 @@ def test_what_is_not_known_is_left_out_and_named(lines: str, said: str, is_somet
     assert found.names == ()
     assert [each.startswith(f"foo_1.2.bb:1: {said}") for each in left(found)] == [True]
     assert bool(found.unusable) == (not is_sometimes)
+
+
+@pytest.mark.parametrize(
+    ("files", "taken"),
+    [
+        ({"foo.inc": 'NAME = "one"\nSRC_URI = "https://example.com/${BP}.tar.gz"\n'}, True),
+        ({"foo.inc": "require ../up.inc\n", "../up.inc": 'NAME = "one"\n'}, True),
+        ({"../shared/foo.inc": 'NAME = "one"\n'}, True),  # from the top of a layer
+        ({"foo.inc": "require foo.inc\n"}, False),
+        ({"foo.inc": 'SRC_URI += "file://two.patch"\n'}, False),
+        ({"foo.inc": 'SRC_URI:remove = "file://one.patch"\n'}, False),
+        ({"../../../foo.inc": 'NAME = "one"\n'}, False),  # no part of the project
+        ({"foo.inc": "require ../../../up.inc\n", "../../../up.inc": "A = 'b'\n"}, False),
+        ({}, False),
+    ],
+)
+def test_what_another_file_assigns_is_taken_where_it_has_no_patch(
+    tmp_path: Path, files: dict[str, str], taken: bool
+) -> None:
+    place = tmp_path / "project/layer/recipes/foo_1.2.bb"
+    write_files(place.parent, files)
+    name = "shared/foo.inc" if "../shared/foo.inc" in files else "foo.inc"
+    text = f'require {name}\nSRC_URI += "file://one.patch file://${{NAME}}.txt"\n'
+    where = Location(tmp_path / "project/manifests/m.yaml", 1)
+    found = parse_list(text.encode(), LocalSeries("layer/recipes/foo_1.2.bb", where))
+    assert names(found) == [("one.patch", 1)]
+    said = [] if taken else [f"layer/recipes/foo_1.2.bb:1: what {name} has"]
+    assert left(found) == said
+    assert bool(found.unusable) != taken
 
 
 def test_a_value_that_names_itself_ends() -> None:
