@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit import entry_points
 from patchkit.adoption.carrier import Carrier, folder_of, folders_up
 from patchkit.manifest.pin_places import named_values
 from patchkit.model.names import COMMIT_ID
+from patchkit.model.variables import expanded
 
 #: Files in which carriers keep pins and URLs.
 _KEPT_IN = re.compile(
@@ -25,7 +27,7 @@ _KEPT_IN = re.compile(
 #: Files of which the only line is a pin.
 _ONE_LINE = re.compile(r"(?i).*\.commit|.*git_tag|.*(?:revision|commit)")
 #: A release's tag, or a short id.
-_VERSION = re.compile(r"(?:[A-Za-z][\w-]*[-_/])?v?\d+(?:[._]\d+)+[\w.+-]*|v\d+|[0-9a-f]{7,40}")
+VERSION = re.compile(r"(?:[A-Za-z][\w-]*[-_/])?v?\d+(?:[._]\d+)+[\w.+-]*|v\d+|[0-9a-f]{7,40}")
 _URL = re.compile(r"(?:https?|ssh|git|file)://[^\s\"'<>()\[\]{}`,;\\]+|git@[\w.-]+:[\w./~+-]+")
 #: A folder that holds more folders than this is a collection.
 _FEW = 50
@@ -54,22 +56,9 @@ _KINDS = frozenset(
 )
 #: Words of paths and repositories that tell none from others.
 _COMMON = frozenset(("docker", "git", "lib", "patch", "patches", "src", "release", "latest"))
-#: In gclient's DEPS: a variable, and a URL that is made of two.
-_VARIABLE = re.compile(r"""["']([\w.]+)["']:\s*["']([^"'\n]+)["']""")
-_DEPENDENCY = re.compile(
-    r"""Var\(["']([\w.]+)["']\)\)?\s*\+\s*["'](/[^"'\n]+)@["']\s*\+\s*\(?Var\(["']([\w.]+)["']\)"""
-)
 #: What stands between a repository's name and its commit, in one group.
 _AT = r"(?:\.git)?@([\w./+-]+)"
 _CHECKED_OUT = r"(?:\.git)?(?:(?!git clone)[\s\S]){0,300}?git checkout(?: -q)? ([\w./+-]+)"
-
-# In a portfile of vcpkg's: from where it fetches, and what is said of it.
-_PORT = re.compile(r"\bvcpkg_from_git(?:hub|lab)?\s*\(((?:[^()#]|#.*\n)*)")
-_SAID = re.compile(
-    r"\b(OUT_SOURCE_PATH|URL|REPO|REF|GITHUB_HOST|GITLAB_URL|PATCHES)\s+\"?([^\s\"]+)"
-)
-_PORT_FILES = "portfile.cmake", "vcpkg.json"
-_VERSIONS = frozenset(("version", "version-semver", "version-string", "version-date"))
 
 # In a file that takes an archive: variables, URLs, and the SHA-256 nearby.
 _ASSIGNED = re.compile(r"\s*(?:export\s+|\{%-?\s*set\s+)?(\w+)\s*[:?+]?=(.*)")
@@ -78,8 +67,6 @@ _ARCHIVE = re.compile(
     r"https?://[^\s\"'<>()\[\]{}`,;\\]{1,300}\.(?:tar\.(?:gz|xz|bz2)|tgz|zip)(?![\w.])"
 )
 _HASH = re.compile(r"\b([0-9a-f]{64})\b|sha256-([A-Za-z0-9+/]{43}=)")
-#: Variables within variables are replaced at most this many times.
-_ROUNDS = 5
 #: No person wrote a longer line.
 _LONGEST = 2000
 #: How many characters after its URL a hash may stand.
@@ -116,7 +103,7 @@ class Upstream(Struct, frozen=True):
         called = re.sub(r"(\.git|\.tar\.\w+|\.tgz|\.zip)?/*$", "", self.url).rpartition("/")[2]
         if self.kind == "git":
             return called
-        if _VERSION.fullmatch(called):
+        if VERSION.fullmatch(called):
             called = next(git_urls(self.url), called).rpartition("/")[2]
         return re.sub(r"[-_]v?\d[\w.+-]*$", "", called)
 
@@ -135,16 +122,19 @@ def upstreams_near(carrier: Carrier, folder: str) -> list[Upstream]:
     named = dict.fromkeys(url for inner in folders for url in _urls_in(carrier, inner))
     bare = (url for url in named if url.removesuffix(".git") not in pinned)
     found += (Upstream(url, (), "", "", frozenset()) for url in bare)
-    return list({(up.url.removesuffix(".git"), up.where): up for up in found}.values())
+    first: dict[tuple[str, str], Upstream] = {}
+    for upstream in found:
+        first.setdefault((upstream.url.removesuffix(".git"), upstream.where), upstream)
+    return [*first.values()]
 
 
 @cache
 def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
     """What the files of a folder say of pins, of repositories that it names or one around it."""
-    if ports := [*_ports(carrier, folder)]:  # the homepage may be another repository
-        return ports
     urls = next((urls for up in folders_up(folder) if (urls := _urls_in(carrier, up))), [])
     found: list[Upstream] = []
+    for read in map(entry_points.load, entry_points.named("patchkit.pins").values()):
+        found += read(carrier, folder)
     for path in _pin_files(carrier).get(folder, ()):
         own = set(git_urls(carrier.text(path)))
         for pin in (pin for url in urls for pin in _pins(carrier, path, url)):
@@ -152,7 +142,7 @@ def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
                 found.append(replace(pin, about=pin.about | pin.words))
             elif pin.url in (own or urls) or pin.about & pin.words:
                 found.append(pin)
-        found += (*_beside_urls(carrier, path), *_in_deps(carrier, path), *_archives(carrier, path))
+        found += (*_beside_urls(carrier, path), *_archives(carrier, path))
     return found
 
 
@@ -218,7 +208,7 @@ def _pins(carrier: Carrier, path: str, url: str) -> Iterator[Upstream]:
     text, (folder, _, name) = carrier.text(path), path.rpartition("/")
     if _ONE_LINE.fullmatch(name):
         value = text.strip()
-        if _VERSION.fullmatch(value):
+        if VERSION.fullmatch(value):
             about = (words_of(name) | words_of(folder)) - _KINDS
             yield Upstream(url, (("file", path),), value, f"{path}:1", about)
         return
@@ -229,7 +219,7 @@ def _pins(carrier: Carrier, path: str, url: str) -> Iterator[Upstream]:
     for found in named:
         words = words_of(found.name)
         is_pin = words & _KINDS or COMMIT_ID.fullmatch(found.value)
-        if is_pin and _VERSION.fullmatch(found.value) and times[found.form, found.name] == 1:
+        if is_pin and VERSION.fullmatch(found.value) and times[found.form, found.name] == 1:
             pin, where = (("file", path), (found.form, found.name)), f"{path}:{found.line}"
             yield Upstream(url, pin, found.value, where, words - _KINDS - common)
 
@@ -244,41 +234,11 @@ def _beside_urls(carrier: Carrier, path: str) -> Iterator[Upstream]:
         name = url.rpartition("/")[2].removesuffix(".git")
         for between in (_AT, _CHECKED_OUT) if url else ():
             pattern = re.escape(name) + between
-            values = [at for at in re.finditer(pattern, text) if _VERSION.fullmatch(at[1])]
+            values = [at for at in re.finditer(pattern, text) if VERSION.fullmatch(at[1])]
             if len(values) == 1:
                 line = text.count("\n", 0, values[0].start(1)) + 1
                 pin, words = (("file", path), ("pattern", pattern)), words_of(url)
                 yield Upstream(url, pin, values[0][1], f"{path}:{line}", words)
-
-
-def _in_deps(carrier: Carrier, path: str) -> Iterator[Upstream]:
-    """The dependencies of a gclient file whose URL and commit are variables."""
-    text = carrier.text(path)
-    variables = {found[1]: found for found in _VARIABLE.finditer(text)}
-    for found in _DEPENDENCY.finditer(text):
-        start, ref = (variables.get(name) for name in (found[1], found[3]))
-        if start and ref and _VERSION.fullmatch(ref[2]):
-            pin, line = (("file", path), ("deps", ref[1])), text.count("\n", 0, ref.start(2)) + 1
-            where, about = f"{path}:{line}", words_of(found[2])
-            yield Upstream(start[2] + found[2], pin, ref[2], where, about)
-
-
-def _ports(carrier: Carrier, folder: str) -> Iterator[Upstream]:
-    """The repositories that vcpkg's portfile in a folder fetches, only those that it patches if it
-    patches any, with their REF, or the version that a REF is made of.
-    """
-    portfile, manifest = (f"{folder}/{name}".lstrip("/") for name in _PORT_FILES)
-    text, values = carrier.text(portfile), named_values(carrier.text(manifest), ("variable",))
-    versions = [(manifest, found) for found in values if found.name in _VERSIONS]
-    ports = [dict(_SAID.findall(said)) for said in _PORT.findall(text)]
-    for said in [port for port in ports if "PATCHES" in port] or ports:
-        site = said.get("GITHUB_HOST") or said.get("GITLAB_URL") or "https://github.com"
-        url = said.get("URL", f"{site.rstrip('/')}/{said.get('REPO')}")
-        named = [(portfile, found) for found in named_values(text, ("cmake",))]
-        places = [place for place in named if place[1].name == said.get("OUT_SOURCE_PATH")]
-        for file, found in places or versions:
-            pin, where = (("file", file), (found.form, found.name)), f"{file}:{found.line}"
-            yield Upstream(url, pin, found.value, where, words_of(url.rpartition("/")[2]))
 
 
 def _submodules(carrier: Carrier) -> Iterator[Upstream]:
@@ -320,21 +280,16 @@ def _archives(carrier: Carrier, path: str) -> Iterator[Upstream]:
 
 def _put(text: str, values: Mapping[str, str]) -> str:
     """The text with the variables' values in their places."""
-    for _ in range(_ROUNDS):
-        put = _USED.sub(
-            lambda found: values.get(next(filter(None, found.groups())), found[0]), text
-        )
-        if put == text or len(put) > 10 * _LONGEST:
-            break
-        text = put
-    return text
+    return expanded(
+        text, _USED, lambda found: values.get(next(filter(None, found.groups())), found[0])
+    )
 
 
 def _by_site(values: Mapping[str, str]) -> Iterator[str]:
     """As Buildroot's packages have it: X_SITE and X_SOURCE, by default x-VERSION.tar.gz."""
     for name, site in values.items():
         prefix = name.removesuffix("_SITE")
-        version = values.get(f"{prefix}_VERSION")
+        version = values.get(f"{prefix}VERSION")
         if prefix != name and version and f"{prefix}_URL" not in values:
             plain = f"{prefix.lower().replace('_', '-')}-{version}.tar.gz"
             url = _put(f"{site}/{values.get(f'{prefix}_SOURCE', plain)}", values)

@@ -434,7 +434,7 @@ _ENDS: dict[str, dict[int, _State]] = {
         4: Scene.misspelt,
         5: Scene.gone,
     },
-    **dict.fromkeys(("export", "export --format yocto", "export --format rpm"), _OF_AN_EXPORT),
+    "export": _OF_AN_EXPORT,
     "export --format machine": {0: _untouched, 1: _untouched, 4: Scene.misspelt},
     "check --only recipes": {
         0: Scene.recipe,
@@ -517,8 +517,6 @@ _WORDS: dict[str | tuple[str, int], tuple[str, ...]] = {
     "split": ("both", "--new", "ten", "--file", "other.txt"),
     "refresh --new": ("count-words",),
     "export": ("--format", "quilt", *_OUT),
-    "export --format yocto": _OUT,
-    "export --format rpm": _OUT,
     ("export --format machine", 1): ("--dry-run",),
     ("check --only machine", 0): ("metadata",),
     ("check --only machine", 1): ("variables",),
@@ -621,8 +619,6 @@ _CHANGING = {
     "import --vendor",
     "import --rewrites",
     "export",
-    "export --format yocto",
-    "export --format rpm",
     "apply",
     "fetch",
 }

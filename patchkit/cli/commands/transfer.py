@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchkit import entry_points
 from patchkit.cli.catalog import forms_of
 from patchkit.cli.command import DryRunOption, command
 from patchkit.cli.session import Session
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 
     from patchkit.cli.terminal import Line
     from patchkit.manifest.values import Component
-    from patchkit.model.patch import Identity
-    from patchkit.ops.transfer import AdoptReport, ExportReport, Form
+    from patchkit.ops.transfer import AdoptReport, ExportReport
     from patchkit.stack.damage import PatchRepair
     from patchkit.stack.importing import ImportSource
 
@@ -236,6 +236,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     examples=[
         ("patchkit export -c mbridge --format quilt -o debian/patches", "for quilt push -a"),
         ("patchkit export -c mbridge -o mbridge.mbox", "for git am"),
+        ("patchkit export -c mbridge --format yocto -o meta-npu/mbridge", "a .bbappend and files/"),
         ("patchkit export -c mbridge --patch fix-rope -o fix.mbox", "to send one upstream"),
         ("patchkit export -c mbridge --branch npu", "a branch with these commits, to push"),
     ],
@@ -271,7 +272,8 @@ def export(
         typer.Option(
             "--format",
             metavar="FORM",
-            help="What goes into the folder: quilt (a series). What extensions bring stands below.",
+            help="What goes into the folder: quilt (a series), yocto (a .bbappend with its files), "
+            "rpm (lines of a spec). Other forms stand below.",
         ),
     ] = "",
     author: Annotated[
@@ -300,7 +302,7 @@ def export(
     """
     from patchkit.errors import UsageError
     from patchkit.model.mailinfo import read_author
-    from patchkit.ops.transfer import MBOX, QUILT
+    from patchkit.ops.transfer import MBOX, QUILT, export_component
 
     if branch is not None and not (output or form or author or patch):
         return _export_branch(session, branch)
@@ -312,16 +314,30 @@ def export(
         )
         raise UsageError(f"export: {what}", hint=hint)
     form = form or output.suffix.removeprefix(".")
-    known = {layout.name: layout for layout in (QUILT, MBOX)}
+    known, brought = {QUILT.name: QUILT, MBOX.name: MBOX}, entry_points.named("patchkit.forms")
+    if form in brought:
+        known[form] = entry_points.load(brought[form])
     if form not in known:
         what = f"export: --format {form} is unknown" if form else "export: --format is missing"
-        names = ", ".join([*known, *(name.split()[-1] for name in forms_of("export"))])
+        others = (name.split()[-1] for name in forms_of("export"))
+        names = ", ".join([*known, *brought, *others])
         hint = f"it is one of {names}: `patchkit export --format quilt -o debian/patches`"
         raise UsageError(what, hint=hint)
     who = read_author(author, "") if author else None
     if author and (who is None or not who.email or form != MBOX.name):
         raise UsageError("--author needs 'NAME <ADDRESS>', and goes with -o FILE.mbox")
-    return export_as("export", session, known[form], output, who, patch=patch)
+    with session.progress() as progress:
+        report = export_component(
+            session.manifest,
+            session.component,
+            known[form],
+            output,
+            author=who,
+            patch=patch,
+            store=session.store,
+            progress=progress,
+        )
+    return session.report("export", report, _render_export)
 
 
 def _export_branch(session: Session, branch: str) -> ExitCode:
@@ -337,32 +353,6 @@ def _export_branch(session: Session, branch: str) -> ExitCode:
             progress=progress,
         )
     return session.report("export", report, _render_export)
-
-
-def export_as(
-    command_name: str,
-    session: Session,
-    form: Form,
-    output: Path,
-    who: Identity | None = None,
-    *,
-    patch: str | None = None,
-) -> ExitCode:
-    """Write the component's stack in a form, and report it as that command's result."""
-    from patchkit.ops.transfer import export_component
-
-    with session.progress() as progress:
-        report = export_component(
-            session.manifest,
-            session.component,
-            form,
-            output,
-            author=who,
-            patch=patch,
-            store=session.store,
-            progress=progress,
-        )
-    return session.report(command_name, report, _render_export)
 
 
 def _render_export(terminal: Terminal, report: ExportReport) -> None:
