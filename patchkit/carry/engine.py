@@ -86,7 +86,7 @@ def carry_stack(
 
 def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> bool:
     """Whether `tree` holds the changes already: undoing all of them applies exactly, in place."""
-    undone = apply_changes(tree, blobs, reverse_changes(changes))
+    undone = apply_changes(tree, blobs, reverse_changes(changes), terse=True)
     return bool(changes) and undone.tree is not None and not _shifted(undone.files)
 
 

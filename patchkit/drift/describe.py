@@ -18,7 +18,7 @@ from patchkit.drift.drift_report import (
     PatchDrift,
     Risk,
 )
-from patchkit.drift.judge import State
+from patchkit.drift.sample import State
 from patchkit.drift.walk import Transition, Walk
 from patchkit.explain.diagnose import FindRename, explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation

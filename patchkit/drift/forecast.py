@@ -24,12 +24,11 @@ from msgspec.structs import replace
 from patchkit.carry.carried import CarriedFile, CarryContext, CarryOptions
 from patchkit.carry.carry_file import carry_change
 from patchkit.carry.cascade import Names, ResolvedStack, edited, paths_of, supposed
-from patchkit.carry.engine import StackCarrier, names_a_path_twice
+from patchkit.carry.engine import StackCarrier, is_contained, names_a_path_twice
 from patchkit.disk.result_cache import ResultCache, read_as
 from patchkit.drift.drift_report import HunkFault, PatchForecast, forecast_of
 from patchkit.drift.follow import Route, RoutePast, ScopeWatch
-from patchkit.drift.judge import State, faults_of, is_undone
-from patchkit.drift.sample import ChangeGroup, FileVersion, alike, grouped
+from patchkit.drift.sample import ChangeGroup, FileVersion, State, alike, grouped
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.model.apply_changes import Blobs, apply_changes
@@ -150,25 +149,51 @@ class Forecaster:
 
     def judge(self) -> tuple[PatchVerdict, ...]:
         """What would become of each patch in the present state."""
-        return self._judged(len(self._patches), set())
+        return self._judged(range(len(self._patches)), set())
+
+    def status_of(self, number: int) -> Status:
+        """What would become of one patch in the present state; the others are not looked at."""
+        return self._judged(self._before_it(number)[0], set())[-1].status
+
+    def paths_of(self, number: int) -> frozenset[str]:
+        """The paths from which it follows what becomes of a patch."""
+        return self._before_it(number)[1]
 
     def met(self, number: int) -> dict[str, TreeEntry | None]:
         """What the patch would meet at its paths now, were no earlier one in conflict."""
-        self._judged(number, set(self._of_patch[number]))
+        self._judged(range(number), set(self._of_patch[number]))
         here, paths = self._stood.here, sorted(self._of_patch[number])
         # an earlier patch in conflict counts with what can be carried of it
         known = {**here, **(self._stood.there or {})}
         return {path: (here if path in self._stood.open else known).get(path) for path in paths}
 
-    def _judged(self, count: int, asked: set[str]) -> tuple[PatchVerdict, ...]:
-        """What becomes of the first patches, where they leave something known at paths `asked` for.
+    def _before_it(self, number: int) -> tuple[Sequence[int], frozenset[str]]:
+        """A patch behind the earlier ones that it may meet, and the paths of all of these.
+
+        It meets those that change its paths, and those that change theirs before them.
+        """
+        met, paths = [number], self._looks_at(number)
+        for earlier in reversed(range(number)):
+            theirs = self._looks_at(earlier)
+            if not theirs.isdisjoint(paths):
+                met.append(earlier)
+                paths |= theirs
+        return met[::-1], paths
+
+    def _looks_at(self, number: int) -> frozenset[str]:
+        """The paths at which a patch may do something: of one that a recipe makes, all."""
+        is_made = self._patches[number].name in self._recipes
+        return self.paths if is_made else self._of_patch[number]
+
+    def _judged(self, numbers: Sequence[int], asked: set[str]) -> tuple[PatchVerdict, ...]:
+        """What becomes of some patches, where they leave something known at paths `asked` for.
 
         What a patch in conflict leaves elsewhere is found out where a later one asks for it.
         """
         while True:
             self._stood, self._asked = _Stood(dict(self.state)), asked
             told: list[PatchVerdict] = []
-            for number in range(count):
+            for number in numbers:
                 put = self._put(number)
                 if not put.asks.isdisjoint(self._stood.skipped):
                     break
@@ -395,7 +420,7 @@ class Forecaster:
         if applied.tree is None:
             faults = faults_of(applied.files)
             return _Fit(CarriedFile(replace(outcome, clashes=()), change.path), faults), ()
-        if outcome.status is Status.SHIFTED and is_undone(here, blobs, (change,), in_place=True):
+        if outcome.status is Status.SHIFTED and is_contained(here, blobs, (change,)):
             outcome = replace(outcome, status=Status.ABSORBED)
         path = change.new_path if change.new_path is not None else change.path
         gone = change.old_path if change.old_path not in (None, path) else None
@@ -650,6 +675,15 @@ class _Given(Struct):
     def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
         """See ObjectSource."""
         return ((oid, self.read(oid, kind)) for oid in oids)
+
+
+def faults_of(files: Sequence[FileResult]) -> tuple[HunkFault, ...]:
+    """The hunks that stop changes, whose outcomes these are."""
+    return tuple(
+        HunkFault(clash.path, clash.hunk, clash.line, clash.reason)
+        for outcome in files
+        for clash in outcome.clashes
+    )
 
 
 def _few(source: ObjectSource, state: State) -> FewFiles:

@@ -9,17 +9,18 @@ what was broken and then mended begins a new run. Inside a run the rest is found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from patchkit.drift.judge import State
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import Status
 from patchkit.model.patch import FileChange
 
+#: What stands at each path; None for nothing.
+State: TypeAlias = Mapping[str, TreeEntry | None]
 #: (patch, its change), both counted from 0.
 ChangeNumber: TypeAlias = tuple[int, int]
 #: Position of the line -> what its commit leaves at paths that it changes.

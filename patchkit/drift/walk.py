@@ -15,8 +15,7 @@ from patchkit.disk.result_cache import ResultCache
 from patchkit.drift.drift_report import HunkFault, PatchForecast
 from patchkit.drift.follow import ScopeWatch, Step, follow
 from patchkit.drift.forecast import Forecaster, PatchVerdict
-from patchkit.drift.judge import State
-from patchkit.drift.sample import ChangeGroup, FileVersion, thin_out
+from patchkit.drift.sample import ChangeGroup, FileVersion, State, thin_out
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import (
     Beginning,
@@ -162,9 +161,9 @@ class Walker:
 
         def holds(files: Files) -> bool:
             self.forecaster.state.update({**around, **files})
-            return self.forecaster.judge()[number].status is status
+            return self.forecaster.status_of(number) is status
 
-        paths = sorted(self.forecaster.paths)
+        paths = sorted(self.forecaster.paths_of(number))
         asked = Beginning(self._along.history.repository, paths, holds, self._along.bring)
         return asked.within(step)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct, field
 
@@ -203,7 +204,7 @@ def _told(blocks: Sequence[str]) -> Iterator[ToldCommit]:
         yield commit
 
 
-class Between(Struct):
+class Between(Struct, dict=True):
     """The range of commits from `old` (exclusive) to `new`; `repository` has these two."""
 
     repository: Repository
@@ -215,8 +216,6 @@ class Between(Struct):
     bring: Callable[[Iterable[str]], object] = frozenset
     #: The files that will be asked about: all are looked for in one walk.
     paths: Collection[str] = ()
-    _past: Repository | None = None
-    _direct: dict[str, str] | None = None
     _moved: dict[str, dict[str, str]] = field(default_factory=dict)
     _touches: dict[str, tuple[Touch, ...]] = field(default_factory=dict)
     #: The versions of one file, the last that was asked about.
@@ -226,10 +225,6 @@ class Between(Struct):
     #: The first parents of `new` beyond `old`, and of which paths.
     _line: tuple[Entries, Sequence[Landing]] = ({}, ())
     _lined: frozenset[str] = frozenset()
-    #: The range from `new` to `old`, of a base on another branch.
-    _back: Between | None = None
-    #: All commits of the range, as far as `same_change` asks of them.
-    _told: tuple[ToldCommit, ...] | None = None
 
     def touches(self, path: str) -> tuple[Touch, ...]:
         """The commits that changed a file, newest first; none where that history is not here."""
@@ -239,7 +234,7 @@ class Between(Struct):
         return self._touches[path]
 
     def _walk(self, paths: Collection[str]) -> dict[str, tuple[Touch, ...]]:
-        past = self._with_past()
+        past = self._past
         cut = shallow_commits(past.git_dir)
         found: dict[str, list[Touch]] = {path: [] for path in paths}
         span = [self.new, f"^{self.old}"]
@@ -259,7 +254,7 @@ class Between(Struct):
         By git's comparison of both trees; where they have grown too unlike, by the commit that
         moved the file, and the next one, to the end of the chain.
         """
-        return self._renames().get(path) or self._by_chain(path)
+        return self._renames.get(path) or self._by_chain(path)
 
     def folder_renamed(self, folder: str) -> str | None:
         """Where most renamed files of a folder that is gone went to."""
@@ -267,7 +262,7 @@ class Between(Struct):
             return None
         homes = Counter(
             new.rpartition("/")[0]
-            for old, new in self._renames().items()
+            for old, new in self._renames.items()
             if old.rpartition("/")[0] == folder
         )
         if not homes:
@@ -277,7 +272,7 @@ class Between(Struct):
 
     def goes_back(self) -> bool:
         """Whether `new` is an ancestor of `old`."""
-        past = self._with_past()
+        past = self._past
         return past.ask("merge-base", "--is-ancestor", self.new, self.old, no=NOT_HERE) is not None
 
     def deleted_by(self, path: str) -> str:
@@ -288,7 +283,7 @@ class Between(Struct):
         """The commit since which something holds of a file, as "ID subject"; see `carry.Past`."""
         if not self._is_joined():
             return ""
-        past = self._with_past()
+        past = self._past
 
         def bring(blobs: Iterable[str]) -> None:
             self.bring(list(blobs)[:_MOST_BROUGHT])
@@ -310,16 +305,18 @@ class Between(Struct):
 
     def lacks(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
         """The commit of `old` that `new` lacks, since which something does not hold there."""
-        if self._back is None:
-            ends = self.new, self.old
-            self._back = Between(self.repository, *ends, self.history, self.bring, self.paths)
         name = self._back.since(paths, lambda data: not holds(data))
         return f"without {name}" if name else ""
+
+    @cached_property
+    def _back(self) -> Between:
+        """The range from `new` to `old`, of a base on another branch."""
+        return Between(self.repository, self.new, self.old, self.history, self.bring, self.paths)
 
     def _line_of(self, paths: Collection[str]) -> tuple[Entries, Sequence[Landing]]:
         """What stood at paths where the first parents of `new` leave `old`, and what changed it."""
         if not self._lined.issuperset(paths):
-            past = self._with_past()
+            past = self._past
             self._lined = frozenset((*self._lined, *self.paths, *paths))
             line = first_parents(past, self.old, self.new)
             start = entries_at(past, line.start, self._lined) if line.follows else {}
@@ -344,7 +341,7 @@ class Between(Struct):
         telling = len(wanted.split()) >= _WORDS
         return tuple(
             each
-            for each in self._all_commits()
+            for each in self._all_commits
             if each.id.startswith(named or "-")
             or (telling and each.plain == wanted)
             or (all(written) and (each.email, each.date) == written)
@@ -353,12 +350,12 @@ class Between(Struct):
 
     def paths_of(self, commit: str) -> frozenset[str]:
         """The paths at which a commit differs from its first parent."""
-        files = tree_changes(self._with_past(), f"{commit}^", commit, required=False)
+        files = tree_changes(self._past, f"{commit}^", commit, required=False)
         return frozenset(file.path for file in files)
 
     def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
         """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
-        past = self._with_past()
+        past = self._past
         pair = (f"{commit}^", commit)
         files = tree_changes(past, *pair, required=False)
         self.bring(side.oid for file in files for side in (file.old, file.new) if side)
@@ -379,20 +376,19 @@ class Between(Struct):
 
     def _is_joined(self) -> bool:
         """Whether both commits have an ancestor in common, as far as the history is here."""
-        return self._with_past().ask("merge-base", self.old, self.new, no=NOT_HERE) is not None
+        return self._past.ask("merge-base", self.old, self.new, no=NOT_HERE) is not None
 
+    @cached_property
     def _all_commits(self) -> tuple[ToldCommit, ...]:
         """Every commit of the range, newest first."""
-        if self._told is None:
-            out = self._with_past().ask(
-                *("log", "--no-show-signature", "--encoding=UTF-8"),
-                *("-z", "--format=%H%n%ae%n%at%n%s%n%b"),
-                f"{self.old}..{self.new}",
-                no=NOT_HERE,
-            )
-            text = (out or b"").decode("utf-8", "replace")
-            self._told = tuple(_told(text.split("\0")))
-        return self._told
+        out = self._past.ask(
+            *("log", "--no-show-signature", "--encoding=UTF-8"),
+            *("-z", "--format=%H%n%ae%n%at%n%s%n%b"),
+            f"{self.old}..{self.new}",
+            no=NOT_HERE,
+        )
+        text = (out or b"").decode("utf-8", "replace")
+        return tuple(_told(text.split("\0")))
 
     def _versions(self, path: str) -> dict[str, bytes] | None:
         """All versions of a file by their blobs; None where one cannot be fetched."""
@@ -400,7 +396,7 @@ class Between(Struct):
             touches = self.touches(path)
             self._bring_versions(path)
             oids = {oid for each in touches for oid in each.blobs}
-            with reading(self._with_past()) as reader:
+            with reading(self._past) as reader:
                 found = reader.read_present(oids)
             self._read = path, (found if found.keys() == oids else None)
         return self._read[1]
@@ -426,18 +422,16 @@ class Between(Struct):
     def _newest_blobs(self, path: str) -> Iterator[str]:
         return (oid for each in self._touches[path][:_MOST_BROUGHT] for oid in each.blobs)
 
-    def _with_past(self) -> Repository:
+    @cached_property
+    def _past(self) -> Repository:
         """The repository that has the commits in between, if there is one."""
-        if self._past is None:
-            self._past = self.history() if self.history is not None else self.repository
-        return self._past
+        return self.history() if self.history is not None else self.repository
 
+    @cached_property
     def _renames(self) -> dict[str, str]:
-        if self._direct is None:
-            options = ("-r", "-z", "-M50%", "-l5000", *_RENAMED)
-            out = self.repository.ask("diff-tree", *options, self.old, self.new, no=NOT_HERE)
-            self._direct = _renames(out or b"")
-        return self._direct
+        options = ("-r", "-z", "-M50%", "-l5000", *_RENAMED)
+        out = self.repository.ask("diff-tree", *options, self.old, self.new, no=NOT_HERE)
+        return _renames(out or b"")
 
     def _by_chain(self, path: str) -> str | None:
         """The end of the renames that follow each other, each in the commit that deleted a file."""
@@ -459,7 +453,7 @@ class Between(Struct):
 
     def _renames_in(self, commit: CommitId) -> dict[str, str]:
         if commit not in self._moved:
-            past = self._with_past()
+            past = self._past
             if commit not in self._opened:
                 # with those of the commits that took away other files, which are asked about next
                 commits = {commit, *map(self._deletion, self.paths)} - {"", *self._opened}

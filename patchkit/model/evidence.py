@@ -28,6 +28,7 @@ _OTHERS = "begin case catch default do done end esac fi function null self switc
 _GRAMMAR = frozenset(word.lower().encode() for word in (*kwlist, *_OTHERS.split()))
 
 
+@lru_cache(maxsize=1 << 14)  # versions of a file have most of their lines in common
 def has_words(line: bytes) -> bool:
     """Whether a line says something that is not said by its language's grammar alone."""
     words = (word for word in _WORD.findall(line) if word.lower() not in _GRAMMAR)

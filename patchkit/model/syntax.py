@@ -43,17 +43,17 @@ _LANGUAGES = {
 _KEPT = 16384
 
 
-def kept(ask: Callable[[bytes], _Answer]) -> Callable[[bytes], _Answer]:
-    """The same question, asked once about the same contents, which are not held."""
-    known: dict[bytes, _Answer] = {}
+def kept(ask: Callable[..., _Answer]) -> Callable[..., _Answer]:
+    """The same question, asked once about the same contents, which are not held, and facts."""
+    known: dict[tuple[object, ...], _Answer] = {}
 
     @wraps(ask)
-    def asked(data: bytes) -> _Answer:
-        key = sha256(data).digest()
+    def asked(*texts: bytes, **facts: object) -> _Answer:
+        key = (*(sha256(each).digest() for each in texts), *facts.values())
         if key not in known:
             if len(known) >= _KEPT:
                 known.clear()
-            known[key] = ask(data)
+            known[key] = ask(*texts, **facts)
         return known[key]
 
     return asked

@@ -439,7 +439,7 @@ class _Bumping(Struct, frozen=True):
         """A word where the new pin is an ancestor of the old one."""
         from patchkit.ops.refresh_carry import UpstreamPast  # noqa: PLC0415
 
-        past = UpstreamPast(self.store, moved, old.commit, self.progress).past()
+        past = UpstreamPast(self.store, moved, old.commit, self.progress).past
         # the dates come first: to know ancestors the history is fetched
         if int(new.date.split()[0]) <= int(old.date.split()[0]) and past.goes_back():
             yield Problem("goes back: the new pin is an ancestor of the old one", moved.name)

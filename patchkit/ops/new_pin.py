@@ -6,29 +6,45 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from patchkit.disk.files import read_given
-from patchkit.errors import Problem, UsageError
+from patchkit.errors import PatchkitError, Problem, UsageError
 from patchkit.manifest.edit import add_component
 from patchkit.manifest.keys import as_data
 from patchkit.manifest.load import inspect_manifest
 from patchkit.manifest.values import Component, Manifest
 from patchkit.manifest.write import yaml_text
+from patchkit.model.objects import CommitId
+from patchkit.model.progress import Progress
 from patchkit.ops.refresh_write import Change, write_changes
+from patchkit.upstream.history import find_commit, open_history
+from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import checkout_of
 from patchkit.workspace.operations import Operation
 
 
-def nearest_pin(pins: Sequence[Component], ref: str) -> Component:
-    """The last of some pins that is no newer than `ref`, by the numbers in what they are called,
-    else the first. One without numbers is the newest.
+def nearest_pin(pins: Sequence[Component], ref: str, store: Store, progress: Progress) -> Component:
+    """Of some pins that from which `ref` is the fewest commits away: those that one of both has.
+
+    Where a history is not to be had, the last that is no newer than `ref` by the numbers in what
+    they are called, else the first; one without numbers is the newest.
     """
-    ordered = sorted(pins, key=lambda each: _numbers(each.label))
+    ordered = sorted(pins, key=lambda pin: _numbers(pin.label))
+    with suppress(PatchkitError):
+        tip = find_commit(store, pins[0], ref, progress).named.commit
+        return min(reversed(ordered), key=lambda pin: _commits_apart(store, pin, tip, progress))
     older = bisect_right([_numbers(pin.label) for pin in ordered], _numbers(ref))
     return ordered[max(0, older - 1)]
+
+
+def _commits_apart(store: Store, pin: Component, tip: CommitId, progress: Progress) -> int:
+    history = open_history(store, pin, tip, progress)
+    span = f"{history.pin}...{tip}"
+    return int(history.repository.git("rev-list", "--count", span, "--").out)
 
 
 def _numbers(label: str) -> list[float]:

@@ -7,6 +7,7 @@ carrying and for the commits that are named beside a conflict.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
@@ -77,7 +78,7 @@ from patchkit.workspace.waiting import read_halt
 _SHOWN = 5
 
 
-class UpstreamPast(Struct):
+class UpstreamPast(Struct, dict=True):
     """The history of a component's upstream from the commit `old` to its pin.
 
     `unknown` says why there is none, "" as long as nothing went wrong; `asked`: there is nothing
@@ -94,16 +95,13 @@ class UpstreamPast(Struct):
     _hint: str = ""
     _history: History | None = None
     asked: bool = False
-    _between: Between | None = None
 
+    @cached_property
     def past(self) -> Between:
         """What happened in between, for the carry engine; it goes without where it must."""
-        if self._between is None:
-            cache = self.store.repository(self.component)
-            new = self.store.base(self.component, self.progress).commit
-            paths = self.paths
-            self._between = Between(cache, self.old, new, self._repository, self.bring, paths)
-        return self._between
+        cache = self.store.repository(self.component)
+        new = self.store.base(self.component, self.progress).commit
+        return Between(cache, self.old, new, self._repository, self.bring, self.paths)
 
     def history(self) -> History | None:
         """The history; None where there is none, or it cannot be fetched."""
@@ -141,7 +139,7 @@ class UpstreamPast(Struct):
         None where no line is evidence.
         """
         history = self.history()
-        touches = self.past().touches(path) if history is not None else ()
+        touches = self.past.touches(path) if history is not None else ()
         if history is None or not lines:
             return touches
         self.bring(oid for each in touches for oid in each.blobs)
@@ -297,7 +295,7 @@ def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
     paths = series_paths([each.series_patch for each in patches])
     upstream = UpstreamPast(found.store, found.component, old, found.progress, paths)
     upstream.asked = any(each.into for each in patches)  # no commit of upstream's has them
-    past = upstream.past()
+    past = upstream.past
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(found.cache, old, reader), found.base)
         made = _made_for(trial, reader, bases[0], found) if options.imported is not None else {}

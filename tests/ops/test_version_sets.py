@@ -8,6 +8,9 @@ import pytest
 
 from patchkit.errors import ExitCode
 from patchkit.manifest.load import inspect_manifest, load_manifest
+from patchkit.model.progress import Silent
+from patchkit.ops.new_pin import nearest_pin
+from patchkit.upstream.store import Store
 from tests.support.projects import Project
 from tests.support.repos import Content, Files, Upstream, make_patch
 from tests.support.stacked import ONE, lines
@@ -395,20 +398,34 @@ def test_one_undo_takes_a_new_pin_back(project: Project, upstream: Upstream) -> 
 
 
 @pytest.mark.parametrize(
-    ("ref", "like"), [("v3", "v2"), ("v1.5", "v1"), ("v0", "v1"), ("main", "v2")]
+    ("ref", "like"), [("v3", "v2"), ("v2.1", "v1"), ("v1.5", "v2"), ("main", "v2")]
 )
-def test_the_nearest_is_by_version(
+def test_the_nearest_is_by_commits(
     project: Project, upstream: Upstream, ref: str, like: str
 ) -> None:
+    """v2.1 is of a release branch that left the line at v1, v1.5 came after v2."""
     with_v3(project, upstream)
     upstream.tag("v1.5", upstream.at("v3"))
-    upstream.tag("v0", upstream.at("v3"))
+    release = upstream.commit({"e.txt": "e\n"}, branch="release", parents=(upstream.at("v1"),))
+    upstream.tag("v2.1", release)
     before = project.product
     ran = project.run("bump", "lib", "--add", ref, "--dry-run", "--json").ok()
     ran.says(f"starts as a copy of lib@{like}")
     assert ran.component["name"] == f"lib@{like}"
     assert project.product == before
     project.run("bump", "lib@v1", "--add", ref, "--dry-run").ok().says("a copy of lib@v1")
+
+
+@pytest.mark.parametrize(
+    ("ref", "like"), [("v3", "v2"), ("v1.5", "v1"), ("v0", "v1"), ("main", "v2")]
+)
+def test_the_nearest_is_by_version_without_a_history(
+    project: Project, upstream: Upstream, ref: str, like: str
+) -> None:
+    with_v3(project, upstream)
+    pins = load_manifest(project.root / "manifests/demo.yaml").named("lib")
+    store = Store(project.root / "no-cache", offline=True)
+    assert nearest_pin(pins, ref, store, Silent()).label == like
 
 
 def test_a_new_pin_that_the_patches_do_not_fit_waits_for_a_checkout(

@@ -281,7 +281,8 @@ def _nearest(session: Session, add: str) -> Component:
 
     if len({picked.family for picked in session.components}) > 1:
         raise UsageError("--add is for one component", hint="name it with -c")
-    nearest = nearest_pin(session.components, add)
+    with session.progress() as progress:
+        nearest = nearest_pin(session.components, add, session.store, progress)
     session.terminal.say(f"starts as a copy of {nearest.name}")
     return nearest
 

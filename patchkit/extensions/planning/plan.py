@@ -40,7 +40,6 @@ from patchkit.manifest.values import (
     GitSource,
     IndexPin,
     IndexSource,
-    LocalPatch,
     LocalSeries,
     Manifest,
     normal_name,
@@ -58,8 +57,6 @@ from patchkit.upstream.store import Store
 # They wait for the network; what remains is one at a time in any case.
 _JOBS = 2
 _ENVIRONMENT = "environment"
-#: What a patch of another repository is taken for before it is read: as large as they come.
-_FROM_ELSEWHERE = 1 << 20  # bytes
 
 
 class ComponentPlan(Struct, frozen=True):
@@ -119,10 +116,10 @@ def plan_components(
     to: str | None = None,
     known: Callable[[str, ComponentPlan], None] = lambda _name, _plan: None,
 ) -> PlanReport:
-    """Look along each component's tracked branch, or `to`, beyond its pin.
+    """Look along each component's tracked branch, or `to`, beyond its pin, in this order.
 
-    One component's error stops no other; `known` gets each plan as soon as it is there, cheap ones
-    first. On disk: the history, in the cache.
+    One component's error stops no other; `known` gets each plan as soon as it is there. On disk:
+    the history, in the cache.
     """
 
     def look(component: Component) -> _Planned:
@@ -136,11 +133,9 @@ def plan_components(
         known(component.name, found.plan)
         return found
 
-    # the cheap ones first: their answers need not wait for those that take a minute
-    order = sorted(components, key=lambda component: _patch_bytes(manifest, component))
-    found = in_parallel(look, order, jobs=_JOBS, stop=store.stop.ask)
+    found = in_parallel(look, components, jobs=_JOBS, stop=store.stop.ask)
     by_name = {looked.plan.name: looked for looked in found}
-    planned = [by_name[component.name] for component in components]
+    planned = [by_name[each.name] for each in manifest.components if each.name in by_name]
     plans = tuple(each.plan for each in planned)
     if sum(bool(each.options) for each in planned) < 2:
         return PlanReport(manifest.name, plans)
@@ -148,19 +143,15 @@ def plan_components(
     return PlanReport(manifest.name, plans, together, unmet)
 
 
-def _patch_bytes(manifest: Manifest, component: Component) -> int:
-    """The size of a component's patches: about what looking at it costs."""
-    total = 0
-    for entry in component.patches:
-        if not isinstance(entry, LocalPatch | LocalSeries):
-            total += _FROM_ELSEWHERE
-            continue
-        files = [manifest.root / entry.path]
-        if isinstance(entry, LocalSeries):
-            files = patch_files(manifest.root, entry)
-        with suppress(OSError):  # said where it is read
-            total += sum(file.stat().st_size for file in files if file.is_file())
-    return total
+def cheapest_first(manifest: Manifest, components: Sequence[Component]) -> list[Component]:
+    """Components with few patches first: their answers need not wait for those of others."""
+
+    def patches(component: Component) -> int:
+        series = [each for each in component.patches if isinstance(each, LocalSeries)]
+        others = len(component.patches) - len(series)
+        return others + sum(len(patch_files(manifest.root, each)) for each in series)
+
+    return sorted(components, key=patches)
 
 
 def _look(

@@ -53,12 +53,12 @@ def plan(
     changed; `patchkit bump` goes there.
     """
     from patchkit.errors import UsageError
-    from patchkit.extensions.planning.plan import plan_components
+    from patchkit.extensions.planning.plan import cheapest_first, plan_components
 
-    picked = session.components
-    if to is not None and len(picked) > 1:
-        hint = f"name it, such as: patchkit plan {picked[0].name} --to {to}"
+    if to is not None and len(session.components) > 1:
+        hint = f"name it, such as: patchkit plan {session.components[0].name} --to {to}"
         raise UsageError("--to goes with one component", hint=hint)
+    picked = cheapest_first(session.manifest, session.components)
     names = [one.name for one in picked]
     with session.answers(names, _print_component) as known, session.progress() as progress:
         report = plan_components(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 
 from msgspec import Struct
@@ -43,6 +43,7 @@ from patchkit.model.merging.regions import (
     join_insertions,
     put_behind,
 )
+from patchkit.model.syntax import kept
 
 # Settle the regions where git's three-way merge gives up, each by a rule that says why it may.
 #
@@ -491,18 +492,28 @@ def _with_doubts(path: str, merge: FileMerge) -> FileMerge:
     """The merge with the doubts about its result: none where it changes nothing."""
     if merge.absorbed:
         return merge
-    unchecked = replace(merge, doubts=(*merge.doubts, Doubt.UNCHECKED))
-    return advice(_doubted, path, merge) or unchecked
+    three = merge.three
+    texts = [b"".join(lines) for lines in (three.base, three.upstream, three.patch)]
+    check = partial(_looked_over, path=path, in_all=_puts_in_all(merge))
+    found = advice(check, *texts, merge.data or b"")
+    doubts, names, unbound = found or ((Doubt.UNCHECKED,), (), ())
+    return replace(merge, doubts=(*merge.doubts, *doubts), names=names, unbound=unbound)
 
 
-def _doubted(path: str, merge: FileMerge) -> FileMerge:
-    three, data = merge.three, merge.data or b""
+@kept  # a stack is carried to many commits, and most of its files are the same there
+def _looked_over(
+    base: bytes, upstream: bytes, patch: bytes, data: bytes, *, path: str, in_all: bool
+) -> tuple[tuple[Doubt, ...], tuple[str, ...], tuple[str, ...]]:
+    """The doubts about a merge of three texts to `data`; names that are gone, and unbound ones.
+
+    `in_all`: no place was left as upstream has it.
+    """
+    three = compare_texts(base, upstream, patch)
     # the patch's side first: it is known of other versions of upstream's file
-    sides = [b"".join(three.patch), b"".join(three.upstream)]
-    doubts = [*merge.doubts, *file_doubts(path, sides, data)]
+    doubts = [*file_doubts(path, [patch, upstream], data)]
     if upstream_share(three) >= MOST:
         doubts.append(Doubt.UPSTREAM_HAS_MOST)
-    elif _puts_in_all(merge) and has_doubled_hunk(three):
+    elif in_all and has_doubled_hunk(three):
         doubts.append(Doubt.UPSTREAM_HAS_A_HUNK)
     names = names_gone(path, three)
     if names:
@@ -510,7 +521,7 @@ def _doubted(path: str, merge: FileMerge) -> FileMerge:
     unbound = names_unbound(path, three, data)
     if unbound:
         doubts.append(Doubt.UNBOUND)
-    return replace(merge, doubts=tuple(doubts), names=names, unbound=unbound)
+    return tuple(doubts), names, unbound
 
 
 def _puts_in_all(merge: FileMerge) -> bool:
