@@ -100,12 +100,14 @@ class Past(Protocol):
         return ()
 
     def same_change(
-        self, named: tuple[str, ...], header: Header | None = None
+        self, named: tuple[str, ...], header: Header, *, before: bool = False
     ) -> Sequence[ToldCommit]:
         """The commits that may have made a patch's very change, newest first.
 
         They are among `named` (ids, in full or short), or have its author and date, or its subject,
-        if that is more than two words, or came by a request that its header names.
+        if that is more than two words, or came by a request that its header names. Where none does,
+        they name such a request or commit below their subject. With `before` not those of the range
+        alone are looked at, but the last thousands up to it as well.
         """
         return ()
 

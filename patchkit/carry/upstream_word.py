@@ -47,20 +47,11 @@ from patchkit.model.outcome import (
 )
 from patchkit.model.patch import FileChange, Header, PatchFile
 from patchkit.model.text import counted, listed
-from patchkit.model.upstream_intent import intent_of, requests_of
+from patchkit.model.upstream_intent import commits_named, intent_of, requests_of
 
 if TYPE_CHECKING:
     from patchkit.gitcmd.commit_history import ToldCommit
 
-_ID = r"\b[0-9a-f]{7,40}\b"
-#: Lines of a message by which a patch says which commit of upstream it is.
-_NAMES = (
-    re.compile(rf"\(cherry[ -]picked from commit ({_ID})", re.IGNORECASE),
-    re.compile(rf"^(?:Applied-Upstream|Upstream-commit):.*?({_ID})", re.IGNORECASE | re.MULTILINE),
-    re.compile(rf"^Upstream-Status:[ \t]*Backport\b.*?({_ID})", re.IGNORECASE | re.MULTILINE),
-    re.compile(rf"^Origin:[ \t]*(?:upstream|backport)\b.*?({_ID})", re.IGNORECASE | re.MULTILINE),
-    re.compile(rf"^(?:\[ *)?(?:commit ({_ID}) upstream|Upstream commit ({_ID}))", re.I | re.M),
-)
 #: A function or class that a line defines, in C at the first column; a word of a message.
 _DEFINED = re.compile(rb"(?m)\b(?:class|def|fn|func|struct)\s+(\w+)|^[A-Za-z_][^=;\n]*?(\w+)\(")
 _WORD = re.compile(r"[\w./-]+")
@@ -69,12 +60,6 @@ _MOST_ASKED = 20  # commits that changed the line of best evidence
 
 #: Path -> the lines of a commit's hunks, with their markers.
 Lines = Mapping[str, Sequence[bytes]]
-
-
-def commits_named(patch: PatchFile) -> tuple[str, ...]:
-    """The ids of commits that a patch's header names, in full or short."""
-    found = (match for pattern in _NAMES for match in pattern.finditer(patch.message))
-    return tuple(dict.fromkeys(next(filter(None, match.groups())) for match in found))
 
 
 class UpstreamShare(Struct, frozen=True):
@@ -185,7 +170,7 @@ def with_upstreams_word(
 
     History is asked only of a patch that names a commit, or that is not simply at its lines.
     """
-    commits = commits_named(patch)
+    commits = commits_named(patch.message)
     if not commits and all(_is_plain(carried.outcome) for carried in files):
         return list(files)
     share = _best_share(context, patch, commits, changes, files)
@@ -244,7 +229,7 @@ def _best_share(
     past = context.past
     shares = (
         share_of(commit.name, changes, past.lines_of(commit.id))
-        for commit in past.same_change(commits, patch.header)
+        for commit in past.same_change(commits, patch.header or Header(""))
         if not commit.reverted_by
     )
     # half of its lines at least: a subject such as "Fix typo" is written more than once
@@ -281,7 +266,7 @@ def _made_by_lines(
         counts = [count_of(line, data) for data in (before, *(data for _, data in versions))]
         steps = zip(versions, pairwise(counts), strict=True)
         brought = [name.partition(" ")[0] for (name, _), (old, new) in steps if old != new]
-        for commit in past.same_change(tuple(brought[-_MOST_ASKED:])):
+        for commit in past.same_change(tuple(brought[-_MOST_ASKED:]), Header("")):
             share = share_of(commit.name, changes, past.lines_of(commit.id), by_lines=True)
             if not any(share.left.values()):
                 yield commit, share
@@ -387,7 +372,7 @@ def fate_of(
         return Fate("landed", first)
     intent, _ = intent_of(patch.message)
     plain = all(map(_is_plain, outcome.files))
-    named = commits_named(patch) or requests_of(patch.message)
+    named = commits_named(patch.message) or requests_of(patch.message)
     if plain and intent in ("", "never") and not named:
         return None
     made = _made_by(context, patch, changes)
@@ -395,21 +380,28 @@ def fate_of(
     absorbed = outcome.status is Status.ABSORBED
     if not (made or absorbed):
         made = [commit for commit, _ in _made_by_lines(context, changes, files)]
+    if not (made or absorbed):
+        parts = [first, *(file.upstream.commit for file in outcome.files if file.upstream)]
+        parts += [] if plain else [by for change in changes for by in _hunks_taken(context, change)]
+        if any(parts):
+            return Fate("landed in part", next(filter(None, parts)))
+        if named or intent == "sent":
+            made = _made_by(context, patch, changes, before=True)
     standing = [commit for commit in made if not commit.reverted_by]
     if absorbed:
         return Fate("landed", standing[-1].name) if standing else Fate("perhaps landed", first)
     if made:
         left = standing[-1].name if standing else made[0].reverted_by
         return Fate("landed differently" if standing else "reverted", left)
-    parts = [first, *(file.upstream.commit for file in outcome.files if file.upstream)]
-    parts += [] if plain else [by for change in changes for by in _hunks_taken(context, change)]
-    if any(parts):
-        return Fate("landed in part", next(filter(None, parts)))
     return Fate("open") if intent == "sent" else None
 
 
 def _made_by(
-    context: CarryContext, patch: PatchFile, changes: Sequence[FileChange]
+    context: CarryContext,
+    patch: PatchFile,
+    changes: Sequence[FileChange],
+    *,
+    before: bool = False,
 ) -> list[ToldCommit]:
     """The commits that may be a patch's own, newest first.
 
@@ -417,9 +409,10 @@ def _made_by(
     the author and the date are the same is not enough: who rebases writes many in one second.
     """
     past, names = context.past, {_file_name(change.path) for change in changes}
+    asked = commits_named(patch.message)
     return [
         commit
-        for commit in past.same_change(commits_named(patch), Header(patch.message))
+        for commit in past.same_change(asked, Header(patch.message), before=before)
         if not names.isdisjoint(map(_file_name, past.paths_of(commit.id)))
     ]
 

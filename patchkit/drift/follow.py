@@ -80,7 +80,7 @@ def follow(history: History, paths: Collection[str], *, added: Iterable[str] = (
     neighbours = {path for files in folders.values() for path in files}
     watched = {*paths, *neighbours}
     found = history.landings(sorted(watched))
-    line = history.line()
+    line = history.line
     start = dict(entries_at(history.repository, line.start, sorted(watched)))
     follower = _Follower(history, line)
     fresh = follower.gone_before(watched, start) | follower.take(found)
@@ -292,7 +292,7 @@ class ScopeWatch(Struct):
     def _begin(self, commit: CommitId) -> None:
         """Look at a whole commit, and at how the scopes change from there to the tip."""
         history = self.along.history
-        line = history.line()
+        line = history.line
         self._order = {each: place for place, each in enumerate((line.start, *line.commits))}
         tree = tree_of(self.along.reader, commit)
         self._files = self._covered(TreeView(self.along.reader, tree).files())

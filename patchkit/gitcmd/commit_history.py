@@ -36,7 +36,12 @@ from patchkit.model.evidence import count_of, evidence
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, decode_path
 from patchkit.model.patch import Header, Identity
-from patchkit.model.upstream_intent import request_number, requests_of
+from patchkit.model.upstream_intent import (
+    commits_named,
+    request_number,
+    requests_named,
+    requests_of,
+)
 
 # Commits that touch the paths asked for; further back nobody made a patch for today's pin.
 _COMMITS = "4000"
@@ -152,6 +157,8 @@ _MOST = 0.5  # of a folder's files must have gone to one other folder
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 _UNDOES = re.compile(r'^(revert|reapply) "(.*)"$')
 _MARK = re.compile(r"^(?:\[[^]]*\]\s*)+|\s*\((?:#\d+|!\d+)\)$")
+#: So many commits are looked at in which a patch may have landed before its pin.
+_RECENT = "20000"
 #: So many words make a subject that nobody else writes by chance.
 _WORDS = 3
 
@@ -168,6 +175,9 @@ class ToldCommit(Struct, frozen=True):
     subject: str  # the first line of its message
     plain: str  # the subject without marks
     reverted_by: str = ""
+    #: What its message names below the subject: requests, and commits that it was made from.
+    requests: frozenset[int] = frozenset()
+    made_from: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -188,16 +198,14 @@ def _told(blocks: Sequence[str]) -> Iterator[ToldCommit]:
     by_id: dict[str, str] = {}
     by_subject: dict[str, str] = {}
     for block in blocks:
-        fields = block.split("\n", 4)
-        if len(fields) < 4:
-            continue
-        oid, email, date, subject, *body = fields
+        oid, email, date, subject, body = block.split("\n", 4)
         plain = plain_subject(subject)
         by = by_subject.pop(plain, "")
         by = next((name for start, name in by_id.items() if oid.startswith(start)), by)
-        commit = ToldCommit(oid, email.lower(), date, subject, plain, by)
+        ties = requests_named(body), commits_named(body)
+        commit = ToldCommit(oid, email.lower(), date, subject, plain, by, *ties)
         if not by:
-            by_id |= dict.fromkeys(_REVERTS.findall("".join(body)), commit.name)
+            by_id |= dict.fromkeys(_REVERTS.findall(body), commit.name)
             if found := _UNDOES.match(plain):
                 undone = found[2] if found[1] == "revert" else f'revert "{found[2]}"'
                 by_subject[plain_subject(undone)] = commit.name
@@ -272,8 +280,8 @@ class Between(Struct, dict=True):
 
     def goes_back(self) -> bool:
         """Whether `new` is an ancestor of `old`."""
-        past = self._past
-        return past.ask("merge-base", "--is-ancestor", self.new, self.old, no=NOT_HERE) is not None
+        ends = self.new, self.old
+        return self._past.ask("merge-base", "--is-ancestor", *ends, no=NOT_HERE) is not None
 
     def deleted_by(self, path: str) -> str:
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""
@@ -329,23 +337,27 @@ class Between(Struct, dict=True):
         return tuple(each.name for each in self.touches(path)[:_SHOWN])
 
     def same_change(
-        self, named: tuple[str, ...], header: Header | None = None
+        self, named: tuple[str, ...], header: Header, *, before: bool = False
     ) -> tuple[ToldCommit, ...]:
         """The commits that may have made a patch's very change; see `carry.Past`."""
-        wanted, written, requests = "", ("", ""), frozenset[int]()
-        if header is not None:
-            wanted = plain_subject(header.message.partition("\n")[0])
-            requests = requests_of(header.message)
-            author = header.author or Identity("", "")
-            written = author.email.lower(), author.date.partition(" ")[0]
+        wanted = plain_subject(header.message.partition("\n")[0])
+        requests = requests_of(header.message)
+        author = header.author or Identity("", "")
+        written = author.email.lower(), author.date.partition(" ")[0]
         telling = len(wanted.split()) >= _WORDS
-        return tuple(
-            each
-            for each in self._all_commits
-            if each.id.startswith(named or "-")
-            or (telling and each.plain == wanted)
-            or (all(written) and (each.email, each.date) == written)
-            or (requests and request_number(each.subject) in requests)
+        commits = self._recent if before else self._all_commits
+        found = tuple(
+            commit
+            for commit in commits
+            if commit.id.startswith(named)
+            or (telling and commit.plain == wanted)
+            or (all(written) and (commit.email, commit.date) == written)
+            or (requests and request_number(commit.subject) in requests)
+        )
+        return found or tuple(
+            commit
+            for commit in commits
+            if requests & commit.requests or any(oid.startswith(named) for oid in commit.made_from)
         )
 
     def paths_of(self, commit: str) -> frozenset[str]:
@@ -355,12 +367,11 @@ class Between(Struct, dict=True):
 
     def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
         """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
-        past = self._past
         pair = (f"{commit}^", commit)
-        files = tree_changes(past, *pair, required=False)
+        files = tree_changes(self._past, *pair, required=False)
         self.bring(side.oid for file in files for side in (file.old, file.new) if side)
         options = ("-p", "-U3", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
-        out = past.ask("diff-tree", "-r", "--full-index", *options, *pair, no=NOT_HERE)
+        out = self._past.ask("diff-tree", "-r", "--full-index", *options, *pair, no=NOT_HERE)
         try:
             changes = parse_diff(out or b"")
         except BadInputError:  # a name that we refuse: nothing can be said of this commit
@@ -381,14 +392,25 @@ class Between(Struct, dict=True):
     @cached_property
     def _all_commits(self) -> tuple[ToldCommit, ...]:
         """Every commit of the range, newest first."""
+        return self._log(f"{self.old}..{self.new}")
+
+    @cached_property
+    def _recent(self) -> tuple[ToldCommit, ...]:
+        """The newest commits of both ends: what reverts one of `old` may have come since."""
+        return self._log("-n", _RECENT, self.old, self.new)
+
+    def _log(self, *span: str) -> tuple[ToldCommit, ...]:
         out = self._past.ask(
-            *("log", "--no-show-signature", "--encoding=UTF-8"),
-            *("-z", "--format=%H%n%ae%n%at%n%s%n%b"),
-            f"{self.old}..{self.new}",
+            "log",
+            "--no-show-signature",
+            "--encoding=UTF-8",
+            "-z",
+            "--format=%H%n%ae%n%at%n%s%n%b",
+            *span,
             no=NOT_HERE,
         )
-        text = (out or b"").decode("utf-8", "replace")
-        return tuple(_told(text.split("\0")))
+        blocks = (out or b"").decode("utf-8", "replace").split("\0")
+        return tuple(_told([block for block in blocks if block]))
 
     def _versions(self, path: str) -> dict[str, bytes] | None:
         """All versions of a file by their blobs; None where one cannot be fetched."""

@@ -73,7 +73,7 @@ class Finding(Struct, frozen=True):
     of: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}" if self.where else self.what
+        return str(self.problem)
 
     @property
     def problem(self) -> Problem:

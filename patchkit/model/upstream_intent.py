@@ -1,6 +1,6 @@
 """What a patch's header says of its way upstream: that it was sent there, is to be, never will be,
 or came from there. Yocto's `Upstream-Status`, DEP-3's fields, and trailers that name a request; and
-the requests by which commits came, as their subjects say.
+the requests by which commits came, and the commits that they were made from, as their messages say.
 """
 
 from __future__ import annotations
@@ -14,6 +14,22 @@ _FIELDS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _BARE = re.compile(r"^(?:PR|Pull-Request): *(\d{1,9})\b", re.IGNORECASE | re.MULTILINE)
+#: How a commit's message names a request below its subject.
+_NAMED = re.compile(
+    r"\b(?:PR|MR|(?:pull|merge)[- ]request|part\s+of)s?:?\s?\S*[#!](\d{1,9})\b"
+    r"|/(?:pulls?|merge_requests)/(\d{1,9})\b|^(?:PR|Pull-Request): *(\d{1,9})\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ID = r"\b[0-9a-f]{7,40}\b"
+#: Lines of a message that name the commit of upstream from which a patch was made.
+_MADE_FROM = re.compile(
+    rf"\(cherry[ -]picked from commit ({_ID})"
+    rf"|^(?:Applied-Upstream|Upstream-commit):.*?({_ID})"
+    rf"|^Upstream-Status:[ \t]*Backport\b.*?({_ID})"
+    rf"|^Origin:[ \t]*(?:upstream|backport)\b.*?({_ID})"
+    rf"|^(?:\[ *)?(?:commit ({_ID}) upstream|Upstream commit ({_ID}))",
+    re.IGNORECASE | re.MULTILINE,
+)
 _CAME_BY = re.compile(
     r"\(#(\d{1,9})\)\s*$|^Merge pull request #(\d{1,9})\b"
     r"|\(!(\d{1,9})\)\s*$|^!(\d{1,9})\b|See merge request \S*!(\d{1,9})\b"
@@ -41,6 +57,16 @@ def request_number(subject: str) -> int | None:
     """The pull or merge request that a commit came by, as its subject says; the last one named."""
     found = [number for match in _CAME_BY.findall(subject) for number in match if number]
     return int(found[-1]) if found else None
+
+
+def requests_named(body: str) -> frozenset[int]:
+    """The pull or merge requests that a commit's message names below its subject."""
+    return frozenset(int(number) for names in _NAMED.findall(body) for number in names if number)
+
+
+def commits_named(message: str) -> tuple[str, ...]:
+    """The ids of commits, in full or short, that a message names as what a change was made from."""
+    return tuple(oid for ids in _MADE_FROM.findall(message) for oid in ids if oid)
 
 
 def requests_of(message: str) -> frozenset[int]:

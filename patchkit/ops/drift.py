@@ -195,7 +195,7 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     if tools.every_commit:
         from patchkit.drift.describe import landed_of  # noqa: PLC0415
 
-        line = history.line()
+        line = history.line
         found = replace(found, line=tuple(landed_of(history, [line.start, *line.commits])))
     if not is_watched(looking.manifest, looking.component):
         return found

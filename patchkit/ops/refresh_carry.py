@@ -93,7 +93,6 @@ class UpstreamPast(Struct, dict=True):
     paths: Sequence[str] = ()
     unknown: str = ""
     _hint: str = ""
-    _history: History | None = None
     asked: bool = False
 
     @cached_property
@@ -103,26 +102,26 @@ class UpstreamPast(Struct, dict=True):
         new = self.store.base(self.component, self.progress).commit
         return Between(cache, self.old, new, self._repository, self.bring, self.paths)
 
+    @cached_property
     def history(self) -> History | None:
         """The history; None where there is none, or it cannot be fetched."""
         pin = self.component.pin
         if self.asked or not isinstance(pin, GitPin):
-            return self._history
-        self.asked = True
+            return None
         try:
             at_old = replace(self.component, pin=GitPin(CommitId(self.old)))
             history = open_history(self.store, at_old, pin.commit, self.progress)
-            if history.fork:  # BadInputError where no way leads from pin to pin
-                self._history = history
+            # BadInputError where no way leads from pin to pin
+            return history if history.fork else None
         except (GitFailureError, NoAnswerError):
             raise
         except PatchkitError as error:
             self._note(error)
-        return self._history
+            return None
 
     def bring(self, blobs: Iterable[str]) -> bool:
         """Bring files of the history, as far as they can be had; whether all of them are here."""
-        history = self.history()
+        history = self.history
         if history is None:
             return False
         try:
@@ -138,7 +137,7 @@ class UpstreamPast(Struct, dict=True):
 
         None where no line is evidence.
         """
-        history = self.history()
+        history = self.history
         touches = self.past.touches(path) if history is not None else ()
         if history is None or not lines:
             return touches
@@ -155,7 +154,7 @@ class UpstreamPast(Struct, dict=True):
         return (Problem(what, self.component.name, self._hint),)
 
     def _repository(self) -> Repository:
-        history = self.history()
+        history = self.history
         return self.store.repository(self.component) if history is None else history.repository
 
     def _note(self, error: PatchkitError) -> None:

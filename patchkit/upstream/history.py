@@ -18,6 +18,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
@@ -185,15 +186,7 @@ class HistoryRepository(Repository, frozen=True, kw_only=True):
             yield
 
 
-class _Known(Struct):
-    """What was found out about a history."""
-
-    fork: CommitId | None = None  # see History
-    line: Line | None = None
-    bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
-
-
-class History(Struct, frozen=True):
+class History(Struct, frozen=True, dict=True):
     """The line of a tracked branch beyond a pin."""
 
     repository: HistoryRepository  # has its commits, and brings what else it needs
@@ -201,46 +194,46 @@ class History(Struct, frozen=True):
     pin: CommitId
     tip: CommitId  # the commit that `ref` is
     pin_where: str = ""  # the manifest's line that names the pin
-    _known: _Known = field(default_factory=_Known)
+    _bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
 
-    @property
+    @cached_property
     def fork(self) -> CommitId:
         """The newest commit that both pin and tip have: the pin, unless it is on another branch.
 
         BadInputError where there is none.
         """
-        if self._known.fork is None:
-            self._known.fork = merge_base(self.repository, self.pin, self.tip)
-        if self._known.fork is None:
+        line = self._beyond_pin
+        if line.commits and line.follows and line.start == self.pin:
+            return self.pin  # an ancestor of the tip: git need not look for one
+        fork = merge_base(self.repository, self.pin, self.tip)
+        if fork is None:
             what = f"{self.ref} has no common ancestor with the pin {self.pin}"
             raise BadInputError(Problem(what, self.pin_where, "correct `track`, or `branch`"))
-        return self._known.fork
+        return fork
 
     def base(self, commit: CommitId, reader: ObjectReader | None = None) -> Base:
         """A commit of the history as a base to build on; git is asked once for each.
 
         A `reader` of the history is asked before another git.
         """
-        bases = self._known.bases
-        if commit not in bases:
-            bases[commit] = read_base(self.repository, commit, reader)
-        return bases[commit]
+        if commit not in self._bases:
+            self._bases[commit] = read_base(self.repository, commit, reader)
+        return self._bases[commit]
 
+    @cached_property
     def line(self) -> Line:
-        """The first-parent commits beyond the fork; git is asked once."""
-        known = self._known
-        if known.line is None:
-            line = first_parents(self.repository, known.fork or self.pin, self.tip)
-            if known.fork is None and line.commits and line.follows and line.start == self.pin:
-                known.fork = self.pin  # an ancestor of the tip: git need not look for one
-            elif known.fork is None and self.fork != self.pin:
-                line = first_parents(self.repository, self.fork, self.tip)
-            known.line = line
-        return known.line
+        """The first-parent commits beyond the fork."""
+        if self.fork == self.pin:
+            return self._beyond_pin
+        return first_parents(self.repository, self.fork, self.tip)
+
+    @cached_property
+    def _beyond_pin(self) -> Line:
+        return first_parents(self.repository, self.pin, self.tip)
 
     def landings(self, paths: Collection[str]) -> tuple[Landing, ...]:
         """The commits of the line that change any of `paths`, oldest first."""
-        return landings(self.repository, self.line(), paths)
+        return landings(self.repository, self.line, paths)
 
 
 class ResolvedName(Struct, frozen=True):

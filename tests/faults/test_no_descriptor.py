@@ -19,6 +19,7 @@ from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import is_damaged, is_sound
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import CommitId
+from patchkit.model.patch import Header
 from patchkit.stack.build import read_stack
 from tests.faults.test_faults import POINTS, SEED
 from tests.support.repos import Upstream
@@ -69,7 +70,7 @@ QUESTIONS: dict[str, Callable[[Asked], object]] = {
     "removed": lambda asked: asked.between().since(
         ["a.txt"], lambda data: b"1" not in (data or b"")
     ),
-    "same change": lambda asked: asked.between().same_change((asked.new,)),
+    "same change": lambda asked: asked.between().same_change((asked.new,), Header("")),
     "lines": lambda asked: asked.between().lines_of(asked.new),
     "damaged": lambda asked: is_damaged(asked.repository, "refs/heads/alone"),
     "folder": lambda asked: files_in(asked.repository.git_dir / "objects" / asked.old[:2], "*"),

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from patchkit.model.upstream_intent import intent_of, requests_of
+from patchkit.model.objects import CommitId
+from patchkit.model.upstream_intent import intent_of, requests_named, requests_of
 from tests.support.projects import Project
 from tests.support.repos import Content, Upstream, make_patch
 from tests.support.stacked import lines
@@ -51,6 +52,25 @@ def test_what_a_header_says(
     assert said in (None, text)
 
 
+@pytest.mark.parametrize(
+    ("body", "requests"),
+    [
+        ("PR: 12", {12}),
+        ("PR: #12", {12}),
+        ("PR-URL: https://github.com/a/b/pull/12", {12}),
+        ("Merge pull request #12 from somebody/branch", {12}),
+        ("See merge request group/sub/demo!12", {12}),
+        ("Closes: https://lab.example.org/a/-/merge_requests/3", {3}),
+        ("Based on initial work in PR #226", {226}),
+        ("It came up as part\nof #226, and Pull Request #7 has more", {226, 7}),
+        ("Fixes #12, see issue 13 and https://github.com/a/b/issues/14", set()),
+        ("PR c++/12345", set()),
+    ],
+)
+def test_what_a_commit_of_upstream_names(body: str, requests: set[int]) -> None:
+    assert requests_named(body) == requests
+
+
 class Ledger:
     """A stack of which each patch changes a file of its own, or one line of one."""
 
@@ -82,9 +102,9 @@ class Ledger:
         subject = before.get("subject", f"Change {name}")
         self.patches[f"{name}.patch"] = make_patch(old, new, subject=subject, body=body)
 
-    def lands(self, name: str, change: dict[int, str], subject: str) -> None:
-        """Upstream commits a change of NAME.txt."""
-        self.upstream.commit({f"{name}.txt": lines(change)}, subject)
+    def lands(self, name: str, change: dict[int, str], subject: str) -> str:
+        """Upstream commits a change of NAME.txt; the commit."""
+        return self.upstream.commit({f"{name}.txt": lines(change)}, subject)
 
     def rows(self, *options: str) -> dict[str, dict[str, Any]]:
         """The ledger, by the patch's name."""
@@ -183,3 +203,51 @@ def test_what_cannot_be_looked_at_is_said_and_the_rest_told(ledger: Ledger) -> N
     ledger.project.component("demo", ledger.upstream, ledger.pin, ledger.patches)
     ran = ledger.project.run("log", "--upstream").ends(4, "demo tracks no branch")
     assert f"sent: {_PR}12" in ran.out
+
+
+def fates(ledger: Ledger) -> dict[str, tuple[str, str]]:
+    """By patch its fate, and the subject of the commit that is named for it."""
+    rows = ledger.rows()
+    return {name: (row["fate"], (row["by"] or {}).get("subject", "")) for name, row in rows.items()}
+
+
+def test_what_upstream_names_below_the_subject_counts(ledger: Ledger) -> None:
+    five, theirs = {5: "five\n"}, {5: "fünf\n"}
+    ledger.patch("taken", f"Upstream-Status: Submitted [{_PR}7]", five)
+    ledger.patch("other", f"PR: {_PR}8", five)
+    ledger.patch("open", f"PR: {_PR}9", five)
+    ledger.patch("back", f"Origin: upstream, {'a1b2c3d4' * 5}", five)
+    ledger.patch("part", f"PR: {_PR}10", five)
+    ledger.lands("taken", theirs, "Do it otherwise\n\nBased on work by others in PR #7")
+    ledger.lands("other", theirs, "Do that, too\n\nSee merge request group/demo!8")
+    ledger.lands("plain", theirs, "Another file\n\nPR: #9")
+    picked = f"(cherry picked from commit {'a1b2c3d4' * 5})"
+    ledger.lands("back", theirs, f"Bring it back here\n\n{picked}")
+    ledger.lands("part", {30: "x\n"}, "Make room\n\nSo that pull request #10 finds some.")
+    ledger.lands("part", {30: "x\n", **theirs}, "Do a part of it (#10)")
+    assert fates(ledger) == {
+        "taken": ("landed differently", "Do it otherwise"),
+        "other": ("landed differently", "Do that, too"),
+        "open": ("open", ""),
+        "back": ("landed differently", "Bring it back here"),
+        "part": ("landed differently", "Do a part of it (#10)"),
+    }
+
+
+def test_what_landed_before_the_pin_is_not_open(ledger: Ledger) -> None:
+    five, theirs = {5: "five\n"}, {20: "zwanzig\n"}
+    for number, name in enumerate(("taken", "other", "undone", "again", "open"), 7):
+        ledger.patch(name, f"Upstream-Status: Submitted [{_PR}{number}]", five)
+    ledger.lands("taken", theirs, "Do it otherwise (#7)")
+    ledger.lands("other", theirs, "Do it\n\nPR: 8")
+    ledger.lands("undone", theirs, "Do it here (#9)")
+    ledger.lands("undone", {}, 'Revert "Do it here (#9)"')
+    ledger.pin = CommitId(ledger.lands("again", theirs, "Do it again here (#10)"))
+    ledger.lands("again", {}, 'Revert "Do it again here (#10)"')
+    assert fates(ledger) == {
+        "taken": ("landed differently", "Do it otherwise (#7)"),
+        "other": ("landed differently", "Do it"),
+        "undone": ("reverted", 'Revert "Do it here (#9)"'),
+        "again": ("reverted", 'Revert "Do it again here (#10)"'),
+        "open": ("open", ""),
+    }

@@ -308,7 +308,7 @@ def _carrying(
 ) -> _Carrying:
     component = built.component
     history = open_history(store, component, upstream, progress)
-    commits = [history.pin, *history.line().commits]
+    commits = [history.pin, *history.line.commits]
     about = describe_commits(history.repository, commits)
     states = tuple(
         TrialState(each, short_id(each) if number else "the pin", about[each].subject)

@@ -214,7 +214,7 @@ def declared_along(
 
     These are the files of the pin and of the tip; what patches change there is carried along.
     """
-    history, line, steps = along.history, along.history.line(), component.install
+    history, line, steps = along.history, along.history.line, component.install
     tags = TaggedVersions(history.repository, ask)
     few: Sequence[SeriesPatch] = ()
     paths: dict[str, None] = {}

@@ -214,7 +214,7 @@ def _released(component: Component) -> Declaration:
 
 def _options(plan: ComponentPlan, history: History, declared: Declared) -> Iterable[ChosenCommit]:
     """The newest commit of each part of the line where neither work nor metadata change."""
-    line = history.line()
+    line = history.line
     ids = (line.start, *line.commits)
     lasts = {each.last for each in plan.stretches} | {at - 1 for at, _ in declared.along[1:]}
     positions = sorted(lasts)

@@ -113,7 +113,7 @@ def forecast(stretch: CommitRange) -> list[tuple[object, ...]]:
 
 def assert_agrees(history: History, series: list[SeriesPatch]) -> None:
     stretches = walked(history, series)
-    line = history.line()
+    line = history.line
     assert stretches[0].first == 0
     assert stretches[-1].last == len(line.commits)
     for position, commit in enumerate((line.start, *line.commits)):
