@@ -289,7 +289,7 @@ def _by_site(values: Mapping[str, str]) -> Iterator[str]:
     """As Buildroot's packages have it: X_SITE and X_SOURCE, by default x-VERSION.tar.gz."""
     for name, site in values.items():
         prefix = name.removesuffix("_SITE")
-        version = values.get(f"{prefix}VERSION")
+        version = values.get(f"{prefix}_VERSION")
         if prefix != name and version and f"{prefix}_URL" not in values:
             plain = f"{prefix.lower().replace('_', '-')}-{version}.tar.gz"
             url = _put(f"{site}/{values.get(f'{prefix}_SOURCE', plain)}", values)

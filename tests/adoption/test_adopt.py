@@ -459,3 +459,18 @@ def test_an_archive_is_called_as_it_is_without_its_version(project: Project) -> 
     carrier = Carrier(project.root)
     found = propose(carrier, patch_sets(carrier)).adoptions
     assert [adoption.upstream.name for adoption in found] == [*names.values()]
+
+
+def test_a_buildroot_package_is_put_together(project: Project) -> None:
+    project.write(
+        {
+            "package/engine-x/engine-x.mk": "ENGINE_X_VERSION = 1.2.0\n"
+            "ENGINE_X_SITE = https://e.com/$(ENGINE_X_VERSION)\n",
+            "package/engine-x/engine-x.hash": f"sha256  {'a' * 64}  engine-x-1.2.0.tar.gz\n",
+            "package/engine-x/0001-shout.patch": FIRST,
+        }
+    )
+    carrier = Carrier(project.root)
+    [adoption] = propose(carrier, patch_sets(carrier)).adoptions
+    assert adoption.upstream.url == "https://e.com/1.2.0/engine-x-1.2.0.tar.gz"
+    assert adoption.upstream.value == "a" * 64
