@@ -391,9 +391,10 @@ def doubted_as(outcome: FileResult, before: FileResult) -> FileResult:
 
 def accepted(context: CarryContext, carried: CarriedFile) -> CarriedFile:
     """The result, or a conflict if it is not certain and the user wants only what is."""
-    if not (context.careful and carried.outcome.review):
+    outcome = carried.outcome
+    if not (context.careful and (outcome.review or outcome.certainty is not None)):
         return carried
-    outcome = _in_conflict(carried.outcome, carried.outcome.reasons)
+    outcome = _in_conflict(outcome, outcome.reasons)
     return CarriedFile(outcome, carried.path, marked=carried.marked)
 
 

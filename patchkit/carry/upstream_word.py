@@ -45,7 +45,7 @@ from patchkit.model.outcome import (
     UpstreamPart,
     judged,
 )
-from patchkit.model.patch import FileChange, Header, PatchFile
+from patchkit.model.patch import FileChange, Header, Hunk, PatchFile
 from patchkit.model.text import counted, listed
 from patchkit.model.upstream_intent import commits_named, intent_of, requests_of
 
@@ -190,11 +190,15 @@ def _held_to_the_message(
     files: list[CarriedFile],
 ) -> list[CarriedFile]:
     """The files, what is left flagged where the message names what upstream has: a file, or a
-    function or class behind the `@@` or in the lines of one.
+    function or class behind the `@@` or in the lines of a hunk.
     """
     parts: tuple[set[str], set[str]] = set(), set()  # names in what is left, and in what is not
     for change, file in zip(changes, files, strict=True):
-        parts[file.outcome.status is Status.ABSORBED].update(_names_of(change))
+        absorbed = file.outcome.status is Status.ABSORBED
+        taken = change.hunks if absorbed else _hunks_taken(context, change)
+        parts[absorbed].update((change.path, _file_name(change.path)))
+        for hunk in change.hunks:
+            parts[hunk in taken].update(_names_of(hunk))
     left, gone = parts
     said = sorted((gone - left) & {word.strip(".,:;") for word in _WORD.findall(patch.message)})
     if not (left and said):
@@ -207,11 +211,9 @@ def _held_to_the_message(
     return files
 
 
-def _names_of(change: FileChange) -> set[str]:
-    rows = [row[1:] for hunk in change.hunks for row in hunk.lines if row[:1] in b"+-"]
-    lines = b"\n".join((*(hunk.section for hunk in change.hunks), *rows))
-    named = {name.decode() for pair in _DEFINED.findall(lines) for name in pair if name}
-    return {change.path, change.path.rpartition("/")[2], *named}
+def _names_of(hunk: Hunk) -> set[str]:
+    named = _DEFINED.findall(b"\n".join((hunk.section, *(row[1:] for row in hunk.lines))))
+    return {name.decode() for pair in named for name in pair if name}
 
 
 def _is_plain(outcome: FileResult) -> bool:
@@ -382,7 +384,7 @@ def fate_of(
         made = [commit for commit, _ in _made_by_lines(context, changes, files)]
     if not (made or absorbed):
         parts = [first, *(file.upstream.commit for file in outcome.files if file.upstream)]
-        parts += [] if plain else [by for change in changes for by in _hunks_taken(context, change)]
+        parts += [] if plain else [by for change in changes for by in _brought(context, change)]
         if any(parts):
             return Fate("landed in part", next(filter(None, parts)))
         if named or intent == "sent":
@@ -417,13 +419,21 @@ def _made_by(
     ]
 
 
-def _hunks_taken(context: CarryContext, change: FileChange) -> Iterator[str]:
-    """The commits since which upstream's file has all lines of a hunk, as far as they are known."""
+def _hunks_taken(context: CarryContext, change: FileChange) -> list[Hunk]:
+    """The hunks all of whose lines are in upstream's file, as far as their lines tell."""
     _, text = _texts(context, change, change.path)
-    for hunk in change.hunks:
+    return [
+        hunk
+        for hunk in change.hunks
+        if b"".join(hunk.postimage) in text and evidence(hunk.added, text)
+    ]
+
+
+def _brought(context: CarryContext, change: FileChange) -> Iterator[str]:
+    """The commits that brought the hunks that upstream's file has."""
+    for hunk in _hunks_taken(context, change):
         lines = b"".join(hunk.postimage)
-        if lines in text and evidence(hunk.added, text):
-            yield context.past.since([change.path], partial(_has_lines, lines))
+        yield context.past.since([change.path], partial(_has_lines, lines))
 
 
 def _has_lines(lines: bytes, data: bytes | None) -> bool:
@@ -469,14 +479,14 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     """A conflict or a flagged file, with how many of its added lines upstream has by now."""
     outcome = file.outcome
     added = [line for line in _changed(change, b"+") if _bare(line)]
-    if file.carried and not outcome.review:
+    if file.carried and not outcome.review and outcome.certainty is None:
         return file
     texts = _texts(context, change, file.path)
-    # what upstream's file has more often than the old base's
+    # what upstream's file has more often than the old base's, as upstream spaces it
     before, there = (Counter(map(_bare, split_lines(text))) for text in texts)
-    come = there - before
-    found = evidence((line for line in added if _bare(line) in come), *texts)
-    known = (come & Counter(map(_bare, added))).total()
+    come = (there - before) & Counter(map(_bare, added))
+    found = evidence((line for line in split_lines(texts[1]) if _bare(line) in come), *texts)
+    known = come.total()
     if not found:
         return file
     part = UpstreamPart(known, len(added))
@@ -490,6 +500,8 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     said = f"{part.words}, as in its line {at}"
     flag = f"{said}: see that nothing stands twice"
     reasons = (*outcome.reasons, flag) if file.carried else (said, *outcome.reasons)
+    if outcome.certainty is Certainty.SURE:
+        outcome = judged(outcome, Certainty.LOOK, ())
     return replace(file, outcome=replace(outcome, upstream=part, reasons=reasons))
 
 

@@ -63,6 +63,7 @@ def _print_carried_file(terminal: Terminal, file: FileResult) -> None:
 _EXPLAINED = (
     Attention.RESOLVED,
     Attention.FLAGGED,
+    Attention.CONTEXT,
     Attention.CONFLICTED,
     Attention.WAITING,
 )

@@ -128,7 +128,7 @@ _RIGHT = {
 def judged(
     outcome: FileResult, certainty: Certainty | None, reasons: tuple[str, ...]
 ) -> FileResult:
-    """The outcome with how sure it is, which is for review unless that is None."""
+    """The outcome with how sure it is, which is for review where a person has to look."""
     lines, same_bytes = _RIGHT[certainty]
     return replace(
         outcome,
@@ -136,7 +136,7 @@ def judged(
         confidence=lines,
         same_bytes=same_bytes,
         reasons=reasons,
-        review=certainty is not None,
+        review=certainty in (Certainty.LOOK, Certainty.DOUBTFUL),
     )
 
 

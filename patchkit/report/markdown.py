@@ -141,6 +141,8 @@ _NAMED = (
 )
 #: Those that are listed file by file, with a box to tick.
 DETAILED = (Attention.CONFLICTED, Attention.RESOLVED, Attention.FLAGGED)
+#: Those of which the files and diffs are shown.
+_SHOWN = (*DETAILED, Attention.CONTEXT)
 #: Those of which nobody need read a line: folded away.
 FOLDED = (Attention.SHIFTED, Attention.UNCHANGED)
 #: GitHub takes 65,536 characters; diffs are left out before that.
@@ -233,7 +235,7 @@ def _patch(patch: PatchReview, attention: Attention) -> Iterator[str]:
         yield f"- absorbed by {_linked_commit(commit)}"
     if result.fate is not None and result.fate.word != "landed":
         yield f"- {escaped(result.fate.words)}"
-    if attention not in DETAILED:
+    if attention not in _SHOWN:
         return
     for file in result.files:
         if file.review or file.reasons:
@@ -254,7 +256,7 @@ def _file(file: FileResult) -> str:
 
 def _diffs(patch: PatchReview, attention: Attention) -> Iterator[str]:
     """Old patch to new, and upstream's hunks, each folded."""
-    if attention not in (*DETAILED, Attention.CONTEXT):
+    if attention not in _SHOWN:
         return
     rows = [shown(row) for row in interdiff_rows(patch.change)]
     if rows:

@@ -74,6 +74,16 @@ def test_the_commit_that_made_a_part_of_the_change_is_named(upstream: Upstream) 
     )
 
 
+def test_lines_that_upstream_spaces_otherwise_are_known_as_well(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    theirs = TEXT.replace("return 5\n", "return 5\n    audit_everything( value )\n")
+    new = upstream.commit({"f.py": theirs}, "Audit")
+    ours = TEXT.replace("return 5\n", "return 5\n    audit_everything(value)\n    report(value)\n")
+    file = only_file(carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": ours})))
+    said = f"1 of 2 added lines are upstream ({new[:10]} Audit), as in its line 18"
+    assert any(each.startswith(said) for each in file.reasons)
+
+
 def test_what_holds_at_several_places_is_said_once(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     theirs = TEXT.replace("return 2\n", "return two\n").replace("return 7\n", "return seven\n")
@@ -419,5 +429,5 @@ def test_an_older_branch_names_the_commit_that_it_lacks(upstream: Upstream) -> N
     new = upstream.commit({"g.py": TEXT}, "Branch off", branch="stable", parents=(first,))
     patch = make_patch({"f.py": theirs}, {"f.py": theirs.replace("return 5", "return 50")})
     file = only_file(carry(upstream, old, new, patch))
-    assert file.review
+    assert (file.certainty, file.review) == (Certainty.SURE, False)
     assert f"adjacent lines (without {old[:10]} Take a value): see" in file.reasons[0]

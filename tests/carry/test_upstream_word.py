@@ -323,6 +323,24 @@ def test_a_message_that_names_what_is_gone_is_flagged(
     assert (other.reasons, other.review) == (told, bool(said))
 
 
+def test_a_message_that_names_a_hunk_that_is_gone_is_flagged(upstream: Upstream) -> None:
+    """Git's merge is clean, and what is left is a change of another function."""
+
+    def text(one: str, other: str) -> str:
+        parts = f"def too_long(one):\n    {one}\n", f"def our_part(one):\n    {other}\n"
+        return TEXT.join(("", *parts, ""))
+
+    before, patched = text("pass", "pass"), text("return guard(one)", "return other(one)")
+    old = upstream.commit({"f": before})
+    new = upstream.commit({"f": "\n" + text("return guard(one)", "pass")}, "Guard")
+    for words, flagged in (("Guard too_long.", True), ("Guard our_part.", False)):
+        patch = make_patch({"f": before}, {"f": patched}, subject="Ours", body=words)
+        (file,) = _carry(upstream, old, new, patch).files
+        assert (file.status, file.review) == (Status.MERGED, flagged)
+        told = "the message names too_long, which upstream has: say what is left"
+        assert (told in file.reasons) is flagged
+
+
 def test_nothing_is_added_again(upstream: Upstream, old: str) -> None:
     """Upstream has moved the lines; the patch's own place is free, and one line is not theirs."""
     moved = TEXT.replace("line 3\n", f"line 3\n{_SAFE}")

@@ -66,13 +66,3 @@ def test_a_check_at_another_pin_finds_it(moved: Project, upstream: Upstream) -> 
     moved.run("check").ok().shows(said)
     moved.run("check", "--strict").ends(1).shows(said)
     moved.run("ci").shows(said)
-
-
-def test_a_class_with_another_name_for_the_same_is_no_finding(
-    project: Project, upstream: Upstream
-) -> None:
-    project.component("demo", upstream, {"a.py": OLD}, {"more.patch": PATCH}, track="main")
-    upstream.commit({"a.py": "first = 1\n" + OLD.replace("Beta", "BetaConfig")}, "Rename it")
-    ran = project.run("bump", "demo", "--to", "main", "--dry-run", "--no-fuzz", "--json").ok()
-    (patch,) = ran.component["patches"]
-    assert not patch["files"][0]["review"]

@@ -695,7 +695,7 @@ def test_an_older_version_is_said_to_be_one(
 def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     stack: Stacked, upstream: Upstream
 ) -> None:
-    moved = {4: "line 4, upstream\n"}
+    moved = {4: "line 4\nline 4, upstream\n"}
     upstream.commit({"a.txt": "first\n" + lines(moved), **STATES[3]}, "Say <b>more</b> (#7)")
     upstream.tag("v2", "main")
     ran = bump(stack, "latest", "--dry-run", "--output", "body.md").ok()

@@ -141,12 +141,14 @@ def test_a_patch_that_does_not_fit_the_new_pin_halts(stack: Stacked, upstream: U
 def test_a_patch_that_must_be_merged_is_flagged_for_review(
     stack: Stacked, upstream: Upstream
 ) -> None:
-    stack.project.repin(upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more"))
+    stack.project.repin(
+        upstream.commit({"a.txt": lines({4: "line 4\nline 4, upstream\n"})}, "Say more")
+    )
     with stack.untouched():
         stack.run("refresh", "--no-fuzz", "--dry-run").ends(3)
     stack.run("refresh").ok().shows(
         "~ merged  one.patch  flagged",
-        "lines 4-6 (4-6 as patched): upstream changed adjacent lines",
+        "lines 5-7 (5-6 as patched): upstream changed adjacent lines",
         " Say more): see that both hold",
         "the checkout is there",
     )

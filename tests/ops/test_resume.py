@@ -305,14 +305,16 @@ def test_what_was_merged_beside_a_conflict_is_still_to_review(
     stack: Bumping, upstream: Upstream
 ) -> None:
     """The pull request names it, though a person has resolved the patch's conflict."""
-    upstream.commit({"a.txt": lines(), "added.txt": "theirs\n", "b.txt": lines({9: "nine\n"})})
-    stack.bump().ends(3).shows("b.txt, sure")
+    upstream.commit(
+        {"a.txt": lines(), "added.txt": "theirs\n", "b.txt": lines({9: "line 9\nnine\n"})}
+    )
+    stack.bump().ends(3).shows("b.txt, look")
     stack.write("added.txt", "new\nfile\nand theirs\n")
     stack.git("add", "added.txt")
     ran = stack.run("continue").ok()
     resolved = ran.out[ran.out.index("! resolved  three.patch") :]
     assert "added.txt\n        its conflict was resolved by hand" in resolved
-    assert "b.txt, sure" in resolved
+    assert "b.txt, look" in resolved
     stack.settled()
 
 

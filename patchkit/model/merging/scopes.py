@@ -8,7 +8,6 @@ other.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -31,15 +30,9 @@ UNCHECKED = "it could not be checked in which function its lines land"
 
 _OPENING = re.compile(rb"[ \t]*(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)")
 _FIRST_COLUMN = re.compile(rb"[A-Za-z_$]")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 #: What a line begins with whose depth says nothing.
 _NOTHING = frozenset((b"", b"#", b")", b"]", b"}"))
-
-# Words of a name that are as short say nothing of which one it is.
-_SHORT = 3
-# Of the lines of a function, the part that the renamed one must have.
-_SAME = 0.5
 
 
 class Enclosure(Struct, frozen=True):
@@ -115,8 +108,7 @@ def misplaced(
 
     `old` is the file on the old base without and with the patch, `new` is that on the new base, and
     `edits` lead from the one to the other there. An edit counts if most of its lines are elsewhere:
-    lines that repeat may be compared one up or down. What upstream renamed where it stands is the
-    same function; see `_is_renamed`.
+    lines that repeat may be compared one up or down. One that upstream renamed is another one.
     """
     if not path.endswith(PYTHON) or old[0] == new[0]:
         return ()
@@ -128,7 +120,7 @@ def misplaced(
         for place in ranges(edits):
             for each in _elsewhere(made, now, scopes, place):
                 found.setdefault((each.was, each.now), each)
-    return tuple(each for each in found.values() if not _is_renamed(each, old[0], new[0]))
+    return tuple(found.values())
 
 
 @lru_cache(maxsize=16)
@@ -211,54 +203,6 @@ def _elsewhere(
             begins = scopes.index(there[0]) + 1 if there[0] in scopes else 0
             found.append(Misplaced(there[0], scopes[number], number + 1, begins))
     return found if 2 * len(found) > known else []
-
-
-def _is_renamed(each: Misplaced, before: bytes, here: bytes) -> bool:
-    """Whether upstream gave the scope another name, and no more.
-
-    For each part of the name that is another one: nothing has the old name any more and nothing had
-    the new one, one edit of upstream's replaces the line that opens it, the two share most of their
-    lines, and a word of their names. That is not so for a class that went and another that came.
-    """
-    was, now = each.was.split("."), each.now.split(".")
-    if len(was) != len(now):
-        return False
-    changed = [n for n, (old, new) in enumerate(zip(was, now, strict=True), 1) if old != new]
-    pairs = [(".".join(was[:n]), ".".join(now[:n])) for n in changed[:1]]
-    if len(changed) != 1 or not _is_like(was[changed[0] - 1], now[changed[0] - 1]):
-        return False
-    old_lines, new_lines = before.split(b"\n"), here.split(b"\n")
-    (old, new) = pairs[0]
-    old_names, new_names = scopes_of(before), scopes_of(here)
-    if old in new_names or new in old_names:
-        return False
-    if old not in old_names or new not in new_names:
-        return False  # the patch itself renamed what is around it
-    edits = diff_lines(old_lines, new_lines)
-    opened, opens = old_names.index(old), new_names.index(new)
-    if not any(
-        edit.start <= opened < edit.end and edit.new_start <= opens < edit.new_end for edit in edits
-    ):
-        return False
-    one = _inside(old_lines, old_names, old)
-    other = _inside(new_lines, new_names, new)
-    return sum((one & other).values()) >= _SAME * max(one.total(), other.total())
-
-
-def _inside(lines: Sequence[bytes], scopes: Sequence[str], name: str) -> Counter[bytes]:
-    """The lines of a scope, with those of the scopes in it."""
-    pairs = zip(lines, scopes, strict=True)
-    return Counter(
-        line.strip()
-        for line, scope in pairs
-        if line.strip() and (scope == name or scope.startswith(name + "."))
-    )
-
-
-def _is_like(one: str, other: str) -> bool:
-    """Whether two names are the same, or share a word that says something."""
-    words = [{w.lower() for w in _WORD.findall(name) if len(w) > _SHORT} for name in (one, other)]
-    return one == other or bool(words[0] & words[1])
 
 
 def _counts(line: bytes) -> bool:

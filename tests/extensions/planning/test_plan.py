@@ -41,7 +41,7 @@ def on_the_way(upstream: Upstream) -> tuple[str, dict[str, bytes]]:
     pin = upstream.commit({"a.py": BASE, "b.py": BASE})
     upstream.commit({"a.py": numbered(20, l1="far")}, "Pass by (#1)")
     upstream.commit({"c.py": "c\n"}, "Do something else")
-    upstream.commit({"a.py": numbered(20, l1="far", l10="near")}, "Come near (#2)")
+    upstream.commit({"a.py": numbered(20, l1="far", l10="near\nl10")}, "Come near (#2)")
     upstream.commit({"b.py": numbered(20, l9="theirs")}, "Clash in b (#3)")
     upstream.commit({"a.py": numbered(20, l9="theirs")}, "Clash in a, too (#4)")
     upstream.commit({"c.py": "d\n"}, "End")

@@ -80,17 +80,17 @@ def test_one_doubt_asks_for_a_look_and_two_are_too_many() -> None:
     new = [f"new({number})\n" for number in range(3)]
 
     def doubted(upstream: list[str], own: list[str]) -> FileMerge:
-        patch = with_lines((19, own), base=base)
+        patch = with_lines((14, ["special(9)\n"]), (19, own), base=base)
         texts = ("".join(lines).encode() for lines in (base, upstream, patch))
         merge = merge_file("m.txt", *texts)
         assert merge is not None
         return merge
 
-    once = doubted(upstream, ["special(9)\n"])
+    once = doubted(upstream, [])
     assert once.doubts == (Doubt.NAME_GONE,)
     assert certainty_of(once) is Certainty.LOOK
-    twice = doubted(with_lines((9, new), base=upstream), ["special(9)\n", *new])
-    assert twice.doubts == (Doubt.UPSTREAM_HAS_MOST, Doubt.NAME_GONE)
+    twice = doubted(with_lines((9, new), base=upstream), new)
+    assert twice.doubts == (Doubt.UPSTREAM_HAS_A_HUNK, Doubt.NAME_GONE)
     assert certainty_of(twice) is Certainty.DOUBTFUL
 
 
@@ -109,11 +109,11 @@ def test_an_end_that_both_sides_moved_has_to_be_looked_at() -> None:
     assert certainty_of(merge) is Certainty.LOOK
 
 
-def test_a_surer_word_is_worth_more_and_each_is_for_review() -> None:
+def test_a_surer_word_is_worth_more_and_the_surest_is_not_for_review() -> None:
     given = [None, Certainty.SURE, Certainty.LOOK, Certainty.DOUBTFUL]
     files = [judged(FileResult("f", Status.MERGED), each, ()) for each in given]
     for numbers in ([f.confidence for f in files], [f.same_bytes for f in files]):
         assert numbers == sorted(numbers, reverse=True)
         assert len(set(numbers)) == len(numbers)
     assert all(f.same_bytes <= f.confidence for f in files)
-    assert [f.review for f in files] == [False, True, True, True]
+    assert [f.review for f in files] == [False, False, True, True]
