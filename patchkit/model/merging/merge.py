@@ -38,7 +38,7 @@ from patchkit.model.merging.regions import (
     ThreeWay,
     compare_three,
     edited,
-    join_insertions,
+    in_order,
     put_behind,
 )
 from patchkit.model.syntax import kept
@@ -228,8 +228,7 @@ def _to_lines(moved: Sequence[MergeEdit]) -> str:
 def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]:
     """The region with the edits of both sides, in the order of the base lines that they change.
 
-    Invariant: `woven` and `last` together have every line of the base up to `at` that no side
-    removes, and every line of the edits passed; `last` is what may still have to let in lines.
+    Entries of a list that both sides keep sorted are in the order of the list.
     """
     edits = [
         (edit.start, edit.end, side, edit)
@@ -238,31 +237,21 @@ def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]
     ]
     edits.sort(key=lambda row: row[:3])
     woven: list[bytes] = []
-    last: list[bytes] = []  # what stands before the next edit: it may have to go into that
     at = region.start
-    number = 0
-    replaced = False
-    while number < len(edits):
-        start, end, side, edit = edits[number]
+    # Invariant: `woven` has every line of the base up to `at` that no side removes, and every line
+    # of the edits passed.
+    while edits:
+        start, end, side, edit = edits.pop(0)
         lines = _new_lines(edit, side, three)
-        if start > at:
-            woven += [*last, *three.base[at:start]]
-            last = []
-        following = edits[number + 1] if number + 1 < len(edits) else None
-        if following is not None and start == end == following[0] == following[1]:
-            others = _new_lines(following[3], 1, three)
-            around = three.base[:start], three.base[start:]
-            both = join_insertions(lines, others, around, patch_first=patch_first)
-            woven, last = [*woven, *last], both
-            number += 1
-        elif start == end and last and not replaced:
-            last = put_behind(last, lines)
-        else:
-            woven, last = [*woven, *last], lines
-        replaced = start < end
+        woven += three.base[at:start]
+        if edits and start == end == edits[0][0] == edits[0][1]:
+            others = _new_lines(edits.pop(0)[3], 1, three)
+            lines = put_behind(others, lines) if patch_first else put_behind(lines, others)
+        woven += lines
         at = max(at, end)
-        number += 1
-    return [*woven, *last, *three.base[at : region.end]]
+    both = [*woven, *three.base[at : region.end]]
+    around = three.base[: region.start], three.base[region.end :]
+    return in_order(both, region.upstream, region.patch, around) or both
 
 
 def _new_lines(edit: LineEdit, side: int, three: ThreeWay) -> list[bytes]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import pairwise
+from operator import ne
 
 from msgspec import Struct
 
@@ -306,19 +307,11 @@ def _lines(text: bytes) -> list[bytes]:
 
 # Two insertions at one point: which comes first, and where the second one begins.
 #
-# The lines are never changed, only their order. A list that is kept sorted stays so, also where it
-# is only around the place; lines go on with the block that they are indented for, and with the
-# paragraph above before one that leaves a blank line. Where the text says nothing the side decides:
-# a change that is carried onto a newer upstream comes after upstream's lines, as if it had been
-# written later; in a merge of upstream into a branch the branch's own lines come first, as between
-# git's markers.
+# The lines are never changed, only their order: lines go on with the block that they are indented
+# for. Where the text says nothing the side decides: a change that is carried onto a newer upstream
+# comes after upstream's lines, as if it had been written later; in a merge of upstream into a
+# branch the branch's own lines come first, as between git's markers.
 
-_Key = tuple[tuple[int, bytes], ...]
-
-# Fewer entries do not show that a list is kept in order; import statements are sorted by tools.
-_SHOWS_ORDER = 3
-_IMPORTS_SHOW_ORDER = 2
-_IMPORTS = (b"import", b"from")
 _CLOSING = (b")", b"]", b"}")
 _NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#.*|//.*")
 #: C's comments, but for the globs of shell, YAML and Make.
@@ -327,18 +320,6 @@ _ENDS_COMMENT = re.compile(rb"\*/(?=\s|$)")
 #: A statement that leaves its block for good, and a comment: `#include` is none.
 _LEAVES = re.compile(rb"[ \t]*(?:return|raise|break|continue|goto|throw|exit)\b")
 _COMMENT = re.compile(rb"[ \t]*#(?![A-Za-z])")
-_DIGITS = re.compile(rb"(\d+)")
-
-
-def join_insertions(
-    upstream: Lines, patch: Lines, around: tuple[Lines, Lines], *, patch_first: bool
-) -> list[bytes]:
-    """Both sides' lines for one gap; `around` are the base's lines above and below it."""
-    in_order = _sorted_together(upstream, patch, around)
-    if in_order is not None:
-        return in_order
-    first, second = (patch, upstream) if patch_first else (upstream, patch)
-    return put_behind(first, second)
 
 
 def put_behind(first: Lines, second: Lines) -> list[bytes]:
@@ -346,15 +327,15 @@ def put_behind(first: Lines, second: Lines) -> list[bytes]:
 
     Where both go on with the block above and then leave it, so does what is put together: first
     what is in the block, then the rest; unless that would tear a statement apart, whose bracket
-    the lines close that leave.
+    the lines close that leave, or whose first line git shows at the end of both.
     """
     depth = indentation(second)
     cut = _before_leaving(first, leaves_scope(first, depth), depth)
     own = leaves_scope(second, depth)
     if cut < len(first) and own < len(second):
-        if any(
-            _code(lines[at:]).startswith(_CLOSING) for lines, at in ((first, cut), (second, own))
-        ):
+        closes = any(_code(rest).startswith(_CLOSING) for rest in (first[cut:], second[own:]))
+        opens = _code(first[::-1]) == _code(second[::-1]) and indentation(second[::-1]) < depth
+        if closes or opens:
             return [*first, *second]
         return [*first[:cut], *second[:own], *first[cut:], *second[own:]]
     return [*first[:cut], *second, *first[cut:]]
@@ -408,23 +389,37 @@ def _opened(line: bytes) -> int:
 # A list that is kept sorted: with either side's entries it is in order, so that whoever added them
 # kept it so, and with both it has to be. An entry is a line with those that are deeper.
 
+_Key = tuple[tuple[int, bytes], ...]
 
-def _sorted_together(
-    upstream: Lines, patch: Lines, around: tuple[Lines, Lines]
+#: Entries looked at above and below, as many as git shows around a change: further on the list
+#: may be kept otherwise.
+_AROUND = 3
+# Fewer entries do not show that a list is kept in order.
+_SHOWS_ORDER = 3
+_IMPORT = re.compile(rb"(import|from)\s+([\w.]+)(?:\s+import\b)?[\s(]*(.*)")
+_DATE = re.compile(rb"(\d{4})[-/.](\d\d?)[-/.](\d\d?)")
+_DIGITS = re.compile(rb"(\d+)")
+
+
+def in_order(
+    both: Lines, upstream: Lines, patch: Lines, around: tuple[Lines, Lines]
 ) -> list[bytes] | None:
-    """The entries of both in order, if the list that they join is one that is kept sorted."""
-    ours, theirs = _entries(patch, patch), _entries(upstream, patch)
-    if not ours or not theirs or _length(ours) < len(patch) or _length(theirs) < len(upstream):
+    """The entries of `both` sides in order, if the list that they are of is one kept sorted.
+
+    Of equal ones upstream's come first. `around` are the base's lines above and below the place.
+    """
+    if not (upstream and patch):
         return None
-    before, after = _entries_above(around[0], patch), _entries(around[1], patch)
-    enough = _IMPORTS_SHOW_ORDER if _opening(patch[0]) in _IMPORTS else _SHOWS_ORDER
-    if min(len(ours), len(theirs)) + len(before) + len(after) < enough:
+    sides = [_entries(lines, patch) for lines in (upstream, patch, both)]
+    if any(map(ne, map(_length, sides), map(len, (upstream, patch, both)))):
+        return None
+    above, below = _entries_above(around[0], patch)[-_AROUND:], _entries(around[1], patch)[:_AROUND]
+    if min(map(len, sides)) + len(above) + len(below) < _SHOWS_ORDER:
         return None
     for key in _KEYS:
-        sides = ([*before, *entries, *after] for entries in (theirs, ours))
-        if all(_is_sorted(side, key) for side in sides):
-            both = sorted([*theirs, *ours], key=lambda entry: key(entry[0]))
-            return [line for entry in both for line in entry]
+        if all(_is_sorted([*above, *entries, *below], key) for entries in sides[:2]):
+            ranked = sorted(sides[2], key=lambda entry: (key(entry[0]), entry not in sides[0]))
+            return [line for entry in ranked for line in entry]
     return None
 
 
@@ -468,10 +463,11 @@ def _entries_above(lines: Lines, like: Lines) -> list[list[bytes]]:
 
 
 def _opening(line: bytes) -> bytes:
-    """What kind of entry a line is: its first character, or word of an import."""
+    """What kind of entry a line is: an import, or what its first character is."""
     bare = line.strip()
-    word = bare.split(b" ", 1)[0]
-    return word if word in _IMPORTS else (bare[:1] if not bare[:1].isalnum() else b"a")
+    if _IMPORT.match(bare):
+        return b"import"
+    return bare[:1] if not bare[:1].isalnum() else b"a"
 
 
 def _is_sorted(entries: Sequence[Lines], key: Callable[[bytes], _Key]) -> bool:
@@ -492,4 +488,33 @@ def _numbers(line: bytes) -> _Key:
     return tuple((int(part), b"") if part.isdigit() else (0, part) for part in parts)
 
 
-_KEYS: tuple[Callable[[bytes], _Key], ...] = (_letters, _characters, _numbers)
+def _modules(line: bytes) -> _Key:
+    """Imports by what they import, however they do."""
+    found = _IMPORT.match(line.strip().lower())
+    return (
+        tuple((0, part) for part in b".".join(found.groups()[1:]).split(b"."))
+        if found
+        else _letters(line)
+    )
+
+
+def _kinds(line: bytes) -> _Key:
+    """Imports of modules before those of names, as isort has them."""
+    found = _IMPORT.match(line.strip().lower())
+    return ((int(found[1] == b"from"), found[2]), (0, found[3])) if found else _letters(line)
+
+
+def _dates(line: bytes) -> _Key:
+    """Lines by the date that stands in them."""
+    found = _DATE.search(line)
+    return tuple((int(part), b"") for part in found.groups()) if found else _letters(line)
+
+
+_KEYS: tuple[Callable[[bytes], _Key], ...] = (
+    _letters,
+    _characters,
+    _numbers,
+    _modules,
+    _kinds,
+    _dates,
+)

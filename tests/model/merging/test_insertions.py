@@ -7,16 +7,17 @@ import pytest
 from patchkit.model.merging.merge import merge_file
 from patchkit.model.merging.regions import (
     indentation,
-    join_insertions,
     leaves_scope,
     put_behind,
 )
 
 
-def joined(upstream: str, patch: str, above: str = "", below: str = "") -> str:
-    sides = [text.encode().splitlines(True) for text in (upstream, patch, above, below)]
-    around = sides[2], sides[3]
-    return b"".join(join_insertions(sides[0], sides[1], around, patch_first=False)).decode()
+def joined(
+    upstream: str, patch: str, above: str = "", below: str = "", *, patch_first: bool = False
+) -> str:
+    texts = (above + below, above + upstream + below, above + patch + below)
+    merged = _merged(*texts, patch_first=patch_first, path="list.txt")
+    return merged.removeprefix(above).removesuffix(below)
 
 
 @pytest.mark.parametrize(
@@ -26,10 +27,10 @@ def joined(upstream: str, patch: str, above: str = "", below: str = "") -> str:
         ("d,\n", "C,\n", "a,\nb,\n", "e\n", True),  # letters and commas do not count
         ("d,\n", "c,\n", "a,\na b,\n", "e,\n", True),
         ("d\n", "c\n", "a\n", "", False),  # two lines show no order
-        ("import d\n", "import c\n", "import a\n", "", True),  # but for imports
-        ("from d import x\n", "from c import x\n", "", "from e import x\n", True),
+        ("from d import x\n", "from c import x\n", "", "from e import x\nimport f\n", True),
         ("d\n", "c\n", "b\na\n", "e\n", False),  # not sorted above
-        ("d\n", "c\n", "a\nb\n", "e\nc\n", False),  # nor further on
+        ("d\n", "c\n", "a\nb\n", "f\ne\n", False),  # nor below
+        ("d\n", "c\n", "z\na\nb\nb\n", "e\nf\ng\na\n", True),  # three lines away says nothing
         ("z\n", "c\n", "a\nb\n", "e\n", False),  # not with upstream's
         ("d\n", "z\n", "a\nb\n", "e\n", False),  # not with the patch's
         ("'d'\n", "'c'\n", "a\nb\n", "e\n", False),  # another kind of line: one entry
@@ -68,9 +69,41 @@ def test_numbers_and_capitals_may_have_an_order() -> None:
 
 
 def test_the_side_decides_where_the_text_does_not() -> None:
-    lines = [b"x = 1\n"], [b"y = 2\n"], ([b"f()\n"], [b"g()\n"])
-    assert join_insertions(*lines, patch_first=False) == [b"x = 1\n", b"y = 2\n"]
-    assert join_insertions(*lines, patch_first=True) == [b"y = 2\n", b"x = 1\n"]
+    lines = "x = 1\n", "y = 2\n", "f()\n", "g()\n"
+    assert joined(*lines) == "x = 1\ny = 2\n"
+    assert joined(*lines, patch_first=True) == "y = 2\nx = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "one", "other", "below"),
+    [
+        # by module, however it is imported
+        ("from q.a import b\n", "from q.b import c\n", "import q.d\n", "from q import z\n"),
+        # modules first
+        ("import a\nimport b\n", "import z\n", "from c import d\n", "from e import f\n"),
+        ("X, 2025/12/01\n", "Z, 2026/01/09\n", "C, 2026/01/10\n", "A, 2026/02/01\n"),
+    ],
+)
+def test_a_list_may_be_sorted_by_a_part_of_its_lines(
+    above: str, one: str, other: str, below: str
+) -> None:
+    for upstream, patch in ((one, other), (other, one)):
+        for patch_first in (False, True):
+            assert joined(upstream, patch, above, below, patch_first=patch_first) == one + other
+
+
+def test_a_sorted_list_stays_so_where_a_side_replaces_an_entry() -> None:
+    base = "use a;\nuse b::s;\nuse b::R;\nuse e;\n"
+    upstream = base.replace("use b::s;\nuse b::R;\n", "use b::R;\nuse b::s;\n")
+    patch = base.replace("use b::R;\n", "use b::{E, R};\n")
+    for sides in ((upstream, patch), (patch, upstream)):
+        assert _merged(base, *sides, path="f.rs") == patch
+
+
+def test_entries_that_git_shows_from_their_second_line_on_stay_whole() -> None:
+    above, below = "- task:\n", "    name: z\n"
+    one, other = (f"    name: {name}\n  when: {name}\n- task:\n" for name in "ab")
+    assert joined(one, other, above, below) == one + other
 
 
 def test_a_call_is_not_torn_where_its_bracket_closes() -> None:
@@ -111,9 +144,11 @@ def test_a_tab_is_eight_blanks() -> None:
     assert leaves_scope([b"\tx\n"], 8) == 1
 
 
-def _merged(base: str, upstream: str, patch: str, *, patch_first: bool = False) -> str:
+def _merged(
+    base: str, upstream: str, patch: str, *, patch_first: bool = False, path: str = "f.py"
+) -> str:
     texts = (each.encode() for each in (base, upstream, patch))
-    merge = merge_file("f.py", *texts, patch_first=patch_first)
+    merge = merge_file(path, *texts, patch_first=patch_first)
     assert merge is not None and merge.data is not None
     return merge.data.decode()
 
