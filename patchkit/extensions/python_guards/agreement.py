@@ -78,7 +78,7 @@ _NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})
 _VERSIONED = "a test of a version or signature decides whether it runs"
 _NO_FIT = frozenset({"TypeError"})
 #: Why nothing is known of the rest of a module.
-_TOO_DEEP = "what comes from here on is nested too deeply"
+_UNREAD = "what comes from here on cannot be parsed, or is nested too deeply"
 
 
 class Examiner(Struct):
@@ -118,7 +118,7 @@ class Examiner(Struct):
                     case ast.Attribute() as name:
                         self._name(name, found.spot)
         except RecursionError:
-            left.append(_TOO_DEEP)
+            left.append(_UNREAD)
         for why in filter(None, (*left, module.problem)):
             place = (module.path, 1, "", module.name)
             self._open.append(UsePlace(Breach.OPEN, self.tree, *place, why))
@@ -517,7 +517,7 @@ class _Together(Struct, frozen=True):
 
     def _uses(self, name: str, *, calls: bool) -> FoundAnswer:
         found = self.examiners[self.home(name)].examine(self._module(name), calls=calls)
-        return to_builtins(found), all(each.what != _TOO_DEEP for each in found.open)
+        return to_builtins(found), all(each.what != _UNREAD for each in found.open)
 
 
 def _all_modules(partner: Partner, modules: Modules) -> list[str]:

@@ -1,14 +1,15 @@
 """The blocks of statements in Python's syntax, and functions that are left in the text.
 
-Most of a syntax tree is its functions, and into most of these nobody looks again. A folded function
-has neither body nor parameters: they are parsed from the file's text when they are needed.
+Most of a syntax tree is the bodies of functions, and into most of these nobody looks. A folded
+function has none: it is parsed from the file's text when it is needed.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from msgspec import Struct, field
@@ -28,13 +29,8 @@ def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def first_line(statement: ast.stmt) -> int:
     """Where a statement begins, with its decorators."""
-    if isinstance(statement, _Folded | _FoldedAsync):
-        return statement.text.top
-    return min([statement.lineno, *(each.lineno for each in _decorators(statement))])
-
-
-def _decorators(statement: ast.stmt) -> Sequence[ast.expr]:
-    return getattr(statement, "decorator_list", ())
+    decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
+    return min([statement.lineno, *(each.lineno for each in decorators)])
 
 
 #: Parts of syntax that are no nodes, or that nobody looks for: operators, whether a name is stored.
@@ -76,7 +72,7 @@ def walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 class Bodies(Struct):
-    """The functions that were `opened` again; `size` is that of the text parsed for it."""
+    """The functions whose bodies were `opened`; `size` is that of the text parsed for them."""
 
     opened: list[_Folded | _FoldedAsync] = field(default_factory=list)
     size: int = 0
@@ -84,42 +80,98 @@ class Bodies(Struct):
     def close(self) -> None:
         """Leave all of them in the text again."""
         for each in self.opened:
-            _leave(each)
+            del each.body
         self.opened.clear()
         self.size = 0
 
 
-#: What of a function stands above its body, but for what it returns: that is None by its class.
-_HEAD = tuple(e for e in ("args", "decorator_list", "type_params") if e in ast.FunctionDef._fields)
+def parse_folded(data: bytes, bodies: Bodies) -> tuple[ast.Module, str]:
+    """A file's syntax with the bodies of its functions left in the text, and why it could not be
+    read ("" if it could); `bodies` gets the functions that are opened.
 
-
-def _leave(function: FunctionNode) -> None:
-    for part in ("body", *_HEAD):
-        function.__dict__.pop(part, None)
-
-
-def fold(tree: ast.Module, data: bytes, bodies: Bodies) -> None:
-    """Leave a file's functions in its text; `bodies` gets those that are opened.
-
-    Invariant: what is parsed again is what it was, node by node, at the same lines and columns, for
-    the statements of a body have lines of their own, and so has what stands above it. Whoever holds
-    a node of a function while it is closed holds another one than whoever looks into it next.
+    Invariant: what is parsed when a body is opened is what a parse of the whole file has there, at
+    the same lines and columns. Only the column where a definition ends is another one until then,
+    and what cannot be parsed in a body comes out when that is opened. Whoever holds a node of a
+    body while it is closed holds another one than whoever looks into it next.
     """
-    if not is_plain(data):
-        return
-    starts = [0, *accumulate(len(each) + 1 for each in data.split(b"\n"))]
-    for function in _functions(tree.body):
-        inner = function.body[0]
-        top, first = first_line(function), first_line(inner)
-        head, begin, end = (starts[at] for at in (top - 1, first - 1, function.end_lineno or 0))
-        column = min([inner.col_offset, *(each.col_offset for each in _decorators(inner))])
-        if data[begin : begin + column].strip(b" \t@"):
-            continue  # on the line of the definition
+    skipped = set[int]()
+    while True:  # what is no function's body, but in a text or after something else, is put back
+        text, cuts = _without_bodies(data, skipped)
+        tree, problem = parse_python(text)
+        folded = [each for each in _functions(tree.body) if _is_cut(each, cuts)]
+        if len(folded) == len(cuts):
+            break
+        skipped |= cuts.keys() - {each.body[0].lineno for each in folded}
+    for function in folded:
+        begin, end, line = cuts[function.body[0].lineno]
+        del function.body
         is_async = isinstance(function, ast.AsyncFunctionDef)
-        _leave(function)
         function.__class__ = _FoldedAsync if is_async else _Folded
-        text = _Text(data, head, begin, end, top, bodies)
-        function.text = text  # type: ignore[union-attr]
+        function.text = _Text(data, begin, end, line, bodies)  # type: ignore[union-attr]
+    return tree, problem
+
+
+#: The line of a definition; the last line of its head; a text that may not be what it seems.
+_DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def\b", re.MULTILINE)
+_HEAD_END = re.compile(rb"^[^#\n]*:[ \t]*(?:#[^\n]*)?\n", re.MULTILINE)
+_ODD_QUOTES = re.compile(rb"""['#\\][^\n"]*\"""|["#\\][^\n']*'''""")
+
+
+@cache
+def _block_end(indentation: int) -> re.Pattern[bytes]:
+    """The first line that is not indented further and has more than a comment."""
+    return re.compile(rb"^(?![ \t]{%d}[ \t]|[ \t]*(?:#|\n))" % indentation, re.MULTILINE)
+
+
+def _without_bodies(
+    data: bytes, skipped: Collection[int]
+) -> tuple[bytes, dict[int, tuple[int, int, int]]]:
+    """The text with `pass` for each function's body, at its last line, but for some of these lines;
+    for the line of each `pass` where the body begins and ends, and its first line.
+
+    A body ends where the indentation does. If that is in brackets, the rest does not parse; if it
+    may be in a text of several lines, the body is left as it is.
+    """
+    parts, cuts = list[bytes](), dict[int, tuple[int, int, int]]()
+    place, line, counted = 0, 1, 0
+    found = _DEFINITION.search(data) if is_plain(data) else None
+    while found is not None:
+        head = _HEAD_END.search(data, found.start())
+        if head is None:
+            break
+        begin = head.end()
+        last = _block_end(len(found[1])).search(data, begin)
+        end = last.start() if last is not None else len(data)
+        code = _without_comments(data[begin:end])
+        line += data.count(b"\n", counted, begin)
+        counted, inner = begin, code.count(b"\n")
+        if code and line + inner not in skipped and _ends_outside_text(code):
+            parts += [data[place:begin], b"\n" * inner, found[1], b" pass"]
+            cuts[line + inner] = (begin, end, line)
+            place = begin + len(code)
+        found = _DEFINITION.search(data, end)
+    return b"".join([*parts, data[place:]]), cuts
+
+
+def _without_comments(block: bytes) -> bytes:
+    """Lines without the blank ones and comments at their end."""
+    code = block.rstrip()
+    while (start := code.rfind(b"\n") + 1) and code[start:].lstrip().startswith(b"#"):
+        code = code[:start].rstrip()
+    return code
+
+
+def _ends_outside_text(code: bytes) -> bool:
+    """Whether lines end outside of a text of several lines if they begin so, for certain."""
+    kinds = [code.count(quotes) for quotes in (b'"""', b"'''")]
+    if not any(kinds):
+        return not code.endswith(b"\\")
+    return not all(kinds) and not sum(kinds) % 2 and _ODD_QUOTES.search(code) is None
+
+
+def _is_cut(function: FunctionNode, cuts: Collection[int]) -> bool:
+    body = function.body
+    return len(body) == 1 and isinstance(body[0], ast.Pass) and body[0].lineno in cuts
 
 
 def _functions(body: Iterable[ast.stmt]) -> Iterator[FunctionNode]:
@@ -133,32 +185,24 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[FunctionNode]:
 
 
 class _Text(Struct, frozen=True):
-    """Where a function stands in a file."""
+    """Where a function's body stands in a file."""
 
     data: bytes  # the file
-    head: int  # where it begins, with its decorators
-    begin: int  # where the first line of its body does
+    begin: int
     end: int  # where the next statement's line may begin
-    top: int  # the line at `head`, from 1
+    line: int  # the one at `begin`, from 1
     bodies: Bodies  # gets the function once it is opened
 
-    def parsed(self, *, whole: bool) -> FunctionNode:
-        """The function, with another body if not `whole`."""
-        text = self.data[self.head : self.end if whole else self.begin]
-        if not whole:
-            first = self.data[self.begin : self.end]
-            text += first[: len(first) - len(first.lstrip(b" \t"))] + b"pass\n"
-        is_inner = text.startswith((b" ", b"\t"))
-        above = b"\n" * (self.top - 2) + b"if 1:\n" if is_inner else b"\n" * (self.top - 1)
-        tree, problem = parse_python(above + text)
-        if problem:  # it was parsed before, with more room on the stack
+    def parsed(self) -> list[ast.stmt]:
+        """The statements; RecursionError if they cannot be parsed."""
+        text = b"\n" * (self.line - 2) + b"if 1:\n" + self.data[self.begin : self.end]
+        tree, problem = parse_python(text)
+        if problem:
             raise RecursionError(problem)
-        self.bodies.size += len(text)
-        (found,) = tree.body
-        if isinstance(found, ast.If):
-            (found,) = found.body
-        assert isinstance(found, FunctionNode)
-        return found
+        self.bodies.size += self.end - self.begin
+        (block,) = tree.body
+        assert isinstance(block, ast.If)
+        return block.body
 
 
 class _Folded(ast.FunctionDef):
@@ -178,13 +222,9 @@ _Folded.__name__, _FoldedAsync.__name__ = "FunctionDef", "AsyncFunctionDef"
 
 
 def _opened(function: _Folded | _FoldedAsync, name: str) -> Any:
-    """A part of a function that is asked for it; it stays there until it is closed."""
-    if name != "body" and name not in _HEAD:
+    """The body of a function that is asked for it; it stays there until it is closed."""
+    if name != "body":
         raise AttributeError(name)
-    found = function.text.parsed(whole=name == "body")
-    for part in _HEAD:
-        function.__dict__.setdefault(part, getattr(found, part))
-    if name == "body":
-        function.body = found.body
+    function.body = function.text.parsed()
     function.text.bodies.opened.append(function)
-    return getattr(function, name)
+    return function.body

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.extensions.python_guards.bodies import Bodies, blocks_of, first_line, fold
-from patchkit.model.syntax import FunctionNode, is_plain, parse_python
+from patchkit.extensions.python_guards.bodies import Bodies, blocks_of, first_line, parse_folded
+from patchkit.model.syntax import FunctionNode, is_plain
 
 # What the names in a Python module or class are bound to, read off its syntax; nothing is run.
 
@@ -172,41 +172,34 @@ class Module(Struct, frozen=True, eq=False):
         return ".".join([*parts[:kept], *([imported.module] if imported.module else [])])
 
 
-#: So many bytes of sources are held as whole syntax trees, some thirty times their size.
+#: So many bytes of functions are held as whole syntax trees, some thirty times their size.
 _WHOLE = 1_000_000
 
 
 class ParsedModules:
     """Modules of the versions of several trees, each parsed once.
 
-    `known` has them by tree, name, path and contents. What was parsed is folded when its sources
-    have more than `most` bytes, but not before `rest` is called: until then nobody loses a node.
+    `known` has them by tree, name, path and contents. When the functions that were looked into have
+    more than `most` bytes they are closed, but not before `rest` is called: until then nobody loses
+    a node.
     """
 
     def __init__(self, most: int = _WHOLE) -> None:
         self.known: dict[tuple[str, str, str, bytes | None], Module] = {}
         self._most = most
-        self._whole: list[tuple[ast.Module, bytes]] = []
         self._bodies = Bodies()
-        self._size = 0
 
     def module(self, name: str, path: str, data: bytes | None, tree: str) -> Module:
         """A module by its name, path and contents, of a tree."""
         key = tree, name, path, data
         if key not in self.known:
-            module = self.known[key] = _parsed(name, path, data, tree)
-            self._whole.append((module.syntax, data or b""))
-            self._size += len(data or b"")
+            self.known[key] = _parsed(name, path, data, tree, self._bodies)
         return self.known[key]
 
     def rest(self) -> bool:
-        """Fold what was parsed, if it is much; then no node of a function's body may be held."""
-        if self._size + self._bodies.size <= self._most:
+        """Close the functions, if they are much; then no node of a function's body may be held."""
+        if self._bodies.size <= self._most:
             return False
-        for syntax, data in self._whole:
-            fold(syntax, data, self._bodies)
-        self._whole.clear()
-        self._size = 0
         self._bodies.close()
         return True
 
@@ -250,7 +243,7 @@ class Modules:
         return self.module(self.name_of(path))
 
     def rest(self) -> None:
-        """Fold what was parsed, if it is much: see ParsedModules."""
+        """Close functions, if they are much: see ParsedModules."""
         self._parsed.rest()
 
     def text(self, module: Module) -> str:
@@ -352,9 +345,9 @@ def _is_given(name: str, packages: Collection[str]) -> bool:
     return any(f"{name}.".startswith(f"{p}.") or p.startswith(f"{name}.") for p in packages)
 
 
-def _parsed(name: str, path: str, data: bytes | None, tree: str = "") -> Module:
+def _parsed(name: str, path: str, data: bytes | None, tree: str, bodies: Bodies) -> Module:
     text = data or b""
-    syntax, problem = parse_python(text)
+    syntax, problem = parse_folded(text, bodies)
     return Module(
         name,
         path,

@@ -142,11 +142,15 @@ def definition_of(resolver: Resolver, name: str) -> Definition:
         return Definition(kind, why=first.why)
     inner = tuple(thing for thing in things if not isinstance(thing, Outside))
     own: tuple[Thing, ...] = inner or things
+    try:
+        body = joined_hash(list(_bodies(resolver, own)))
+    except RecursionError:
+        return Definition(TargetKind.UNCLEAR, why=f"{_place(own[0])} cannot be parsed")
     return Definition(
         kind=_kind(own),
         place=_place(own[0]),
         signature=" | ".join(dict.fromkeys(filter(None, (_signature(resolver, t) for t in own)))),
-        body=joined_hash(list(_bodies(resolver, own))),
+        body=body,
     )
 
 

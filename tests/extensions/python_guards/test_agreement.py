@@ -275,7 +275,15 @@ def test_a_name_that_is_bound_from_itself_costs_no_more_than_its_lines() -> None
 @pytest.mark.parametrize("deep", ["x = " + "a + " * 9000 + "a", "x = a" + ".b()" * 9000])
 def test_code_that_is_nested_too_deeply_is_told(deep: str) -> None:
     (left,) = looked_at(f"import lib\n{deep}\n").open
-    assert left.what in ("what comes from here on is nested too deeply", "cannot be parsed")
+    told = "what comes from here on cannot be parsed, or is nested too deeply"
+    assert left.what in (told, "cannot be parsed")
+
+
+def test_a_function_that_cannot_be_parsed_is_told() -> None:
+    found = looked_at("import lib\ndef f():\n    lib.gone()\ndef g():\n    print 1\nlib.f(1)\n")
+    (left,) = found.open
+    assert left.what.startswith("what comes from here on cannot be parsed")
+    assert [place.line for place in found.broken] == [3]
 
 
 def test_the_stack_may_be_short() -> None:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from patchkit.extensions.python_guards.bodies import Bodies, fold
+from patchkit.extensions.python_guards.bodies import Bodies, parse_folded
 from patchkit.extensions.python_guards.replacements import body_hash
 from patchkit.model.syntax import FunctionNode, signature_of
 
@@ -45,9 +45,7 @@ def test_form_does_not_count(old: str, new: str) -> None:
 
 
 def test_a_function_left_in_the_text_is_the_same() -> None:
-    tree = ast.parse(PLAIN)
-    fold(tree, PLAIN.encode(), Bodies())
-    (folded,) = tree.body
+    (folded,) = parse_folded(PLAIN.encode(), Bodies())[0].body
     assert isinstance(folded, FunctionNode)
     assert "body" not in vars(folded)
     assert body_hash(folded) == body_hash(function(PLAIN))
