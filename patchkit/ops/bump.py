@@ -64,7 +64,7 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.resume import Waiting, arrive, find_halt, waiting_of, written_by
 from patchkit.ops.undo import bump_reports, finish_killed
-from patchkit.parallel import in_parallel
+from patchkit.parallel import in_parallel, share_memory
 from patchkit.refresh.project_files import other_manifests
 from patchkit.stack.lockfile import load_lock, recorded_in
 from patchkit.upstream.git import LATEST
@@ -252,6 +252,7 @@ def bump_components(
         known(name, row)
         return row
 
+    share_memory()
     moving = [name for name in names if name not in untracked]
     if several and options.dry_run:
         rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)

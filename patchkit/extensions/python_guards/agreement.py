@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from fnmatch import filter as matching
 from fnmatch import fnmatchcase
@@ -100,8 +100,11 @@ class Examiner(Struct):
     _bound: int = 0
     _used: set[int] = field(default_factory=set)
 
-    def examine(self, module: Module, *, calls: bool = True) -> Examined:
-        """Everything that a module uses of other components, or what it imports alone.
+    def examine(
+        self, module: Module, *, calls: bool = True, within: Collection[str] | None = None
+    ) -> Examined:
+        """Everything that a module uses of other components, or what it imports alone; with
+        `within` only in functions and classes of these dotted names, and around them.
 
         It follows from the module and from what it leads to alone, whatever was examined before.
         """
@@ -109,7 +112,7 @@ class Examiner(Struct):
         self._broken, self._open, self._bound, self._used = [], [], 0, set()
         left: list[str] = []
         try:
-            for found in self.traversal.walk(module, calls=calls):
+            for found in self.traversal.walk(module, calls=calls, within=within):
                 match found.node:
                     case ast.Import() | ast.ImportFrom():
                         self._import(module, found)
@@ -358,12 +361,13 @@ def examine_partners(
     partners: Sequence[Partner],
     given: Collection[str],
     known: KnownModules | None = None,
-    may_matter: Callable[[str, bytes], bool] = lambda _component, _text: True,
+    within: Mapping[str, Collection[str]] | None = None,
 ) -> Agreement:
     """Look at every module that the entries load, or at all where no component has entries.
 
     `given` are the first names of packages that requirements bring; with entries, imports of others
-    are told. Passed over are modules that do not matter, by their component and text.
+    are told. With `within` only what is in functions and classes of these dotted names matters, by
+    component, and modules are passed over that have none of them.
     """
     together = _Together.of(partners, given, known or KnownModules())
     names_of = {
@@ -379,10 +383,12 @@ def examine_partners(
     contacts = together.contacts(names_of)
     for name in loaded:
         home = together.home(name)
-        if not may_matter(home, together.text(name)):
+        inside = within.get(home, ()) if within is not None else None
+        if inside is not None and not together.may_define(name, inside):
             continue
-        calls = together.is_declared(name) or contacts.may_lead_out(home, name)
-        parts[home].append(together.examine(name, calls=calls))
+        # a few functions are looked at sooner than it is found whether they lead anywhere
+        calls = inside or together.is_declared(name) or contacts.may_lead_out(home, name)
+        parts[home].append(together.examine(name, calls=bool(calls), within=inside))
     dotted = [f"{name}." for name in names]
 
     def idle(declared: Contracts) -> tuple[str, ...]:
@@ -398,14 +404,18 @@ def examine_module(
     home: Partner,
     path: str,
     known: KnownModules,
+    *,
+    within: Collection[str],
 ) -> Examined:
-    """Look at one file of one of the components; nothing is found if it is not there."""
+    """Look at functions and classes in one file of one of the components, by their dotted names;
+    nothing is found if it is not there.
+    """
     together = _Together.of(partners, given, known)
     name = together.trees[home.name].name_of(path)
     if not together.modules.path_of(name) or together.home(name) != home.name:
         return Examined()
     together.load(name)
-    return together.examine(name)
+    return together.examine(name, within=within)
 
 
 class _Together(Struct, frozen=True):
@@ -467,9 +477,12 @@ class _Together(Struct, frozen=True):
                     seen[each] = None
                     queue.append(each)
 
-    def text(self, name: str) -> bytes:
-        """The source of a module that is there."""
-        return self.answers.trees[self.home(name)].data(str(self.modules.path_of(name))) or b""
+    def may_define(self, name: str, within: Collection[str]) -> bool:
+        """Whether one of these functions and classes may be in a module, by its text."""
+        text = self.answers.trees[self.home(name)].data(str(self.modules.path_of(name))) or b""
+        # beyond ASCII a name may be spelled in another way
+        words = (each.rpartition(".")[2].encode() for each in within)
+        return any(word in text or not text.isascii() for word in words)
 
     def load(self, name: str) -> None:
         """Note what a module has given to others."""
@@ -487,10 +500,12 @@ class _Together(Struct, frozen=True):
         declared = self.examiners[self.home(name)].calls
         return any(Files(each.files).covers(path) for each in declared)
 
-    def examine(self, name: str, *, calls: bool = True) -> Examined:
-        """Everything that a module uses of other components, or what it imports alone."""
+    def examine(
+        self, name: str, *, calls: bool = True, within: Collection[str] | None = None
+    ) -> Examined:
+        """See `Examiner`; what was found in the whole module at another time is as good."""
         question = "uses" if calls else "imports"
-        answer = self.answers.of(question, name, partial(self._uses, name, calls=calls))
+        answer = self.answers.of(question, name, partial(self._uses, name, calls, within))
         found = read_as(answer, Examined)
         assert found is not None
         return found
@@ -515,9 +530,11 @@ class _Together(Struct, frozen=True):
         """Whether a module gives something to others, when all before it are loaded."""
         return self.resolver.gives(self._module(name)), True
 
-    def _uses(self, name: str, *, calls: bool) -> FoundAnswer:
-        found = self.examiners[self.home(name)].examine(self._module(name), calls=calls)
-        return to_builtins(found), all(each.what != _UNREAD for each in found.open)
+    def _uses(self, name: str, calls: bool, within: Collection[str] | None) -> FoundAnswer:
+        examiner = self.examiners[self.home(name)]
+        found = examiner.examine(self._module(name), calls=calls, within=within)
+        is_whole = within is None and all(each.what != _UNREAD for each in found.open)
+        return to_builtins(found), is_whole
 
 
 def _all_modules(partner: Partner, modules: Modules) -> list[str]:

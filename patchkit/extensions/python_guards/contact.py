@@ -108,7 +108,7 @@ class Contacts(Struct):
         left = dict(self._texts(tree))
         most = len(left) // _FEW
         taken, groups = list[str](), list[list[_Flow]]()
-        near = [name for name, data in left.items() if _has(data, known) or imports(data)]
+        near = [name for name, data in left.items() if imports(data) or _has(data, known)]
         while near and len(taken) + len(near) <= most:
             taken += near
             try:
@@ -159,7 +159,8 @@ def _importer(tops: Sequence[str]) -> Callable[[bytes], bool]:
 def _has(data: bytes, names: Set[str]) -> bool:
     """Whether one of the names is an identifier in a text, as Python spells it."""
     text = data if data.isascii() else normalize("NFKC", data.decode("utf-8", "replace")).encode()
-    return not {name.encode() for name in names}.isdisjoint(text.translate(_APART).split())
+    words = {name.encode() for name in names if name.encode() in text}
+    return bool(words) and not words.isdisjoint(text.translate(_APART).split())
 
 
 # What is bound to what in a module.

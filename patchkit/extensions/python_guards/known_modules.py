@@ -71,9 +71,11 @@ def known_modules(
     facts = ["modules", *_facts(partners, given)]
     with _LOOKING:
         answers = ResultCache(memory_path(cache, "contracts", facts), _SPARE)
+        known = KnownModules(answers)
         try:
-            yield KnownModules(answers)
+            yield known
         finally:
+            known.parsed.close()
             answers.close()
 
 

@@ -8,7 +8,7 @@ broken before is no news.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from pathlib import Path
@@ -176,16 +176,11 @@ class _CallSearch(Struct, frozen=True):
         if not now:
             return
         pinned = line.tree(history.pin)
-        within = {(each.component, each.within.rpartition(".")[2].encode()) for each in now}
-
-        def may_have_one(component: str, text: bytes) -> bool:
-            """Whether one that is broken now may stand in a module of the pin's: it is known by the
-            name of the function or class around it.
-            """
-            plain = text.isascii()  # else a name may be spelled in another way
-            return any(of == component and (name in text or not plain) for of, name in within)
-
-        known = {_known_by(each) for each in self._broken(pinned, may_have_one)}
+        # what is broken is known by the name of the function or class around it
+        within = {part.name: set[str]() for part in self.partners}
+        for each in now:
+            within[each.component].add(each.within)
+        known = {_known_by(each) for each in self._broken(pinned, within)}
         places = [each for each in now if _known_by(each) not in known]
         modules = Modules(pinned.files(), pinned.data, own.root)
         looked: dict[tuple[TreeView, str, str], set[tuple[str, ...]]] = {}
@@ -197,7 +192,8 @@ class _CallSearch(Struct, frozen=True):
                     partners = self._with(view)
                     home = next(each for each in partners if each.name == place.component)
                     args = (self.given, home, place.path, self.known)
-                    looked[key] = set(map(_known_by, examine_module(partners, *args).broken))
+                    found = examine_module(partners, *args, within=within[home.name])
+                    looked[key] = set(map(_known_by, found.broken))
                 return _known_by(place) in looked[key]
 
             return self._path(place, modules), is_broken
@@ -214,15 +210,15 @@ class _CallSearch(Struct, frozen=True):
             )
 
     def _broken(
-        self, view: TreeView, may_matter: Callable[[str, bytes], bool] | None = None
+        self, view: TreeView, within: Mapping[str, Collection[str]] | None = None
     ) -> list[UsePlace]:
-        """The calls that touch the component and do not fit, and that nothing explains; those of
-        modules that do not matter may be missing.
+        """The calls that touch the component and do not fit, and that nothing explains; others than
+        those `within` functions and classes of these names may be missing.
         """
-        if may_matter is None:
+        if within is None:
             found = agreement_of(self.cache, self._with(view), self.given, self.known)
         else:
-            found = examine_partners(self._with(view), self.given, self.known, may_matter)
+            found = examine_partners(self._with(view), self.given, self.known, within)
         return [
             place
             for partner in self.partners

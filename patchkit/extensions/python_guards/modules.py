@@ -198,10 +198,14 @@ class ParsedModules:
 
     def rest(self) -> bool:
         """Close the functions, if they are much; then no node of a function's body may be held."""
-        if self._bodies.size <= self._most:
-            return False
+        is_much = self._bodies.size > self._most
+        if is_much:
+            self.close()
+        return is_much
+
+    def close(self) -> None:
+        """Close the functions that were looked into, which else hold each other in memory."""
         self._bodies.close()
-        return True
 
 
 class Modules:

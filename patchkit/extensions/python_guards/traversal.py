@@ -7,7 +7,7 @@ a `try` catches, and what a `hasattr` asks for, is known of each place.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -123,17 +123,26 @@ class CodeUse(Struct, frozen=True, eq=False):
 class Traversal(Struct, frozen=True):
     """Walks modules; what runs is judged by `conditions`.
 
-    Without `calls` only imports are met, without `functions` nothing that stands in one.
+    Without `calls` only imports are met, without `functions` nothing that stands in one. Given
+    `within`, dotted names of functions and classes, of those only these are walked, and all around
+    them.
     """
 
     conditions: Conditions
     calls: bool = True
     functions: bool = True
+    within: Collection[str] | None = None
 
-    def walk(self, module: Module, *, calls: bool = True) -> Iterator[CodeUse]:
+    def walk(
+        self, module: Module, *, calls: bool = True, within: Collection[str] | None = None
+    ) -> Iterator[CodeUse]:
         """Everything of a module that may run, in the order of the text, or its imports alone."""
-        walker = self if calls else replace(self, calls=False)
+        walker = replace(self, calls=calls, within=within)
         yield from walker._block(module.syntax.body, UseSpot(NameScope(module)))
+
+    def _leads_in(self, name: str) -> bool:
+        """Whether a function or class is one of those to walk, or around one."""
+        return self.within is None or any(f"{e}.".startswith(f"{name}.") for e in self.within)
 
     def imports(self, module: Module) -> Iterator[ast.Import | ast.ImportFrom]:
         """The imports that run when a module is loaded."""
@@ -208,17 +217,14 @@ class Traversal(Struct, frozen=True):
     ) -> Iterator[CodeUse]:
         if not self.functions:
             return
-        body, arguments = node.body, node.args  # a folded one is parsed once for both
-        for each in (
-            *node.decorator_list,
-            *arguments.defaults,
-            *filter(None, arguments.kw_defaults),
-        ):
+        arguments = (*node.args.defaults, *filter(None, node.args.kw_defaults))
+        for each in (*node.decorator_list, *arguments):
             yield from self._expression(each, spot)
         scope = NameScope(spot.scope.module, node, owner, spot.scope)
         # what is caught around a definition is not caught around its calls
         inner = UseSpot(scope, _dotted(spot.within, node.name))
-        yield from self._block(body, inner)
+        if self._leads_in(inner.within):
+            yield from self._block(node.body, inner)
 
     def _class(self, node: ast.ClassDef, spot: UseSpot) -> Iterator[CodeUse]:
         for each in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
@@ -229,7 +235,7 @@ class Traversal(Struct, frozen=True):
         within = _dotted(spot.within, node.name)
         own = replace(_hiding(spot, frozenset(read_namespace(node.body).names)), within=within)
         outside = replace(spot, within=within)
-        for statement in node.body:
+        for statement in node.body if self._leads_in(within) else ():
             if isinstance(statement, FunctionNode):
                 yield from self._function(statement, outside, owner)
             else:
