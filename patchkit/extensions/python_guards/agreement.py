@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 from functools import partial
@@ -310,14 +310,13 @@ def agreement_of(
     cache: Path,
     partners: Sequence[Partner],
     given: Collection[str],
-    known: KnownModules | None = None,
 ) -> Agreement:
     """See `examine_partners`; kept below the cache folder, since it follows from the trees."""
     path = memory_path(cache, "contracts", facts_of(partners, given))
     kept: Agreement | None = recall_as(path, dict[str, Examined])
     if kept is None:
-        with known_modules(cache, partners, given) if known is None else nullcontext(known) as each:
-            kept = examine_partners(partners, given, each)
+        with known_modules(cache, partners, given) as known:
+            kept = examine_partners(partners, given, known)
         remember(path, to_builtins(kept))
     return kept
 
@@ -360,7 +359,7 @@ def explain(
 def examine_partners(
     partners: Sequence[Partner],
     given: Collection[str],
-    known: KnownModules | None = None,
+    known: KnownModules,
     within: Mapping[str, Collection[str]] | None = None,
 ) -> Agreement:
     """Look at every module that the entries load, or at all where no component has entries.
@@ -369,7 +368,7 @@ def examine_partners(
     are told. With `within` only what is in functions and classes of these dotted names matters, by
     component, and modules are passed over that have none of them.
     """
-    together = _Together.of(partners, given, known or KnownModules())
+    together = _Together.of(partners, given, known)
     names_of = {
         partner.name: _all_modules(partner, together.trees[partner.name]) for partner in partners
     }
@@ -387,8 +386,8 @@ def examine_partners(
         if inside is not None and not together.may_define(name, inside):
             continue
         # a few functions are looked at sooner than it is found whether they lead anywhere
-        calls = inside or together.is_declared(name) or contacts.may_lead_out(home, name)
-        parts[home].append(together.examine(name, calls=bool(calls), within=inside))
+        calls = bool(inside) or together.is_declared(name) or contacts.may_lead_out(home, name)
+        parts[home].append(together.examine(name, calls=calls, within=inside))
     dotted = [f"{name}." for name in names]
 
     def idle(declared: Contracts) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -25,12 +25,6 @@ def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield block
     for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
         yield part.body
-
-
-def first_line(statement: ast.stmt) -> int:
-    """Where a statement begins, with its decorators."""
-    decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
-    return min([statement.lineno, *(each.lineno for each in decorators)])
 
 
 #: Parts of syntax that are no nodes, or that nobody looks for: operators, whether a name is stored.
@@ -69,6 +63,12 @@ def walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, FunctionNode | ast.ClassDef):
             yield from walk_scope(child)
+
+
+def may_import(function: FunctionNode) -> bool:
+    """Whether an import may be in a function; into one that is left in the text nobody looks."""
+    text = getattr(function, "text", None)
+    return text is None or text.data.find(b"import", text.begin, text.end) >= 0
 
 
 class Bodies(Struct):

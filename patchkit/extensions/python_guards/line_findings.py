@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.extensions.python_guards.agreement import (
-    agreement_of,
     examine_module,
     examine_partners,
 )
@@ -147,7 +146,7 @@ def find_broken_contracts(
 
     def find() -> Iterator[Finding]:
         with known_modules(cache, partners, given) as known:
-            yield from _CallSearch(along, component, tuple(partners), given, cache, known).found()
+            yield from _CallSearch(along, component, tuple(partners), given, known).found()
 
     return known_or_found(cache, along, [component, absent, facts_of(partners, given)], find)
 
@@ -164,7 +163,6 @@ class _CallSearch(Struct, frozen=True):
     component: str  # the one whose line it is
     partners: tuple[Partner, ...]
     given: Collection[str]  # packages that are neither component nor requirement and are there
-    cache: Path  # patchkit's cache folder
     known: KnownModules  # of earlier looks
 
     def found(self) -> Iterator[Finding]:
@@ -215,10 +213,7 @@ class _CallSearch(Struct, frozen=True):
         """The calls that touch the component and do not fit, and that nothing explains; others than
         those `within` functions and classes of these names may be missing.
         """
-        if within is None:
-            found = agreement_of(self.cache, self._with(view), self.given, self.known)
-        else:
-            found = examine_partners(self._with(view), self.given, self.known, within)
+        found = examine_partners(self._with(view), self.given, self.known, within)
         return [
             place
             for partner in self.partners

@@ -5,14 +5,12 @@ bound to; nothing is imported or run.
 from __future__ import annotations
 
 import ast
-import re
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.extensions.python_guards.bodies import Bodies, blocks_of, first_line, parse_folded
-from patchkit.model.syntax import FunctionNode, is_plain
+from patchkit.extensions.python_guards.bodies import Bodies, blocks_of, parse_folded
+from patchkit.model.syntax import FunctionNode
 
 # What the names in a Python module or class are bound to, read off its syntax; nothing is run.
 
@@ -144,8 +142,7 @@ Read = Callable[[str], bytes | None]
 class Module(Struct, frozen=True, eq=False):
     """A module; `path` is "" for a folder without `__init__.py`, `tree` names where it is from.
 
-    `problem` says why it could not be read: then nothing is known of its names. `importing` are the
-    lines where an import may be.
+    `problem` says why it could not be read: then nothing is known of its names.
     """
 
     name: str
@@ -155,11 +152,6 @@ class Module(Struct, frozen=True, eq=False):
     syntax: ast.Module  # without statements where `problem` says why
     problem: str = ""
     tree: str = ""
-    importing: Sequence[int] = ()
-
-    def may_import(self, statement: ast.stmt) -> bool:
-        """Whether there may be an import in a statement."""
-        return _is_among(self.importing, statement)
 
     def absolute(self, imported: Imported) -> str:
         """The module that an import in this module names, "" if it leads out of the packages."""
@@ -350,8 +342,7 @@ def _is_given(name: str, packages: Collection[str]) -> bool:
 
 
 def _parsed(name: str, path: str, data: bytes | None, tree: str, bodies: Bodies) -> Module:
-    text = data or b""
-    syntax, problem = parse_folded(text, bodies)
+    syntax, problem = parse_folded(data or b"", bodies)
     return Module(
         name,
         path,
@@ -360,24 +351,4 @@ def _parsed(name: str, path: str, data: bytes | None, tree: str, bodies: Bodies)
         syntax,
         LACKING if data is None else problem,
         tree,
-        _importing_lines(text),
     )
-
-
-_IMPORTING = re.compile(rb"\bimport\b")
-
-
-def _importing_lines(data: bytes) -> Sequence[int]:
-    """The lines where an import may be; all where they are not plain to see."""
-    found, number, counted = list[int](), 1, 0
-    for line in _IMPORTING.finditer(data):
-        number += data.count(b"\n", counted, line.end())
-        counted = line.end()
-        found.append(number)
-    return found if not found or is_plain(data) else range(1, len(data) + 1)
-
-
-def _is_among(lines: Sequence[int], statement: ast.stmt) -> bool:
-    """Whether one of the lines is in a statement."""
-    place = bisect_left(lines, first_line(statement))
-    return place < len(lines) and lines[place] <= (statement.end_lineno or 0)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.extensions.python_guards.bodies import walk
+from patchkit.extensions.python_guards.bodies import may_import, walk
 from patchkit.extensions.python_guards.inference import NameScope, Values, parameters_of
 from patchkit.extensions.python_guards.modules import Imported, Module, read_namespace
 from patchkit.extensions.python_guards.resolve import Code
@@ -153,8 +153,7 @@ class Traversal(Struct, frozen=True):
 
     def _block(self, body: Sequence[ast.stmt], spot: UseSpot) -> Iterator[CodeUse]:
         for statement in body:
-            if self.calls or spot.scope.module.may_import(statement):
-                yield from self._statement(statement, spot)
+            yield from self._statement(statement, spot)
             if isinstance(statement, _ENDS) or self._always_ends(statement, spot):
                 return
 
@@ -223,7 +222,7 @@ class Traversal(Struct, frozen=True):
         scope = NameScope(spot.scope.module, node, owner, spot.scope)
         # what is caught around a definition is not caught around its calls
         inner = UseSpot(scope, _dotted(spot.within, node.name))
-        if self._leads_in(inner.within):
+        if self._leads_in(inner.within) and (self.calls or may_import(node)):
             yield from self._block(node.body, inner)
 
     def _class(self, node: ast.ClassDef, spot: UseSpot) -> Iterator[CodeUse]:

@@ -14,11 +14,10 @@ import pytest
 from patchkit.extensions.python_guards.bodies import (
     Bodies,
     blocks_of,
-    first_line,
+    may_import,
     parse_folded,
     walk,
 )
-from patchkit.extensions.python_guards.modules import Modules
 from patchkit.model.syntax import parse_python
 
 ODD = {
@@ -88,7 +87,7 @@ def test_what_needs_no_body_opens_none() -> None:
     ((function,),) = blocks_of(owner)
     assert isinstance(function, ast.FunctionDef)
     assert function.returns is not None
-    assert (function.name, first_line(function), bodies.size) == ("f", 2, 0)
+    assert function.name == "f"
     assert [ast.unparse(each) for each in function.decorator_list] == ["d"]
     assert ast.unparse(function.args) == "self, a=1"
     assert (bodies.opened, bodies.size) == ([], 0)
@@ -104,12 +103,13 @@ def test_walk_meets_what_ast_walk_meets() -> None:
     assert list(walk(tree)) == [each for each in ast.walk(tree) if not isinstance(each, left_out)]
 
 
-@pytest.mark.parametrize(("ending", "is_plain"), [("\n", True), ("\r\n", False), ("\r", False)])
-def test_lines_that_may_import(ending: str, is_plain: bool) -> None:
-    text = "import a\ndef f():\n    x = 1\n    from b import c\ndef g():\n    y = 1\n"
-    data = text.replace("\n", ending).encode()
-    module = Modules(["m.py"], lambda _: data).module("m")
-    assert module is not None
-    _, f, g = module.syntax.body
-    assert module.may_import(f)
-    assert module.may_import(g) == (not is_plain)
+def test_functions_that_may_import() -> None:
+    text = b"def f():\n    x = 1\n    from b import c\ndef g():\n    y = 1\ndef h(): pass\n"
+    bodies = Bodies()
+    functions = parse_folded(text, bodies)[0].body
+    assert [may_import(e) for e in functions if isinstance(e, ast.FunctionDef)] == [
+        True,
+        False,
+        True,
+    ]
+    assert not bodies.opened

@@ -173,4 +173,4 @@ def test_it_is_kept_until_the_tree_or_what_it_meets_changes(tmp_path: Path) -> N
         ]
         with known_modules(tmp_path, given, ()) as known:
             kept = examine_partners(given, (), known)
-        assert kept == examine_partners(given, ())
+        assert kept == examine_partners(given, (), KnownModules())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from patchkit.extensions.python_guards.agreement import Agreement, examine_partners
 from patchkit.extensions.python_guards.guard_keys import Contracts, DeclaredCall
-from patchkit.extensions.python_guards.known_modules import Partner
+from patchkit.extensions.python_guards.known_modules import KnownModules, Partner
 from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Location
 from patchkit.model.objects import FILE_MODE, TreeEntry, TreeId, make_object
@@ -46,4 +46,5 @@ def agreed(
     *partners: tuple[str, Mapping[str, str | bytes], Contracts], given: frozenset[str] = frozenset()
 ) -> Agreement:
     """What is found in components given as (name, files, contracts)."""
-    return examine_partners([Partner(n, TextTree(f), c) for n, f, c in partners], given)
+    parts = [Partner(n, TextTree(f), c) for n, f, c in partners]
+    return examine_partners(parts, given, KnownModules())
