@@ -7,12 +7,13 @@ its verdict: the patches are applied to the pin.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +29,7 @@ from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import inspect_manifest, load_manifest
 from patchkit.manifest.values import GitSource, PinnedPatch
 from patchkit.manifest.write import yaml_text
-from patchkit.model.names import COMMIT_ID
+from patchkit.model.names import COMMIT_ID, is_component_name
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.manifest import (
@@ -124,8 +125,9 @@ def adopt(
     notes = [_homeless(*left) for left in proposal.homeless]
     rows: list[AdoptedComponent] = []
     ask = cache(list_refs)  # a repository is asked once
+    lists = Counter(each.sets[0].path for each in proposal.adoptions if each.sets[0].target)
     for adoption in proposal.adoptions:
-        called = _free_name(adoption, [row.name for row in rows])
+        called = _free_name(adoption, rows, several=lists[adoption.sets[0].path] > 1)
         trials = _Trials(path, called, store, progress, ask)
         trial = _best(trials, adoption, choose)
         if isinstance(trial, Problem):
@@ -134,7 +136,11 @@ def adopt(
             rows.append(trial)
     written = bool(rows) and not dry_run
     if written:
-        texts = "".join(render_component(row.name, row.entry) for row in rows)
+        entries = _components({row.name: row.entry for row in rows})
+        texts = "".join(
+            yaml_text({name: entry}) if "pins" in entry else render_component(name, entry)
+            for name, entry in entries.items()
+        )
         files, seen = manifest_files(root, path, f"the patches of {path.stem}", texts)
         if tags := {row.name: {row.value: row.commit} for row in rows if len(row.value) < _FULL}:
             lock = merge_lock(None, {}, names=tags)
@@ -142,6 +148,18 @@ def adopt(
         write_set(root, files, seen)
     shown = path.relative_to(root).as_posix()
     return Adopted(shown, tuple(rows), tuple(notes), proposal.older, written)
+
+
+def _components(entries: Mapping[str, object]) -> dict[str, Any]:
+    """Components as a manifest has them: those called NAME@LABEL are the pins of one."""
+    found: dict[str, Any] = {}
+    for name, entry in entries.items():
+        family, _, label = name.partition("@")
+        if label:
+            found.setdefault(family, {"pins": {}})["pins"][label] = entry
+        else:
+            found[name] = entry
+    return found
 
 
 class _Trials(Struct, frozen=True):
@@ -189,7 +207,7 @@ class _Trials(Struct, frozen=True):
     def _applied(
         self, adoption: Adoption, upstream: Upstream, entry: Mapping[str, object], pin: object
     ) -> AdoptedComponent:
-        tried = {"version": 1, "components": {self.name: {**entry, "pin": pin}}}
+        tried = {"version": 1, "components": _components({self.name: {**entry, "pin": pin}})}
         manifest = inspect_manifest(self.path, yaml_text(tried).encode()).require()
         [component] = manifest.components
         base = self.store.base(component, self.progress)
@@ -254,13 +272,20 @@ def _adopted_already(root: Path) -> set[str]:
     return known
 
 
-def _free_name(adoption: Adoption, taken: Collection[str]) -> str:
-    """A component name: the upstream's, and where that is taken, with the sets' folders."""
+def _free_name(adoption: Adoption, rows: Sequence[AdoptedComponent], *, several: bool) -> str:
+    """A component name: the upstream's, and where that is taken, with the sets' folders.
+
+    Of a list for `several` versions all are pins of one component, called after the version.
+    """
+    first = adoption.sets[0]
+    label = f"@{first.target}" if several and is_component_name(f"a@{first.target}") else ""
+    others = (row for row in rows if not label or row.sets[0].path != first.path)
+    taken = {row.name.partition("@")[0] for row in others}
     plain = component_name_of(adoption.upstream.name) or "upstream"
-    folders = adoption.sets[0].folder.replace("/", "-")
+    folders = first.folder.replace("/", "-")
     numbered = (f"{plain}-{number}" for number in count(2))
     names = chain([plain, component_name_of(f"{plain}-{folders}")], numbered)
-    return next(name for name in names if name and name not in taken)
+    return next(f"{name}{label}" for name in names if name and name not in taken)
 
 
 def _homeless(patches: PatchSet, url: str) -> Problem:

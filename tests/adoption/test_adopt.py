@@ -20,9 +20,11 @@ import yaml
 from patchkit.adoption.carrier import Carrier
 from patchkit.adoption.patch_sets import patch_sets
 from patchkit.adoption.proposal import propose
+from tests.support.archives import digest, make_tar
 from tests.support.commands import run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
+from tests.support.servers import Reply, http_server
 
 BASE = {"src/a.py": "one\ntwo\nthree\n", "src/b.py": "1\n2\n3\n"}
 FIRST = make_patch(BASE, {"src/a.py": "one\nTWO\nthree\n"}, subject="Shout")
@@ -427,6 +429,43 @@ def test_each_version_of_a_recipe_goes_to_its_own_archive(project: Project) -> N
         ]
         for version, digest in rows.items()
     }
+
+
+def test_versions_of_a_recipe_are_pins_of_one_component(project: Project) -> None:
+    with http_server() as server:
+        sources, listed = "sources:\n", "patches:\n"
+        for version in ("1.10.0", "1.2.0"):
+            name = f"engine-{version}"
+            archive = make_tar({f"{name}/{path}": text for path, text in BASE.items()})
+            server.replies[f"/{name}.tar.gz"] = Reply(archive)
+            sources += f'  "{version}":\n    url: "{server.url}/{name}.tar.gz"\n'
+            sources += f"    sha256: {digest(archive)}\n"
+            listed += f'  "{version}":\n    - patch_file: "patches/a.patch"\n'
+        data = sources + listed + '    - patch_file: "patches/b.patch"\n'
+        patches: dict[str, str | bytes] = {
+            "all/patches/a.patch": FIRST,
+            "all/patches/b.patch": OTHER,
+        }
+        _carrier(project, {"all/conandata.yml": data, **patches})
+        rows = project.run("init", "ours", "--here", "--json").ok().json["components"]
+    assert [(row["name"], row["applied"]) for row in rows] == [
+        ("engine@1.10.0", 1),
+        ("engine@1.2.0", 2),
+    ]
+    [(name, engine)] = yaml.safe_load(project.read("manifests/ours.yaml"))["components"].items()
+    assert (name, [*engine], [*engine["pins"]]) == ("engine", ["pins"], ["1.10.0", "1.2.0"])
+    [matrix] = project.run("check", "--json").ok().json["versions"]
+    assert matrix["families"] == {
+        "a.patch": ["applies", "applies"],
+        "b.patch": ["missing", "applies"],
+    }
+    project.run("apply", "engine@1.2.0").ok()
+    project.run("drop", "-c", "engine@1.2.0", "b").ok()
+    assert project.read("all/conandata.yml") == data.replace(
+        '    - patch_file: "patches/b.patch"\n', ""
+    )
+    with project.untouched():
+        project.run("init", "more", "--here").ends(2, "no patch is here that no manifest has")
 
 
 def test_a_package_of_a_collection_is_adopted_from_its_own_folder(
