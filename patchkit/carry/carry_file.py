@@ -34,7 +34,6 @@ from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.evidence import count_of, evidence
 from patchkit.model.hunks import Placement, place_hunks
-from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import Certainty, FileResult, Status, judged
@@ -110,17 +109,13 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
 
 
 def _merge_texts(it: FileSides) -> CarriedFile:
-    """Contents that both sides changed: the first of these that answers."""
+    """Contents that both sides changed: git's merge, or ours where it conflicts, if all is well."""
     plain = _are_plain(it)
     merge = _merged(it.target, it.texts, patch_first=it.context.patch_first) if plain else None
     if merge is None:
         what = "binary file" if plain else "link or a submodule"
         return conflict(it.exact, it.place, f"both sides change a {what}")
-    return (
-        _three_way(it, merge)  # git's merge, or our rules where it conflicts, with every check
-        or _stands_elsewhere(it, merge)  # the one place that has the patch's lines exactly
-        or _in_conflict(it, merge)
-    )
+    return _three_way(it, merge) or _in_conflict(it, merge)
 
 
 def _merged(path: str, texts: Sequence[bytes], *, patch_first: bool) -> FileMerge | None:
@@ -303,22 +298,6 @@ def _proposed(it: FileSides, carried: CarriedFile) -> CarriedFile:
     return replace(found, marked=carried.marked, proposal=carried.blob)
 
 
-def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
-    """The exact lines at another place, if there is one such place only."""
-    here = it.texts[1]
-    placed = place_hunks(here, it.change.hunks)
-    if placed.data is None or not _stands_once(it):
-        return None
-    said = f"its lines stand at one place only, {_place_of(it, placed)}: see that they belong there"
-    outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
-    outcome = judged(outcome, Certainty.LOOK, (said, *merge_reasons(merge, it)))
-    edits = diff_lines(split_lines(here), split_lines(placed.data))
-    wrong = in_other_scopes(it, placed.data, edits)
-    outcome = doubted(outcome, (*wrong, *it.exact.reasons))
-    carried = _with_text(it, merge, outcome, placed.data)
-    return _proposed(it, carried) if wrong else accepted(it.context, carried)
-
-
 def _place_of(it: FileSides, placed: Placement) -> str:
     """Where the patch's hunks fit, by the first one."""
     made = it.change.hunks[0].old_start
@@ -336,13 +315,6 @@ def _in_conflict(it: FileSides, merge: FileMerge) -> CarriedFile:
     reasons = merge_reasons(merge, it)
     marked = conflict_text(merge.three, it.context.labels)
     return replace(conflict(it.exact, it.place, *reasons), marked=marked)
-
-
-def _stands_once(it: FileSides) -> bool:
-    """Whether each hunk's lines stood at one place, and do: a twin of theirs is another place."""
-    before, here = (b"\n" + text for text in it.texts[:2])
-    wanted = [b"\n" + b"".join(hunk.preimage) for hunk in it.change.hunks]
-    return all(before.count(lines) == here.count(lines) == 1 for lines in wanted)
 
 
 def _as_remembered(

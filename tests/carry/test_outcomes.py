@@ -7,12 +7,12 @@ import pytest
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions
 from patchkit.errors import FAILED_CHECKS, advice
-from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry
-from patchkit.model.outcome import Certainty, PatchResult, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.resolution import Resolution
 from patchkit.stack.build import SeriesPatch, StackBuilder
 from tests.carry.test_carry_file import PATCH, PATCHED, TEXT, carry, files_of, only_file
@@ -112,23 +112,6 @@ def test_a_conflict_brings_what_a_checkout_needs_to_show_it(upstream: Upstream) 
     assert before is not None and here is not None and after is not None
     assert (before.oid, after.oid) == tuple(blob.oid for blob in file.blobs)
     assert here.oid == upstream.git("rev-parse", f"{new}:f.py").decode().strip()
-
-
-def test_lines_at_one_other_place_where_merging_gives_up(upstream: Upstream) -> None:
-    """Upstream moved the code, and took up half of what the patch adds, at another place."""
-    block = TEXT[TEXT.index("def function_4") : TEXT.index("def function_7")]
-    added = [f"    step_{number}(value)\n" for number in range(4)]
-    own = block.replace("5():\n", "5():\n" + "".join(added))
-    moved = "".join((*added[:2], TEXT.replace(block, ""), "# the end\n\n", block))
-    old, new = upstream.commit({"f": TEXT}), upstream.commit({"f": moved})
-    report = carry(upstream, old, new, make_patch({"f": TEXT}, {"f": TEXT.replace(block, own)}))
-    file = only_file(report)
-    assert file.reasons[0] == (
-        "its lines stand at one place only, line 33 (14 in the patch): see that they belong there"
-    )
-    assert (file.status, file.certainty) == (Status.SHIFTED, Certainty.LOOK)
-    write_objects(Repository(upstream.path), report.stack.objects)
-    assert upstream.files(report.stack.commit)["f"] == moved.replace(block, own).encode()
 
 
 @pytest.mark.parametrize("kept", ["upstream's", "another"])
