@@ -351,6 +351,7 @@ def _as_remembered(
 _SHOWN = 3
 
 _DOUBTS = {
+    Doubt.UPSTREAM_HAS_MOST: "most of what it adds is new upstream: see if it is wanted",
     Doubt.UPSTREAM_HAS_A_HUNK: "all that a hunk adds is new elsewhere: see if it is wanted",
     Doubt.DOES_NOT_PARSE: "merged, the file would not parse any more",
     Doubt.DEFINED_TWICE: "merged, the file would define a name twice",

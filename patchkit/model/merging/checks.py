@@ -41,6 +41,11 @@ _ENDS_TEXT = {b'"""': b'"""', b"'''": b"'''", b"/*": b"*/", b"//": b"\n"}
 _TEXT_MARKS = re.compile(rb"\"\"\"|'''")
 _COMMENT_MARKS = re.compile(rb"/\*|\*/|//|\n|\"(?:[^\"\\\n]|\\.)*\"")
 
+#: From this share of a file's added lines on, upstream is taken to have made the change itself.
+MOST = 0.6
+# Fewer lines than this happen to be new on both sides.
+_ENOUGH = 2
+
 
 def lines_lost(
     base: Sequence[bytes],
@@ -53,6 +58,18 @@ def lines_lost(
     Compared as numbers of equal lines without their indentation (which may follow a move).
     """
     return _difference(upstream, merged) != _difference(base, patch)
+
+
+def upstream_share(three: ThreeWay) -> float:
+    """The part of the telling lines that the patch adds to the file and that upstream adds, too."""
+    added = added_lines(three.base, three.patch, three.patch_edits)
+    total = sum(added.values())
+    if total < _ENOUGH:
+        return 0.0
+    return (
+        sum((added & added_lines(three.base, three.upstream, three.upstream_edits)).values())
+        / total
+    )
 
 
 def has_doubled_hunk(three: ThreeWay) -> bool:

@@ -21,12 +21,14 @@ from patchkit.model.evidence import has_words, is_piece, telling
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines, sliding_places
 from patchkit.model.merging.checks import (
+    MOST,
     added_lines,
     file_doubts,
     has_doubled_hunk,
     lines_lost,
     names_gone,
     names_unbound,
+    upstream_share,
 )
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.regions import (
@@ -498,7 +500,9 @@ def _looked_over(
     three = compare_texts(base, upstream, patch)
     # the patch's side first: it is known of other versions of upstream's file
     doubts = [*file_doubts(path, [patch, upstream], data)]
-    if in_all and has_doubled_hunk(three):
+    if upstream_share(three) >= MOST:
+        doubts.append(Doubt.UPSTREAM_HAS_MOST)
+    elif in_all and has_doubled_hunk(three):
         doubts.append(Doubt.UPSTREAM_HAS_A_HUNK)
     names = names_gone(path, three)
     if names:

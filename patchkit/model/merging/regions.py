@@ -151,6 +151,7 @@ class Rule(str, Enum):
 class Doubt(str, Enum):
     """What a check found in a merged file that a person should look at, or that forbids it."""
 
+    UPSTREAM_HAS_MOST = "upstream-has-most"  # most of the added lines are new upstream, too
     UPSTREAM_HAS_A_HUNK = "upstream-has-a-hunk"  # it stands elsewhere, new upstream, all of it
     NAME_GONE = "name-gone"  # a name that the added lines use is not in upstream's file any more
     UNBOUND = "unbound"  # a name is used that nothing in the file binds, as it did on both sides

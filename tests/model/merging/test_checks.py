@@ -9,6 +9,7 @@ from patchkit.model.merging.checks import (
     has_doubled_hunk,
     lines_lost,
     names_gone,
+    upstream_share,
 )
 from patchkit.model.merging.regions import Doubt, ThreeWay, compare_three
 
@@ -113,6 +114,24 @@ def test_a_merge_changes_upstream_s_file_as_the_patch_changes_the_old(
 
 
 @pytest.mark.parametrize(
+    ("base", "upstream", "patch", "share"),
+    [
+        ("abc", "abcxyz", "abcxyzw", 0.75),
+        ("abc", "abcxy", "xyabc", 1.0),
+        ("abc", "abc", "xyabc", 0.0),
+        ("abc", "abcx", "xabc", 0.0),  # one line may happen to be new on both sides
+        ("abxy", "ab", "abxyxy", 0.0),  # not if upstream takes it away
+        ("abc", "xyabc", "xyc", 1.0),
+        ("abc", "xyxyabc", "xyxyxyxyabc", 0.5),
+    ],
+)
+def test_how_much_of_the_patch_upstream_has(
+    base: str, upstream: str, patch: str, share: float
+) -> None:
+    assert upstream_share(three(base, upstream, patch)) == share
+
+
+@pytest.mark.parametrize(
     ("base", "upstream", "patch", "doubled"),
     [
         ("abcdef", "abcdexyf", "xyabcdef", True),
@@ -136,6 +155,7 @@ def test_lines_that_say_nothing_are_no_sign() -> None:
     base, upstream = [*rows("abc")], [*rows("abc"), b"}\n", b"x\n", b"\n"]
     patch = [b"}\n", b"x\n", b"\n", *rows("abc")]
     assert not has_doubled_hunk(compare_three(base, upstream, patch))
+    assert upstream_share(compare_three(base, upstream, patch)) == 0.0
 
 
 SOUND = b"class A:\n    x: int\n\n    def f(self):\n        pass\n"

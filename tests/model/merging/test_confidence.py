@@ -80,17 +80,17 @@ def test_one_doubt_asks_for_a_look_and_two_are_too_many() -> None:
     new = [f"new({number})\n" for number in range(3)]
 
     def doubted(upstream: list[str], own: list[str]) -> FileMerge:
-        patch = with_lines((14, ["special(9)\n"]), (19, own), base=base)
+        patch = with_lines((19, own), base=base)
         texts = ("".join(lines).encode() for lines in (base, upstream, patch))
         merge = merge_file("m.txt", *texts)
         assert merge is not None
         return merge
 
-    once = doubted(upstream, [])
+    once = doubted(upstream, ["special(9)\n"])
     assert once.doubts == (Doubt.NAME_GONE,)
     assert certainty_of(once) is Certainty.LOOK
-    twice = doubted(with_lines((9, new), base=upstream), new)
-    assert twice.doubts == (Doubt.UPSTREAM_HAS_A_HUNK, Doubt.NAME_GONE)
+    twice = doubted(with_lines((9, new), base=upstream), ["special(9)\n", *new])
+    assert twice.doubts == (Doubt.UPSTREAM_HAS_MOST, Doubt.NAME_GONE)
     assert certainty_of(twice) is Certainty.DOUBTFUL
 
 

@@ -377,7 +377,7 @@ def test_a_clean_merge_that_doubles_a_change_is_pointed_out() -> None:
     added = "def third(value):\n    return prepare(value, loose=True)\n"
     merged = merge(f"{added}\n\n{BASE}", f"{BASE}\n\n{added}")
     assert merged.clean
-    assert Doubt.UPSTREAM_HAS_A_HUNK in merged.doubts
+    assert Doubt.UPSTREAM_HAS_MOST in merged.doubts
     assert certainty_of(merged) is Certainty.DOUBTFUL
 
 
