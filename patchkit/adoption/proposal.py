@@ -57,7 +57,7 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
         near = upstreams_near(carrier, patches.folder)
         for part in _apart(carrier, patches, near):
             called = _called(part.patches[0], near) if "patch" in part.entry else ""
-            meant = [upstream for upstream in near if called in ("", upstream.url)]
+            meant = [up for up in near if called in ("", up.url.removesuffix(".git"))]
             ranked = sorted(meant, key=lambda upstream: -_likeness(part, upstream))
             version = re.compile(rf"(?<![\d.]){re.escape(part.target)}(?![\d.]*\d)")
             pinned = [upstream for upstream in ranked if upstream.pin]
@@ -142,7 +142,7 @@ def _named_in_order(carrier: Carrier, folder: str, paths: Sequence[str]) -> tupl
 
 
 def _called(path: str, near: Sequence[Upstream]) -> str:
-    """The upstream that a patch's name has all words of, "" for none."""
+    """The upstream that a patch's name has all words of, without `.git`; "" for none."""
     name = path.rpartition("/")[2].lower()
     words = words_of(name)
 
@@ -151,7 +151,7 @@ def _called(path: str, near: Sequence[Upstream]) -> str:
         return len(known), -min(map(name.index, known)), -len(upstream.words)
 
     best = max((up for up in near if up.words & words), key=fit, default=None)
-    return best.url if best is not None else ""
+    return best.url.removesuffix(".git") if best is not None else ""
 
 
 _NEWEST = frozenset({"latest", "main", "master", "head", "current"})

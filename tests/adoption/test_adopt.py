@@ -431,6 +431,24 @@ def test_each_version_of_a_recipe_goes_to_its_own_archive(project: Project) -> N
     }
 
 
+def test_a_repository_is_one_by_either_of_its_urls(project: Project) -> None:
+    """A page links to it without `.git` and clones it with that, as the Dockerfile above does."""
+    url = "https://git.forge.invalid/team/engine"
+    page = f"[engine]({url})\n\ngit clone {url}.git && cd engine\n"
+    files: dict[str, str | bytes] = {
+        "docker/Dockerfile": f"ARG ENGINE_TAG=v1.1.0\nRUN git clone {url}.git -b $ENGINE_TAG\n"
+        "RUN git clone https://git.forge.invalid/team/gear.git\n",
+        "docker/npu/README.md": f"{page}git checkout v1.2.0\n",
+        "docker/npu/engine.patch": FIRST,
+        "docker/npu/gear.patch": OTHER,
+    }
+    _carrier(project, files)
+    carrier = Carrier(project.root)
+    first, *_ = propose(carrier, patch_sets(carrier)).adoptions
+    assert first.sets[0].patches == ("docker/npu/engine.patch",)
+    assert (first.upstream.where, first.upstream.value) == ("docker/npu/README.md:4", "v1.2.0")
+
+
 def test_versions_of_a_recipe_are_pins_of_one_component(project: Project) -> None:
     with http_server() as server:
         sources, listed = "sources:\n", "patches:\n"
