@@ -80,13 +80,18 @@ class Bodies(Struct):
     def close(self) -> None:
         """Leave all of them in the text again."""
         for each in self.opened:
-            del each.body
+            _leave(each)
         self.opened.clear()
         self.size = 0
 
 
+def _leave(function: FunctionNode) -> None:
+    for part in ("args", "body"):
+        function.__dict__.pop(part, None)
+
+
 def parse_folded(data: bytes, bodies: Bodies) -> tuple[ast.Module, str]:
-    """A file's syntax with the bodies of its functions left in the text, and why it could not be
+    """A file's syntax with what functions take and do left in the text, and why it could not be
     read ("" if it could); `bodies` gets the functions that are opened.
 
     Invariant: what is parsed when a body is opened is what a parse of the whole file has there, at
@@ -96,18 +101,18 @@ def parse_folded(data: bytes, bodies: Bodies) -> tuple[ast.Module, str]:
     """
     skipped = set[int]()
     while True:  # what is no function's body, but in a text or after something else, is put back
-        text, cuts = _without_bodies(data, skipped)
-        tree, problem = parse_python(text)
+        shortened, cuts = _without_bodies(data, skipped, bodies)
+        tree, problem = parse_python(shortened)
         folded = [each for each in _functions(tree.body) if _is_cut(each, cuts)]
         if len(folded) == len(cuts):
             break
         skipped |= cuts.keys() - {each.body[0].lineno for each in folded}
     for function in folded:
-        begin, end, line = cuts[function.body[0].lineno]
-        del function.body
+        text = cuts[function.body[0].lineno]
+        _leave(function)
         is_async = isinstance(function, ast.AsyncFunctionDef)
         function.__class__ = _FoldedAsync if is_async else _Folded
-        function.text = _Text(data, begin, end, line, bodies)  # type: ignore[union-attr]
+        function.text = text  # type: ignore[union-attr]
     return tree, problem
 
 
@@ -124,15 +129,15 @@ def _block_end(indentation: int) -> re.Pattern[bytes]:
 
 
 def _without_bodies(
-    data: bytes, skipped: Collection[int]
-) -> tuple[bytes, dict[int, tuple[int, int, int]]]:
+    data: bytes, skipped: Collection[int], bodies: Bodies
+) -> tuple[bytes, dict[int, _Text]]:
     """The text with `pass` for each function's body, at its last line, but for some of these lines;
-    for the line of each `pass` where the body begins and ends, and its first line.
+    and what each stands for.
 
     A body ends where the indentation does. If that is in brackets, the rest does not parse; if it
     may be in a text of several lines, the body is left as it is.
     """
-    parts, cuts = list[bytes](), dict[int, tuple[int, int, int]]()
+    parts, cuts = list[bytes](), dict[int, _Text]()
     place, line, counted = 0, 1, 0
     found = _DEFINITION.search(data) if is_plain(data) else None
     while found is not None:
@@ -140,14 +145,16 @@ def _without_bodies(
         if head is None:
             break
         begin = head.end()
+        while (inner := _DEFINITION.search(data, found.end(), begin)) is not None:
+            found = inner  # the one before stands on a line of its own
         last = _block_end(len(found[1])).search(data, begin)
         end = last.start() if last is not None else len(data)
         code = _without_comments(data[begin:end])
         line += data.count(b"\n", counted, begin)
-        counted, inner = begin, code.count(b"\n")
-        if code and line + inner not in skipped and _ends_outside_text(code):
-            parts += [data[place:begin], b"\n" * inner, found[1], b" pass"]
-            cuts[line + inner] = (begin, end, line)
+        counted, more = begin, code.count(b"\n")
+        if code and line + more not in skipped and _ends_outside_text(code):
+            parts += [data[place:begin], b"\n" * more, found[1], b" pass"]
+            cuts[line + more] = _Text(data, found.start(), begin, end, bodies)
             place = begin + len(code)
         found = _DEFINITION.search(data, end)
     return b"".join([*parts, data[place:]]), cuts
@@ -185,24 +192,30 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[FunctionNode]:
 
 
 class _Text(Struct, frozen=True):
-    """Where a function's body stands in a file."""
+    """Where a function stands in a file."""
 
     data: bytes  # the file
-    begin: int
+    head: int  # where the line of its definition begins
+    begin: int  # where the first line of its body does
     end: int  # where the next statement's line may begin
-    line: int  # the one at `begin`, from 1
     bodies: Bodies  # gets the function once it is opened
 
-    def parsed(self) -> list[ast.stmt]:
-        """The statements; RecursionError if they cannot be parsed."""
-        text = b"\n" * (self.line - 2) + b"if 1:\n" + self.data[self.begin : self.end]
-        tree, problem = parse_python(text)
+    def parsed(self, line: int, column: int, *, whole: bool) -> FunctionNode:
+        """The function at a line and column, with another body if not `whole`; RecursionError if it
+        cannot be parsed.
+        """
+        text = self.data[self.head : self.end if whole else self.begin]
+        text += b"" if whole else text[:column] + b" pass"
+        above = b"\n" * (line - 2) + b"if 1:\n" if column else b"\n" * (line - 1)
+        tree, problem = parse_python(above + text)
         if problem:
             raise RecursionError(problem)
-        self.bodies.size += self.end - self.begin
-        (block,) = tree.body
-        assert isinstance(block, ast.If)
-        return block.body
+        self.bodies.size += len(text)
+        (found,) = tree.body
+        if isinstance(found, ast.If):
+            (found,) = found.body
+        assert isinstance(found, FunctionNode)
+        return found
 
 
 class _Folded(ast.FunctionDef):
@@ -222,9 +235,13 @@ _Folded.__name__, _FoldedAsync.__name__ = "FunctionDef", "AsyncFunctionDef"
 
 
 def _opened(function: _Folded | _FoldedAsync, name: str) -> Any:
-    """The body of a function that is asked for it; it stays there until it is closed."""
-    if name != "body":
+    """A part of a function that is asked for it; it stays there until it is closed."""
+    if name not in ("args", "body"):
         raise AttributeError(name)
-    function.body = function.text.parsed()
+    place = (function.lineno, function.col_offset)
+    found = function.text.parsed(*place, whole=name == "body")
+    function.__dict__.setdefault("args", found.args)
+    if name == "body":
+        function.body = found.body
     function.text.bodies.opened.append(function)
-    return function.body
+    return getattr(function, name)

