@@ -39,6 +39,7 @@ from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import Certainty, FileResult, Status, judged
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
+from patchkit.model.syntax import language_of
 
 if TYPE_CHECKING:
     from patchkit.model.merging.merge import FileMerge
@@ -123,7 +124,22 @@ def _merged(path: str, texts: Sequence[bytes], *, patch_first: bool) -> FileMerg
     from patchkit.model.merging.merge import merge_file  # noqa: PLC0415
 
     base, upstream, patch = texts
-    return merge_file(path, base, upstream, patch, patch_first=patch_first)
+    merge = merge_file(path, base, upstream, patch, patch_first=patch_first)
+    if merge is None or not merge.data or not _repeats_a_key(path, merge.data, upstream, patch):
+        return merge
+    return replace(merge, doubts=(*merge.doubts, Doubt.DEFINED_TWICE))
+
+
+def _repeats_a_key(path: str, merged: bytes, *sides: bytes) -> bool:
+    """Whether a mapping of a YAML file has a key twice, as on neither side."""
+    if language_of(path) != "YAML":
+        return False
+    from patchkit.manifest.yaml_nodes import repeated_keys  # noqa: PLC0415
+
+    repeated = repeated_keys(merged)
+    return bool(repeated) and any(
+        count > max(repeated_keys(side)[key] for side in sides) for key, count in repeated.items()
+    )
 
 
 def _sides(

@@ -9,6 +9,7 @@ make one edit change two values, and without them no file can grow while it is r
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
@@ -339,3 +340,23 @@ def yaml_problem(data: bytes) -> str:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         return str(error).partition("\n")[0]
     return ""
+
+
+def repeated_keys(data: bytes) -> Counter[str]:
+    """The keys that mappings of a YAML text have more than once; none of what is no YAML."""
+    found = Counter[str]()
+    around: list[list[str]] = []  # of each collection that is open: its keys and values so far
+    try:
+        for event in yaml.parse(data, _LOADER):
+            if isinstance(event, yaml.NodeEvent):
+                if around:
+                    around[-1].append(getattr(event, "value", ""))
+                if isinstance(event, yaml.CollectionStartEvent):
+                    around.append([])
+            elif isinstance(event, yaml.CollectionEndEvent):
+                keys = [key for key in around.pop()[::2] if key]
+                if isinstance(event, yaml.MappingEndEvent):
+                    found.update(Counter(keys) - Counter(set(keys)))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return Counter()
+    return found

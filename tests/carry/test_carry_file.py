@@ -421,6 +421,19 @@ def test_of_two_insertions_at_one_point_the_asked_side_comes_first(
     assert files_of(upstream, report) == {"f": merged}
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_a_key_that_both_sides_add_is_for_a_person(upstream: Upstream, held: bool) -> None:
+    """Unless a side has such a mapping itself."""
+    text = "one:\n  a: 1\ntwo:\n  b: 2\n" + "three: {c: 3, c: 4}\n" * held
+    theirs, own = (text.replace("  a: 1\n", f"  a: 1\n  {key}") for key in ("b: 5\n", "c: 6\n"))
+    old, new = upstream.commit({"f.yaml": text}), upstream.commit({"f.yaml": theirs})
+    for side, twice in ((own, False), (own.replace("  c: 6", "  d: 7\n  b: 6"), True)):
+        report = carry(upstream, old, new, make_patch({"f.yaml": text}, {"f.yaml": side}))
+        file = only_file(report)
+        assert (file.status is Status.CONFLICTED) == twice
+        assert ("would define a name twice" in " ".join(file.reasons)) == twice
+
+
 def test_an_older_branch_names_the_commit_that_it_lacks(upstream: Upstream) -> None:
     """The patch was made beside a line that the branch has in an older form."""
     first = upstream.commit({"f.py": TEXT})
