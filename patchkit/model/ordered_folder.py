@@ -8,6 +8,7 @@ patch, or one that moves, gets a number that puts it into its place: all others 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from math import gcd
@@ -84,15 +85,18 @@ def _called(name: str, number: int, like: str) -> str:
 
 
 def _in_order_already(names: Sequence[str], order: str) -> set[str]:
-    """As many of the names as stand in their order.
+    """As many of the names as stand in their order, by patience sorting.
 
-    Invariant: `chains` has, for each name so far, a longest chain in order that ends in it.
+    Invariant: `chains[n]` ends in the least name that a chain of n + 1 names in order can end in.
     """
-    chains: list[tuple[str, ...]] = [()]
+    ranks: list[Any] = []
+    chains: list[tuple[str, ...]] = []
     for name in names:
-        before = (c for c in chains if not c or _rank(c[-1], order) < _rank(name, order))
-        chains.append((*max(before, key=len), name))
-    return {*max(chains, key=len)}
+        rank = _rank(name, order)
+        at = bisect_left(ranks, rank)
+        ranks[at : at + 1] = [rank]
+        chains[at : at + 1] = [(*(chains[at - 1] if at else ()), name)]
+    return set(chains[-1]) if chains else set()
 
 
 def _gaps(wanted: Sequence[str], kept: Collection[str]) -> Iterator[tuple[list[str], str, str]]:
