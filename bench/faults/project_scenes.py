@@ -119,6 +119,11 @@ def _with_submodule(box: Sandbox) -> None:
     project.run("apply").ok()
 
 
+def _submodule_bumped(box: Sandbox) -> None:
+    _with_submodule(box)
+    box.project.run("bump", "demo", "--to", "main").ok()
+
+
 def _installed(box: Sandbox) -> Project:
     """A wheel in the project's folder, whose sources are the pin's."""
     project, upstream = box.project, box.upstream("installed")
@@ -200,6 +205,7 @@ PROJECT_SCENES = (
     Scene("init --here", ("init", "carried", "--here"), _carrier, done=frozenset({2})),
     Scene("add", ("add", "third", *_GIT), _two, done=frozenset({2})),
     Scene("bump, pin in a submodule", ("bump", "demo", "--to", "main"), _with_submodule),
+    Scene("undo, pin in a submodule", ("undo",), _submodule_bumped, done=frozenset({0, 1, 2})),
     Scene("export --format machine", ("export", "--format", "machine", *VALUES), _to_render),
     Scene("export --format machine --force",
           ("export", "--format", "machine", *VALUES, "--force"), _rendered),

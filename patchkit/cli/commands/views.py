@@ -108,8 +108,8 @@ def log(
     With --upstream also what their headers say: a patch is to be sent, was sent, is never to be, or
     was taken from there (`Upstream-Status:` as Yocto has it, DEP-3's `Forwarded:`, `Origin:` and
     `Applied-Upstream:`, or a request: `PR:`, `Pull-Request:`, `Link:`). And what became of it on
-    the tracked branch since the pin: it landed, in part, or differently (its request did, and the
-    patch is not there), was reverted, or is open.
+    the tracked branch, since the pin or before: it landed, in part, or differently (its request
+    did, and the patch is not there), was reverted, or is open.
     """
     from patchkit.ops.views import log_components
 
