@@ -49,7 +49,7 @@ def test_what_is_absorbed_by_such_lines_is_for_review(upstream: Upstream) -> Non
     assert (file.status, file.review, file.absorbed_by) == (Status.ABSORBED, True, "")
     assert file.reasons == (
         "lines 15-17 (15-16 as patched): upstream has this change already: "
-        "see that it is not wanted twice",
+        "see that nothing of it is left to do",
     )
 
 

@@ -53,6 +53,26 @@ def test_a_name_of_the_first_line_is_known() -> None:
     assert names_gone("m.py", compare_three(base, upstream, patch)) == ()
 
 
+@pytest.mark.parametrize(
+    ("added", "gone"),
+    [
+        ("items.pick(1)\n", ()),  # another object's
+        ("self.pick(1)\n", ("pick",)),
+        ("from here import pick\nuse(pick)\n", ()),
+        ("import here.pick\n", ()),
+        ("pick = 1\nuse(pick)\n", ()),
+        ("for pick in all:\n", ()),
+        ("use(pick)\nif pick == 1:\n", ("pick",)),
+    ],
+)
+def test_names_that_the_new_lines_bind_or_ask_another_object_for(
+    added: str, gone: tuple[str, ...]
+) -> None:
+    base, upstream = [b"pick(0)\n", b"end()\n"], [b"choose(0)\n", b"end()\n"]
+    three = compare_three(base, upstream, [*base, *added.encode().splitlines(True)])
+    assert names_gone("m.py", three) == gone
+
+
 def test_the_words_of_a_manual_are_no_names() -> None:
     base, upstream = [b"Call it.\n", b"one\n"], [b"Use it.\n", b"one\n"]
     three = compare_three(base, upstream, [*base, b"Call twice.\n"])
