@@ -380,7 +380,7 @@ _TO_DO: Mapping[Rule | None, str] = {
     None: "",
     Rule.BESIDE: ": see that both hold",
     Rule.BOTH_INSERT: ": see which comes first",
-    Rule.CONTAINED: ": see that nothing of it is left to do",
+    Rule.CONTAINED: ": see that upstream does what it was for",
     Rule.MOVED: ": see that it belongs there",
     Rule.WORDS: ": see that the lines mean what both want",
 }

@@ -479,7 +479,7 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     """A conflict or a flagged file, with how many of its added lines upstream has by now."""
     outcome = file.outcome
     added = [line for line in _changed(change, b"+") if _bare(line)]
-    if file.carried and not outcome.review and outcome.certainty is None:
+    if file.carried and not outcome.review:
         return file
     texts = _texts(context, change, file.path)
     # what upstream's file has more often than the old base's, as upstream spaces it
@@ -500,8 +500,6 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     said = f"{part.words}, as in its line {at}"
     flag = f"{said}: see that nothing stands twice"
     reasons = (*outcome.reasons, flag) if file.carried else (said, *outcome.reasons)
-    if outcome.certainty is Certainty.SURE:
-        outcome = judged(outcome, Certainty.LOOK, ())
     return replace(file, outcome=replace(outcome, upstream=part, reasons=reasons))
 
 

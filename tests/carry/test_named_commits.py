@@ -48,8 +48,8 @@ def test_what_is_absorbed_by_such_lines_is_for_review(upstream: Upstream) -> Non
     file = only_file(carry(upstream, old, upstream.commit({"f": theirs}), patch))
     assert (file.status, file.review, file.absorbed_by) == (Status.ABSORBED, True, "")
     assert file.reasons == (
-        "lines 15-17 (15-16 as patched): upstream has this change already: "
-        "see that nothing of it is left to do",
+        "lines 15-17 (15-16 as patched): nothing of this change is left to do here: "
+        "see that upstream does what it was for",
     )
 
 

@@ -77,8 +77,6 @@ def merge_words(
 
 
 _ADJACENT = "upstream changed adjacent lines"
-_HAS_IT = "upstream has this change already"
-_LACKS_IT = "upstream does not have what the patch takes away"
 _BOTH_ADD = "both sides add lines at one place; only their order is open"
 
 #: Rules that do not put each changed line of both sides into the result once.
@@ -102,8 +100,7 @@ def resolve(
         return RegionResolution(Rule.CLEAN, _edit(region, settled))
     share = _upstream_share(region, three)
     if _is_contained(region, three, taken=share == 1.0):
-        comes = Counter(region.patch) - Counter(region.base)
-        return RegionResolution(Rule.CONTAINED, (), _HAS_IT if comes else _LACKS_IT)
+        return RegionResolution(Rule.CONTAINED, (), "nothing of this change is left to do here")
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
     return (

@@ -273,15 +273,6 @@ def test_lines_that_upstream_replaced_alike_and_added_to_are_contained() -> None
     assert (rules(merged), merged.absorbed) == ([Rule.CONTAINED], True)
 
 
-def test_what_upstream_lacks_is_not_said_to_be_there() -> None:
-    base = "a(1)\none(1)\ntwo(2)\nb(1)\n"
-    upstream = base.replace("one(1)\ntwo(2)\n", "")
-    merged = merge(upstream, base.replace("one(1)\n", ""), base, "m.txt")
-    ((_, step),) = merged.steps
-    assert step is not None
-    assert step.detail == "upstream does not have what the patch takes away"
-
-
 def test_an_edit_slides_past_no_other_of_its_side() -> None:
     base, upstream = "a\nx(1)\nx(1)\nx(1)\n", "a\nx(1)\na\nx(1)\nx(1)\n"
     assert merge(upstream, "a\nx(1)\nnew(0)\na\n", base, "m.txt").data is None
