@@ -86,15 +86,6 @@ def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
     return ImportSource("git range", tuple(_written(repository, commits)))
 
 
-def read_checkout(folder: Path, base: str) -> ImportSource:
-    """The commits that the worktree at `folder` has since `base`; a note for edits beyond them."""
-    found, repository = read_commits(folder, base, "HEAD"), repository_at(folder)
-    if not repository.git("status", "--porcelain", "--untracked-files=no").out:
-        return found
-    note = Problem("its uncommitted edits were left out", str(folder), "commit them first")
-    return replace(found, notes=(note,))
-
-
 def is_worktree(source: Path) -> bool:
     """Whether a path is the top folder of a git worktree."""
     return (source / ".git").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import quopri
+import re
 from pathlib import Path
 
 import pytest
@@ -174,13 +175,11 @@ def test_a_range_of_commits(empty: Project, clone: Path, patches: dict[str, byte
     _applies(empty)
 
 
-def test_a_checkout_gives_its_commits(empty: Project, clone: Path) -> None:
-    write_files(clone, {"c.txt": "edited\n", "untracked": "not told of\n"})
-    ran = empty.run("import", str(clone)).ok().says("its uncommitted edits were left out")
+def test_of_a_checkout_the_commits_are_named(empty: Project, clone: Path) -> None:
+    ran = empty.run("import", str(clone)).ends(2, "which of its commits?")
+    [asked] = re.findall(r"hint: (--git \S+)", ran.err)
+    empty.run("import", str(clone), *asked.split()).ok()
     assert _series(empty) == _OF_SUBJECTS
-    git_in(clone, "checkout", "--quiet", "c.txt")
-    assert "left out" not in empty.run("import", str(clone)).ok().err
-    assert ran.code == 0
     _applies(empty)
 
 

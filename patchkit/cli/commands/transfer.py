@@ -97,14 +97,13 @@ def import_(
     """Adopt patches from elsewhere into a component's series.
 
     They come from a folder, a quilt series or a list of another name (.patches), a Yocto recipe
-    (.bb, .bbappend), an RPM spec, a mailbox, a range of commits or a checkout. A folder without a
-    list gives them in the order of the numbers that their names begin with.
+    (.bb, .bbappend), an RPM spec, a mailbox or a range of commits. A folder without a list gives
+    them in the order of the numbers that their names begin with.
 
     The patches are appended to the series, in their order, and are applied to the pinned base
     first: if one does not apply, nothing is written. Names that a series, recipe or spec gives are
     kept; others are made valid, without leading numbers. The files' bytes are kept. What a recipe
-    or spec applies on some builds only is left out, and named. Of a checkout, the commits since the
-    pin are taken.
+    or spec applies on some builds only is left out, and named.
 
     With --3way patches that were made for another commit are merged as by `patchkit bump`: a
     conflict waits in the checkout for `patchkit continue`, `skip` or `abort`; author, date and
@@ -167,8 +166,7 @@ def _read(
     raw: bool,
 ) -> ImportSource:
     from patchkit.errors import UsageError
-    from patchkit.manifest.values import GitPin
-    from patchkit.stack.importing import is_worktree, read_checkout, read_commits, read_source
+    from patchkit.stack.importing import is_worktree, read_commits, read_source
 
     if git is not None:
         base, dots, tip = git.partition("..")
@@ -176,11 +174,9 @@ def _read(
             raise UsageError(f"{git} is no range", hint="--git A..B")
         return read_commits(source, base, tip or "HEAD")
     if is_worktree(source):
-        if not isinstance(component.pin, GitPin):
-            raise UsageError(f"{source}: since which commit?", hint="--git A..HEAD")
-        return read_checkout(source, component.pin.commit)
-    strip = component.strip if strip is None else strip
-    return read_source(source, strip=strip, raw=raw)
+        hint = f"--git {component.pin}..HEAD  takes its commits since the pin"
+        raise UsageError(f"{source} is a repository: which of its commits?", hint=hint)
+    return read_source(source, strip=component.strip if strip is None else strip, raw=raw)
 
 
 def _print_repairs(terminal: Terminal, repairs: Sequence[PatchRepair]) -> None:
