@@ -155,10 +155,12 @@ def _urls_in(carrier: Carrier, folder: str) -> list[str]:
 
 def files_near(carrier: Carrier, folder: str) -> list[str]:
     """The files that may say of pins: in a folder, in those around it, and directly below these,
-    but for folders of a collection, of which each is for something else.
+    but for folders of a collection, of which each is for something else; and in one of that path
+    without its first folders, as `patches/x/y` is for what stands in `x/y`.
     """
-    kept = _pin_files(carrier)
-    paths: list[str] = []
+    kept, parts = _pin_files(carrier), folder.split("/")
+    inner = ("/".join(parts[start:]) for start in range(1, len(parts)))
+    paths = [path for mirrored in inner for path in kept.get(mirrored, ())]
     for up in folders_up(folder):
         below = [inner for inner in kept if folder_of(inner) == up]
         folders = {up, folder, *(below if len(below) <= _FEW else ())}

@@ -62,6 +62,16 @@ CARRIERS: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[dict[s
         {"file": "projects/engine/GIT_TAG"},
         [{"folder": "projects/engine/patches", "order": "number"}],
     ),
+    "a folder of patches with the path of the one that has the pin": (
+        {
+            "patches/third-party/engine/0001-shout.patch": FIRST,
+            "patches/third-party/engine/0002-louder.patch": SECOND,
+            "third-party/engine/CMakeLists.txt": f"# {URL}\nset(ENGINE_TAG v1.2.0)\n",
+            "third-party/README.md": "What we build.\n",
+        },
+        {"file": "third-party/engine/CMakeLists.txt"},
+        [{"folder": "patches/third-party/engine", "order": "number"}],
+    ),
     "quilt's series, the pin in a Dockerfile": (
         {
             "docker/Dockerfile": f"ARG ENGINE_TAG=v1.2.0\nRUN git clone {URL} -b $ENGINE_TAG\n",
@@ -167,7 +177,7 @@ def test_a_carrier_is_adopted_where_it_lies(project: Project, engine: Upstream, 
 
 
 #: Files of a carrier that are no patches.
-_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 1, 2, 2, 2, 1), strict=True))
+_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 2, 1, 2, 2, 2, 1), strict=True))
 
 
 def _by_git(project: Project, engine: Upstream, patches: list[dict[str, str]]) -> bytes:
