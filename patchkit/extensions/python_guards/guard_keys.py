@@ -65,12 +65,6 @@ class Overrides(Struct, frozen=True):
         "The component whose functions are replaced.",
         also("component", "of"),
     ]
-    rule: Annotated[
-        RuleFile,
-        "A rule file (a recipe without `fix`) that finds the calls which replace something; "
-        "`$TARGET` in its pattern stands for the argument that names what.",
-        also("rules", "calls"),
-    ]
     packages: Annotated[
         tuple[
             Annotated[str, Text("a Python package's name", r"[A-Za-z_]\w*", example="megatron")],
@@ -80,6 +74,13 @@ class Overrides(Struct, frozen=True):
         also("package", "modules"),
     ]
     where: Location  # the entry in the manifest
+    rule: Annotated[
+        RuleFile,
+        Key(default="the rules that patchkit brings"),
+        "A rule file (a recipe without `fix`) that finds the calls which replace something; "
+        "`$TARGET` in its pattern stands for the argument that names what.",
+        also("rules", "calls"),
+    ] = ""
     root: _Root = ""
     absent: Annotated[
         tuple[AbsentTarget, ...],

@@ -28,7 +28,7 @@ from patchkit.extensions.python_guards.override_review import (
     standings,
     survey,
 )
-from patchkit.extensions.python_guards.replacements import LINE_END, source_of
+from patchkit.extensions.python_guards.replacements import LINE_END, first_line, source_of
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.object_reader import reading
@@ -231,9 +231,7 @@ def _text(resolver: Resolver, name: str) -> list[str]:
         if code.node is None:
             continue
         data = resolver.modules.text(code.module)
-        decorators = getattr(code.node, "decorator_list", [])
-        first = min([code.node.lineno, *(each.lineno for each in decorators)])
-        lines += LINE_END.split(data)[first - 1 : code.node.end_lineno]
+        lines += LINE_END.split(data)[first_line(code.node) - 1 : code.node.end_lineno]
     return lines
 
 

@@ -29,6 +29,9 @@ from patchkit.model.objects import CommitId
 from patchkit.model.text import counted, listed
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 
+#: The rules that patchkit brings, beside this module.
+_KNOWN_RULES = "replacements.rules.yml"
+
 
 class OverrideTarget(Struct, frozen=True):
     """A name that is replaced: the calls that name it, what it is now and what was reviewed.
@@ -107,7 +110,8 @@ class Survey(Struct, frozen=True):
 
 def read_replacements(declared: Overrides, root: Path, own: TreeView) -> Replacements:
     """What the calls in the replacing component's tree name; `root` is the project's folder."""
-    found = captures(root, declared.rule, VARIABLE, own)
+    place = (root, declared.rule) if declared.rule else (Path(__file__).parent, _KNOWN_RULES)
+    found = captures(*place, VARIABLE, own)
     return find_replacements(found, Modules(own.files(), own.data))
 
 
@@ -137,7 +141,8 @@ def survey(
         if not now.kind.is_there and not (comparing and before):
             reason = next((e.reason for e in declared.absent if fnmatchcase(name, e.name)), "")
             if verdict is TargetVerdict.NOT_THERE and not reason:
-                reason = _meant_absence(name, calls, resolver)
+                is_made = now.why.endswith("in __getattr__")  # then nobody can tell
+                reason = now.why if is_made else _meant_absence(name, calls, resolver)
             verdict = TargetVerdict.DECLARED if reason else verdict
         targets.append(OverrideTarget(name, verdict, named[name], now, before, reason))
     return Survey(tuple(targets), tuple(_survey_findings(declared, calls, targets)))
@@ -159,10 +164,11 @@ def _survey_findings(
 ) -> Iterator[Finding]:
     for each in calls.findings:
         yield replace(each, code=each.code.replace("recipe", "override"))
-    if calls.targets and not targets:
+    if not targets and (calls.targets or not declared.rule):
         names = counted(len(calls.targets), "name")
         what = f"{names} replaced, none of them in {listed(declared.packages, NAMED)}"
-        hint, where = "has upstream renamed the package? Correct `packages`", str(declared.where)
+        hint = "has upstream renamed the package? Correct `packages`, or name the calls by `rule`"
+        where = str(declared.where)
         yield Finding(Severity.ERROR, "override-packages", what, where, hint)
     for site in calls.uncertain:
         what = f"{site.text}: which name this replaces is not plain to see"

@@ -159,6 +159,12 @@ def source_of(resolver: Resolver, name: str) -> tuple[Code, ...]:
     return tuple(thing for thing in resolver.resolve(name) if isinstance(thing, Code))
 
 
+def first_line(node: ast.stmt | ast.expr) -> int:
+    """Where a definition begins, with its decorators."""
+    above: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    return min([node.lineno, *(each.lineno for each in above)])
+
+
 def _kind(things: Sequence[Thing]) -> TargetKind:
     kinds = set(map(_kind_of, things))
     return next(kind for kind in TargetKind if kind in kinds)

@@ -4,6 +4,7 @@ rewrite; nothing is run.
 
 from __future__ import annotations
 
+import ast
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
@@ -15,7 +16,7 @@ from msgspec import Struct
 from patchkit.errors import BadInputError
 from patchkit.extensions.python_guards.guard_keys import MeantRewrite
 from patchkit.extensions.python_guards.modules import Modules
-from patchkit.extensions.python_guards.replacements import source_of
+from patchkit.extensions.python_guards.replacements import first_line, source_of
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.text_edits import (
     UNKNOWN,
@@ -159,19 +160,21 @@ class RewrittenTree:
                 top = resolver.modules.module(f"{first}.{rest[0]}")
             if top is None:
                 continue
-            codes = [each for each in source_of(resolver, name) if each.node is not None]
             why = getattr(resolver.resolve(name)[0], "why", f"{name} is not in this tree")
-            paths = [code.module.path for code in codes]
-            pairs = zip(paths, codes, strict=True)
-            regions = [_definition(self.text(path), path, code.node) for path, code in pairs]
+            regions = [
+                _definition(self.text(code.module.path), code.module.path, code.node)
+                for code in source_of(resolver, name)
+                if code.node is not None
+            ]
             return regions, "" if regions else why
         return [], ""
 
 
-def _definition(text: str, path: str, node: object) -> RewrittenPart:
-    marks = [each.lineno for each in getattr(node, "decorator_list", [])]
-    first, last = min([getattr(node, "lineno", 1), *marks]), getattr(node, "end_lineno", 1)
-    return RewrittenPart(path, "\n".join(text.split("\n")[first - 1 : last]) + "\n", first)
+def _definition(text: str, path: str, node: ast.stmt | ast.expr) -> RewrittenPart:
+    first = first_line(node)
+    return RewrittenPart(
+        path, "\n".join(text.split("\n")[first - 1 : node.end_lineno]) + "\n", first
+    )
 
 
 def review_rewrites(

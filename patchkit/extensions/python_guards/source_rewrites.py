@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from patchkit.extensions.python_guards.text_edits import UNKNOWN, Replacement, Rewrite
 from patchkit.extensions.python_guards.value_flow import ReplacedText
@@ -14,7 +13,8 @@ def rewrites_of(found: Sequence[ReplacedText]) -> list[Rewrite]:
     not know counts only as they call it.
     """
     best: dict[object, tuple[int, Rewrite]] = {}
-    rewrites = [(each, _rewrite(each)) for each in found if not _is_blank(each.given[0])]
+    # where ends of lines are replaced, no code is
+    rewrites = [(each, _rewrite(each)) for each in found if str(each.given[0]).strip()]
     known = {each.call for each, rewrite in rewrites if not rewrite.problem}
     for each, rewrite in rewrites:
         key = each.call, rewrite.target, rewrite.script
@@ -22,11 +22,6 @@ def rewrites_of(found: Sequence[ReplacedText]) -> list[Rewrite]:
         if is_best and not (rewrite.problem and each.call in known):
             best[key] = each.depth, rewrite
     return [rewrite for _, rewrite in best.values()]
-
-
-def _is_blank(old: Any) -> bool:
-    """Whether it is ends of lines that are replaced, no code."""
-    return isinstance(old, str) and not old.strip()
 
 
 def _rewrite(found: ReplacedText) -> Rewrite:

@@ -231,9 +231,10 @@ class ValueFlow:
                 return self._called(node, frame)
             case ast.IfExp(body=one, orelse=other):
                 return _either(self._value(one, frame), self._value(other, frame))
-            case ast.ListComp(elt=each, generators=[loop]):
-                return self._listed(each, loop, frame)
-            case ast.GeneratorExp(elt=each, generators=[loop]):
+            case (
+                ast.ListComp(elt=each, generators=[loop])
+                | ast.GeneratorExp(elt=each, generators=[loop])
+            ):
                 return self._listed(each, loop, frame)
         return self._made(node, frame)
 

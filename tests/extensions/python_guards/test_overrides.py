@@ -98,7 +98,8 @@ class Pair:
     ) -> None:
         """Pin speed to a commit with these files, whose calls a rule finds."""
         pin = self.speed.commit(files, parents=())
-        declared = [overriding(*absent) | keys]
+        given = {key: value for key, value in (overriding(*absent) | keys).items() if value}
+        declared = [given | {"absent": list(absent)}]
         self.project.component("speed", self.speed, pin, patches, overrides=declared)
 
     def rule(self, **keys: object) -> None:
@@ -431,6 +432,13 @@ def test_what_a_file_adds_and_reads_itself_is_meant(pair: Pair) -> None:
     }
 
 
+def test_a_name_that_a_module_makes_while_it_runs_is_no_error(pair: Pair) -> None:
+    pair.core_is({**CORE, "core/lazy.py": "def __getattr__(name):\n    return make(name)\n"})
+    calls = "m.replace('core.lazy.x', f)\nm.replace('core.y', f)\n"
+    pair.declare(files={"speed/features.py": calls})
+    assert pair.verdicts() == {"core.lazy.x": "declared", "core.y": "not there"}
+
+
 def test_a_part_of_a_shared_folder_that_is_not_here_is_anothers(pair: Pair) -> None:
     pair.core_is({"shared/core.py": "def f(): pass\n"})
     calls = [f"    m.replace('shared.{name}', g)\n" for name in ("core.f", "core.g", "bridge.f")]
@@ -440,3 +448,23 @@ def test_a_part_of_a_shared_folder_that_is_not_here_is_anothers(pair: Pair) -> N
         "shared.core.f": "new",
         "shared.core.g": "not there",
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("vllm_ascend/patch/a.py", "import core.ops\ncore.ops.scale = f\ncore.ops.gone = f\n"),
+        ("vllm_gaudi/a.py", "import core.ops as o\no.scale = f\no.gone = f\n"),
+        ("primus/backends/megatron/a.py", "from core import ops\nops.scale = f\nops.gone = f\n"),
+        ("mindspeed/a.py", "f = m.register_patch\nm.register_patch('core.ops.scale', f)\n"
+         "m.register_patch('core.ops.gone')\n"),
+    ],
+)  # fmt: skip
+def test_rules_for_known_plugins_are_brought(pair: Pair, path: str, text: str) -> None:
+    pair.declare(files={path: text}, rule=None)
+    assert pair.verdicts() == {"core.ops.gone": "not there", "core.ops.scale": "new"}
+
+
+def test_where_no_brought_rule_finds_something_that_is_an_error(pair: Pair) -> None:
+    pair.declare(files=SPEED, rule=None)
+    assert pair.codes() == [("override-packages", "error")]
