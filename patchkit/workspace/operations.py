@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import JOURNAL, bytes_at, files_in, replace_file, sync_folder
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.gitlinks import staged_gitlink
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.decoding import from_builtins
@@ -112,6 +111,8 @@ class Operation(Struct, frozen=True):
         A submodule is one where its commit is neither the one before nor the one after: a kill
         comes before or behind the files.
         """
+        from patchkit.gitcmd.gitlinks import staged_gitlink  # noqa: PLC0415 (for undo)
+
         rows = self.files.items()
         files = [
             p
