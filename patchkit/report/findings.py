@@ -167,7 +167,8 @@ def _drifted(of: str, component: ComponentDrift, patch: PatchDrift) -> Outcome:
 
 
 def _broken(component: ComponentDrift, patch: PatchDrift) -> Iterator[Finding]:
-    where, forecast = _patch_place(patch, 1), patch.forecast
+    where, carried = _patch_place(patch, 1), patch.forecast.files if patch.forecast else ()
+    to_see = tuple(f"{each.path}: {'; '.join(each.reasons)}" for each in carried if each.review)
     if patch.is_broken:
         line = patch.faults[0].line if patch.faults else 1
         what = f"{patch.name} does not fit {component.ref}"
@@ -177,13 +178,11 @@ def _broken(component: ComponentDrift, patch: PatchDrift) -> Iterator[Finding]:
         yield Finding(severity, "broken-upstream", what, place, lines=lines, by=patch.since)
     elif patch.status is Status.ABSORBED:
         by = () if patch.absorbed_by is None else (f"by {patch.absorbed_by}",)
-        what = f"{patch.name} is upstream"
-        yield Finding(Severity.WARNING, "absorbed-upstream", what, where, lines=by)
-    elif forecast is not None and forecast.review:
+        what = f"{patch.name} is {'perhaps ' if to_see else ''}upstream"
+        yield Finding(Severity.WARNING, "absorbed-upstream", what, where, lines=(*by, *to_see))
+    elif to_see:
         what = f"{patch.name} applies to {component.ref}, perhaps wrongly"
-        rows = (each for each in forecast.files if each.review)
-        told = tuple(f"{each.path}: {'; '.join(each.reasons)}" for each in rows)
-        yield Finding(Severity.WARNING, "applies-perhaps-wrong", what, where, lines=told)
+        yield Finding(Severity.WARNING, "applies-perhaps-wrong", what, where, lines=to_see)
 
 
 def _broken_lines(patch: PatchDrift) -> Iterator[str]:

@@ -256,3 +256,21 @@ def test_the_commit_that_absorbed_a_patch_is_named_by_all_three(
     project.run("drift").shows(f"by {took[:10]} of ")
     project.run("plan").shows(named)
     project.run("bump", "demo", "--to", "main", "--dry-run").shows(named)
+
+
+def test_what_only_lines_say_of_a_removal_all_three_say_with_a_perhaps(
+    project: Project, upstream: Upstream
+) -> None:
+    """What the patch removes stood there and is gone, by a commit that put something else there."""
+    before = numbered(30, l6="a line that nobody else has")
+    files = {"a.py": before}, {"a.py": before.replace("a line that nobody else has\n", "")}
+    project.patched(upstream, *files, patch="ours.patch", track="main")
+    took = upstream.commit({"a.py": numbered(30, l6="another one in its place")}, "Say it anew")
+
+    drift, plan, bump = three_answers(project)
+
+    assert drift == plan == bump
+    named = f"{took[:10]} Say it anew"
+    project.run("drift").shows("is perhaps upstream\n", f"by {took[:10]} of ", f"({named})")
+    project.run("plan").shows("1 to look at", f"absorbed ({named})")
+    project.run("bump", "demo", "--to", "main", "--dry-run").shows(f"perhaps landed by {named}")
