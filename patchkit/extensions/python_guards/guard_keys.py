@@ -78,7 +78,8 @@ class Overrides(Struct, frozen=True):
         RuleFile,
         Key(default="the rules that patchkit brings"),
         "A rule file (a recipe without `fix`) that finds the calls which replace something; "
-        "`$TARGET` in its pattern stands for the argument that names what.",
+        "`$TARGET` in its pattern stands for the argument that names what, or for a call whose "
+        "first two arguments do.",
         also("rules", "calls"),
     ] = ""
     root: _Root = ""

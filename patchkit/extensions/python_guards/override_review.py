@@ -164,11 +164,14 @@ def _survey_findings(
 ) -> Iterator[Finding]:
     for each in calls.findings:
         yield replace(each, code=each.code.replace("recipe", "override"))
-    if not targets and (calls.targets or not declared.rule):
+    if not (calls.targets or calls.uncertain or declared.rule):
+        what = "no rule that patchkit brings finds something that is replaced"
+        hint = "write one, and name it by `rule` (docs/howto/overrides.md)"
+        yield Finding(Severity.ERROR, "override-rules", what, str(declared.where), hint)
+    if calls.targets and not targets:
         names = counted(len(calls.targets), "name")
         what = f"{names} replaced, none of them in {listed(declared.packages, NAMED)}"
-        hint = "has upstream renamed the package? Correct `packages`, or name the calls by `rule`"
-        where = str(declared.where)
+        hint, where = "has upstream renamed the package? Correct `packages`", str(declared.where)
         yield Finding(Severity.ERROR, "override-packages", what, where, hint)
     for site in calls.uncertain:
         what = f"{site.text}: which name this replaces is not plain to see"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
+from itertools import chain, product
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -294,7 +295,10 @@ def _read_attributes(module: Module | None) -> frozenset[str]:
         match node:
             case ast.Attribute(attr=name, ctx=ast.Load()):
                 found.add(name)
-            case ast.Call(args=[_, ast.Constant(value=str() as name), *_]):
+            case ast.Call(
+                func=ast.Name(id="getattr" | "hasattr"),
+                args=[_, ast.Constant(value=str() as name), *_],
+            ):
                 found.add(name)
             case ast.Constant(value=str() as text):  # code that is put into a function's source
                 found.update(_OF_ITSELF.findall(text))
@@ -309,7 +313,8 @@ def _read(
     module = modules.at(path) if None in literals else None
     nodes = {} if module is None else _expressions_of(module)
     spots = [nodes.get(each.span) for each in captures]
-    texts = {} if module is None else _texts(module, filter(None, spots), flow)
+    parts = {e: _naming(e, module) for e in spots if e is not None and module is not None}
+    texts = {} if module is None else _texts(module, chain(*parts.values()), flow)
     brought: Mapping[str, Sequence[str]] = {}
     for captured, literal, node in zip(captures, literals, spots, strict=True):
         site = CallSite(path, captured.line, captured.within, captured.text)
@@ -320,8 +325,25 @@ def _read(
             brought = brought or _brought(module, flow.resolver)
             yield site, sorted(set(_given_to(node, brought))), True
         else:
-            found = texts.get(node, {""})
+            sets = [texts.get(each, {""}) for each in parts[node]] if node else [{""}]
+            found = {".".join(each) if all(each) else "" for each in product(*sets)}
             yield site, sorted(found - {""}), "" not in found
+
+
+def _naming(node: ast.expr, module: Module) -> Sequence[ast.expr]:
+    """What gives the parts of a name: the node itself; of a call that is no argument of another one
+    its first two arguments, or the only one and the name of what it decorates.
+    """
+    if not isinstance(node, ast.Call):
+        return [node]
+    decorated = list[ast.expr]()
+    for each in walk(module.syntax):
+        match each:
+            case ast.Call(args=args) if node in args:
+                return [node]
+            case ast.FunctionDef() | ast.ClassDef() if node in each.decorator_list:
+                decorated.append(ast.Constant(each.name))
+    return [*node.args, *decorated][:2]
 
 
 def _expressions_of(module: Module) -> dict[Span, ast.expr]:
@@ -334,19 +356,19 @@ def _expressions_of(module: Module) -> dict[Span, ast.expr]:
     return found
 
 
-def _texts(
-    module: Module, nodes: Iterable[ast.expr], flow: ValueFlow
-) -> dict[ast.expr | None, set[str]]:
+def _texts(module: Module, nodes: Iterable[ast.expr], flow: ValueFlow) -> dict[ast.expr, set[str]]:
     """The texts that each expression can have, "" among them where it may be something else."""
-    flow.wanted = {e: [] for e in nodes if not isinstance(getattr(e, "ctx", None), ast.Store)}
+    asked = [e for e in nodes if not isinstance(getattr(e, "ctx", None), ast.Store)]
+    flow.wanted = {e: [] for e in asked if not isinstance(e, ast.Constant)}
     if flow.wanted:
         try:
             flow.follow(module)
         except (UnreadableEditError, RecursionError):
             return {}
+    found = {e: [e.value] if isinstance(e, ast.Constant) else flow.wanted[e] for e in asked}
     return {
-        node: {_plain(value) for each in found for value in alternatives(each)} or {""}
-        for node, found in flow.wanted.items()
+        node: {_plain(value) for each in values for value in alternatives(each)} or {""}
+        for node, values in found.items()
     }
 
 

@@ -165,6 +165,8 @@ class ValueFlow:
                     things = self.resolver.imported(frame.module, imported)
                     frame.names[name] = next(things, None)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
+                for each in statement.decorator_list:
+                    self._value(each, frame)
                 frame.names[statement.name] = _Function(statement, frame.module, frame.names)
             case _:
                 self._compound(statement, frame)

@@ -458,6 +458,15 @@ def test_a_part_of_a_shared_folder_that_is_not_here_is_anothers(pair: Pair) -> N
         ("primus/backends/megatron/a.py", "from core import ops\nops.scale = f\nops.gone = f\n"),
         ("mindspeed/a.py", "f = m.register_patch\nm.register_patch('core.ops.scale', f)\n"
          "m.register_patch('core.ops.gone')\n"),
+        (
+            "vllm_metax/patch/a.py",
+            "M = 'core.ops'\n@patch(M)\ndef scale(x): pass\npatch(M, 'gone')(f)\n",
+        ),
+        (
+            "vllm_metax_plugin/a.py",
+            "@register_patch('core', 'ops.scale')\ndef f(): pass\n"
+            "@register_patch('core.ops', 'gone')\n@staticmethod\ndef g(): pass\n",
+        ),
     ],
 )  # fmt: skip
 def test_rules_for_known_plugins_are_brought(pair: Pair, path: str, text: str) -> None:
@@ -467,4 +476,6 @@ def test_rules_for_known_plugins_are_brought(pair: Pair, path: str, text: str) -
 
 def test_where_no_brought_rule_finds_something_that_is_an_error(pair: Pair) -> None:
     pair.declare(files=SPEED, rule=None)
-    assert pair.codes() == [("override-packages", "error")]
+    assert pair.codes() == [("override-rules", "error")]
+    pair.declare(files={"vllm_metax/patch/a.py": "patch(name(), 'x')(f)\n"}, rule=None)
+    assert pair.codes() == [("override-uncertain", "warning")]
