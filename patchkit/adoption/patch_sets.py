@@ -15,10 +15,11 @@ _ENDINGS = (".patch", ".diff")
 #: How names of files end that list patches.
 _LISTS = (
     *("/series", "/.patches", "/series.conf", "/source.json", "/conandata.yml", "/patch.cfg"),
-    *("/portfile.cmake", "/meta.yaml", ".bb", ".bbappend", ".inc", ".spec"),
+    *("/zephyr/patches.yml", "/portfile.cmake", "/meta.yaml", ".bb", ".bbappend", ".inc", ".spec"),
 )
-#: Of Conan's lists, each below its version.
+#: Of Conan's lists, each below its version; of west's patches, each with its module.
 _VERSIONS = re.compile(r"^ +[\"']?(\d[^\s\"':]*)[\"']?:[ \t\r]*$", re.MULTILINE)
+_MODULES = re.compile(r"^[ -]*module: *[\"']?([^\s\"'#]+)", re.MULTILINE)
 _CHANGED = re.compile(r"^\+\+\+ (?:[^/\s]+/)?([^\s]+)", re.MULTILINE)
 
 
@@ -77,8 +78,10 @@ def _listed(carrier: Carrier, files: Sequence[str]) -> Iterator[PatchSet]:
 
 
 def _targets(carrier: Carrier, path: str) -> list[str]:
-    """The versions for which a file has patches; [""] for one that tells none apart."""
+    """The versions or modules for which a file has patches; [""] for one that tells none apart."""
     _, _, lists = f"\n{carrier.text(path)}".partition("\npatches:")
+    if path.endswith("patches.yml"):
+        return [*dict.fromkeys(_MODULES.findall(lists))]
     return _VERSIONS.findall(lists if path.endswith("conandata.yml") else "") or [""]
 
 

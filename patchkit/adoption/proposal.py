@@ -59,10 +59,12 @@ def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:
             called = _called(part.patches[0], near) if "patch" in part.entry else ""
             meant = [up for up in near if called in ("", up.url.removesuffix(".git"))]
             ranked = sorted(meant, key=lambda upstream: -_likeness(part, upstream))
-            version = re.compile(rf"(?<![\d.]){re.escape(part.target)}(?![\d.]*\d)")
+            version = re.compile(
+                rf"(?<![\d.]){re.escape(part.target.rpartition('/')[2])}(?![\d.]*\d)"
+            )
             pinned = [upstream for upstream in ranked if upstream.pin]
             if part.target:
-                pinned = [up for up in pinned if version.search(f"{up.url} {up.value}")]
+                pinned = [up for up in pinned if version.search(f"{up.url} {up.value} {up.pin}")]
             best = [up for up in pinned if _likeness(part, up) >= _LEAST]
             best = best or _only(part, pinned)
             if not best:
@@ -96,7 +98,7 @@ _LEAST = 3
 
 def _likeness(patches: PatchSet, upstream: Upstream) -> int:
     """How much speaks for an upstream."""
-    named = words_of(patches.folder)
+    named = words_of(f"{patches.folder} {patches.target}")
     if "patch" in patches.entry:
         named |= words_of(patches.patches[0])
     score = 4 * len(upstream.words & named) + 2 * bool(upstream.about & named)

@@ -21,7 +21,7 @@ from patchkit.model.variables import expanded
 #: Files in which carriers keep pins and URLs.
 _KEPT_IN = re.compile(
     r"(?i)(?:dockerfile|containerfile|makefile)(?:[.-].*)?|.*\.(?:dockerfile|mk|cmake|sh|commit)"
-    r"|cmakelists\.txt|.*\.(?:md|bb|bbappend|inc|spec|hjson)|conandata\.yml|(?:source|vcpkg)\.json|meta\.ya?ml|deps|pkgbuild|apkbuild"
+    r"|cmakelists\.txt|.*\.(?:md|bb|bbappend|inc|spec|hjson)|conandata\.yml|west.*\.ya?ml|(?:source|vcpkg)\.json|meta\.ya?ml|deps|pkgbuild|apkbuild"
     r"|.*git_tag|.*(?:version|revision|commit)"
 )
 #: Files of which the only line is a pin.
@@ -135,7 +135,7 @@ def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
     found: list[Upstream] = []
     for read in map(entry_points.load, entry_points.named("patchkit.pins").values()):
         found += read(carrier, folder)
-    for path in _pin_files(carrier).get(folder, ()):
+    for path in pin_files(carrier).get(folder, ()):
         own = set(git_urls(carrier.text(path)))
         for pin in (pin for url in urls for pin in _pins(carrier, path, url)):
             if own == {pin.url}:  # whose else
@@ -149,7 +149,7 @@ def _pinned_in(carrier: Carrier, folder: str) -> list[Upstream]:
 @cache
 def _urls_in(carrier: Carrier, folder: str) -> list[str]:
     """The repositories that files of one folder name."""
-    text = "\n".join(carrier.text(path) for path in _pin_files(carrier).get(folder, ()))
+    text = "\n".join(carrier.text(path) for path in pin_files(carrier).get(folder, ()))
     return [*dict.fromkeys([*git_urls(text), *_by_variables(text)])]
 
 
@@ -158,7 +158,7 @@ def files_near(carrier: Carrier, folder: str) -> list[str]:
     but for folders of a collection, of which each is for something else; and in one of that path
     without its first folders, as `patches/x/y` is for what stands in `x/y`.
     """
-    kept, parts = _pin_files(carrier), folder.split("/")
+    kept, parts = pin_files(carrier), folder.split("/")
     inner = ("/".join(parts[start:]) for start in range(1, len(parts)))
     paths = [path for mirrored in inner for path in kept.get(mirrored, ())]
     for up in folders_up(folder):
@@ -169,7 +169,7 @@ def files_near(carrier: Carrier, folder: str) -> list[str]:
 
 
 @cache
-def _pin_files(carrier: Carrier) -> dict[str, list[str]]:
+def pin_files(carrier: Carrier) -> dict[str, list[str]]:
     """Folder -> the files in it in which a pin may be kept."""
     found: dict[str, list[str]] = {}
     for path in carrier.files:

@@ -273,6 +273,7 @@ class LocalPatch(Struct, frozen=True):
 
 #: Endings of files whose format they tell.
 _DIALECTS = {
+    "zephyr/patches.yml": "west",
     "portfile.cmake": "vcpkg",
     "meta.yaml": "conda",
     "patch.cfg": "cef",
@@ -286,7 +287,7 @@ _DIALECTS = {
 }
 #: Where patches stand beside the files of some.
 FOLDER_BESIDE = "patches/"
-_BESIDE = ("bazel", "cef", "conan")
+_BESIDE = ("bazel", "cef", "conan", "west")
 
 
 class LocalSeries(Struct, frozen=True):
@@ -304,22 +305,23 @@ class LocalSeries(Struct, frozen=True):
     where: Location  # the entry in the manifest
     dialect: Annotated[
         str,
-        Text("a format", "bazel|bitbake|cef|conan|conda|quilt|rpm|vcpkg", example="conan"),
+        Text("a format", "bazel|bitbake|cef|conan|conda|quilt|rpm|vcpkg|west", example="conan"),
         Key(default="by the file's name"),
         "The file's format: `bazel` (a registry's source.json, any .json), `conan` (conandata.yml, "
         "any .yml or .yaml), `cef` (patch.cfg), `bitbake` (SRC_URI of .bb, .bbappend, .inc), `rpm` "
-        "(.spec), `vcpkg` (portfile.cmake), `conda` (meta.yaml), `quilt` (all others).",
+        "(.spec), `vcpkg` (portfile.cmake), `conda` (meta.yaml), `west` (zephyr/patches.yml), "
+        "`quilt` (all others).",
     ] = ""
     within: Annotated[
         InnerFolder | None,
-        Key(default="`patches/` beside a file of bazel, cef and conan, else the file's own"),
+        Key(default="`patches/` beside a file of bazel, cef, conan and west, else the file's own"),
         "The folder of this project that the names in the file start from.",
     ] = None
     target: Annotated[
         Line,
         Key(default="the only one"),
-        "The version whose patches are meant, where the file has lists for several; of guards "
-        "(`+slime a.patch`) the symbols that hold.",
+        "The version, or west's module, whose patches are meant, where the file has lists for "
+        "several; of guards (`+slime a.patch`) the symbols that hold.",
         also("version"),
     ] = ""
     branch: Annotated[

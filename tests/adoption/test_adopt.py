@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,25 @@ CARRIERS: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[dict[s
         {"file": "ports/engine/portfile.cmake", "cmake": "SOURCE_PATH"},
         [{"series": "ports/engine/portfile.cmake"}],
     ),
+    "west's patches of a module, the revision in west.yml": (
+        {
+            "west.yml": "manifest:\n  defaults:\n    remote: ours\n  remotes:\n    - name: ours\n"
+            "      url-base: https://forge.invalid/team\n  projects:\n    - name: other\n"
+            "      revision: v2.0\n    - name: engine # it\n      revision: v1.2.0\n"
+            "      repo-path: engine.git\n  self:\n    path: app\n",
+            "zephyr/patches.yml": "patches:\n"
+            + "".join(
+                f"  - path: {name}.patch\n    sha256sum: {sha256(data).hexdigest()}\n"
+                f"    module: modules/engine\n    author: A\n"
+                for name, data in (("z", FIRST), ("louder", SECOND))
+            )
+            + "  - path: other.patch\n    sha256sum: 0\n    module: gone\n",
+            "zephyr/patches/z.patch": FIRST,
+            "zephyr/patches/louder.patch": SECOND,
+        },
+        {"file": "west.yml"},
+        [{"series": "zephyr/patches.yml", "target": "modules/engine"}],
+    ),
     "a recipe, SRCREV in it": (
         {
             "recipes/engine/engine_git.bb": f'SRC_URI = "{URL} \\\n    file://z.patch \\\n'
@@ -177,7 +197,7 @@ def test_a_carrier_is_adopted_where_it_lies(project: Project, engine: Upstream, 
 
 
 #: Files of a carrier that are no patches.
-_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 2, 1, 2, 2, 2, 1), strict=True))
+_OTHERS = dict(zip(CARRIERS, (2, 2, 2, 2, 1, 2, 2, 2, 2, 1), strict=True))
 
 
 def _by_git(project: Project, engine: Upstream, patches: list[dict[str, str]]) -> bytes:
@@ -196,6 +216,10 @@ def _in_order(root: Path, entry: Mapping[str, str]) -> list[Path]:
     if "folder" in entry:
         return sorted((root / entry["folder"]).rglob("*.patch"))
     listed = root / entry["series"]
+    if listed.name == "patches.yml":
+        rows = yaml.safe_load(listed.read_text())["patches"]
+        paths = [row["path"] for row in rows if row["module"] == entry["target"]]
+        return [listed.parent / "patches" / path for path in paths]
     words = [line.replace("file://", "").split() for line in listed.read_text().splitlines()]
     names = [line[-1 if "PATCHES" in line else 0].strip('"') for line in words if line]
     folder = root / entry.get("within", listed.parent)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from patchkit.adoption.carrier import Carrier
-from patchkit.adoption.upstreams import VERSION, Upstream, words_of
+from patchkit.adoption.upstreams import VERSION, Upstream, pin_files, words_of
 from patchkit.manifest.pin_places import named_values
 
 #: In gclient's DEPS: a variable, and a URL that is made of two.
@@ -23,6 +23,15 @@ _SAID = re.compile(
 )
 _PORT_FILES = "portfile.cmake", "vcpkg.json"
 _VERSIONS = frozenset(("version", "version-semver", "version-string", "version-date"))
+
+# In west's manifests: remotes, projects, their fields, and what leads to a revision.
+_REMOTE = re.compile(r"- name: *[\"']?([^\s\"'#]+)[\"']?\s+url-base: *[\"']?([^\s\"'#]+)")
+_PROJECT = re.compile(r"- name:(?:(?!- name:)[\s\S])*")
+_FIELD = re.compile(
+    r"^[ -]*(name|url|remote|repo-path|revision): *[\"']?([^\s\"'#]+)", re.MULTILINE
+)
+_DEFAULT = re.compile(r"\bdefaults:\s+(?:revision:.*\s+)?remote: *[\"']?([^\s\"'#]+)")
+_REVISION = r"- name: *[\"']?NAME[\"']?\s(?:(?!- name:)[\s\S])*?\srevision: *[\"']?([^\s\"'#]+)"
 
 
 def dependencies(carrier: Carrier, folder: str) -> Iterator[Upstream]:
@@ -49,8 +58,25 @@ def ports(carrier: Carrier, folder: str) -> Iterator[Upstream]:
     for said in [port for port in ports if "PATCHES" in port] or ports:
         site = said.get("GITHUB_HOST") or said.get("GITLAB_URL") or "https://github.com"
         url = said.get("URL", f"{site.rstrip('/')}/{said.get('REPO')}")
-        named = [(portfile, found) for found in named_values(text, ("cmake",))]
-        places = [place for place in named if place[1].name == said.get("OUT_SOURCE_PATH")]
+        name, values = said.get("OUT_SOURCE_PATH"), named_values(text, ("cmake",))
+        places = [(portfile, found) for found in values if found.name == name]
         for file, found in places or versions:
             pin, where = (("file", file), (found.form, found.name)), f"{file}:{found.line}"
             yield Upstream(url, pin, found.value, where, words_of(url.rpartition("/")[2]))
+
+
+def projects(carrier: Carrier, folder: str) -> Iterator[Upstream]:
+    """The projects that west's manifests in a folder name, with their revisions."""
+    for path in pin_files(carrier).get(folder, ()):
+        text = carrier.text(path)
+        sites = dict(_REMOTE.findall(text))
+        for found in _PROJECT.finditer(text):
+            said = {"remote": "", **dict(_FIELD.findall(found[0]))}
+            name, revision = said["name"], said.get("revision", "")
+            site = sites.get(said["remote"] or "".join(_DEFAULT.findall(text)))
+            url = said.get("url", f"{site}/{said.get('repo-path', name)}")
+            if VERSION.fullmatch(revision):
+                start = found.start() + found[0].index(revision)
+                pin = ("file", path), ("pattern", _REVISION.replace("NAME", re.escape(name)))
+                where = f"{path}:{text.count(chr(10), 0, start) + 1}"
+                yield Upstream(url, pin, revision, where, words_of(name))

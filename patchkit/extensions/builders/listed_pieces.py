@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from hashlib import sha256
+from typing import ClassVar, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -105,6 +106,37 @@ class LineList(Series, frozen=True):
         return SeriesLine(text, name, self.folders, len(self.begin), self.ending)
 
 
+class HashedList(LineList, frozen=True):
+    """Patches behind whose names the list has the hashes of their files, which `hashed` finds."""
+
+    hashed: ClassVar[re.Pattern[str]]  # group 1 is the hash
+
+    def objection(self, name: str, data: bytes) -> Problem | None:
+        """That the file's bytes have another hash."""
+        said = self._hash(name)[1]
+        wanted = self.digest(said, data)
+        what = f"{name} is not what {said} was written for"
+        hint = f"if the patch is right, write {wanted}"
+        return Problem(what, hint=hint) if said != wanted else None
+
+    def with_bytes(self, name: str, data: bytes) -> Series:
+        """With the hash of these bytes."""
+        place, found = self._index(name), self._hash(name)
+        start, end = found.span(1)
+        text = found.string[:start] + self.digest(found[1], data) + found.string[end:]
+        return self._with(place, replace(self.lines[place], text=text))
+
+    def digest(self, said: str, data: bytes) -> str:
+        """The hash of bytes, of the kind of what is said."""
+        return sha256(data).hexdigest()
+
+    def _hash(self, name: str) -> re.Match[str]:
+        line = self.lines[self._index(name)]
+        found = self.hashed.search(line.text, line.at)
+        assert found is not None, "it finds the end where there is none"
+        return found
+
+
 class WordList(LineList, frozen=True):
     """Patches that are words of a value.
 
@@ -158,6 +190,16 @@ class WordList(LineList, frozen=True):
                 return self.lines[place - 1].text
         space = _SPACE.search(self.lines[self._first() - 1].text)
         return self.mark + (space[0] if space and space[0] else " ")
+
+
+def chosen(entry: LocalSeries, there: Sequence[str], where: str, noun: str) -> str:
+    """Which of several lists in a file is meant: the only one, or that for the entry's target."""
+    wanted = entry.target or (there[0] if len(there) == 1 else "")
+    if wanted not in there:
+        what = f"no {noun} {wanted}" if wanted else f"patches of several {noun}s"
+        hint = f'beside series: target: "{"".join(there[:1])}" (there are {", ".join(there)})'
+        raise BadInputError(Problem(what, where, hint))
+    return wanted
 
 
 def cut(text: str, found: Iterable[ListedPatch], stop: int, empty: Listed) -> Listed:

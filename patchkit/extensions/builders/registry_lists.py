@@ -15,36 +15,30 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.extensions.builders.listed_pieces import LineList, ListedPatch, WordList, checked, cut
+from patchkit.extensions.builders.listed_pieces import (
+    HashedList,
+    LineList,
+    ListedPatch,
+    WordList,
+    checked,
+    chosen,
+    cut,
+)
 from patchkit.manifest.edit import last_character
 from patchkit.manifest.values import FOLDER_BESIDE, LocalSeries
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table, decode, parse
 from patchkit.model.series_file import KNOWN_LISTS, Series, SeriesLine
 
 _HASHES = ("sha256", "sha384", "sha512")
-_VALUE = re.compile(r'(":\s*")([^"]*)(")')
 
 
 # A registry's source.json: each name with the hash of its file; one strip level holds for all.
 
 
-class RegistrySource(WordList, frozen=True):
+class RegistrySource(HashedList, WordList, frozen=True):
     """`patches` of a source.json: each name with the hash of its file; one strip level for all."""
 
-    def objection(self, name: str, data: bytes) -> Problem | None:
-        """That the file's bytes have another hash."""
-        said, wanted = self._hashes(name, data)
-        what = f"{name} is not what {said} was written for"
-        return (
-            Problem(what, hint=f"if the patch is right, write {wanted}") if said != wanted else None
-        )
-
-    def with_bytes(self, name: str, data: bytes) -> Series:
-        """With the hash of these bytes."""
-        place, (_, wanted) = self._index(name), self._hashes(name, data)
-        line = self.lines[place]
-        put = _VALUE.sub(rf"\g<1>{wanted}\g<3>", line.text[line.at :], count=1)
-        return self._with(place, replace(line, text=line.text[: line.at] + put))
+    hashed = re.compile(r'(?:":\s*"|\Z)([^"]*)')
 
     def insert_after(self, after: str | None, name: str) -> Series:
         """As in any list of words."""
@@ -53,14 +47,11 @@ class RegistrySource(WordList, frozen=True):
             raise BadInputError(Problem("it has no patches to add to", self.where, hint))
         return super().insert_after(after, name)
 
-    def _hashes(self, name: str, data: bytes) -> tuple[str, str]:
-        """The hash that the file says, and that of the bytes, of the same kind."""
-        line = self.lines[self._index(name)]
-        found = _VALUE.search(line.text, line.at)
-        said = found[2] if found else ""
+    def digest(self, said: str, data: bytes) -> str:
+        """In base64, behind its kind."""
         kind = said.partition("-")[0]
         kind = kind if kind in _HASHES else _HASHES[0]
-        return said, f"{kind}-{b64encode(new_hash(kind, data).digest()).decode()}"
+        return f"{kind}-{b64encode(new_hash(kind, data).digest()).decode()}"
 
 
 def _registry_source(text: str, root: Table, entry: LocalSeries) -> Series:
@@ -123,11 +114,7 @@ def _of_version(root: Table, entry: LocalSeries) -> tuple[Items, dict[str, str]]
     node, others = root.get("patches"), dict[str, str]()
     if isinstance(node, Table):
         versions = [key.text for key, _ in node.entries]
-        wanted = entry.target or (versions[0] if len(versions) == 1 else "")
-        if wanted not in versions:
-            what = f"no version {wanted}" if wanted else "patches of several versions"
-            hint = f'beside series: target: "{versions[0]}" (there are {", ".join(versions)})'
-            raise BadInputError(Problem(what, str(node.where), hint))
+        wanted = chosen(entry, versions, str(node.where), "version")
         others = {
             name: key.text for key, of in node.entries if key.text != wanted for name in _files(of)
         }

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -270,7 +272,18 @@ def _spec(text: str) -> list[str]:
     return [declared[number] for number in rows or sorted(declared)]
 
 
+def _west(text: str) -> list[str]:
+    return [patch["path"] for patch in yaml.safe_load(text)["patches"]]
+
+
 FORMS = {
+    "west": Form(
+        "zephyr/patches.yml",
+        "# why\npatches:\n  # first\n  - path: p1.patch\n    sha256sum: 0\n    module: a\n\n"
+        "  - module: a # it\n    path: 'p2.patch'\n    sha256sum: 0\n"
+        "  - path: p3.patch\n    sha256sum: 0\n    module: a\nclean-command: git clean\n",
+        _west,
+    ),
     "recipe": Form(
         "foo_1.bb",
         'SRC_URI = "https://e.com/f.tgz \\\n    file://p1.patch \\\n    file://conf \\\n'
@@ -342,6 +355,32 @@ def test_to_drop_one_takes_its_words_alone(form: str) -> None:
         assert gone <= len(re.findall(rf"(?m)^.*{name}.*\n", text)[0]) + 40
 
 
+def test_a_list_for_several_modules_is_one_for_each() -> None:
+    blocks = (
+        f"- module: {m}\n  path: {n}.patch\n  note: |\n    path: x\n  sha256sum: '0'\n"
+        for m, n in ("ax", "by", "az")
+    )
+    text = f"patches:\n{''.join(blocks)}"
+    where = Location(Path("m.yaml"), 1)
+    with pytest.raises(BadInputError, match=r"patches\.yml:2: patches of several modules"):
+        read(text, "zephyr/patches.yml")
+    entry = LocalSeries("zephyr/patches.yml", where, target="a")
+    found = parse_list(text.encode(), entry)
+    assert [*found.names] == ["x.patch", "z.patch"]
+    assert entry.beside("x.patch") == "zephyr/patches/x.patch"
+    digest = sha256(b"data").hexdigest()
+    problem = found.objection("z.patch", b"data")
+    assert problem is not None
+    assert digest in problem.hint
+    after = found.with_bytes("z.patch", b"data")
+    assert after.objection("z.patch", b"data") is None
+    assert after.data.decode() == f"{text[:-3]}{digest}'\n"
+    after = after.insert_after("x.patch", "new.patch").with_bytes("new.patch", b"data")
+    rows = {row["path"]: row for row in yaml.safe_load(after.data)["patches"]}
+    assert [*rows] == ["x.patch", "new.patch", "y.patch", "z.patch"]
+    assert (rows["new.patch"]["module"], rows["new.patch"]["sha256sum"]) == ("a", digest)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_rename_changes_the_name_alone(form: str) -> None:
     file, text, _ = FORMS[form]
@@ -388,7 +427,7 @@ def test_what_is_not_understood_is_said(file: str, text: str, said: str) -> None
 
 def test_a_list_that_became_empty_takes_patches_again() -> None:
     for file, text, taken in FORMS.values():
-        if not file.endswith(".spec"):
+        if not file.endswith((".spec", ".yml")):
             emptied = read(text, file).arrange([])
             assert taken(emptied.data.decode()) == []
             again = read(emptied.data.decode(), file).append("a.patch").append("b.patch")
