@@ -49,7 +49,7 @@ def kept(ask: Callable[..., _Answer]) -> Callable[..., _Answer]:
 
     @wraps(ask)
     def asked(*texts: bytes, **facts: object) -> _Answer:
-        key = (*(sha256(each).digest() for each in texts), *facts.values())
+        key = (*(sha256(text).digest() for text in texts), *facts.values())
         if key not in known:
             if len(known) >= _KEPT:
                 known.clear()

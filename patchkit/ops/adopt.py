@@ -125,7 +125,7 @@ def adopt(
     notes = [_homeless(*left) for left in proposal.homeless]
     rows: list[AdoptedComponent] = []
     ask = cache(list_refs)  # a repository is asked once
-    lists = Counter(each.sets[0].path for each in proposal.adoptions if each.sets[0].target)
+    lists = Counter(one.sets[0].path for one in proposal.adoptions if one.sets[0].target)
     for adoption in proposal.adoptions:
         called = _free_name(adoption, rows, several=lists[adoption.sets[0].path] > 1)
         trials = _Trials(path, called, store, progress, ask)

@@ -179,7 +179,7 @@ def _read(
         what = [title for title, _, _ in pieces]
         if kind is not SavedKind.STACK:
             changes = [
-                each for _, old, new in pieces for each in tree_changes(repository, old, new)
+                change for _, old, new in pieces for change in tree_changes(repository, old, new)
             ]
             what = list(dict.fromkeys(change.path for change in changes))
         found = replace(found, what=tuple(what))

@@ -168,7 +168,7 @@ def _drifted(of: str, component: ComponentDrift, patch: PatchDrift) -> Outcome:
 
 def _broken(component: ComponentDrift, patch: PatchDrift) -> Iterator[Finding]:
     where, carried = _patch_place(patch, 1), patch.forecast.files if patch.forecast else ()
-    to_see = tuple(f"{each.path}: {'; '.join(each.reasons)}" for each in carried if each.review)
+    to_see = tuple(f"{file.path}: {'; '.join(file.reasons)}" for file in carried if file.review)
     if patch.is_broken:
         line = patch.faults[0].line if patch.faults else 1
         what = f"{patch.name} does not fit {component.ref}"

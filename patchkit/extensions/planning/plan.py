@@ -135,7 +135,7 @@ def plan_components(
 
     found = in_parallel(look, components, jobs=_JOBS, stop=store.stop.ask)
     by_name = {looked.plan.name: looked for looked in found}
-    planned = [by_name[each.name] for each in manifest.components if each.name in by_name]
+    planned = [by_name[one.name] for one in manifest.components if one.name in by_name]
     plans = tuple(each.plan for each in planned)
     if sum(bool(each.options) for each in planned) < 2:
         return PlanReport(manifest.name, plans)
@@ -147,9 +147,9 @@ def cheapest_first(manifest: Manifest, components: Sequence[Component]) -> list[
     """Components with few patches first: their answers need not wait for those of others."""
 
     def patches(component: Component) -> int:
-        series = [each for each in component.patches if isinstance(each, LocalSeries)]
+        series = [entry for entry in component.patches if isinstance(entry, LocalSeries)]
         others = len(component.patches) - len(series)
-        return others + sum(len(patch_files(manifest.root, each)) for each in series)
+        return others + sum(len(patch_files(manifest.root, entry)) for entry in series)
 
     return sorted(components, key=patches)
 

@@ -480,7 +480,7 @@ class _Together(Struct, frozen=True):
         """Whether one of these functions and classes may be in a module, by its text."""
         text = self.answers.trees[self.home(name)].data(str(self.modules.path_of(name))) or b""
         # beyond ASCII a name may be spelled in another way
-        words = (each.rpartition(".")[2].encode() for each in within)
+        words = (name.rpartition(".")[2].encode() for name in within)
         return any(word in text or not text.isascii() for word in words)
 
     def load(self, name: str) -> None:
@@ -532,7 +532,7 @@ class _Together(Struct, frozen=True):
     def _uses(self, name: str, calls: bool, within: Collection[str] | None) -> FoundAnswer:
         examiner = self.examiners[self.home(name)]
         found = examiner.examine(self._module(name), calls=calls, within=within)
-        is_whole = within is None and all(each.what != _UNREAD for each in found.open)
+        is_whole = within is None and all(place.what != _UNREAD for place in found.open)
         return to_builtins(found), is_whole
 
 

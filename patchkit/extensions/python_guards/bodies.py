@@ -103,10 +103,10 @@ def parse_folded(data: bytes, bodies: Bodies) -> tuple[ast.Module, str]:
     while True:  # what is no function's body, but in a text or after something else, is put back
         shortened, cuts = _without_bodies(data, skipped, bodies)
         tree, problem = parse_python(shortened)
-        folded = [each for each in _functions(tree.body) if _is_cut(each, cuts)]
+        folded = [function for function in _functions(tree.body) if _is_cut(function, cuts)]
         if len(folded) == len(cuts):
             break
-        skipped |= cuts.keys() - {each.body[0].lineno for each in folded}
+        skipped |= cuts.keys() - {function.body[0].lineno for function in folded}
     for function in folded:
         text = cuts[function.body[0].lineno]
         _leave(function)

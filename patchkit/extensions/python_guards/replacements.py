@@ -163,7 +163,7 @@ def source_of(resolver: Resolver, name: str) -> tuple[Code, ...]:
 def first_line(node: ast.stmt | ast.expr) -> int:
     """Where a definition begins, with its decorators."""
     above: Sequence[ast.expr] = getattr(node, "decorator_list", ())
-    return min([node.lineno, *(each.lineno for each in above)])
+    return min([node.lineno, *(decorator.lineno for decorator in above)])
 
 
 def _kind(things: Sequence[Thing]) -> TargetKind:
@@ -309,10 +309,10 @@ def _read(
     captures: Sequence[Captured], path: str, modules: Modules, flow: ValueFlow
 ) -> Iterator[tuple[CallSite, Collection[str], bool]]:
     """The calls of a file, what each names, and whether that is all."""
-    literals = [_literal(each.text) for each in captures]
+    literals = [_literal(captured.text) for captured in captures]
     module = modules.at(path) if None in literals else None
     nodes = {} if module is None else _expressions_of(module)
-    spots = [nodes.get(each.span) for each in captures]
+    spots = [nodes.get(captured.span) for captured in captures]
     parts = {e: _naming(e, module) for e in spots if e is not None and module is not None}
     texts = {} if module is None else _texts(module, chain(*parts.values()), flow)
     brought: Mapping[str, Sequence[str]] = {}
@@ -325,8 +325,8 @@ def _read(
             brought = brought or _brought(module, flow.resolver)
             yield site, sorted(set(_given_to(node, brought))), True
         else:
-            sets = [texts.get(each, {""}) for each in parts[node]] if node else [{""}]
-            found = {".".join(each) if all(each) else "" for each in product(*sets)}
+            sets = [texts.get(part, {""}) for part in parts[node]] if node else [{""}]
+            found = {".".join(chosen) if all(chosen) else "" for chosen in product(*sets)}
             yield site, sorted(found - {""}), "" not in found
 
 
@@ -337,12 +337,12 @@ def _naming(node: ast.expr, module: Module) -> Sequence[ast.expr]:
     if not isinstance(node, ast.Call):
         return [node]
     decorated = list[ast.expr]()
-    for each in walk(module.syntax):
-        match each:
+    for other in walk(module.syntax):
+        match other:
             case ast.Call(args=args) if node in args:
                 return [node]
-            case ast.FunctionDef() | ast.ClassDef() if node in each.decorator_list:
-                decorated.append(ast.Constant(each.name))
+            case ast.FunctionDef() | ast.ClassDef() if node in other.decorator_list:
+                decorated.append(ast.Constant(other.name))
     return [*node.args, *decorated][:2]
 
 
@@ -367,7 +367,7 @@ def _texts(module: Module, nodes: Iterable[ast.expr], flow: ValueFlow) -> dict[a
             return {}
     found = {e: [e.value] if isinstance(e, ast.Constant) else flow.wanted[e] for e in asked}
     return {
-        node: {_plain(value) for each in values for value in alternatives(each)} or {""}
+        node: {_plain(one) for value in values for one in alternatives(value)} or {""}
         for node, values in found.items()
     }
 

@@ -14,13 +14,13 @@ def rewrites_of(found: Sequence[ReplacedText]) -> list[Rewrite]:
     """
     best: dict[object, tuple[int, Rewrite]] = {}
     # where ends of lines are replaced, no code is
-    rewrites = [(each, _rewrite(each)) for each in found if str(each.given[0]).strip()]
-    known = {each.call for each, rewrite in rewrites if not rewrite.problem}
-    for each, rewrite in rewrites:
-        key = each.call, rewrite.target, rewrite.script
-        is_best = key not in best or each.depth < best[key][0]
-        if is_best and not (rewrite.problem and each.call in known):
-            best[key] = each.depth, rewrite
+    rewrites = [(text, _rewrite(text)) for text in found if str(text.given[0]).strip()]
+    known = {text.call for text, rewrite in rewrites if not rewrite.problem}
+    for text, rewrite in rewrites:
+        key = text.call, rewrite.target, rewrite.script
+        is_best = key not in best or text.depth < best[key][0]
+        if is_best and not (rewrite.problem and text.call in known):
+            best[key] = text.depth, rewrite
     return [rewrite for _, rewrite in best.values()]
 
 

@@ -165,8 +165,8 @@ class ValueFlow:
                     things = self.resolver.imported(frame.module, imported)
                     frame.names[name] = next(things, None)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for each in statement.decorator_list:
-                    self._value(each, frame)
+                for decorator in statement.decorator_list:
+                    self._value(decorator, frame)
                 frame.names[statement.name] = _Function(statement, frame.module, frame.names)
             case _:
                 self._compound(statement, frame)
@@ -234,22 +234,22 @@ class ValueFlow:
             case ast.IfExp(body=one, orelse=other):
                 return _either(self._value(one, frame), self._value(other, frame))
             case (
-                ast.ListComp(elt=each, generators=[loop])
-                | ast.GeneratorExp(elt=each, generators=[loop])
+                ast.ListComp(elt=element, generators=[loop])
+                | ast.GeneratorExp(elt=element, generators=[loop])
             ):
-                return self._listed(each, loop, frame)
+                return self._listed(element, loop, frame)
         return self._made(node, frame)
 
     def _made(self, node: ast.expr, frame: _Frame) -> Any:  # noqa: PLR0911
         """What is known of an expression that is made of others."""
         match node:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                return tuple(chain.from_iterable(self._parts(each, frame) for each in parts))
+                return tuple(chain.from_iterable(self._parts(part, frame) for part in parts))
             case ast.Dict(keys=keys, values=values):
                 pairs = zip(keys, values, strict=True)
                 return {self._value(k, frame): self._value(v, frame) for k, v in pairs if k}
             case ast.JoinedStr(values=values):
-                return reduce(_sum, (self._value(each, frame) for each in values), "")
+                return reduce(_sum, (self._value(part, frame) for part in values), "")
             case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
                 return self._value(inner, frame)
             case ast.BinOp(left=left, op=ast.Add() | ast.Div() as op, right=right):
@@ -322,8 +322,8 @@ class ValueFlow:
     # -- calls ---------------------------------------------------------------------------------
 
     def _called(self, call: ast.Call, frame: _Frame) -> Any:
-        given = list(chain.from_iterable(self._parts(each, frame) for each in call.args))
-        named = {each.arg: self._value(each.value, frame) for each in call.keywords if each.arg}
+        given = list(chain.from_iterable(self._parts(argument, frame) for argument in call.args))
+        named = {word.arg: self._value(word.value, frame) for word in call.keywords if word.arg}
         name, owner = last_name(call.func), None
         if isinstance(call.func, ast.Attribute):
             value = self._value(call.func.value, frame)
@@ -361,7 +361,7 @@ class ValueFlow:
         if function.node in underway or len(underway) > _DEEPEST:
             return None
         asked = function.node.args
-        names = [each.arg for each in (*asked.posonlyargs, *asked.args)]
+        names = [parameter.arg for parameter in (*asked.posonlyargs, *asked.args)]
         bound = {**dict(zip(names, given, strict=False)), **named}
         if asked.vararg is not None:
             bound[asked.vararg.arg] = tuple(given[len(names) :])
@@ -380,8 +380,8 @@ class ValueFlow:
         frame = _Frame(function.module, names)
         names.update(dict.fromkeys(parameters_of(node)))
         positional = [*asked.posonlyargs, *asked.args]
-        for each, default in zip(positional[::-1], asked.defaults[::-1], strict=False):
-            names[each.arg] = self._value(default, frame)
+        for parameter, default in zip(positional[::-1], asked.defaults[::-1], strict=False):
+            names[parameter.arg] = self._value(default, frame)
         names.update(bound)
         self._calls.append((node, path, line))
         self._block(node.body, frame)
@@ -431,7 +431,7 @@ def _either(one: Any, other: Any) -> Any:
     if one is other or one == other:
         return one
     found = list(alternatives(one))
-    found += [each for each in alternatives(other) if each not in found]
+    found += [value for value in alternatives(other) if value not in found]
     return _Several(tuple(found)) if len(found) <= _MOST else None
 
 
