@@ -71,6 +71,7 @@ class Past(Protocol):
         """Where most files of a folder of the old base are on the new one."""
         return None
 
+    @property
     def goes_back(self) -> bool:
         """Whether the new base is an ancestor of the old one."""
         return False

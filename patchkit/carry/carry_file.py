@@ -203,7 +203,7 @@ def _absorbed(it: FileSides, *reasons: str) -> CarriedFile:
 def _absence(it: FileSides) -> str:
     """Why upstream does not have the file."""
     past = it.context.past
-    if past.goes_back():
+    if past.goes_back:
         return "the file does not exist there yet"
     return f"upstream deleted the file{_by(past.deleted_by(str(it.change.old_path)))}"
 

@@ -278,6 +278,7 @@ class Between(Struct, dict=True):
         home, count = homes.most_common(1)[0]
         return home if count > sum(homes.values()) * _MOST else None
 
+    @cached_property
     def goes_back(self) -> bool:
         """Whether `new` is an ancestor of `old`."""
         ends = self.new, self.old
@@ -289,7 +290,7 @@ class Between(Struct, dict=True):
 
     def since(self, paths: Sequence[str], holds: Callable[[bytes | None], bool]) -> str:
         """The commit since which something holds of a file, as "ID subject"; see `carry.Past`."""
-        if not self._is_joined():
+        if not self._is_joined:
             return ""
         past = self._past
 
@@ -385,6 +386,7 @@ class Between(Struct, dict=True):
         newest = ((each.name, (texts or {}).get(each.new or "")) for each in touches)
         return tuple((name, data) for name, data in newest if data is not None)[::-1]
 
+    @cached_property
     def _is_joined(self) -> bool:
         """Whether both commits have an ancestor in common, as far as the history is here."""
         return self._past.ask("merge-base", self.old, self.new, no=NOT_HERE) is not None

@@ -442,7 +442,7 @@ class _Bumping(Struct, frozen=True):
 
         past = UpstreamPast(self.store, moved, old.commit, self.progress).past
         # the dates come first: to know ancestors the history is fetched
-        if int(new.date.split()[0]) <= int(old.date.split()[0]) and past.goes_back():
+        if int(new.date.split()[0]) <= int(old.date.split()[0]) and past.goes_back:
             yield Problem("goes back: the new pin is an ancestor of the old one", moved.name)
 
     def with_calls(self, row: BumpedComponent) -> BumpedComponent:
