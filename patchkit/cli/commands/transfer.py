@@ -166,6 +166,7 @@ def _read(
     raw: bool,
 ) -> ImportSource:
     from patchkit.errors import UsageError
+    from patchkit.manifest.values import GitPin
     from patchkit.stack.importing import is_worktree, read_commits, read_source
 
     if git is not None:
@@ -174,7 +175,8 @@ def _read(
             raise UsageError(f"{git} is no range", hint="--git A..B")
         return read_commits(source, base, tip or "HEAD")
     if is_worktree(source):
-        hint = f"--git {component.pin}..HEAD  takes its commits since the pin"
+        since = component.pin if isinstance(component.pin, GitPin) else "A"
+        hint = f"--git {since}..HEAD  takes its commits since {since}"
         raise UsageError(f"{source} is a repository: which of its commits?", hint=hint)
     return read_source(source, strip=component.strip if strip is None else strip, raw=raw)
 

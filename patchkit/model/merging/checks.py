@@ -22,8 +22,6 @@ from patchkit.model.syntax import definitions, kept, pieces_of, syntax_problem, 
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _WORD = re.compile(rb"[^\W\d]\w*")
-#: What another object than one's own is asked for.
-_ATTRIBUTE = re.compile(rb"(?<!self)(?<!cls)\.\w+")
 #: A line of an import; a name that a line assigns, or that a loop counts with.
 _BOUND = re.compile(
     rb"(?m)^[ \t]*(?:(?:from|import)\b.*|(?:for[ \t]+)?\w+(?=[ \t]*=(?!=)|[ \t]+in\b))"
@@ -125,11 +123,9 @@ def names_gone(path: str, three: ThreeWay) -> tuple[str, ...]:
 
 
 def _names_added(three: ThreeWay, patch: Sequence[bytes]) -> set[bytes]:
-    """Names in the new lines that these neither bind themselves nor ask another object for."""
+    """Names in the new lines that these do not bind themselves."""
     lines = b"".join(x for e in three.patch_edits for x in patch[e.new_start : e.new_end])
-    return names_used([_ATTRIBUTE.sub(b"", lines)]) - names_used(
-        [b"\n".join(_BOUND.findall(lines))]
-    )
+    return names_used([lines]) - names_used(_BOUND.findall(lines))
 
 
 def code_alone(path: str, lines: Sequence[bytes]) -> Sequence[bytes]:

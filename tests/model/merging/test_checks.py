@@ -56,8 +56,7 @@ def test_a_name_of_the_first_line_is_known() -> None:
 @pytest.mark.parametrize(
     ("added", "gone"),
     [
-        ("items.pick(1)\n", ()),  # another object's
-        ("self.pick(1)\n", ("pick",)),
+        ("items.pick(1)\n", ("pick",)),
         ("from here import pick\nuse(pick)\n", ()),
         ("import here.pick\n", ()),
         ("pick = 1\nuse(pick)\n", ()),
@@ -65,9 +64,7 @@ def test_a_name_of_the_first_line_is_known() -> None:
         ("use(pick)\nif pick == 1:\n", ("pick",)),
     ],
 )
-def test_names_that_the_new_lines_bind_or_ask_another_object_for(
-    added: str, gone: tuple[str, ...]
-) -> None:
+def test_names_that_the_new_lines_bind(added: str, gone: tuple[str, ...]) -> None:
     base, upstream = [b"pick(0)\n", b"end()\n"], [b"choose(0)\n", b"end()\n"]
     three = compare_three(base, upstream, [*base, *added.encode().splitlines(True)])
     assert names_gone("m.py", three) == gone
