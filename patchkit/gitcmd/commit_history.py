@@ -157,7 +157,7 @@ _MOST = 0.5  # of a folder's files must have gone to one other folder
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 _UNDOES = re.compile(r'^(revert|reapply) "(.*)"$')
 _MARK = re.compile(r"^(?:\[[^]]*\]\s*)+|\s*\((?:#\d+|!\d+)\)$")
-#: So many commits are looked at in which a patch may have landed before its pin.
+#: How many commits up to the pin are searched for one by which a patch may have landed.
 _RECENT = "20000"
 #: So many words make a subject that nobody else writes by chance.
 _WORDS = 3

@@ -44,7 +44,7 @@ _KEPT = 16384
 
 
 def kept(ask: Callable[..., _Answer]) -> Callable[..., _Answer]:
-    """The same question, asked once about the same contents, which are not held, and facts."""
+    """Cache a function of file contents, by their hashes and its keyword arguments."""
     known: dict[tuple[object, ...], _Answer] = {}
 
     @wraps(ask)

@@ -38,7 +38,7 @@ _PAGE = 40_000
 _PATIENCE = 20.0
 
 # the project's folder may hold modules of any name: none is imported from there
-_START = "import sys; sys.path[:] = [each for each in sys.path if each]; "
+_START = "import sys; sys.path[:] = [path for path in sys.path if path]; "
 _COMMAND = _START + "from patchkit.cli.main import main; main()"
 
 _SECRET = re.compile(r"(?i)token|secret|passw|askpass|credential|api_?key|auth")
@@ -55,20 +55,20 @@ patchkit carries patches on pinned upstreams. Tools answer with the JSON that it
 async def serve(place: CallPlace, write: bool) -> None:
     """Answer one client on stdin and stdout until it goes away."""
     offered = {
-        each.name: each
-        for each in TOOLS
-        if (write or not each.writes) and (place.run or not each.only_runs)
+        tool.name: tool
+        for tool in TOOLS
+        if (write or not tool.writes) and (place.run or not tool.only_runs)
     }
 
     async def listed(_context: object, _asked: object) -> types.ListToolsResult:
         tools = [
             types.Tool(
-                name=each.name,
-                description=each.about,
-                input_schema=each.schema,
-                annotations=types.ToolAnnotations(read_only_hint=not each.writes),
+                name=tool.name,
+                description=tool.about,
+                input_schema=tool.schema,
+                annotations=types.ToolAnnotations(read_only_hint=not tool.writes),
             )
-            for each in offered.values()
+            for tool in offered.values()
         ]
         return types.ListToolsResult(tools=tools)
 
@@ -80,7 +80,7 @@ async def serve(place: CallPlace, write: bool) -> None:
             texts, wrong = await _answered(offered[asked.name], given, place)
         except (UsageError, ValidationError) as error:
             texts, wrong = [str(error)], True
-        content: list[Any] = [types.TextContent(text=each) for each in texts]
+        content: list[Any] = [types.TextContent(text=text) for text in texts]
         return types.CallToolResult(content=content, is_error=wrong)
 
     server: Server[Any] = Server(

@@ -133,7 +133,7 @@ class HashedList(LineList, frozen=True):
     def _hash(self, name: str) -> re.Match[str]:
         line = self.lines[self._index(name)]
         found = self.hashed.search(line.text, line.at)
-        assert found is not None, "it finds the end where there is none"
+        assert found is not None, "the pattern matches at the end, too"
         return found
 
 

@@ -365,8 +365,8 @@ def examine_partners(
     """Look at every module that the entries load, or at all where no component has entries.
 
     `given` are the first names of packages that requirements bring; with entries, imports of others
-    are told. With `within` only what is in functions and classes of these dotted names matters, by
-    component, and modules are passed over that have none of them.
+    are reported. `within` limits the search, by component, to functions and classes of these dotted
+    names; modules without any of them are skipped.
     """
     together = _Together.of(partners, given, known)
     names_of = {

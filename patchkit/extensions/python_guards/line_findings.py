@@ -176,10 +176,10 @@ class _CallSearch(Struct, frozen=True):
         pinned = line.tree(history.pin)
         # what is broken is known by the name of the function or class around it
         within = {part.name: set[str]() for part in self.partners}
-        for each in now:
-            within[each.component].add(each.within)
-        known = {_known_by(each) for each in self._broken(pinned, within)}
-        places = [each for each in now if _known_by(each) not in known]
+        for place in now:
+            within[place.component].add(place.within)
+        known = {_known_by(place) for place in self._broken(pinned, within)}
+        places = [place for place in now if _known_by(place) not in known]
         modules = Modules(pinned.files(), pinned.data, own.root)
         looked: dict[tuple[TreeView, str, str], set[tuple[str, ...]]] = {}
 

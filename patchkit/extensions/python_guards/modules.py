@@ -164,7 +164,7 @@ class Module(Struct, frozen=True, eq=False):
         return ".".join([*parts[:kept], *([imported.module] if imported.module else [])])
 
 
-#: So many bytes of functions are held as whole syntax trees, some thirty times their size.
+#: The most bytes of functions that are held as syntax trees, which take some thirty times as much.
 _WHOLE = 1_000_000
 
 

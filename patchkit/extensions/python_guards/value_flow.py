@@ -31,7 +31,7 @@ from patchkit.extensions.python_guards.resolve import (
 from patchkit.extensions.python_guards.text_edits import UNKNOWN, UnreadableEditError
 from patchkit.model.syntax import FunctionNode, last_name
 
-#: So many statements of a file are followed, and calls within calls.
+#: The most statements of a file that are followed, and the most calls within calls.
 _MOST_STEPS, _DEEPEST = 40_000, 6
 #: Longer texts are not put together, nor are more alternatives looked at.
 _LONGEST, _MOST = 4_000_000, 2000
