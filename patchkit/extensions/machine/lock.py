@@ -1,18 +1,16 @@
 """The locks of a stack's environment: for each architecture one solution of all that is asked for,
-by uv, or where uv is not installed by pip, which knows this machine alone.
+by uv, as pip solves for the machine that it is on alone.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import starmap
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,7 +18,7 @@ from msgspec import Struct
 from patchkit.disk.files import read_plain, scratch_folder
 from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.extensions.machine.site_values import SiteValues
-from patchkit.extensions.machine.wishes import THIS_PYTHON, Wishes, read_wishes
+from patchkit.extensions.machine.wishes import Wishes, read_wishes
 from patchkit.gitcmd.target_python import run_program
 from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.model.names import filled, referred
@@ -32,7 +30,7 @@ from patchkit.upstream.store import Store
 ARCHITECTURES = ("aarch64", "x86_64")
 #: The newest C library that wheels may ask for: Ubuntu 22.04, of CANN's images, has a newer one.
 _LIBRARY = "manylinux_2_34"
-#: What resolvers write (PEP 751).
+#: What uv is to write (PEP 751).
 _LOCK = "pylock.toml"
 #: Seconds: a build may have to fetch torch first.
 _PATIENCE = 1800
@@ -81,13 +79,13 @@ def solved_locks(
     build: bool = False,
     partly: bool = False,
 ) -> tuple[EnvironmentLock, ...]:
-    """Solve for each architecture, or with pip for this machine's; asks the package index.
+    """Solve for each architecture; asks the package index.
 
     With `build` runs the code of components that computes metadata. What stays unknown is left out
-    of the question with `partly`, else a BadInputError. Raises SurroundingsError where
-    nothing can be asked: there is no uv, and pip is of another Python.
+    of the question with `partly`, else a BadInputError. Raises SurroundingsError where uv is
+    missing, or this Python reads no TOML.
     """
-    if find_spec("tomllib") is None:  # what resolvers write is TOML
+    if find_spec("tomllib") is None:  # what uv writes is TOML
         raise SurroundingsError("run patchkit on Python 3.11 or later to make a lock")
     variables = whole_environment(manifest).variables
     own = {name: variables.get(name, "") for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")}
@@ -104,53 +102,31 @@ def solved_locks(
         lines = [*(str(wish.requirement) for wish in wishes.packages()), *wishes.folders]
         (folder / "asked").write_text("\n".join(lines))
         python = wishes.python()
-        indexes = {name: filled(text, values) for name, text in own.items()}
+        words = [*_question(folder), f"--python-version={python}"]
+        indexes = _variables_of_uv({name: filled(text, values) for name, text in own.items()})
+        words += [] if indexes["UV_DEFAULT_INDEX"] else ["--no-index"]
+        words += [] if build else ["--only-binary=:all:"]
 
-        def lock(architecture: str, resolver: _Resolver) -> EnvironmentLock:
-            found = _solution(resolver, folder, (*wishes.without, *wishes.elsewhere), build=build)
+        def lock(architecture: str) -> EnvironmentLock:
+            command = [*words, f"--python-platform={architecture}-{_LIBRARY}"]
+            found = _solution(command, indexes, folder, (*wishes.without, *wishes.elsewhere))
             if isinstance(found, str):
                 what = f"no lock for {architecture}: {found}{_askers(found, wishes)}"
                 return EnvironmentLock(architecture, python, problem=Problem(what, hint=hint))
             return EnvironmentLock(architecture, python, found)
 
-        return tuple(starmap(lock, _resolvers(indexes, python, folder).items()))
+        return tuple(map(lock, ARCHITECTURES))
 
 
-class _Resolver(Struct, frozen=True):
-    """A command that solves what is asked in a folder, and the variables with its indexes."""
-
-    words: Sequence[str]
-    variables: Mapping[str, str]
-
-
-def _resolvers(indexes: Mapping[str, str], python: str, folder: Path) -> dict[str, _Resolver]:
-    """Architecture -> what solves for it; `indexes` are the manifest's, as pip's variables."""
-    asked = str(folder / "asked")
+def _question(folder: Path) -> list[str]:
+    """The command that solves what the files of a folder ask for; SurroundingsError without uv."""
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
-    if uv is not None:
-        variables = _variables_of_uv(indexes)
-        words = [uv, "pip", "compile", asked, "--quiet", "--no-config"]
-        words += [f"--excludes={folder / 'without'}", f"--overrides={folder / 'overrides'}"]
-        words.append(f"--python-version={python}")
-        words += [] if variables["UV_DEFAULT_INDEX"] else ["--no-index"]
-        return {
-            architecture: _Resolver(
-                [*words, f"--python-platform={architecture}-{_LIBRARY}"], variables
-            )
-            for architecture in ARCHITECTURES
-        }
-    words = [sys.executable, "-m", "pip", "lock"]
-    pip = run_program([*words, "--help"])
-    what = f"it solves for Python {THIS_PYTHON} alone, not for {python}"
-    if isinstance(pip, str) or pip.returncode:
-        what = "it has no `lock`, which came with 25.1"
-    elif python == THIS_PYTHON:
-        what = ""
-    if what:
-        hint = "pip install 'patchkit-cli[machine]'  brings uv"
-        raise SurroundingsError(f"uv is missing, and pip cannot make the lock: {what}", hint=hint)
-    given = {name: text for name, text in indexes.items() if text}
-    return {platform.machine(): _Resolver([*words, "--requirement", asked], given)}
+    if uv is None:
+        hint = "pip install 'patchkit-cli[machine]'  brings it"
+        raise SurroundingsError("uv is missing, which makes locks", hint=hint)
+    words = [uv, "pip", "compile", str(folder / "asked"), "--quiet", "--no-config"]
+    words += [f"--excludes={folder / 'without'}", f"--overrides={folder / 'overrides'}"]
+    return [*words, f"--constraint={folder / 'limits'}", f"--output-file={folder / _LOCK}"]
 
 
 def _variables_of_uv(indexes: Mapping[str, str]) -> dict[str, str]:
@@ -167,21 +143,19 @@ def _variables_of_uv(indexes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _solution(
-    resolver: _Resolver, folder: Path, left: Collection[str], *, build: bool
+    command: Sequence[str], variables: Mapping[str, str], folder: Path, left: Collection[str]
 ) -> tuple[LockedPackage, ...] | str:
     """What to install, but for names that are `left` out; else why there is no solution.
 
     Builds such as 2.8.0+cpu, which count as newer than 2.8.0, are taken only where there is no
     solution without them: an index for another architecture may have them for this one.
     """
-    limits, solved = folder / "limits", folder / _LOCK
-    command = [*resolver.words, "--constraint", str(limits), "-o", str(solved)]
-    command += [] if build else ["--only-binary=:all:"]
+    solved = folder / _LOCK
 
     def attempt(refused: Sequence[str]) -> tuple[LockedPackage, ...] | str:
-        limits.write_text("\n".join(refused))
+        (folder / "limits").write_text("\n".join(refused))
         solved.unlink(missing_ok=True)  # uv keeps to what is there
-        return _refusal(command, resolver.variables) or tuple(_packages(solved, left))
+        return _refusal(command, variables) or tuple(_packages(solved, left))
 
     found = attempt(())
     builds = [] if isinstance(found, str) else [one for one in found if "+" in one.version]
@@ -189,19 +163,14 @@ def _solution(
     return found if isinstance(other, str) else other
 
 
-#: What pip says of a contradiction.
-_CAUSES = re.compile(r"The conflict is caused by:\n(.*?)\n\n", re.DOTALL)
-
-
 def _refusal(command: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Run a resolver; why there is no solution, "" if there is one."""
+    """Run uv; why there is no solution, "" if there is one."""
     answer = run_program(command, variables, _PATIENCE)
     if isinstance(answer, str):
         return answer
     if answer.returncode == 0:
         return ""
-    causes = _CAUSES.findall(answer.stdout) or [answer.stderr.removeprefix("error: ")]
-    return " ".join(" ".join(causes).split()) or "no answer"
+    return " ".join(answer.stderr.removeprefix("error: ").split()) or "no answer"
 
 
 def _packages(solved: Path, left: Collection[str]) -> Iterator[LockedPackage]:
@@ -214,7 +183,7 @@ def _packages(solved: Path, left: Collection[str]) -> Iterator[LockedPackage]:
 
 
 def _askers(refusal: str, wishes: Wishes) -> str:
-    """Who asks for what a resolver names."""
+    """Who asks for what uv names."""
     named = [
         f"{wish.requirement} is asked for by {wish.file}"
         for wish in wishes.packages()

@@ -98,7 +98,7 @@ def render(
     file of site values, values.yaml in the output folder is read, if it is there.
 
     A lock is one solution of all that the manifest, its steps and its components' metadata ask for,
-    with hashes, for each architecture: by uv where it is installed, else by pip for this machine.
+    with hashes, for each architecture. uv makes it.
     """
     from patchkit.cli.project import near
     from patchkit.extensions.machine.lock import solved_locks

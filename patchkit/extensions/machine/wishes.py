@@ -34,10 +34,8 @@ from patchkit.upstream.requirements import (
 )
 from patchkit.upstream.store import Store
 
-#: The Python that this is, as 3.11.
-THIS_PYTHON = f"3.{sys.version_info.minor}"
 #: Pythons that may be asked for: this one, then the newest first.
-_PYTHONS = [THIS_PYTHON, *(f"3.{minor}" for minor in range(14, 7, -1))]
+_PYTHONS = [f"3.{sys.version_info.minor}", *(f"3.{minor}" for minor in range(14, 7, -1))]
 
 #: The name of what pip installs from git+https://host/name.git@commit.
 _REPOSITORY = re.compile(r"\bgit\+\S*/([\w.-]+?)(?:\.git)?(?:[@#]\S*)?(?:\s|$)")

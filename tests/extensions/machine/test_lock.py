@@ -68,24 +68,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def without_uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    which = shutil.which
-
-    def found(name: str, path: str | None = None) -> str | None:
-        return None if name == "uv" else which(name, path=path)
-
-    monkeypatch.setattr(shutil, "which", found)
-
-
-@pytest.fixture(params=["uv", "pip"])
-def _resolver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Either resolver; pip where uv is not to be found."""
-    if request.param == "pip":
-        without_uv(monkeypatch)
-        command = [sys.executable, "-m", "pip", "lock", "--help"]
-        if subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("this pip has no `lock`: it is older than 25.1")
-    elif shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
+@pytest.fixture
+def _resolver() -> None:
+    if shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
         pytest.skip("uv is not installed")
 
 
@@ -197,26 +182,23 @@ def test_code_runs_only_where_it_is_said(project: Project, upstream: Upstream, i
     assert lock(project, "--build-metadata").code == 1  # an empty setuptools builds nothing
 
 
-def test_a_pip_that_makes_no_lock_and_no_uv(
+def test_without_uv_there_is_no_lock(
     project: Project, upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_uv(monkeypatch)
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho 'ERROR: unknown command \"lock\"' >&2\nexit 1\n")
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    (tmp_path / "git").symlink_to(shutil.which("git") or "")
+    monkeypatch.setenv("PATH", str(tmp_path))
     stack(project, upstream, ">=1.26")
     ran = lock(project)
     assert ran.code == 5
-    assert ran.err.startswith("error: uv is missing, and pip cannot make the lock")
+    assert ran.err.startswith("error: uv is missing, which makes locks")
     assert "hint: pip install 'patchkit-cli[machine]'" in ran.err
 
 
+@pytest.mark.usefixtures("_resolver")
 def test_each_architecture_by_its_index(
     project: Project, upstream: Upstream, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
-        pytest.skip("uv is not installed")
     wheel(index, "torch", "2.8.0")
     on = "torch=={}; platform_machine == '{}'"
     needs = (on.format("2.8.0", "aarch64"), on.format("2.8.0+cpu", "x86_64"))
@@ -239,12 +221,11 @@ def test_each_architecture_by_its_index(
     assert "torch==2.8.0+cpu " in aarch64.with_name("requirements-x86_64.txt").read_text()
 
 
+@pytest.mark.usefixtures("_resolver")
 def test_what_steps_install_alone_or_from_elsewhere(
     project: Project, upstream: Upstream, index: Path
 ) -> None:
     """Whatever others ask for is not followed; and what comes from a repository is not replaced."""
-    if shutil.which("uv", path=str(Path(sys.executable).parent)) is None:
-        pytest.skip("uv is not installed")
     wheel(index, "einops", "1.0", "six")
     wheel(index, "six", "1.0")
     stack(project, upstream, ">=1.26", "['decord2', 'numpy>=1.26.4', 'einops']")
