@@ -92,7 +92,7 @@ class SiteSearch(Struct, frozen=True):
 
     along: HistoryReader  # reads the commits of the line
     rules: Sequence[Rule]
-    notes: ResultCache  # answers kept for the next run
+    notes: ResultCache  # sites of files, kept for the next run
 
     def find(self) -> Iterator[tuple[Site, bool]]:
         """All sites at the tip in files that are others than at the pin, and whether a site is new:
@@ -120,30 +120,17 @@ class SiteSearch(Struct, frozen=True):
 
     def commits(self, sites: Iterable[Site]) -> dict[Fingerprint, CommitId]:
         """The commit since which there are more of a site than on the pin, "" for none."""
-        wanted = sorted(set(map(fingerprint, sites)))
-        history = self.along.history
-        now = self.along.entries(history.tip, {site.path for site in wanted})
-        line = {*history.line.commits, ""}  # a branch may have been rewritten
-        asked = {site: f"by {now[site.path]} {site}" for site in wanted}
-        by = {site: self.notes.known(key, line.__contains__) for site, key in asked.items()}
-        fresh: dict[str, set[Fingerprint]] = {}
-        for site in (site for site, commit in by.items() if commit is None):
-            fresh.setdefault(site.path, set()).add(site)
-        for site, commit in self._brought(fresh):
-            by[site] = commit
-            self.notes.note(asked[site], commit)
-        return by
-
-    def _brought(
-        self, wanted: Mapping[str, set[Fingerprint]]
-    ) -> Iterator[tuple[Fingerprint, CommitId]]:
-        """Sites with the commits of the versions since which they are there, file by file."""
+        wanted: dict[str, set[Fingerprint]] = {}
+        for site in map(fingerprint, sites):
+            wanted.setdefault(site.path, set()).add(site)
         pinned = self.along.entries(self.along.history.pin, wanted)
         known = self._known({path: entry for path, entry in pinned.items() if entry})
+        by: dict[Fingerprint, CommitId] = {}
         for path, versions in self.along.versions(wanted):
             for site in wanted[path]:
                 first = first_with(versions, partial(self._has_more, site, known[site]))
-                yield site, CommitId("") if first is None else first.id
+                by[site] = CommitId("") if first is None else first.id
+        return by
 
     def _has_more(self, site: Fingerprint, count: int, version: VersionOnLine) -> bool:
         """Whether a version of the site's file has it more than so many times."""
