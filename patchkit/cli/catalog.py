@@ -44,7 +44,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("transfer:export", "Write a stack for quilt or git am"),
     },
     "Look": {
-        "diff": ("views:diff", "Show what the checkouts have beyond their stacks"),
         "log": ("views:log", "List each component's patches, in order"),
         "show": ("views:show", "Print a patch, or a commit of upstream"),
     },

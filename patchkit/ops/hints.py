@@ -72,7 +72,7 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: Path) -> li
         case RefusalCause.EDITED | RefusalCause.EXTRA_COMMITS:
             return [
                 ("record it in the patches", f"patchkit refresh {target}"),
-                ("look at it", f"patchkit diff {target}"),
+                ("look at it", f"{git} diff refs/patchkit/applied"),
                 save,
             ]
         case RefusalCause.CONFLICTED:

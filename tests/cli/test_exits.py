@@ -442,7 +442,6 @@ _ENDS: dict[str, dict[int, _State]] = {
         4: lambda s: s.recipe(colour="red"),
     },
     "check --only machine": {0: _untouched, 1: Scene.needing, 4: Scene.misspelt},
-    "diff": {0: Scene.edited},
     "log": {0: Scene.applied, 4: Scene.corrupt, 5: Scene.gone},
     "check --only sites": {
         0: Scene.searching,
@@ -534,7 +533,6 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
 
 #: Left out: long, not the same everywhere, or only after a lock was waited for.
 ELSEWHERE = {
-    ("diff", 5),
     ("completion", 0),
     ("init --schema", 0),
     ("mcp", 0),  # tests/extensions/agents

@@ -66,14 +66,14 @@ _UNUSED = {
 }
 
 
-@pytest.mark.parametrize("argv", [("status",), ("apply",), ("check",), ("diff",), ("log",)])
+@pytest.mark.parametrize("argv", [("status",), ("apply",), ("check",), ("log",)])
 def test_a_command_without_need_of_the_network_loads_nothing_for_it(
     argv: tuple[str, ...], project: Project, upstream: Upstream
 ) -> None:
     project.patched(upstream, {"a": "1\n"}, {"a": "2\n"}, patch="two.patch", body="Because.")
     project.run("apply").ok()
     loaded = _loaded(*argv, cwd=project.root)
-    home = {"log": "views", "diff": "diff"}.get(argv[0], argv[0])
+    home = {"log": "views"}.get(argv[0], argv[0])
     assert f"patchkit.ops.{home}" in loaded
     assert loaded & _UNUSED == set()
     stages = {m.split(".")[1] for m in loaded if m.startswith("patchkit.")}

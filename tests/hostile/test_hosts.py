@@ -57,7 +57,7 @@ PLACES = {
     "workspace": ("workspace", ("apply --force",)),
     "cache": ("../home/cache", ("bump demo --to latest",)),
 }
-LOOKING = ("check", "status", "diff", "log", "apply")
+LOOKING = ("check", "status", "log", "apply")
 
 
 @pytest.mark.parametrize("place", PLACES)

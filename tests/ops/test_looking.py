@@ -1,8 +1,9 @@
-"""`patchkit diff` and `log`: what is in a stack, and what is beside it."""
+"""`patchkit log` and git: what is in a stack, and what is beside it."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,11 @@ def applied(demo: Project) -> Path:
     return demo.checkout("demo")
 
 
-# --- diff
+# --- git diff
 
 
-def test_diff_of_edits_and_commits(demo: Project, applied: Path, golden: Golden) -> None:
+def test_git_diff_shows_what_a_checkout_has_beyond_its_stack(demo: Project, applied: Path) -> None:
+    """Edits and commits of one's own together; new files once they are in the index."""
     (applied / "setup.py").write_text("setup(npu=True)\n")
     git_in(applied, "commit", "-qam", "My own")
     write_files(
@@ -48,32 +50,11 @@ def test_diff_of_edits_and_commits(demo: Project, applied: Path, golden: Golden)
     )
     git_in(applied, "add", "new.py")
     (applied / "untracked.py").write_text("x\n")
-    status = git_in(applied, "status", "--porcelain")
-    golden("diff-edited", demo.run("diff"))
-    assert git_in(applied, "status", "--porcelain") == status
-    files = demo.run("diff", "--json").component["files"]
-    assert [(f["path"], f["added"], f["removed"]) for f in files] == [
-        ("core.py", 1, 0),
-        ("new.py", 1, 0),
-        ("setup.py", 1, 1),
-    ]
-
-
-def test_diff_applies_to_the_stack(demo: Project, applied: Path) -> None:
-    (applied / "core.py").write_bytes(b"\r\nno newline")
-    (applied / "npu.py").unlink()
-    ran = demo.run("diff").ok()
-    git_in(applied, "checkout", "-q", ".")
-    git_in(applied, "apply", stdin=ran.stdout)
-    assert (applied / "core.py").read_bytes() == b"\r\nno newline"
-    assert not (applied / "npu.py").exists()
-
-
-def test_diff_without_differences(demo: Project) -> None:
-    demo.run("diff").ok().says("demo: absent, nothing to compare")
-    demo.prepare("apply").ok()
-    ran = demo.run("diff").ok()
-    assert (ran.out, ran.err) == ("", "no differences\n")
+    (hint,) = (line for line in demo.run("apply").err.split("\n") if "look at it:" in line)
+    *command, ref = shlex.split(hint.partition(": ")[2])
+    assert command == ["git", "-C", str(applied), "diff"]
+    told = git_in(applied, "diff", "--numstat", ref).decode()
+    assert told == "1\t0\tcore.py\n1\t0\tnew.py\n1\t1\tsetup.py\n"
 
 
 # --- log

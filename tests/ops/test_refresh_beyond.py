@@ -205,8 +205,7 @@ def test_files_that_are_not_checked_out_are_no_edits(stack: Stacked) -> None:
     (stack.checkout / "c.txt").unlink()
     stack.edit("a.txt", "five\n", "5\n")
     before = sorted((stack.checkout / ".git").rglob("*"))
-    stack.run("refresh", "--dry-run").ok()
-    stack.run("diff").ok().shows("+5")
+    stack.run("refresh", "--dry-run", "--diff").ok().shows("+5")
     assert sorted((stack.checkout / ".git").rglob("*")) == before
     ran = stack.run("refresh").ok()
     assert "c.txt" not in ran.out

@@ -1,4 +1,4 @@
-"""`patchkit diff`, `log` and `show`: a stack looked at; nothing changes."""
+"""`patchkit log` and `show`: a stack looked at; nothing changes."""
 
 from __future__ import annotations
 
@@ -19,64 +19,7 @@ from patchkit.model.text import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from patchkit.ops.diff import DiffReport
-    from patchkit.ops.views import (
-        ComponentLog,
-        LoggedPatch,
-        LogReport,
-    )
-
-
-#: States of a checkout that holds no stack to compare with.
-_NOTHING = ("absent", "other branch", "interrupted")
-
-
-@command(
-    "manifest components workspace json",
-    examples=[
-        ("patchkit diff -m qwen3-vl-npu", "what refresh would take up"),
-        (
-            "patchkit diff -m qwen3-vl-npu -c mindspeed --json",
-            "with the lines of each file counted",
-        ),
-    ],
-    exits={
-        ExitCode.OK: "compared, whether something differs or not",
-        ExitCode.ENVIRONMENT: "a checkout cannot be read, or is locked",
-    },
-    result="patchkit.ops.diff:DiffReport",
-)
-def diff(
-    session: Session,
-) -> ExitCode:
-    """Show what the checkouts have beyond their stacks.
-
-    Commits of your own and uncommitted edits together; new files once they are added to git's
-    index. It is what refresh takes up into the patches.
-    """
-    from patchkit.ops.diff import diff_components
-
-    report = diff_components(session.manifest, session.components, session.workspace)
-    return session.report("diff", report, _render_diff)
-
-
-def _render_diff(terminal: Terminal, report: DiffReport) -> None:
-    _tell(terminal, report)
-    for each in report.components:
-        if each.diff:
-            if len(report.components) > 1:
-                terminal.say(Painted(each.component, Paint.STRONG))
-            terminal.diff(each.diff)
-
-
-def _tell(terminal: Terminal, report: DiffReport) -> None:
-    for each in report.components:
-        terminal.problems(each.problems)
-        if each.state.value in _NOTHING and not each.problems:
-            terminal.say(f"{each.component}: {each.state.value}, nothing to compare")
-    compared = [c for c in report.components if not c.problems and c.state.value not in _NOTHING]
-    if compared and not any(each.diff for each in report.components):
-        terminal.say("no differences")
+    from patchkit.ops.views import ComponentLog, LoggedPatch, LogReport
 
 
 @command(
