@@ -232,7 +232,7 @@ def _one_edit(box: Sandbox) -> None:
 
 
 def _overlapping(box: Sandbox) -> None:
-    """Two patches on lines next to each other, the second of which is staged to be split."""
+    """Two patches on lines next to each other."""
     base: dict[str, Content] = {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}
     one, two = (
         base | {"a.txt": lines({5: "five\n"})},
@@ -242,7 +242,6 @@ def _overlapping(box: Sandbox) -> None:
     patches = {"one.patch": make_patch(base, one), "two.patch": make_patch(one, two)}
     stack = Stacked.of(box.project, box.upstream("stacked"), patches)
     (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
-    stack.git("reset", "-q", "HEAD~1", "--", "b.txt")
 
 
 def _with_notes(box: Sandbox) -> None:
@@ -376,8 +375,6 @@ SCENES = (
     Scene("move", ("move", "three", "--to", "1"), _one_edit, _NOTES),
     Scene("fold", ("fold", "two", "--to", "one"), _one_edit, _NOTES, done=frozenset({2})),
     Scene("split", ("split", "three", "--new", "four", "--file", "added.txt"), _one_edit, _NOTES,
-          done=frozenset({2})),
-    Scene("split --staged", ("split", "two", "--new", "three", "--staged"), _overlapping, _NOTES,
           done=frozenset({2})),
     Scene("move, merged", ("move", "two", "--to", "1"), _overlapping, _NOTES),
     Scene("fold, merged", ("fold", "one", "--to", "two"), _overlapping, _NOTES,

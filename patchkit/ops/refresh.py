@@ -404,10 +404,7 @@ class _Refreshing(Struct):
             if problem and not self._options.dry_run:
                 refuse(found.report, problem)
             write_objects(trial, stack.objects)
-            # `split --staged` asks the index, too
-            staged = edit.staged and not found.absent
-            last = _edited_tree(found, trial, stack.commit, staged=True) if staged else stack.tree
-            start = _start(found, reader, stack, last)
+            start = _start(found, reader, stack, stack.tree)
             draft = _routed(found, reader, lambda: edit.draft(start, found.project.home))
         if emptied := emptied_patches(recorded, draft.patches, found.target):
             refuse(found.report, *emptied)

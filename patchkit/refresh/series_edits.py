@@ -8,7 +8,6 @@ they are. Whether the patch files give these trees is proved as for every refres
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -17,7 +16,6 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.manifest.values import LocalSeries, Manifest, PinnedPatch
-from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch, subject_from, with_trailer
 from patchkit.model.names import pick_patch, readable_url
 from patchkit.model.objects import (
@@ -66,7 +64,6 @@ class SeriesEdit(Struct, frozen=True):
 
     verb: str
     draft: Callable[[RefreshStart, SeriesFolder], Draft]
-    staged: bool = False  # the start's worktree is to be what git's index has
     source: str = ""  # the folder in which files were edited, "" for none
 
 
@@ -209,8 +206,7 @@ class SplitPart(Struct, frozen=True):
 
     name: str  # of the patch, with or without .patch
     message: str  # its own; "" makes one from its name
-    files: tuple[str, ...] = ()  # paths, or PATH:N for a hunk, counted from 1
-    staged: bool = False  # what the index takes out of the last tree
+    files: tuple[str, ...]  # paths, or PATH:N for a hunk, counted from 1
 
 
 def split_patch(
@@ -221,20 +217,17 @@ def split_patch(
     folder = replace(folder, numbered_anew=numbered)
     patch = _own(start, given, listed=True, plain=True)
     name = folder.name_of(free_name(start, wanted.name), start.patches, patch)
-    if not (wanted.files or wanted.staged):
+    if not wanted.files:
         return _split_mails(start, folder, patch, replace(wanted, name=name))
     change = _require_change(start, patch)
-    if wanted.staged:
-        middle = _without_staged(start, patch, change)
-    else:
-        kept = _kept_changes(patch, wanted.files)
-        part = replace(patch.series_patch, file=replace(patch.file, changes=kept))
-        below = replace(start.base, tree=TreeId(change.before))
-        stack = _Merging(start).exact(below, [part])
-        if stack is None:
-            what = f"{patch.name} does not apply without them"
-            raise CannotEditSeriesError(Problem(what, patch.where, "choose other hunks"))
-        middle = stack.tree
+    kept = _kept_changes(patch, wanted.files)
+    part = replace(patch.series_patch, file=replace(patch.file, changes=kept))
+    below = replace(start.base, tree=TreeId(change.before))
+    stack = _Merging(start).exact(below, [part])
+    if stack is None:
+        what = f"{patch.name} does not apply without them"
+        raise CannotEditSeriesError(Problem(what, patch.where, "choose other hunks"))
+    middle = stack.tree
     if middle in (change.before, change.after):
         which = "all" if middle == change.before else "none"
         raise UsageError(f"{which} of {patch.name} would be in {name}", hint="choose a part of it")
@@ -257,50 +250,13 @@ def _split_mails(
     first, *others = one_a_mail([patch], taken)
     if wanted.message or not others:
         hint = "patchkit split PATCH --new NAME --file src/a.py --file src/b.py:2"
-        what = "split: --file PATH[:N] or --staged is missing: what goes there"
+        what = "split: --file PATH[:N] is missing: what goes there"
         raise UsageError(what, hint=hint)
     names = [wanted.name, *(other.name for other in others[1:])]
     moved = [folder.at(each, name) for each, name in zip(others, names, strict=True)]
     at = start.patches.index(patch)
     patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
     return _files_edited(start, folder, patches, f"{', '.join(names)}: each a mail of {patch.name}")
-
-
-def _without_staged(start: RefreshStart, patch: LoadedPatch, change: CommitChange) -> TreeId:
-    """The tree of the patch without what is staged, which takes a part of it out of the last tree.
-
-    UsageError unless every line that is staged is one that the patch added, or took away.
-    """
-    last, hint = (
-        start.stack.tree,
-        "git reset -p HEAD~1  takes hunks of the last patch out of the index",
-    )
-    if start.worktree == last:
-        raise UsageError("nothing is staged", hint=hint)
-    (diff,) = canonical_diffs(start.repository, [(last, start.worktree)])
-    staged = SeriesPatch("what is staged", parse_patch(diff, name="what is staged"))
-    stack = _Merging(start).carry(last, change.after, [staged])
-    middle = stack.tree if stack.clean else TreeId(change.after)
-    ours, theirs = canonical_diffs(
-        start.repository, [(change.before, change.after), (middle, change.after)]
-    )
-    beyond = _lines_of(theirs) - _lines_of(ours)
-    if not stack.clean or beyond:
-        paths = sorted(
-            {path for path, _ in beyond} or {f.path for o in stack.outcomes for f in o.files}
-        )
-        what = f"what is staged is no part of {patch.name}: {', '.join(paths)}"
-        raise UsageError(what, hint=hint)
-    return middle
-
-
-def _lines_of(diff: bytes) -> Counter[tuple[str, bytes]]:
-    """The lines that a diff adds and removes, with their signs; b"" for a change without lines."""
-    changes = parse_diff(diff)
-    rows = [(each.path, row) for each in changes for hunk in each.hunks for row in hunk.lines]
-    found = Counter(row for row in rows if row[1][:1] in b"+-")
-    found.update((each.path, b"") for each in changes if not each.hunks)
-    return found
 
 
 def _kept_changes(patch: LoadedPatch, files: Sequence[str]) -> tuple[FileChange, ...]:
@@ -580,8 +536,12 @@ class _Merging:
 
         CannotEditSeriesError, with the hunks that do not fit there without `other`.
         """
+        from patchkit.carry import carry_stack  # noqa: PLC0415  most verbs carry nothing
+
         series = [self._series(slot) for slot in slots]
-        outcomes = self.carry(old, new, series).outcomes
+        report = carry_stack(self._start.reader, self._base(old), self._base(new), series)
+        write_objects(self._start.repository, report.stack.objects)
+        outcomes = report.stack.outcomes
         rows = zip(slots, series, outcomes, strict=True)
         failed = [problem for row in rows for problem in _unfit(*row, other)]
         if failed:
@@ -594,14 +554,6 @@ class _Merging:
                 what = f"{slot.name} was merged without {other}"
                 self.notes.append(Problem(what, hint="look at it; `patchkit undo` takes it back"))
         return [TreeId(str(each.tree)) for each in outcomes]
-
-    def carry(self, old: TreeId | str, new: TreeId | str, series: Sequence[SeriesPatch]) -> Stack:
-        """Patches for one tree on another one, as far as they can be carried there."""
-        from patchkit.carry import carry_stack  # noqa: PLC0415  most verbs carry nothing
-
-        report = carry_stack(self._start.reader, self._base(old), self._base(new), series)
-        write_objects(self._start.repository, report.stack.objects)
-        return report.stack
 
     def _series(self, slot: StackSlot) -> SeriesPatch:
         """The patch as it is at its place now."""

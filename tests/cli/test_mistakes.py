@@ -44,7 +44,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
         (
             "split fix-two --new b -c app",
-            "PATH[:N] or --staged is missing: what goes",
+            "PATH[:N] is missing: what goes",
             "--file src/",
         ),
         ("move fix-two -c app", "move: --to is missing", "patchkit move fix-rope --to"),

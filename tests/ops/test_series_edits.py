@@ -217,51 +217,23 @@ def test_what_takes_a_patch_back_is_dropped_with_it(project: Project, upstream: 
     project.run("drop", "one", "back").ok()
 
 
-def test_split_by_what_is_staged(demo: Project) -> None:
-    """As `git reset -p` stages it: of three.patch the line in the middle is taken out."""
-    checkout, before, files = demo.checkout("demo"), demo.product, worktree(demo)
-    text = str(shouted(3, 20, 35)["a.py"])
-    oid = git_in(checkout, "hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
-    git_in(checkout, "update-index", "--cacheinfo", f"100644,{oid},a.py")
-    argv = ("split", "three", "--new", "tenth", "--staged")
-    with demo.untouched():
-        demo.run(*argv, "--dry-run").ok()
-    demo.run(*argv, "--message", "Shout line 10").ok()
+def test_git_takes_a_patch_apart_line_by_line(demo: Project) -> None:
+    """As after `git reset -p HEAD~1`: the line in the middle of three.patch is a commit of its own.
+
+    A refresh makes a patch of it, and no file changes.
+    """
+    checkout, files = demo.checkout("demo"), worktree(demo)
+    (checkout / "a.py").write_text(str(shouted(3, 20, 35)["a.py"]))
+    git_in(checkout, "commit", "-qa", "--amend", "--no-edit")
+    (checkout / "a.py").write_bytes(files["a.py"])
+    git_in(checkout, "commit", "-qam", "Shout line 10")
+    demo.run("refresh").ok()
     assert subjects(demo)[2:] == ["Shout three lines", "Shout line 10"]
-    three, tenth = (demo.read(f"patches/demo/{n}.patch") for n in ("three", "tenth"))
+    three, tenth = (demo.read(f"patches/demo/{n}.patch") for n in ("three", "shout-line-10"))
     assert ("+LINE 35" in three, "+LINE 10" in three, "+B" in three) == (True, False, True)
     assert ("+LINE 35" in tenth, "+LINE 10" in tenth, "+B" in tenth) == (False, True, False)
     assert worktree(demo) == files
     agrees(demo)
-    demo.run("undo").ok()
-    assert demo.product == before
-
-
-def test_split_an_earlier_patch_by_what_is_staged(overlapping: Project) -> None:
-    checkout, files = overlapping.checkout("demo"), worktree(overlapping)
-    overlapping.run("fold", "near", "--to", "one").ok()
-    text = files["a.py"].decode().replace("LINE 4\n", "line 4\n")
-    (checkout / "a.py").write_text(text)
-    git_in(checkout, "add", "a.py")
-    overlapping.run("split", "one", "--new", "fourth", "--staged").ok()
-    assert subjects(overlapping) == ["Shout line 3", "Fourth", "Shout line 3 less"]
-    assert (checkout / "a.py").read_text() == text, "the edit is the user's"
-    git_in(checkout, "checkout", "-q", "a.py")
-    assert worktree(overlapping) == files
-    agrees(overlapping)
-
-
-def test_only_a_part_of_the_patch_is_split_off_by_what_is_staged(demo: Project) -> None:
-    checkout = demo.checkout("demo")
-    argv = ("split", "three", "--new", "part", "--staged")
-    demo.run(*argv).ends(2, "nothing is staged")
-    for text in (shouted(3, 20, 35, 10, 11), shouted(20, 35, 10)):  # another line; one.patch's
-        (checkout / "a.py").write_text(str(text["a.py"]))
-        git_in(checkout, "add", "a.py")
-        with demo.untouched():
-            demo.run(*argv).ends(2, "is no part of three.patch: a.py")
-    demo.run(*argv, "--file", "b.py").ends(2, "goes without")
-    demo.run(*argv, "--workspace", "none").ends(2, "nothing is staged")
 
 
 def test_move_takes_the_comment_along(demo: Project) -> None:

@@ -59,29 +59,15 @@ def _verb(
 ) -> tuple[str, ...]:
     """A verb that the project's series may take, with what it needs."""
     one, other = chance.choice(names), chance.choice(names)
-    verb = chance.choice(
-        ["edit", "rename", "drop", "move", "move", "fold", "fold", "split", "staged"]
-    )
-    if verb != "staged":
-        return {
-            "edit": ("edit", one, "--message", f"Words {number}\n\nA reason."),
-            "rename": ("edit", one, "--name", f"name-{number}"),
-            "drop": ("drop", one),
-            "move": ("move", one, "--to", str(chance.randint(1, len(names)))),
-            "fold": ("fold", one, "--to", other),
-            "split": (
-                "split",
-                one,
-                "--new",
-                f"part-{number}",
-                "--file",
-                f"{chance.choice('ab')}:1",
-            ),
-        }[verb]
-    checkout = project.checkout("demo")
-    tips = git_in(checkout, "rev-list", "--reverse", "refs/patchkit/base..HEAD").decode().split()
-    git_in(checkout, "reset", "-q", f"{tips[-1]}~1", "--", chance.choice("ab"))
-    return ("split", names[-1], "--new", f"part-{number}", "--staged")
+    verb = chance.choice(["edit", "rename", "drop", "move", "move", "fold", "fold", "split"])
+    return {
+        "edit": ("edit", one, "--message", f"Words {number}\n\nA reason."),
+        "rename": ("edit", one, "--name", f"name-{number}"),
+        "drop": ("drop", one),
+        "move": ("move", one, "--to", str(chance.randint(1, len(names)))),
+        "fold": ("fold", one, "--to", other),
+        "split": ("split", one, "--new", f"part-{number}", "--file", f"{chance.choice('ab')}:1"),
+    }[verb]
 
 
 def _comments(project: Project) -> list[str]:

@@ -164,7 +164,6 @@ def fold(
     examples=[
         ("patchkit split fix-rope --new rope-tests --file tests/test_rope.py", "whole files"),
         ("patchkit split fix-rope --new rope-cache --file rope.py:2", "the second hunk of a file"),
-        ("patchkit split fix-rope --new rope-cache --staged", "what `git reset -p` took out"),
     ],
     exits=_EXITS,
     result=_RESULT,
@@ -182,10 +181,6 @@ def split(
             help="A file whose changes move there, or its Nth hunk, counted from 1; repeatable.",
         ),
     ] = None,
-    staged: Annotated[
-        bool,
-        typer.Option("--staged", help="What the index takes out of the stack moves there."),
-    ] = False,
     message: Annotated[
         str,
         typer.Option(
@@ -200,17 +195,14 @@ def split(
     If no part is named, each mail of a file of several becomes a file: the first keeps the old
     name, NAME is the second's, and the others are called after their subjects.
 
-    No file in the checkout changes. With --staged the part is chosen in the checkout, line by line
-    if need be: `git reset -p HEAD~1` takes hunks of the last patch out of the index (`git reset -p
-    COMMIT~1 -- FILE` those of an earlier one), and what was taken out goes into the new patch.
+    No file in the checkout changes. To choose line by line, take the patch's commit apart there
+    with git, and refresh: each commit becomes a patch.
     """
     from patchkit.refresh.series_edits import SeriesEdit, SplitPart, split_patch
 
-    if staged and file:
-        raise UsageError("split: --staged goes without --file")
-    part = SplitPart(new, message, tuple(file or ()), staged)
+    part = SplitPart(new, message, tuple(file or ()))
     draft = partial(split_patch, given=patch, wanted=part, numbered=numbered)
-    wanted = SeriesEdit("split", draft, staged=staged)
+    wanted = SeriesEdit("split", draft)
     return _change(session, [patch], wanted, dry_run=dry_run)
 
 
