@@ -20,12 +20,10 @@ from patchkit.extensions.python_guards.guard_keys import GuardKeys, Overrides
 from patchkit.extensions.python_guards.override_review import (
     OverrideTarget,
     accepted,
-    as_it_was,
     count_verdicts,
     is_chosen,
     read_replacements,
     resolver_of,
-    standings,
     survey,
 )
 from patchkit.extensions.python_guards.replacements import LINE_END, first_line, source_of
@@ -35,7 +33,6 @@ from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest
 from patchkit.model.finding import Finding, Severity
-from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.built_stack import built_stack, require_clean
@@ -46,15 +43,11 @@ from patchkit.upstream.store import Store
 class OverridesOptions(Struct, frozen=True):
     """What to look at.
 
-    `names` are globs over targets, () for all. `since`: compare with that commit of the target
-    instead of what was reviewed; `at`: look at that commit instead of the pin: either way at
-    upstream's code, without patches. `diff`: show how
-    code changed. `accept`: record the chosen targets as reviewed.
+    `names` are globs over targets, () for all. `diff`: show how code changed. `accept`: record the
+    chosen targets as reviewed.
     """
 
     names: tuple[str, ...] = ()
-    since: str = ""
-    at: str = ""
     diff: bool = False
     accept: bool = False
 
@@ -62,10 +55,9 @@ class OverridesOptions(Struct, frozen=True):
 class ComponentOverrides(Struct, frozen=True):
     """What `component` replaces in `target` while it runs.
 
-    `commit` is the target's that was looked at, `since` the one it is compared with, "" for what
-    was reviewed. `counts` are of all targets, `targets` those that were asked for. `findings` say
-    what of the declaration is in vain or cannot be followed. `accepted`: how many were recorded as
-    reviewed.
+    `commit` is the target's. `counts` are of all targets, `targets` those that were asked for.
+    `findings` say what of the declaration is in vain or cannot be followed. `accepted`: how many
+    were recorded as reviewed.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"recorded"})
@@ -73,7 +65,6 @@ class ComponentOverrides(Struct, frozen=True):
     component: str
     target: str
     commit: CommitId
-    since: str
     counts: Mapping[TargetVerdict, int]
     targets: tuple[OverrideTarget, ...]
     findings: tuple[Finding, ...]
@@ -116,7 +107,6 @@ def review_overrides(
         for component in components
         for each in component.added(GuardKeys).overrides
     ]
-    _require_commits(options)
     seen = _read(manifest)
     lock = load_lock(manifest.lock_path) or Lock({})
     reviewing = _Reviewing(manifest, options, store, progress)
@@ -139,19 +129,16 @@ class _Reviewing(Struct, frozen=True):
         assert target is not None
         options, name = self.options, component.name
         with ExitStack() as stack:
-            built = stack.enter_context(
-                built_stack(self.manifest, component, self.store, self.progress)
+            built, there = (
+                stack.enter_context(built_stack(self.manifest, each, self.store, self.progress))
+                for each in (component, target)
             )
             require_clean(built, self.manifest)
             calls = read_replacements(declared, self.manifest.root, built.tip)
-            now, commit = self._now(target, stack)
-            resolver = resolver_of(declared, now)
+            require_clean(there, self.manifest)
+            resolver, commit = resolver_of(declared, there.tip), there.stack.base.commit
             reviewed = lock.overrides.get((name, target.name), {})
-            if options.since:
-                then, since = self._tree(target, options.since, stack)
-                found_then = standings(resolver_of(declared, then), calls.below(declared.packages))
-                reviewed = as_it_was(found_then, since)
-            found = survey(declared, calls, resolver, reviewed, comparing=bool(options.since))
+            found = survey(declared, calls, resolver, reviewed)
             recorded = reviewed
             if options.accept:
                 recorded = accepted(found.targets, options.names, commit)
@@ -164,7 +151,6 @@ class _Reviewing(Struct, frozen=True):
             component=name,
             target=target.name,
             commit=commit,
-            since=options.since,
             counts=count_verdicts(found.targets),
             targets=asked,
             findings=found.findings,
@@ -172,25 +158,12 @@ class _Reviewing(Struct, frozen=True):
             recorded=recorded,
         )
 
-    def _now(self, target: Component, stack: ExitStack) -> tuple[TreeView, CommitId]:
-        """The target's tree: with its patches, as it runs, at its pin; upstream's to compare."""
-        options = self.options
-        if options.since or options.at:
-            return self._tree(target, options.at, stack)
-        built = stack.enter_context(built_stack(self.manifest, target, self.store, self.progress))
-        require_clean(built, self.manifest)
-        return built.tip, built.stack.base.commit
-
-    def _tree(self, target: Component, commit: str, stack: ExitStack) -> tuple[TreeView, CommitId]:
-        """The target's tree at its pin, or at another commit, without any patch."""
-        if commit:
-            if not isinstance(target.source, GitSource):
-                hint = "leave out --base and --to"
-                raise UsageError(f"{target.name} is not a git repository", hint=hint)
-            target = replace(target, pin=GitPin(CommitId(commit)))
-        base = self.store.base(target, self.progress)
-        reader = stack.enter_context(reading(self.store.repository(target)))
-        return TreeView(reader, base.tree), base.commit
+    def _reviewed_tree(self, target: Component, commit: str, stack: ExitStack) -> TreeView:
+        """Upstream's tree at the commit of a review."""
+        if not isinstance(target.source, GitSource):
+            raise UsageError(f"{target.name} is not a git repository", hint="leave out --diff")
+        base = self.store.base(replace(target, pin=GitPin(CommitId(commit))), self.progress)
+        return TreeView(stack.enter_context(reading(self.store.repository(target))), base.tree)
 
     def _require_known(
         self, asked: Sequence[OverrideTarget], component: Component, target: Component
@@ -218,7 +191,8 @@ class _Reviewing(Struct, frozen=True):
                 continue
             commit = each.reviewed.commit
             if commit not in resolvers:
-                resolvers[commit] = resolver_of(declared, self._tree(target, commit, stack)[0])
+                tree = self._reviewed_tree(target, commit, stack)
+                resolvers[commit] = resolver_of(declared, tree)
             before, after = _text(resolvers[commit], each.name), _text(now, each.name)
             lines = unified_diff(before, after, f"a/{each.name}", f"b/{each.name}", lineterm="")
             yield replace(each, diff=tuple(lines))
@@ -233,15 +207,6 @@ def _text(resolver: Resolver, name: str) -> list[str]:
         data = resolver.modules.text(code.module)
         lines += LINE_END.split(data)[first_line(code.node) - 1 : code.node.end_lineno]
     return lines
-
-
-def _require_commits(options: OverridesOptions) -> None:
-    for word in (options.since, options.at):
-        if word and not COMMIT_ID.fullmatch(word):
-            hint = "40 hex digits: git rev-parse, or ask the upstream"
-            raise UsageError(f"{word} is not a full commit id", hint=hint)
-    if options.accept and (options.since or options.at):
-        raise UsageError("--accept records what is at the pin: leave out --base and --to")
 
 
 def _read(manifest: Manifest) -> bytes | None:

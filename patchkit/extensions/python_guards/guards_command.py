@@ -31,20 +31,6 @@ TargetsArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="TARGET", help="Only these targets; * is any text. Default: all."),
 ]
-SinceOption = Annotated[
-    str,
-    typer.Option(
-        "--base",
-        metavar="COMMIT",
-        help="Compare with this commit of the target instead of what was reviewed.",
-    ),
-]
-AtOption = Annotated[
-    str,
-    typer.Option(
-        "--to", metavar="COMMIT", help="Look at this commit of the target, not at its pin."
-    ),
-]
 DiffOption = Annotated[
     bool, typer.Option("--diff", help="Show how the code of each target changed.")
 ]
@@ -80,8 +66,6 @@ def overrides(
     session: Session,
     *,
     target: TargetsArgument = None,
-    since: SinceOption = "",
-    at: AtOption = "",
     diff: DiffOption = False,
     all: AllTargetsOption = False,
     accept: AcceptTargetOption = False,
@@ -93,7 +77,7 @@ def overrides(
     """
     from patchkit.extensions.python_guards.guard_reviews import OverridesOptions, review_overrides
 
-    options = OverridesOptions(tuple(target or ()), since, at, diff, accept)
+    options = OverridesOptions(tuple(target or ()), diff, accept)
     with session.progress() as progress:
         report = review_overrides(
             session.manifest,
@@ -115,7 +99,6 @@ def overrides(
 
 def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everything: bool) -> None:
     against = "since reviewed" if any(t.reviewed for t in each.targets) else "not reviewed"
-    against = f"since {short_id(each.since)}" if each.since else against
     head = Painted(f"{each.component} -> {each.target}", Paint.STRONG)
     terminal.product([head, f"  {short_id(each.commit)}, {against}"])
     terminal.table(

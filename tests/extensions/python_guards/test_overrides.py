@@ -248,22 +248,9 @@ def test_the_lock_keeps_reviews_whoever_writes_it(pair: Pair) -> None:
     assert set(after.components) == {"core", "speed"}
 
 
-def test_two_commits_are_compared_without_a_review(pair: Pair) -> None:
-    old = str(pair.core.resolve("refs/heads/main"))
-    new = pair.core_is(MOVED)
-    pair.declare(REASON, UNUSED)
-    before = pair.project.files("manifests")
-    assert pair.verdicts("--base", old)["core.layer.Layer.forward"] == "gone"
-    back = pair.verdicts("--base", new, "--to", old)
-    assert (back["core.layer.Layer.forward"], back["core.scale"]) == ("new", "signature")
-    assert pair.project.files("manifests") == before
-
-
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--base", "v1"], "v1 is not a full commit id"),
-        (["--base", "0" * 40, "--accept"], "leave out --base and --to"),
         (["core.nothing"], "speed replaces no core.nothing in core"),
         (["speed"], "speed is a component: -c speed"),
     ],
@@ -301,11 +288,9 @@ def test_the_target_is_judged_with_its_patches(pair: Pair) -> None:
     pair.core_is({**CORE}, {})
     pair.accept().ok()
     assert pair.codes() == []
-    pin = str(pair.core.resolve("refs/heads/main"))
     pair.core_patched("core/ops.py", "scale(x, by=2)", "scale(x, by=2, group=None)")
     pair.look().ends(1).shows("signature  core.scale")
     assert ("override-signature", "error") in pair.codes()
-    assert "signature" not in pair.look("--base", pin).out
     broken = make_patch({"core/ops.py": "x\n"}, {"core/ops.py": "y\n"}, subject="No", body="No.")
     pair.core_is({**CORE}, {"wider.patch": broken})
     assert pair.codes() == [("overrides-unseen", "warning")]
