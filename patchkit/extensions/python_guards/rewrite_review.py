@@ -89,6 +89,7 @@ class RewrittenTree:
         self._packages = {path[:-12] for path in self._paths if path.endswith("/__init__.py")}
         homes = {posixpath.dirname(each) for each in self._packages} - self._packages
         self._roots = sorted(root for root in homes | {""} if "/" not in root)
+        self._tops = sorted(p for p in self._packages if posixpath.dirname(p) in self._roots)
         self._names = {*names, "site-packages", "dist-packages"}
         self._resolvers = [Resolver(Modules(self._paths, view.data, root)) for root in self._roots]
 
@@ -136,7 +137,8 @@ class RewrittenTree:
                 yield suffix.strip("/")
 
     def _files(self, suffix: str) -> list[str]:
-        for root in self._roots:
+        inner = self._tops if suffix.count("/") > 1 else ()  # of a package whose name is not known
+        for root in (*self._roots, *inner):
             path = posixpath.join(root, suffix)
             if path in self._paths:
                 return [path]

@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from textwrap import dedent
 
 from msgspec import Struct
 
@@ -22,7 +23,7 @@ from patchkit.model.finding import Finding, Severity
 #: Larger files are tables, and not looked at.
 _LARGEST = 1_000_000
 #: What a file has that rewrites something.
-_REPLACES = re.compile(rb"\.replace\(")
+_REPLACES = re.compile(rb"\.replace\(|\bre\.sub\(")
 _READS = re.compile(rb"getsource|\bopen\(|read_text|read_bytes")
 _SHELL = re.compile(rb"\bsed\b|\bpatch\b|git\b[^\n]*\bapply\b|\bpython3?\b")
 #: A word of sed's options: letters, and what follows an i, an e or an f.
@@ -52,10 +53,27 @@ def read_rewrites(carrier: RewriterFiles) -> tuple[list[Rewrite], list[Finding]]
         elif _SHELL.search(data):
             is_dockerfile = "dockerfile" in posixpath.basename(path).lower()
             text = data.decode("utf-8", "replace")
-            for command in shell_commands(text, is_dockerfile=is_dockerfile):
-                reading.found += reading.command(path, command)
+            for part in _steps(text) if path.endswith((".yml", ".yaml")) else [text]:
+                for command in shell_commands(part, is_dockerfile=is_dockerfile):
+                    reading.found += reading.command(path, command)
     reading.python(sources)
     return sorted(reading.found, key=lambda each: (each.path, each.line)), reading.findings
+
+
+#: A step of a workflow that runs commands: on the line, or in the lines below that are set in more.
+_STEP = re.compile(
+    r"^( *)(?:- ( *))?run:[ \t]*"
+    r"(?:[|>][-+\d]*[ \t]*\n((?:\1(?(2)  \2) +.*\n?|[ \t]*\n)+)|(.+))",
+    re.MULTILINE,
+)
+_EXPRESSION = re.compile(r"\$\{\{.*?\}\}")  # a workflow's own, put in before a shell sees it
+
+
+def _steps(text: str) -> Iterator[str]:
+    """The commands of each step of a workflow, at their lines."""
+    for step in _STEP.finditer(_EXPRESSION.sub(UNKNOWN, text)):
+        above = step.string.count("\n", 0, step.start(step.lastindex or 0))
+        yield "\n" * above + dedent(step[step.lastindex or 0])
 
 
 class _Reading:

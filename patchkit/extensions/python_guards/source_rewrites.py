@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from patchkit.extensions.python_guards.text_edits import UNKNOWN, Replacement, Rewrite
 from patchkit.extensions.python_guards.value_flow import ReplacedText
+from patchkit.model.syntax import last_name
 
 
 def rewrites_of(found: Sequence[ReplacedText]) -> list[Rewrite]:
@@ -30,7 +31,9 @@ def _rewrite(found: ReplacedText) -> Rewrite:
     script, problem = None, "which text it replaces is not plain to see"
     if isinstance(old, str) and UNKNOWN not in old:
         text = str(new) if isinstance(new, str | int) else UNKNOWN
-        script, problem = Replacement(old, text, count if isinstance(count, int) else -1), ""
+        times = count if isinstance(count, int) else -1
+        script = Replacement(old, text, times, last_name(found.call.func) == "sub")
+        problem = ""
     if not content.target.strip(f"{UNKNOWN}/"):
         problem = "what it rewrites is not plain to see"
     return Rewrite(

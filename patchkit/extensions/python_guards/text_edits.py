@@ -64,35 +64,46 @@ class EditScript(Protocol):
 
 
 class Replacement(Struct, frozen=True):
-    """`text.replace(old, new, count)`."""
+    """`text.replace(old, new, count)`; with `is_pattern` `re.sub(old, new, text, count)`."""
 
     old: str
     new: str
     count: int = -1  # below 0: all
+    is_pattern: bool = False
 
     @property
     def edits(self) -> tuple[SourceEdit, ...]:
         """See EditScript."""
         most = self.count if self.count >= 0 else None
-        return (SourceEdit(self.old, self.new if self.exact else "", most),)
+        is_plain = UNKNOWN not in self.new and not (self.is_pattern and "\\" in self.new)
+        return (SourceEdit(self.old, self.new if is_plain else "", most),)
 
     @property
     def exact(self) -> bool:
-        """See EditScript."""
-        return UNKNOWN not in self.new
+        """See EditScript; Python's own patterns are not quite those that are run here."""
+        return UNKNOWN not in self.new and not self.is_pattern
 
     def run(self, text: str) -> EditedText:
         """See EditScript."""
         lines = self.anywhere(0, text)
         if len(lines) * len(self.new) > 1 << 28:
             raise UnreadableEditError("what it writes is too large")
-        after = text.replace(self.old, self.new, self.count)
+        if not self.is_pattern:
+            after = text.replace(self.old, self.new, self.count)
+        else:
+            try:
+                after = self._pattern().sub(self.new, text, max(self.count, 0), timeout=PATIENCE)
+            except (regex.error, IndexError, TimeoutError) as error:
+                what = f"{self.new!r:.200} cannot be put there: {error}"
+                raise UnreadableEditError(what) from error
         return EditedText(after, (lines if self.count < 0 else lines[: self.count],))
 
     def anywhere(self, number: int, text: str) -> tuple[int, ...]:
         """See EditScript."""
-        pattern = compile_pattern(regex.escape(self.old), number)
-        return tuple(line_at(text, each.start()) for each in found_in(pattern, text))
+        return tuple(line_at(text, each.start()) for each in found_in(self._pattern(), text))
+
+    def _pattern(self) -> regex.Pattern[str]:
+        return compile_pattern(self.old if self.is_pattern else regex.escape(self.old), 0)
 
 
 class Rewrite(AtLine, Struct, frozen=True):

@@ -54,7 +54,8 @@ class FileContent(Struct, frozen=True):
 
 
 class ReplacedText(Struct, frozen=True):
-    """A call of `replace` on the text of a file: what it is given, and where that is said.
+    """A call of `replace`, or `re.sub`, on the text of a file: what it is given (old, new, count),
+    and where that is said.
 
     `path` and `line` are those of the outermost call that leads to it, `reason` what that function
     says of itself, and `depth` how many calls are around it.
@@ -321,7 +322,7 @@ class ValueFlow:
 
     # -- calls ---------------------------------------------------------------------------------
 
-    def _called(self, call: ast.Call, frame: _Frame) -> Any:
+    def _called(self, call: ast.Call, frame: _Frame) -> Any:  # noqa: PLR0911
         given = list(chain.from_iterable(self._parts(argument, frame) for argument in call.args))
         named = {word.arg: self._value(word.value, frame) for word in call.keywords if word.arg}
         name, owner = last_name(call.func), None
@@ -336,6 +337,12 @@ class ValueFlow:
         if isinstance(function, _Function):
             return self._inlined(function, call, given, named, frame)
         given = list(map(_only, given))
+        match function, given:
+            case Outside(name="re.sub"), [old, new, FileContent() as content, *rest]:
+                plain = None if "flags" in named or rest[1:] else old
+                count = _only([*rest, named.get("count")][0])
+                self._note(call, content, [plain, new, count or -1], frame)
+                return content
         if isinstance(owner, FileContent):
             if name == "replace" and len(given) >= 2:
                 self._note(call, owner, [*given, _only(named.get("count", -1))], frame)

@@ -19,6 +19,7 @@ CORE: dict[str, str] = {
         "class Layer:\n    def forward(self, x):\n        y = norm(x)\n        return scale(y)\n\n"
         "    def other(self, x):\n        return scale(x)\n"
     ),
+    "core/v1/deep/way.py": "x = 'cuda'\n",
     "setup.py": "setup(name='core')\n",
 }
 #: How a function of a helper module, and its callers, rewrite what they import.
@@ -113,6 +114,8 @@ def scene(project: Project, upstream: Upstream, tmp_path: Path) -> Scene:
         ("cd /w/core && sed -i 's/tpu/own/' setup.py", "gone"),
         ("find /x/core/core -name '*.py' -exec sed -i 's/torch/t/' {} \\;", None),
         ("find core/io.py | xargs sed -i 's/tpu/t/'", "gone"),
+        ("sed -i 's/tpu/t/' $(find_core)/v1/deep/way.py", "gone"),
+        ("sed -i 's/tpu/t/' $(find_core)/v1/other.py", None),
         ("curl -L https://example.com/1.diff | (cd /w/core && git apply)", "unknown"),
     ],
 )
@@ -267,4 +270,46 @@ def test_drift_names_the_commit_that_moved_an_anchor(scene: Scene) -> None:
         ("rewrite-line-upstream", "build.sh:1", shifted),
         ("rewrite-line-upstream", "build.sh:2", shifted),
         ("rewrite-gone-upstream", "caller.py:12", gone),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (r"re.sub(r'cu\w+', 'npu', t)", None),
+        (r"re.sub(r'load\(path, .(\w+).', r'\1', t, count=1)", None),
+        (r"re.sub(r'^tpu', 'npu', t)", "gone"),
+        (r"re.sub(r'torch', 'tt', t, 1)", "count"),
+        (r"re.sub(r'CUDA', 'npu', t, flags=re.I)", "unknown"),
+        (r"re.sub(r'cuda', r'\9', t)", "unknown"),
+        (r"re.sub(r'(cuda', 'npu', t)", "unknown"),
+        (r"re.sub(pattern, 'npu', t)", "unknown"),
+    ],
+)
+def test_a_pattern_in_python_is_held_to_what_it_finds(
+    scene: Scene, call: str, code: str | None
+) -> None:
+    scene.project.write({"own.py": f"import re\nt = open('core/io.py').read()\nu = {call}\n"})
+    assert scene.told() == ([(code, "own.py:3")] if code else [])
+
+
+def test_steps_of_a_workflow_are_read(scene: Scene) -> None:
+    text = (
+        "on: push\njobs:\n  a:\n    steps:\n      - uses: x\n      - run: |\n"
+        "          true\n          sed -i 's/tpu/npu/' core/io.py\n        name: sed -i s/x/y/ b\n"
+        "      - run: |\n          python3 - <<END\n          t = open('core/io.py').read()\n"
+        "          t = t.replace('tpu', '')\n          END\n"
+        "      - name: b\n        run: sed -i 's/cuda/npu/' core/io.py\n"
+        "      - run: sed -i 's/cuda/${{ matrix.to }}/' core/io.py\n"
+        "      - run: sed -i 's/gpu/npu/' core/io.py\n"
+    )
+    scene.project.write({"ci/test.yml": text})
+    pin = scene.core.commit(CORE)
+    entry = {"files": ["ci/*.yml"]}
+    scene.project.component("core", scene.core, pin, rewrites=[entry])
+    assert scene.told() == [
+        ("gone", "ci/test.yml:8"),
+        ("gone", "ci/test.yml:13"),
+        ("unknown", "ci/test.yml:17"),
+        ("gone", "ci/test.yml:18"),
     ]
