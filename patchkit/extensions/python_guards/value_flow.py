@@ -34,7 +34,7 @@ from patchkit.model.syntax import FunctionNode, last_name
 #: The most statements of a file that are followed, and the most calls within calls.
 _MOST_STEPS, _DEEPEST = 40_000, 6
 #: Longer texts are not put together, nor are more alternatives looked at.
-_LONGEST, _MOST = 4_000_000, 2000
+_LONGEST, _MOST = 4_000_000, 100
 #: What gives back the text, path or list that it is given.
 _SAME = frozenset(
     {"str", "Path", "PurePath", "fspath", "abspath", "realpath", "resolve", "absolute"}
