@@ -1,13 +1,11 @@
-"""What the user's own git configuration says: who makes a patch and when, and in which editor."""
+"""What the user's own git configuration says: who makes a patch, and when."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
-from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError, UsageError
 from patchkit.gitcmd.process import git_program, network_environment
 from patchkit.model.dates import parse_date
@@ -26,7 +24,10 @@ def user_identity(folder: Path) -> Identity:
     if given and not when:
         what = f"{given!a} is no date"
         raise UsageError(what, hint="2026-01-31, 2026-01-31T12:00:00Z, or seconds since 1970")
-    name, mark, rest = _variable("GIT_AUTHOR_IDENT", folder, environment).partition(" <")
+    command = [git_program(), "var", "GIT_AUTHOR_IDENT"]
+    done = subprocess.run(command, capture_output=True, env=environment, cwd=folder, check=False)
+    said = done.stdout.decode("utf-8", "surrogateescape").strip() if done.returncode == 0 else ""
+    name, mark, rest = said.partition(" <")
     email = rest.rpartition("> ")[0]
     if not mark:
         raise SurroundingsError(
@@ -36,40 +37,8 @@ def user_identity(folder: Path) -> Identity:
     return Identity(name, email, when)
 
 
-def _variable(name: str, folder: Path, environment: Mapping[str, str]) -> str:
-    """What git knows by a name in a folder; "" for nothing."""
-    command = [git_program(), "var", name]
-    done = subprocess.run(command, capture_output=True, env=environment, cwd=folder, check=False)
-    text = done.stdout.decode("utf-8", "surrogateescape").strip()
-    return text if done.returncode == 0 else ""
-
-
 def _in_utc(text: str) -> str:
     """A date in git's raw form, in UTC; "" for none. A day alone is its first second."""
     forms = (f"{text} +0000", text, f"{text}T00:00:00Z")
     found = next(filter(None, map(parse_date, forms)), "")
     return f"{found.partition(' ')[0]} +0000" if found else ""
-
-
-_EDITORS = ("GIT_EDITOR", "VISUAL", "EDITOR")
-
-
-def edit_text(folder: Path, text: str, name: str) -> str:
-    """What the user makes of a text in the editor that git would start in `folder`.
-
-    `name` is that of the file which the editor shows. SurroundingsError if it ends with an error,
-    or where there is no terminal for it and the environment names none: it would wait for ever.
-    """
-    if not (any(map(os.environ.get, _EDITORS)) or all(map(os.isatty, (0, 1)))):
-        raise SurroundingsError("there is no terminal for an editor", hint="use --message TEXT")
-    editor = _variable("GIT_EDITOR", folder, network_environment())
-    if not editor:
-        raise SurroundingsError("git has no editor configured", hint="set EDITOR, or use --message")
-    with scratch_folder() as place:
-        file = place / name
-        file.write_text(text, encoding="utf-8", errors="surrogateescape")
-        # a line for the shell, as git takes it
-        done = subprocess.run(["sh", "-c", f'{editor} "$@"', editor, str(file)], check=False)
-        if done.returncode != 0:
-            raise SurroundingsError(f"the editor failed: {editor}", hint="or use --message")
-        return file.read_text(encoding="utf-8", errors="surrogateescape")

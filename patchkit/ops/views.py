@@ -303,13 +303,3 @@ def _shown_commit(
 def _printed(repository: Repository, commit: str) -> bytes:
     """A commit as `git show` prints it; of a merge, what it brought to its first parent."""
     return repository.git("show", "--first-parent", "--format=fuller", commit, "--").out
-
-
-def patch_message(
-    manifest: Manifest, component: Component, given: str, store: Store, progress: Progress
-) -> tuple[str, str]:
-    """(name, message) of the patch that `given` means; UsageError for none or several."""
-    from patchkit.refresh.series_edits import find_patch  # noqa: PLC0415
-
-    patch = find_patch(load_series(manifest, component, store, progress).patches, given)
-    return patch.name, patch.file.message

@@ -124,30 +124,6 @@ def test_edit_changes_the_words_or_the_name_and_nothing_else(demo: Project) -> N
     agrees(demo)
 
 
-def test_edit_asks_an_editor(
-    demo: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\nsed -i "s/line 20/line twenty/" "$1"\n')
-    editor.chmod(0o755)
-    monkeypatch.setenv("GIT_EDITOR", str(editor))
-    demo.run("edit", "two").ok()
-    assert subjects(demo)[1] == "Shout line twenty"
-    demo.run("edit", "two").ends(2, "the message is the same")
-
-
-def test_edit_without_a_terminal_starts_no_editor(
-    demo: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("GIT_EDITOR", "VISUAL", "EDITOR"):
-        monkeypatch.delenv(name, raising=False)
-    git_in(demo.root, "init", "-q")
-    git_in(demo.root, "config", "core.editor", f"touch {tmp_path / 'started'};")
-    ran = demo.run("edit", "two").ends(5)
-    assert "there is no terminal for an editor" in ran.err and "--message" in ran.err
-    assert not (tmp_path / "started").exists()
-
-
 def test_drop_keeps_the_stack_under_a_ref(demo: Project) -> None:
     ran = demo.run("drop", "one", "3").ok()
     assert series(demo) == "# top\n\n# about two\ntwo.patch # keep\n"
@@ -277,6 +253,7 @@ def test_split_by_hunk(demo: Project) -> None:
         (("split", "one", "--new", "x", "--file", "z.py"), "does not change z.py"),
         (("split", "one", "--new", "x", "--file", "a.py:7"), "has no hunk 7 in a.py"),
         (("edit", "one", "--message", " "), "the message is empty"),
+        (("edit", "one"), "--message TEXT or --name NAME is missing"),
     ],
 )
 def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: str) -> None:

@@ -37,7 +37,6 @@ PatchesArgument = Annotated[list[str], typer.Argument(metavar="PATCH", help=_HOW
 @command(
     _TAKES,
     examples=[
-        ("patchkit edit fix-rope", "in your editor, as git config core.editor says"),
         ("patchkit edit 3 --message 'Fix RoPE'", "the third patch of the series"),
         ("patchkit edit fix-rope --name rope-on-npu", "the file, and its line in the series"),
     ],
@@ -49,7 +48,7 @@ def edit(
     patch: PatchArgument,
     *,
     message: Annotated[
-        str | None, typer.Option("--message", metavar="TEXT", help="The message; else an editor.")
+        str | None, typer.Option("--message", metavar="TEXT", help="Its new message.")
     ] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its new name.")] = "",
     dry_run: DryRunOption = False,
@@ -58,12 +57,14 @@ def edit(
 
     The first line is its subject, the text after an empty line its body. The diff, and any other
     text above it in the file, is kept byte for byte. With --name its line in the series keeps its
-    comments and options.
+    comments and options. In an editor the message is changed in the patch file itself, which
+    `apply` and `refresh` take up, or with `git commit --amend` in the checkout.
     """
     from patchkit.refresh.series_edits import SeriesEdit, edit_patch
 
     if message is None and not name:
-        patch, message = _typed(session, patch)
+        hint = "its message is the text above the diff in its file: edit that, and apply"
+        raise UsageError("edit: --message TEXT or --name NAME is missing", hint=hint)
     wanted = SeriesEdit("edit", partial(edit_patch, given=patch, message=message, wish=name))
     return _change(session, [patch], wanted, dry_run=dry_run)
 
@@ -235,20 +236,6 @@ def vendor(
     draft = partial(vendor_patches, manifest=session.manifest, given=patches or ())
     wanted = SeriesEdit("import --vendor", draft)
     return _change(session, patches or (), wanted, dry_run=dry_run)
-
-
-def _typed(session: Session, patch: str) -> tuple[str, str]:
-    """(the patch's name, what the user makes of its message in an editor)."""
-    from patchkit.gitcmd.author import edit_text
-    from patchkit.ops.views import patch_message
-
-    manifest, component = session.manifest, session.component_with(patch)
-    with session.progress() as progress:
-        name, before = patch_message(manifest, component, patch, session.store, progress)
-    after = edit_text(manifest.root, before.strip("\n") + "\n", f"{name}.txt")
-    if after.strip("\n") == before.strip("\n"):
-        raise UsageError(f"{name}: the message is the same", hint="nothing was changed")
-    return name, after
 
 
 def _change(
