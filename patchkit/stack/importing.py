@@ -9,7 +9,6 @@ from __future__ import annotations
 import email
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,18 +16,14 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import files_in, read_given
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
-from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.trees import git_folder
 from patchkit.manifest.values import LocalSeries, Location
 from patchkit.model.header import format_header
 from patchkit.model.mail import mails_of, parse_patch
 from patchkit.model.names import is_listed_name, is_patch_name, new_name, slug
-from patchkit.model.objects import CommitId
 from patchkit.model.patch import Header
 from patchkit.model.repair import without_returns
 from patchkit.model.series_file import Series
-from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.damage import PatchRepair
 from patchkit.stack.patch_files import CommitChange, canonical_diffs, named_author
 from patchkit.stack.patch_lists import parse_list
@@ -73,17 +68,6 @@ def read_source(source: Path, *, strip: int, raw: bool = False) -> ImportSource:
     filled = (p if p.strip is not None else replace(p, strip=strip) for p in found.patches)
     found = replace(found, patches=tuple(filled))
     return found if raw else readable(found)
-
-
-def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
-    """The commits from `base` (exclusive) to `tip` of the repository at `folder`."""
-    repository = repository_at(folder)
-    ids = {name: repository.commit(name) for name in (base, tip)}
-    unknown = [Problem(f"{n}: no such commit in {folder}") for n, oid in ids.items() if oid is None]
-    if unknown:
-        raise UsageError(*unknown)
-    commits = read_stack(repository, CommitId(str(ids[base])), str(ids[tip]))
-    return ImportSource("git range", tuple(_written(repository, commits)))
 
 
 def is_worktree(source: Path) -> bool:
@@ -262,16 +246,6 @@ def _decoded(mail: bytes) -> bytes:
     return b"\n".join(kept) + b"\n\n" + body
 
 
-def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator[ImportedPatch]:
-    changes: dict[str, CommitChange] = {}
-    before = repository.tree(commits[0].parent) if commits else None
-    for commit in commits:
-        trees = before or "", commit.tree
-        changes[commit.id] = CommitChange(*trees, commit.message, commit.author)
-        before = commit.tree
-    return patches_of(repository, changes)
-
-
 def patches_of(
     repository: Repository, changes: Mapping[str, CommitChange]
 ) -> Iterator[ImportedPatch]:
@@ -282,12 +256,3 @@ def patches_of(
         if diff:
             data = format_header(Header(change.message, named_author(change.author))) + diff
             yield ImportedPatch(f"{slug(change.message.partition(chr(10))[0])}.patch", data, oid)
-
-
-def repository_at(folder: Path) -> Repository:
-    """The repository at a folder; UsageError if there is none."""
-    with suppress(GitFailureError):  # .git is a file that names none
-        git_dir = git_folder(folder)
-        if git_dir is not None:
-            return Repository(git_dir, folder.absolute() if is_worktree(folder) else None)
-    raise UsageError(f"{folder} is not a git repository")

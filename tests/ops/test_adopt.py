@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import quopri
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -168,38 +169,15 @@ def clone(empty: Project, upstream: Upstream, tmp_path: Path, patches: dict[str,
     return tmp_path / "clone"
 
 
-def test_a_range_of_commits(empty: Project, clone: Path, patches: dict[str, bytes]) -> None:
-    empty.run("import", str(clone), "--git", "origin/main..HEAD").ok()
-    assert _series(empty) == _OF_SUBJECTS
-    assert _stored(empty) == list(patches.values())
-    _applies(empty)
-
-
-def test_of_a_checkout_the_commits_are_named(empty: Project, clone: Path) -> None:
+def test_of_a_repository_git_writes_the_commits(
+    empty: Project, clone: Path, tmp_path: Path
+) -> None:
     ran = empty.run("import", str(clone)).ends(2, "which of its commits?")
-    [asked] = re.findall(r"hint: (--git \S+)", ran.err)
-    empty.run("import", str(clone), *asked.split()).ok()
+    [command] = re.findall(r"hint: (git .* format-patch .*?)  writes those", ran.err)
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    empty.run("import", str(tmp_path / "commits.mbox")).ok()
     assert _series(empty) == _OF_SUBJECTS
     _applies(empty)
-
-
-@pytest.mark.parametrize(
-    ("range_", "words"),
-    [
-        ("origin/main", "is no range"),
-        ("HEAD...main", "is no range"),
-        ("nobody..HEAD", "nobody: no such commit"),
-        ("--output=x..HEAD", "no such commit"),
-    ],
-)
-def test_a_range_that_is_none(empty: Project, clone: Path, range_: str, words: str) -> None:
-    empty.run("import", str(clone), f"--git={range_}").ends(2, words)
-
-
-@pytest.mark.parametrize("data", [b"\xff\xfe", b"gitdir: /nowhere\n"])
-def test_a_range_of_what_is_no_repository(empty: Project, tmp_path: Path, data: bytes) -> None:
-    (tmp_path / ".git").write_bytes(data)
-    empty.run("import", str(tmp_path), "--git=a..b").ends(2, "is not a git repository")
 
 
 def test_what_does_not_apply_is_not_written(
@@ -229,9 +207,9 @@ def test_where_a_patch_does_not_apply_the_same_line_merges_it(
     for name, data in patches.items():
         (folder / name).write_bytes(data.replace(b" a/", b" x/a/").replace(b" b/", b" x/b/"))
     last = list(patches)[-1]
-    for argv in (["--strip", "2"], ["--git", "HEAD~1..HEAD"]):
-        source = clone if "--git" in argv else folder / last
-        words = ["import", str(source), *argv]
+    git_in(clone, "format-patch", "-q", "-1", "-o", str(tmp_path / "mails"))
+    for source, strip in ((folder / last, "2"), (tmp_path / "mails", "1")):
+        words = ["import", str(source), "--strip", strip]
         empty.run(*words).ends(1, "the same with --3way merges")
         assert not (empty.root / "patches").exists()
         empty.run(*words, "--3way").ends(3, "stopped at ")

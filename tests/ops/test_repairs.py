@@ -118,8 +118,7 @@ def test_what_is_whole_or_no_patch_stays(
     write_files(tmp_path, {"x.patch": "prose\n", "one.patch": patches["one.patch"]})
     project.run("import", "--repair", str(tmp_path / "x.patch")).ends(4, "holds no diff")
     assert project.files() == before
-    for option in (["--3way"], ["--git", "A..B"]):
-        project.run("import", "--repair", str(tmp_path / "one.patch"), *option).ends(2)
+    project.run("import", "--repair", str(tmp_path / "one.patch"), "--3way").ends(2)
 
 
 def test_a_damaged_patch_of_another_repository_is_mended_as_the_hint_says(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         ("patchkit import debian/patches/series -m demo -c mbridge", "a quilt series"),
         ("patchkit import meta/recipes/mbridge_1.2.bb -m demo -c mbridge", "a recipe's SRC_URI"),
         ("patchkit import fixes.mbox -m demo -c mbridge", "mails, as git am takes them"),
-        ("patchkit import ~/src/mbridge --git v1..topic -m demo -c mbridge", "a range of commits"),
         ("patchkit import fix.patch --3way -m demo -c mbridge", "made for another version"),
         ("patchkit import fix.patch --repair -m demo -c mbridge", "damaged on its way"),
     ],
@@ -50,15 +50,9 @@ def import_(
     session: Session,
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="SOURCE", help="A folder, a series, a recipe, a file, a repository."
-        ),
+        typer.Argument(metavar="SOURCE", help="A folder, a series, a recipe, a file."),
     ],
     *,
-    git: Annotated[
-        str | None,
-        typer.Option("--git", metavar="A..B", help="These commits of the repository SOURCE."),
-    ] = None,
     strip: Annotated[
         int | None,
         typer.Option(
@@ -97,8 +91,8 @@ def import_(
     """Adopt patches from elsewhere into a component's series.
 
     They come from a folder, a quilt series or a list of another name (.patches), a Yocto recipe
-    (.bb, .bbappend), an RPM spec, a mailbox or a range of commits. A folder without a list gives
-    them in the order of the numbers that their names begin with.
+    (.bb, .bbappend), an RPM spec or a mailbox, such as `git format-patch` makes of commits. A
+    folder without a list gives them in the order of the numbers that their names begin with.
 
     The patches are appended to the series, in their order, and are applied to the pinned base
     first: if one does not apply, nothing is written. Names that a series, recipe or spec gives are
@@ -120,10 +114,10 @@ def import_(
         raise UsageError("--base goes with --3way")
     if force and three_way:
         raise UsageError("--3way writes nothing that does not apply: leave out --force")
-    if repair and (three_way or git is not None):
-        raise UsageError("--repair is for patch files, at the pin: leave out the other option")
+    if repair and three_way:
+        raise UsageError("--repair mends patches for the pin: leave out --3way")
     into = session.component
-    found = _read(source, into, git=git, strip=strip, raw=repair)
+    found = _read(source, into, strip=strip, raw=repair)
     if repair:
         with session.progress() as progress:
             found = repair_source(session.manifest, into, found, session.store, progress)
@@ -157,26 +151,15 @@ def take_in(
     return session.report(command_name, report, _render_import)
 
 
-def _read(
-    source: Path,
-    component: Component,
-    *,
-    git: str | None,
-    strip: int | None,
-    raw: bool,
-) -> ImportSource:
+def _read(source: Path, component: Component, *, strip: int | None, raw: bool) -> ImportSource:
     from patchkit.errors import UsageError
     from patchkit.manifest.values import GitPin
-    from patchkit.stack.importing import is_worktree, read_commits, read_source
+    from patchkit.stack.importing import is_worktree, read_source
 
-    if git is not None:
-        base, dots, tip = git.partition("..")
-        if not dots or not base or tip.startswith("."):
-            raise UsageError(f"{git} is no range", hint="--git A..B")
-        return read_commits(source, base, tip or "HEAD")
     if is_worktree(source):
-        since = component.pin if isinstance(component.pin, GitPin) else "A"
-        hint = f"--git {since}..HEAD  takes its commits since {since}"
+        since = component.pin if isinstance(component.pin, GitPin) else "BASE"
+        git = f"git -C {quote(str(source))} format-patch --stdout {since}..HEAD > commits.mbox"
+        hint = f"{git}  writes those since {since}; import that file"
         raise UsageError(f"{source} is a repository: which of its commits?", hint=hint)
     return read_source(source, strip=component.strip if strip is None else strip, raw=raw)
 
