@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
-from itertools import chain
 
 from msgspec import Struct
 
@@ -26,6 +25,7 @@ from patchkit.extensions.recipes.residual_sites import (
     kept_sites,
     lint_rules,
     load_baseline,
+    not_allowed,
     review_sites,
     sites_in_files,
 )
@@ -52,8 +52,7 @@ def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
     recipes = [each for each in made if isinstance(each, Recipe)]
     baseline = load_baseline(manifest.root, baseline_path(component))
     history = line.along.history
-    names = [history.repository.git_dir.name, history.pin, history.fork]
-    notes = kept_sites(line.store.cache, "new-sites", names, rules)
+    notes = kept_sites(line.store.cache, rules)
     search = SiteSearch(line.along, rules, notes)
     found = [(site, new) for site, new in search.find() if not made_by(site, recipes)]
     states = review_sites([site for site, _ in found], baseline, date.min).sites
@@ -113,10 +112,9 @@ class SiteSearch(Struct, frozen=True):
     def _known(self, files: Mapping[str, TreeEntry]) -> Counter[Fingerprint]:
         return Counter(map(fingerprint, self._sites(files)))
 
-    def _sites(self, files: Mapping[str, TreeEntry]) -> list[Site]:
+    def _sites(self, files: Mapping[str, TreeEntry]) -> tuple[Site, ...]:
         """All sites in files, by their paths."""
-        found = sites_in_files(self.rules, files, self.along.in_batches, self.notes)
-        return [*chain.from_iterable(found.values())]
+        return not_allowed(sites_in_files(self.rules, files, self.along.in_batches, self.notes))
 
     def commits(self, sites: Iterable[Site]) -> dict[Fingerprint, CommitId]:
         """The commit since which there are more of a site than on the pin, "" for none."""

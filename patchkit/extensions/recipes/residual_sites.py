@@ -20,12 +20,12 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.files import read_plain
-from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
+from patchkit.disk.result_cache import ResultCache, memory_path, read_as
 from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.extensions.recipes.rule import LANGUAGES, CodeRule, Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
-from patchkit.extensions.recipes.run import Recipe, sites_in, without_files
+from patchkit.extensions.recipes.run import Recipe, expectations, sites_in, without_files
 from patchkit.extensions.recipes.sites import Site, engine_version
 from patchkit.gitcmd.first_parent import blobs_of
 from patchkit.gitcmd.object_reader import MissingObjectError
@@ -47,14 +47,12 @@ from patchkit.stack.series import LoadedPatch
 class Scan(Struct, frozen=True):
     """What was found: sites in the order of paths and lines; those that a recipe allows are not.
 
-    `rules` are the ids of all that was looked for, `files` counts the files that were read,
-    `lacking` those whose contents no server has.
+    `rules` are the ids of all that was looked for, `files` counts the files that were read.
     """
 
     sites: tuple[Site, ...]
     rules: tuple[str, ...]
     files: int
-    lacking: int = 0
     findings: tuple[Finding, ...] = ()  # rules that find nothing, whatever there is
 
 
@@ -87,21 +85,18 @@ def lint_rules(
     return tuple(ids.values())
 
 
-def sites_of_file(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
-    """All sites in a file that no recipe allows, by their place; none in one that is binary."""
-    found = sites_in(rules, path, data) if b"\0" not in data else []
-    sites = [site for site in found if site.allowed is None]
-    return sorted(sites, key=lambda site: (site.start, site.rule))
-
-
 #: Sites of files that nobody asked for the last time are kept of so many.
 _SPARE = 20_000
 
 
-def kept_sites(cache: Path, kind: str, facts: object, rules: Sequence[Rule]) -> ResultCache:
+#: Raise it when the same rules could find something else in the same file.
+_FORM = 4
+
+
+def kept_sites(cache: Path, rules: Sequence[Rule]) -> ResultCache:
     """What is kept below the cache folder of the sites of rules."""
-    known = [_FORM, engine_version(), facts, [repr(rule) for rule in rules]]
-    return ResultCache(memory_path(cache, kind, known), _SPARE)
+    known = [_FORM, engine_version(), [repr(rule) for rule in rules]]
+    return ResultCache(memory_path(cache, "sites", known), _SPARE)
 
 
 def sites_in_files(
@@ -110,9 +105,10 @@ def sites_in_files(
     contents: Callable[[Sequence[TreeEntry]], Iterable[Mapping[str, bytes]]],
     notes: ResultCache,
 ) -> dict[str, Sequence[Site]]:
-    """Path -> sites of a file, in the order of paths; those of known contents are in `notes`.
+    """Path -> sites of a file by their places, in the order of paths; none in one that is binary.
 
-    `contents` brings files by their ids, some at a time; those that nobody gives are left out.
+    Those of known contents are in `notes`. `contents` brings files by their ids, some at a time;
+    those that nobody gives are left out.
     """
     found: dict[str, Sequence[Site]] = {}
     fresh: dict[str, list[str]] = {}
@@ -123,28 +119,50 @@ def sites_in_files(
             fresh.setdefault(files[path].oid, []).append(path)
         else:
             found[path] = sites
-    for some in contents([files[paths[0]] for paths in fresh.values()]):
-        for oid, data in some.items():
+    for batch in contents([files[paths[0]] for paths in fresh.values()]):
+        for oid, data in batch.items():
             for path in fresh[oid]:
-                found[path] = sites_of_file(rules, path, data)
+                some = sites_in(rules, path, data) if b"\0" not in data else []
+                found[path] = sorted(some, key=lambda site: (site.start, site.rule))
                 notes.note(f"{oid} {path}", to_builtins(found[path]))
     return dict(sorted(found.items()))
 
 
-def _scan_tree(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
-    """Every site of the rules in a tree; binary files are passed over."""
-    notes = kept_sites(cache, "sites", "", rules)
+def not_allowed(found: Mapping[str, Sequence[Site]]) -> tuple[Site, ...]:
+    """The sites that no recipe allows."""
+    return tuple(site for sites in found.values() for site in sites if site.allowed is None)
+
+
+def scan_tree(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
+    """Every site of the rules in a tree; what is known of its files is kept below `cache`."""
+    notes = kept_sites(cache, rules)
     files = files_looked_at(TreeView(source, tree), rules)
     found = sites_in_files(rules, files, partial(_contents, source), notes)
     notes.close()
     idle = (rule for rule in rules if not any(map(rule.scope.covers, files)))
     return Scan(
-        sites=tuple(chain.from_iterable(found.values())),
+        sites=not_allowed(found),
         rules=tuple(rule.id for rule in rules),
         files=len(found),
-        lacking=len(files) - len(found),
         findings=tuple(replace(each, code="residual-files") for each in without_files(idle)),
     )
+
+
+def as_expected(cache: Path, tree: TreeView, rules: Sequence[Rule]) -> list[Finding]:
+    """What rules say there is in a tree, and is not; kept as for `scan_tree`.
+
+    MissingObjectError for a file whose contents no server has.
+    """
+    notes = kept_sites(cache, rules)
+    files = files_looked_at(tree, rules)
+
+    def contents(entries: Sequence[TreeEntry]) -> Iterator[Mapping[str, bytes]]:
+        yield dict(tree.source.read_many([each.oid for each in entries], "blob"))
+
+    found = sites_in_files(rules, files, contents, notes)
+    notes.close()
+    sites = [*chain.from_iterable(found.values())]
+    return [each for rule in rules for each in expectations(rule, sites, files)]
 
 
 def _everywhere(rule: Rule) -> Rule:
@@ -187,27 +205,6 @@ def _present(source: Overlay, oids: Sequence[str]) -> Iterable[tuple[str, bytes]
         if len(oids) == 1:
             return []
     return [row for oid in oids for row in _present(source, [oid])]
-
-
-# Scan a tree once: what rules find in it follows from the tree and the rules.
-
-
-#: Raise it when the same rules could find something else in the same tree.
-_FORM = 3
-
-
-def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
-    """Every site of the rules in a tree; kept below the cache folder."""
-    path = memory_path(
-        cache, "scans", [_FORM, engine_version(), tree, [repr(rule) for rule in rules]]
-    )
-    kept = recall_as(path, Scan)
-    if kept is not None:
-        return kept
-    scan = _scan_tree(cache, source, tree, rules)
-    if not scan.lacking:  # what is not here may be here the next time
-        remember(path, to_builtins(scan))
-    return scan
 
 
 # The file of reviewed sites, beside the series:

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.errors import PatchkitError
 from patchkit.extension import CheckedStack, CheckRun, Finder, WatchedLine
 from patchkit.extensions.recipes.rule_keys import RuleStep, ScanKeys
@@ -21,9 +18,6 @@ from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import TreeId
-
-if TYPE_CHECKING:
-    from patchkit.extensions.recipes.run import Recipe
 
 
 def sites(run: CheckRun) -> Finder:
@@ -48,7 +42,7 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
         load_baseline,
         residual_findings,
         review_sites,
-        scan_once,
+        scan_tree,
     )
 
     looked_for = lint_rules(
@@ -56,7 +50,7 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
     )
     if not looked_for:
         return
-    scan = scan_once(run.store.cache, checked.source, checked.stack.tree, looked_for)
+    scan = scan_tree(run.store.cache, checked.source, checked.stack.tree, looked_for)
     name = baseline_path(component)
     review = review_sites(scan.sites, load_baseline(manifest.root, name), run.today)
     command = f"patchkit check --only sites {manifest.options(component.name)}"
@@ -74,11 +68,12 @@ def _rules(cache: Path, checked: CheckedStack) -> Iterator[Finding]:
 
 def _step(step: RuleStep, checked: CheckedStack, tree: TreeId, cache: Path) -> Iterator[Finding]:
     from patchkit.extensions.recipes.recipe_file import load_recipe  # noqa: PLC0415
+    from patchkit.extensions.recipes.residual_sites import as_expected  # noqa: PLC0415
 
     root = checked.manifest.root
     try:
         recipe = load_recipe(root / step.rules, step.rules, root=root)
-        findings = _found_once(recipe, TreeView(checked.source, tree), cache)
+        findings = as_expected(cache, TreeView(checked.source, tree), recipe.all_rules)
     except PatchkitError as error:
         for problem in error.problems:
             where = problem.where or str(step.where)
@@ -88,19 +83,6 @@ def _step(step: RuleStep, checked: CheckedStack, tree: TreeId, cache: Path) -> I
         name = f"{step.name}: " if step.name else ""
         code = finding.code.replace("recipe-", "verify-rules-")
         yield replace(finding, code=code, what=name + finding.what)
-
-
-def _found_once(recipe: Recipe, tree: TreeView, cache: Path) -> tuple[Finding, ...]:
-    """What is wrong with a tree by rules; kept below the cache folder."""
-    from patchkit.extensions.recipes.sites import engine_version  # noqa: PLC0415
-
-    facts = [recipe.facts, engine_version(), tree.oid]
-    path = memory_path(cache, "rule-steps", facts)
-    found = recall_as(path, tuple[Finding, ...])
-    if found is None:
-        found = recipe.run(tree.contents(recipe.covers)).findings
-        remember(path, to_builtins(found))
-    return found
 
 
 class NewSites:

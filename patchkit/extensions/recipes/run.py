@@ -8,7 +8,6 @@ are errors: nothing of such a run may be written.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -290,9 +289,9 @@ def expectations(rule: Rule, sites: Sequence[Site], paths: Iterable[str]) -> Ite
     there = [site.place for site in own if site.allowed is None]
     if not rule.expect.holds(len(there)):
         yield _count_is_off(rule, there, where)
-    used = Counter(site.allowed.where for site in own if site.allowed is not None)
-    for allowance in rule.allow:
-        if not used[allowance.where]:
+    used = {site.allowed for site in own}
+    for number, allowance in enumerate(rule.allow):
+        if number not in used:
             yield Finding(
                 Severity.WARNING,
                 "recipe-allowance",

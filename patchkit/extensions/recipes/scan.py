@@ -22,7 +22,7 @@ from patchkit.extensions.recipes.residual_sites import (
     lint_rules,
     load_baseline,
     review_sites,
-    scan_once,
+    scan_tree,
     with_reviewed,
 )
 from patchkit.extensions.recipes.rule_keys import ScanKeys
@@ -129,7 +129,7 @@ class _Scanning(Struct, frozen=True):
                 return None
             require_clean(built, self.manifest)
             self.progress.step(component.name, "scanning", local=True)
-            scan = scan_once(self.store.cache, built.source, built.stack.tree, rules)
+            scan = scan_tree(self.store.cache, built.source, built.stack.tree, rules)
         self.progress.finish(component.name, "scanned")
         return self._judged(component, scan)
 

@@ -163,7 +163,7 @@ class Site(AtLine, Struct, frozen=True):
 
     `within` is the qualified name of the function or class around it ("Outer.method"; of a
     decorator, what it decorates), "" at the top and in text. `new` replaces it; None: it stays,
-    because `allowed` says so or because the rule only looks. What an edit takes away may be more
+    because it is allowed or because the rule only looks. What an edit takes away may be more
     than the match: `cut` is its range.
     """
 
@@ -177,7 +177,7 @@ class Site(AtLine, Struct, frozen=True):
     within: str
     new: str | None
     cut: tuple[int, int]
-    allowed: Allowance | None = None
+    allowed: int | None = None  # the number of the rule's allowance for it
 
 
 class Source(Struct, frozen=True):
@@ -349,7 +349,8 @@ def _site(
     """A site; `node` is what a rule on code found, `new` what one on text makes of it."""
     start, end = span
     text = source.text[start:end]
-    allowed = next((each for each in rule.allow if _allows(each, source.path, within, text)), None)
+    about = (source.path, within, text)
+    allowed = next((n for n, each in enumerate(rule.allow) if _allows(each, *about)), None)
     cut = span
     if allowed is not None:
         new = None
