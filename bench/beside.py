@@ -101,7 +101,7 @@ SCENES: dict[str, tuple[str, ...]] = {
         "undo --json",
         "saved list --json",
     ),
-    "find-what-broke-it": ("bisect --run 'python3 try.py 2>/dev/null' --json",),
+    "find-what-broke-it": ("bisect --to latest --run 'python3 try.py 2>/dev/null' --json",),
     "generate-a-patch": ("recipe test --json", "check -m fast --json", "refresh -m fast --json"),
     "offline-and-mirrors": (
         "apply --manifest hello --offline --json",

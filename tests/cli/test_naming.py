@@ -19,7 +19,7 @@ from tools.help_pages import CommandParameter, parameters
 _NEEDED = {
     "bump": ("--to", "main"),
     "export": ("--format", "quilt", "--output", "quilt"),
-    "bisect": ("--run", "true"),
+    "bisect": ("--to", "latest", "--run", "true"),
     "move": ("--to", "2"),
     "split": ("--file", "sub/b"),
     "edit": ("--message", "Other words"),

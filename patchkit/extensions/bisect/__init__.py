@@ -1,1 +1,1 @@
-"""Which patch of a stack, or which commit of upstream's beneath it, breaks a command."""
+"""Which commit of upstream's beneath a stack breaks a command."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,13 +23,12 @@ if TYPE_CHECKING:
 @command(
     "manifest component workspace store json quiet",
     examples=[
-        ("patchkit bisect slime --run 'python -m pytest -q tests/x.py'", "which patch broke it?"),
         ("patchkit bisect slime --to latest --run ./try.sh", "which commit after the pin?"),
         ("patchkit bisect slime --to v0.3.0 --run ./try.sh", "up to that tag"),
     ],
     exits={
-        ExitCode.OK: "the command passes with every patch, or at the newest commit",
-        ExitCode.FINDING: "it fails: because of the patch or commit that is named, or in any case",
+        ExitCode.OK: "the command passes at the newest commit",
+        ExitCode.FINDING: "it fails: because of the commit that is named, or at the pin, too",
         ExitCode.BAD_INPUT: "the manifest, a series or a patch cannot be read, or one does not "
         "apply",
         ExitCode.ENVIRONMENT: "the command gives no verdict, a fetch failed, the disk is full",
@@ -53,24 +53,29 @@ def bisect(
         typer.Option(
             "--to",
             metavar="REF",
-            help="Search upstream's commits after the pin up to this one, not the patches. As for "
-            "bump.",
+            help="Search upstream's commits after the pin up to this one. As for bump.",
         ),
     ] = "",
 ) -> ExitCode:
-    """Find the patch or upstream commit that breaks a command.
+    """Find the upstream commit that breaks a command.
 
-    Tests the whole stack, then the base, then bisects. With --to the stack is carried to each
-    commit that is tried, as a bump would; a commit that it does not carry to is skipped. It works
-    in a checkout of its own, in the workspace's .patchkit folder; your checkouts are not touched.
-    After ^C the next run continues.
+    Tests the newest commit, then the pin, then bisects. The stack is carried to each commit that is
+    tried, as a bump would; a commit that it does not carry to is skipped. It works in a checkout of
+    its own, in the workspace's .patchkit folder; your checkouts are not touched. After ^C the next
+    run continues. Which patch breaks a command git says, in a checkout, where each is a commit.
     """
     from patchkit.extensions.bisect.bisection import bisect_stack
 
     if not run or not run.strip():
         raise UsageError(
             "bisect: --run CMD is missing",
-            hint="for example `patchkit bisect --run 'python -m pytest -q tests/x.py'`",
+            hint="for example `patchkit bisect --to latest --run 'python -m pytest -q tests/x.py'`",
+        )
+    if not to:
+        patches = f"git bisect start HEAD refs/patchkit/base && git bisect run sh -c {quote(run)}"
+        raise UsageError(
+            "bisect: --to REF is missing, up to which upstream is searched",
+            hint=f"which patch breaks it, git says in the checkout: {patches}",
         )
     with session.progress() as progress:
         report = bisect_stack(
@@ -100,15 +105,14 @@ def _render(terminal: Terminal, report: BisectReport) -> None:
 
 
 def _words(report: BisectReport) -> str:
-    without = "without any patch" if report.kind == "patch" else "at the pin"
-    with_all = "with every patch" if report.kind == "patch" else "at the newest commit, too"
+    newest = "the newest commit"
     if report.last_good:
-        with_all = f"at {report.last_good}, the newest that can be judged"
+        newest = f"{report.last_good}, the newest that can be judged"
     return {
         "found": f"{report.component}: broken by ",
         "among": f"{report.component}: broken by one of ",
-        "always": f"{report.component}: fails {without}",
-        "never": f"{report.component}: passes {with_all}",
+        "always": f"{report.component}: fails at the pin, too",
+        "never": f"{report.component}: passes at {newest}",
         "unknown": f"{report.component}: no state can be judged",
     }[report.answer.value]
 

@@ -1,14 +1,15 @@
-"""`bisect`: which patch of a stack, or which commit of upstream's beneath it, breaks a command.
+"""`bisect`: which commit of upstream's beneath a stack breaks a command.
 
-Each state is built in memory and put into one checkout of its own below the workspace's own folder;
-the user's checkouts are not touched. Verdicts are written down after every run, so that a search
-that was stopped goes on where it was.
+Which patch does, git tells in a checkout, where each is a commit. Each state is built in memory and
+put into one checkout of its own below the workspace's own folder; the user's checkouts are not
+touched. Verdicts are written down after every run, so that a search that was stopped goes on where
+it was.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from hashlib import sha256
@@ -57,23 +58,23 @@ class BisectAnswer(str, Enum):
 
     FOUND = "found"  # the first bad state is known
     AMONG = "among"  # one of some: those between cannot be judged
-    ALWAYS = "always"  # it fails without any patch, or at the pin
-    NEVER = "never"  # it passes with every patch, or at the newest commit that can be judged
+    ALWAYS = "always"  # it fails at the pin
+    NEVER = "never"  # it passes at the newest commit that can be judged
     UNKNOWN = "unknown"  # no state can be judged
 
 
 class TrialState(Struct, frozen=True):
-    """A state to judge: `id` is what verdicts are kept by, `name` a patch or a commit."""
+    """A commit of upstream's with the stack on it: `name` is what it is called."""
 
-    id: str
+    id: CommitId
     name: str
-    title: str = ""  # of the patch or commit: its subject
+    title: str  # the commit's subject
 
 
 class JudgedState(Struct, frozen=True):
     """A state that was judged in this search; `known`: by an earlier run of it."""
 
-    name: str  # of the patch or commit
+    name: str  # of the commit
     verdict: TrialVerdict  # what the command said
     known: bool = False
     why: str = ""  # where it could not be judged; else ""
@@ -82,16 +83,14 @@ class JudgedState(Struct, frozen=True):
 class BisectReport(Struct, frozen=True):
     """What a search found.
 
-    `kind` is "patch" or "commit". `first_bad` are the names of which one breaks the command: one
-    name, several where those between cannot be judged, none for the others. `title` is that
-    commit's or patch's subject; `last_good` the state before, "" where that is no patch or the pin.
-    For NEVER it is the newest state that can be judged, "" where that is the last one of all.
-    `states` is how many there are, `judged` what was tried, in order.
+    `first_bad` are the names of which one breaks the command: one name, several where those between
+    cannot be judged, none for the others. `title` is that commit's subject; `last_good` the state
+    before, "" where that is the pin. For NEVER it is the newest state that can be judged, "" where
+    that is the last one of all. `states` is how many there are, `judged` what was tried, in order.
     """
 
     manifest: str  # its name
     component: str  # its name
-    kind: str
     command: str  # what was run
     answer: BisectAnswer  # whether one was found, or why not
     first_bad: tuple[str, ...]
@@ -172,12 +171,12 @@ def bisect_stack(
     shown_on: int | None,
     progress: Progress,
 ) -> BisectReport:
-    """Search the patches of a component for the one that makes `command` fail.
+    """Search the commits from a component's pin to `upstream` for the one that makes `command`
+    fail, each with the stack carried to it.
 
-    With `upstream`, a name as for `bump --to`, search the commits from the pin to there instead,
-    each with the stack carried to it. On disk: a checkout and a list of verdicts in the workspace's
-    own folder; the list goes once there is an answer. KeyboardInterrupt leaves it. `shown_on` is a
-    descriptor for what the command writes.
+    `upstream` is a name as for `bump --to`. On disk: a checkout and a list of verdicts in the
+    workspace's own folder; the list goes once there is an answer. KeyboardInterrupt leaves it.
+    `shown_on` is a descriptor for what the command writes.
     """
     folder = workspace.absolute() / OWN_FOLDER / "bisect"
     lock = folder.with_name(f"bisect-{manifest.name}-{component.name}.lock")
@@ -186,27 +185,19 @@ def bisect_stack(
         built_stack(manifest, component, store, progress) as built,
     ):
         require_clean(built, manifest)
-        states: Sequence[TrialState]
-        make: Callable[[int], Stacked | str]
-        if upstream:
-            carrying = _carrying(manifest, built, upstream, store, progress)
-            states, make = carrying.states, carrying.make
-        else:
-            states, make = _patch_states(built, store)
+        carrying = _carrying(manifest, built, upstream, store, progress)
         name = f"{manifest.name}+{component.name}"
         checkout = own_checkout(workspace, "bisect", name)
-        kind = "commit" if upstream else "patch"
-        key = sha256(json.dumps([kind, command, built.stack.tree]).encode()).hexdigest()
-        trials = _Trials(
-            states, make, command, checkout, _Notes.of(folder, name, key), when, shown_on
-        )
-        return _report(trials, manifest, component, kind, progress)
+        key = sha256(json.dumps([command, built.stack.tree]).encode()).hexdigest()
+        notes = _Notes.of(folder, name, key)
+        trials = _Trials(carrying, command, checkout, notes, when, shown_on)
+        return _report(trials, manifest, component, progress)
 
 
 def _report(
-    trials: _Trials, manifest: Manifest, component: Component, kind: str, progress: Progress
+    trials: _Trials, manifest: Manifest, component: Component, progress: Progress
 ) -> BisectReport:
-    states = trials.states
+    states = trials.carrying.states
 
     def judge(number: int) -> TrialVerdict:
         left = max(1, (len(states) - 1).bit_length() + 2 - len(trials.judged))
@@ -220,7 +211,6 @@ def _report(
     return BisectReport(
         manifest=manifest.name,
         component=component.name,
-        kind=kind,
         command=trials.command,
         answer=answer,
         first_bad=tuple(each.name for each in found),
@@ -235,28 +225,6 @@ def _report(
 # States, and what stands in the checkout for each.
 
 
-def _patch_states(
-    built: BuiltStack, store: Store
-) -> tuple[Sequence[TrialState], Callable[[int], Stacked]]:
-    """The states of a series, without any patch and after each that makes a commit, and what makes
-    their stacks.
-    """
-    stack, repository = built.stack, store.repository(built.component)
-    subjects = {each.name: each.file.subject for each in built.series.series_patches}
-    states = [TrialState(stack.base.commit, "no patch")]
-    states += (
-        TrialState(each.commit, each.name, subjects[each.name])
-        for each in stack.outcomes
-        if each.commit is not None
-    )
-
-    def make(number: int) -> Stacked:
-        commit = CommitId(states[number].id)
-        return Stacked(stack.base.commit, commit, stack.objects, repository)
-
-    return states, make
-
-
 class _Carrying(Struct, frozen=True):
     """The states of a branch beyond the pin, the stack carried to each."""
 
@@ -269,7 +237,7 @@ class _Carrying(Struct, frozen=True):
 
     def make(self, number: int) -> Stacked | str:
         """The carried stack, or why it cannot be carried there."""
-        component, commit = self.built.component, CommitId(self.states[number].id)
+        component, commit = self.built.component, self.states[number].id
         series, old = self.built.series, self.built.stack.base
         moved = replace(component, pin=GitPin(commit))
         try:
@@ -293,7 +261,7 @@ class _Carrying(Struct, frozen=True):
             names = [each.name for each in report.outcomes if each.status.fails]
             return f"{names[0]} does not carry to it"
         stack = report.stack
-        return Stacked(CommitId(commit), stack.commit, stack.objects, repository)
+        return Stacked(commit, stack.commit, stack.objects, repository)
 
     @property
     def _remembered(self) -> Mapping[str, Resolution]:
@@ -345,8 +313,7 @@ class _Notes(Struct):
 
 
 class _Trials(Struct):
-    states: Sequence[TrialState]  # in order, the first one good
-    make: Callable[[int], Stacked | str]  # the stack of a state by number, or why there is none
+    carrying: _Carrying  # the states in order, the first one good
     command: str  # of the shell; exit code 0 is good
     checkout: Checkout
     notes: _Notes  # verdicts of earlier runs
@@ -356,7 +323,7 @@ class _Trials(Struct):
 
     def judge(self, number: int) -> TrialVerdict:
         """Run the command in a state, unless that was done before."""
-        state = self.states[number]
+        state = self.carrying.states[number]
         verdict = self.notes.verdicts.get(state.id)
         if verdict is not None:
             if all(each.name != state.name for each in self.judged):
@@ -368,7 +335,7 @@ class _Trials(Struct):
         return verdict
 
     def _tried(self, number: int) -> tuple[TrialVerdict, str]:
-        stacked = self.make(number)
+        stacked = self.carrying.make(number)
         if isinstance(stacked, str):
             return TrialVerdict.SKIPPED, stacked
         stand(self.checkout, stacked, self.when)

@@ -1,4 +1,4 @@
-"""`patchkit bisect`: planted bad patches and commits are found in few runs; nothing is lost."""
+"""`patchkit bisect`: planted bad commits are found in few runs; nothing is lost."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tests.support.repos import Upstream, make_patch
 from tests.support.stacked import lines
 
 GOOD, BAD, SKIPPED = TrialVerdict.GOOD, TrialVerdict.BAD, TrialVerdict.SKIPPED
+_SEARCH = ("bisect", "--to", "latest", "--run")
 #: Fails where the file says so.
 _LOOK = "echo run >> {log}; ! grep -q broken *.txt"
 
@@ -74,37 +75,35 @@ def test_nothing_that_can_be_judged() -> None:
 def test_a_stack_that_does_not_carry_to_the_newest_commit(
     project: Project, upstream: Upstream
 ) -> None:
-    _stack(project, upstream, bad=99, count=2)
+    _stack(project, upstream, bad=99, count=0)
     upstream.commit({"f1.txt": lines({9: "broken\n"})}, "Break it")
     upstream.commit({"f0.txt": lines({5: "upstream's\n"})}, "In the way")
-    run = ("bisect", "--to", "latest", "--run", "! grep -q broken *.txt")
-    ran = project.run(*run, "--json")
+    ran = project.run(*_SEARCH, "! grep -q broken *.txt", "--json")
     verdicts = [each["verdict"] for each in ran.json["judged"]]
     assert (ran.code, verdicts, ran.json["title"]) == (1, ["skipped", "bad", "good"], "Break it")
-    project.run("bisect", "--to", "latest", "--run", "true").ok().shows(
-        ", the newest that can be judged"
-    )
-    project.run("bisect", "--to", "latest", "--run", "exit 125").ends(1).shows(
-        "no state can be judged"
-    )
+    project.run(*_SEARCH, "true").ok().shows(", the newest that can be judged")
+    project.run(*_SEARCH, "exit 125").ends(1).shows("no state can be judged")
 
 
 def _stack(project: Project, upstream: Upstream, bad: int, count: int = 12) -> None:
-    """Patches that add a file each, the bad one with the word."""
-    base = {f"f{n}.txt": lines() for n in range(count)}
+    """Two patches that change a file each, and later commits of upstream's, the bad one with the
+    word.
+    """
+    base = {f"f{n}.txt": lines() for n in range(2)}
     patches = {}
-    for n in range(count):
-        text = "broken\n" if n == bad else "fine\n"
-        change = {f"f{n}.txt": lines({5: text})}
-        patches[f"p{n:02}.patch"] = make_patch(base, {**base, **change}, subject=f"Patch {n}")
+    for name in base:
+        change = {name: lines({5: "fine\n"})}
+        patches[f"p{name[1]}.patch"] = make_patch(base, {**base, **change}, subject=f"Patch {name}")
     project.component("demo", upstream, upstream.commit(base, "Begin"), patches, track="main")
+    for n in range(count):
+        upstream.commit({f"g{n}.txt": "broken\n" if n == bad else "fine\n"}, f"Commit {n}")
 
 
 def _runs(log: Path) -> int:
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def test_a_planted_patch_is_found_in_few_runs(
+def test_a_planted_commit_is_found_in_few_runs(
     project: Project, upstream: Upstream, tmp_path: Path, golden: Golden
 ) -> None:
     _stack(project, upstream, bad=7)
@@ -112,53 +111,54 @@ def test_a_planted_patch_is_found_in_few_runs(
     edited = project.checkout("demo") / "f0.txt"
     edited.write_text("mine\n")
     log = tmp_path / "log"
-    ran = project.run("bisect", "--run", _LOOK.format(log=log))
-    golden("bisect-patch", ran)
+    ran = project.run(*_SEARCH, _LOOK.format(log=log))
+    golden("bisect-upstream", ran)
     assert (ran.code, _runs(log)) == (1, 6)
-    assert "broken by p07.patch: Patch 7" in ran.out
+    assert ": Commit 7" in ran.out
     assert edited.read_text() == "mine\n"
     assert not list((project.root / "workspace/.patchkit/bisect").glob("*.json"))
 
 
-_UNCLEAR = "grep -q broken f4.txt && exit 1; grep -q fine f3.txt && exit 125; exit 0"
+_UNCLEAR = "grep -q broken g4.txt && exit 1; [ -e g3.txt ] && exit 125; exit 0"
 
 
 @pytest.mark.parametrize(
     ("bad", "command", "said"),
     [
-        (3, "true", "passes with every patch"),
-        (3, "false", "fails without any patch"),
-        (0, _LOOK, "broken by p00.patch"),
-        (4, _LOOK, "broken by p04.patch"),
-        (4, _UNCLEAR, "broken by one of p03.patch, p04.patch"),
+        (3, "true", "passes at the newest commit"),
+        (3, "false", "fails at the pin, too"),
+        (0, _LOOK, ": Commit 0"),
+        (4, _LOOK, ": Commit 4"),
+        (4, _UNCLEAR, "broken by one of "),
     ],
 )
 def test_answers(project: Project, upstream: Upstream, bad: int, command: str, said: str) -> None:
     _stack(project, upstream, bad, count=5)
-    project.run("bisect", "demo", "--run", command.format(log="/dev/null")).ends(
-        int(command != "true")
-    ).shows(said)
+    project.run(*_SEARCH, command.format(log="/dev/null")).ends(int(command != "true")).shows(said)
 
 
 @pytest.mark.slow
-def test_a_planted_commit_is_found_and_others_are_skipped(
-    project: Project, upstream: Upstream, tmp_path: Path, golden: Golden
+def test_commits_that_the_stack_does_not_carry_to_are_skipped(
+    project: Project, upstream: Upstream
 ) -> None:
-    _stack(project, upstream, bad=-1, count=2)
-    ids = [
-        upstream.commit({"other.txt": "broken\n" if n >= 9 else f"{n}\n"}, f"Commit {n}")
-        for n in range(16)
-    ]
-    ran = project.run("bisect", "--to", "latest", "--run", _LOOK.format(log=tmp_path / "log"))
-    golden("bisect-upstream", ran)
-    assert f"broken by {ids[9][:10]}: Commit 9" in ran.out
-    assert _runs(tmp_path / "log") <= 7
-    upstream.commit({"f0.txt": lines({5: "upstream's\n"}), "other.txt": "0\n"}, "Clash")
-    upstream.commit({"f0.txt": lines(), "other.txt": "broken\n"}, "Again")
-    ran = project.run(
-        "bisect", "--to", "latest", "--json", "--run", _LOOK.format(log=tmp_path / "l")
-    )
+    _stack(project, upstream, bad=9, count=16)
+    upstream.commit({"f0.txt": lines({5: "upstream's\n"}), "g9.txt": "0\n"}, "Clash")
+    upstream.commit({"f0.txt": lines(), "g9.txt": "broken\n"}, "Again")
+    ran = project.run(*_SEARCH, _LOOK.format(log="/dev/null"), "--json")
     assert ran.json["answer"] in ("found", "among")
+
+
+def test_which_patch_it_is_git_says(project: Project, upstream: Upstream) -> None:
+    """By the command that the hint types, in the checkout."""
+    _stack(project, upstream, bad=99, count=0)
+    project.prepare("apply").ok()
+    command = "! grep -q fine f1.txt"
+    ran = project.run("bisect", "--run", command).ends(2, "--to REF is missing")
+    typed = ran.err.partition("in the checkout: ")[2]
+    done = subprocess.run(
+        typed, shell=True, cwd=project.checkout("demo"), capture_output=True, check=True, text=True
+    )
+    assert "Patchkit-Patch: p1.patch" in done.stdout.partition("is the first bad commit")[2]
 
 
 @pytest.mark.slow
@@ -171,7 +171,7 @@ def test_a_search_that_was_stopped_goes_on(
     stop.touch()
     command = f"echo run >> {log}; [ $(wc -l < {log}) -lt 4 ] || [ ! -e {stop} ] || sleep 60;"
     command += " ! grep -q broken *.txt"
-    argv = [sys.executable, "-m", "patchkit", "bisect", "--run", command]
+    argv = [sys.executable, "-m", "patchkit", *_SEARCH, command]
     process = subprocess.Popen(
         argv, cwd=project.root, stderr=subprocess.PIPE, start_new_session=True
     )
@@ -182,13 +182,13 @@ def test_a_search_that_was_stopped_goes_on(
     process.communicate(timeout=20)
     assert process.returncode == 130
     stop.unlink()
-    ran = project.run("bisect", "--run", command).ends(1).shows("broken by p07.patch")
+    ran = project.run(*_SEARCH, command).ends(1).shows(": Commit 7")
     assert _runs(log) == 7  # the run that was stopped is made again, no other one
     assert ran.out.count("by an earlier run") == 3
     notes = project.root / "workspace/.patchkit/bisect/demo+demo.json"
     for damage in ("{", '{"search": 1, "verdicts": 2}', "\0"):
         notes.write_text(damage)
-        assert "broken by p07.patch" in project.run("bisect", "--run", command).out
+        assert ": Commit 7" in project.run(*_SEARCH, command).out
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,8 @@ def test_a_search_that_was_stopped_goes_on(
         ((), 2, "bisect: --run CMD is missing"),
         (("--run", " "), 2, "bisect: --run CMD is missing"),
         (("--run", "true", "--to", "nowhere"), 2, "nowhere"),
-        (("--run", "no-such-command-here"), 5, "exits with 127: no verdict"),
-        (("--run", "kill -9 $$"), 5, "no verdict"),
+        (("--to", "latest", "--run", "no-such-command-here"), 5, "exits with 127: no verdict"),
+        (("--to", "latest", "--run", "kill -9 $$"), 5, "no verdict"),
     ],
 )
 def test_bad_input(
