@@ -126,17 +126,17 @@ def _lost_and_doubled(three: ThreeWay, result: Sequence[bytes]) -> tuple[list[by
     has it with what the patch adds; a line that no side knows is the merger's own.
     """
     settled = three.assemble([region.settled or () for region in three.regions])
-    least = _counted(split_lines(settled))
+    least = counted_lines(split_lines(settled))
     most = Counter(least)
     for region in three.conflicts:
-        base, upstream, patch = map(_counted, (region.base, region.upstream, region.patch))
+        base, upstream, patch = map(counted_lines, (region.base, region.upstream, region.patch))
         most += (upstream + (patch - base)) | patch
-    found = _counted(result)
-    known = _counted(three.base) | _counted(three.upstream) | _counted(three.patch)
+    found = counted_lines(result)
+    known = counted_lines(three.base) | counted_lines(three.upstream) | counted_lines(three.patch)
     lost = [line for line, count in least.items() if found[line] < count]
     return lost, [line for line, n in found.items() if line in known and n > most[line]]
 
 
-def _counted(lines: Sequence[bytes]) -> Counter[bytes]:
+def counted_lines(lines: Sequence[bytes]) -> Counter[bytes]:
     """How often each line is there that has a word; brackets and blanks are anywhere."""
     return Counter(line.strip() for line in lines if _WORD.search(line))

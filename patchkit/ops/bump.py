@@ -52,7 +52,6 @@ from patchkit.ops.refresh_input import (
     IncomingPatches,
     PinEdit,
     RefreshOptions,
-    ResumeStep,
 )
 from patchkit.ops.refresh_report import (
     BumpedComponent,
@@ -275,14 +274,13 @@ def _read_again(manifest: Manifest) -> Manifest:
 def resume_bump(
     manifest: Manifest,
     component: Component,
-    step: ResumeStep,
     *,
     store: Store,
     workspace: Path,
-    when: int,
+    options: RefreshOptions,
     progress: Progress,
 ) -> BumpReport:
-    """Go on from the conflict that the component's checkout holds.
+    """Go on from the conflict that the component's checkout holds, by the step of `options`.
 
     On disk: either the next conflict in the checkout; or pin, patches and lock, and the checkout at
     the new stack. CannotGoOnError, with nothing changed, if there is none, or it is not resolved.
@@ -294,14 +292,12 @@ def resume_bump(
     row = BumpedComponent(component.name, waiting.old, waiting.new, where, RefreshResult.CARRIED)
     row = replace(row, imported=tuple(each.name for each in waiting.imported))
     if (written := written_by(manifest, checkout, halt)) is not None:
-        saved = arrive(checkout, halt, written, when)
+        saved = arrive(checkout, halt, written, options.when)
         # a kill came after the files were written: what they came to is recorded
         known = [] if row.imported else [r for _, r in bump_reports(checkout, str(component.pin))]
         row = replace(known[0] if known else row, arrived=True, saved=saved)
         return BumpReport(manifest.name, False, (row,))
-    bumping = _Bumping(
-        manifest, component, store, workspace, _options_of(waiting, when, step), progress
-    )
+    bumping = _Bumping(manifest, component, store, workspace, _going_on(options, waiting), progress)
     edit, moved = None, component
     if waiting.wanted is not None:
         target = BumpTarget(waiting.wanted, waiting.old, waiting.new, waiting.archive)
@@ -318,14 +314,13 @@ def resume_bump(
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 
 
-def _options_of(waiting: Waiting, when: int, step: ResumeStep) -> RefreshOptions:
+def _going_on(options: RefreshOptions, waiting: Waiting) -> RefreshOptions:
     """How to go on: as the bump that stopped was asked to."""
-    return RefreshOptions(
-        when=when,
+    return replace(
+        options,
         careful=waiting.careful,
         run=waiting.run,
         stop=True,
-        step=step,
         imported=IncomingPatches(waiting.imported, waiting.old_base) if waiting.imported else None,
     )
 

@@ -35,13 +35,11 @@ _LARGEST_FILE = 64 << 20
 SECONDS = 60
 
 
-def merger_of(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:
-    """What asks the first merger whose `files` name a path; None where none is named.
+def merger_of(named: Sequence[ExternalMerger], *, run: bool) -> Merger:
+    """What asks the first merger whose `files` name a path.
 
     Without `run` nothing runs: the answer says what was left undone.
     """
-    if not named:
-        return None
 
     def merger(patch: SeriesPatch, request: MergeRequest) -> MergerAnswer | None:
         for each in named:
@@ -113,5 +111,5 @@ def _input(patch: SeriesPatch, request: MergeRequest) -> bytes:
 
 
 def _text(hunk: Hunk) -> str:
-    old, new = f"{hunk.old_start},{hunk.old_count}", f"{hunk.new_start},{hunk.new_count}"
-    return f"@@ -{old} +{new} @@\n" + b"".join(hunk.lines).decode("utf-8", "replace")
+    lines = b"".join(hunk.lines).decode("utf-8", "replace")
+    return f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@\n{lines}"

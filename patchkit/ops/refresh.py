@@ -176,10 +176,11 @@ class _Refreshing(Struct):
     def _beyond_edits(self, found: RefreshInput, lock: Lock | None) -> PlannedRefresh | None:
         """What is more than to take up edits: a verb, patches on another base, or from recipes."""
         if found.snapshot.halt and (halt := read_halt(found.checkout)):
-            from patchkit.ops.resume import still_waits, waiting_of  # noqa: PLC0415
+            from patchkit.ops.resume import in_progress, waiting_of  # noqa: PLC0415
 
             if self._options.step is None:
-                refuse(found.report, still_waits(found))
+                waits = in_progress(found.manifest, found.component, found.checkout)
+                refuse(found.report, waits)
             # what it waits for says from where, whatever pin and lock are by now
             return self._carried(found, waiting_of(halt).old_base)
         recorded = recorded_in(lock, found.report.name)

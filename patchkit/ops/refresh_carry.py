@@ -7,7 +7,7 @@ carrying and for the commits that are named beside a conflict.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 
@@ -22,7 +22,7 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError, NoAnswerError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.manifest.values import Component, ExternalMerger, GitPin, SubmodulePin
+from patchkit.manifest.values import Component, GitPin, SubmodulePin
 from patchkit.model.names import short_id
 from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.patch import Hunk
@@ -32,22 +32,25 @@ from patchkit.ops.hints import conflict_ways, in_columns
 from patchkit.ops.refresh_input import (
     NotRefreshedError,
     RefreshInput,
-    ResumeStep,
     edited_before,
     refuse,
     to_take,
     unknown_base,
     with_findings,
 )
-from patchkit.ops.refresh_report import NamedPin, PatchHead, RefreshedComponent, RefreshResult
+from patchkit.ops.refresh_report import (
+    Halted,
+    NamedPin,
+    PatchHead,
+    RefreshedComponent,
+    RefreshResult,
+)
 from patchkit.ops.resume import (
-    CannotGoOnError,
     NewConflict,
     Resumed,
     Waiting,
     can_stop_in,
     halted_report,
-    nothing_waits,
     pin_text,
     resume,
     seen_files,
@@ -68,7 +71,6 @@ from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
-from patchkit.workspace.waiting import read_halt
 
 # Upstream's history between two pins. The upstream's repository in the store has the two pins and
 # nothing in between. The history is brought when it is first asked for, and where that fails
@@ -166,7 +168,10 @@ class UpstreamPast(Struct, dict=True):
 def with_upstream(conflict: Conflict, upstream: UpstreamPast) -> Conflict:
     """The conflict with the commits that touched its lines, or a word why none are named."""
     named = ((each, upstream.touches(each.path, each.lines)[:_SHOWN]) for each in conflict.files)
-    files = tuple(replace(each, upstream=tuple(t.told for t in touches)) for each, touches in named)
+    files = tuple(
+        replace(each, upstream=tuple(t.told for t in touches), lines=frozenset())
+        for each, touches in named
+    )
     return replace(conflict, files=files, unknown=upstream.unknown)
 
 
@@ -203,7 +208,7 @@ def carry_patches(found: RefreshInput, old: CommitId) -> Carried | NewConflict:
     NotRefreshedError where they cannot be carried, and no conflict may go there.
     """
     options = found.options
-    resumed = _resumed(found, options.step) if options.step is not None else None
+    resumed = resume(found) if options.step is not None else None
     notes: tuple[Problem, ...] = ()
     if resumed is None and not found.snapshot.state.movable:
         notes = (edited_before(found, imports=options.imported is not None),)
@@ -298,22 +303,27 @@ def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(found.cache, old, reader), found.base)
         made = _made_for(trial, reader, bases[0], found) if options.imported is not None else {}
-        draft, report = draft_carry(
+        carrying = CarryOptions(
+            past=past,
+            careful=options.careful,
+            remembered=load_resolutions(home),
+            leave_out=ours,
+            merger=_merger(found),
+            made_on=made,
+        )
+        carry = partial(
+            draft_carry,
             reader,
             bases,
             patches,
             home,
             generator=found.generator,
             decisions=decisions,
-            options=CarryOptions(
-                past=past,
-                careful=options.careful,
-                remembered=load_resolutions(home),
-                leave_out=ours,
-                merger=_merger(found.manifest.mergers, run=options.run),
-                made_on=made,
-            ),
         )
+        if options.propose is not None:
+            draft, report = options.propose(found, resumed, reader, carry, carrying)
+        else:
+            draft, report = carry(options=carrying)
         decisions |= external_decisions(report)
         decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}
         if draft is not None:
@@ -347,20 +357,13 @@ def _made_for(
     return {each.name: made[each.name] for each in chosen if each.name in made}
 
 
-def _merger(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:
+def _merger(found: RefreshInput) -> Merger | None:
     """Who is asked about files in conflict, if the manifest names anybody."""
-    if not named:
+    if not found.manifest.mergers:
         return None
     from patchkit.ops.mergers import merger_of  # noqa: PLC0415  most manifests name none
 
-    return merger_of(named, run=run)
-
-
-def _resumed(found: RefreshInput, step: ResumeStep) -> Resumed:
-    halt = read_halt(found.checkout) if found.snapshot.halt else None
-    if halt is None:
-        raise CannotGoOnError(nothing_waits(found.manifest, found.component.name))
-    return resume(found, halt, step, found.options.when)
+    return merger_of(found.manifest.mergers, run=found.options.run)
 
 
 def _stopped(
@@ -385,10 +388,9 @@ def _stopped(
             report, Problem(f"patches do not fit {pin}", report.name, _way_out(found, old))
         )
     conflict = with_upstream(conflict, tried.upstream)
-    waiting = _waiting(found, old, conflict, tried.decisions)
     halted = halted_report(found, conflict)
-    proposed = any(each.proposed for each in halted.files)
-    ways = conflict_ways(found.target, "resolve it there, then", proposed=proposed)
+    waiting = _waiting(found, old, conflict, halted, tried.decisions)
+    ways = conflict_ways(found.target, "resolve it there, then", proposed=bool(halted.proposed))
     what = f"stopped at {halted.patch}: its conflict is in {halted.checkout}"
     report = replace(
         report,
@@ -402,7 +404,11 @@ def _stopped(
 
 
 def _waiting(
-    found: RefreshInput, old: CommitId, conflict: Conflict, decisions: Mapping[str, Decision]
+    found: RefreshInput,
+    old: CommitId,
+    conflict: Conflict,
+    halted: Halted,
+    decisions: Mapping[str, Decision],
 ) -> Waiting:
     """What the checkout is to remember of a conflict."""
     pin, options = found.pin, found.options
@@ -417,12 +423,11 @@ def _waiting(
         run=options.run,
         patch=conflict.patch.name,
         onto=conflict.onto,
-        marked=tuple(each.path for each in conflict.files if each.marked),
+        halted=halted,
         seen=seen_files(found),
         keys=conflict.keys,
         decisions=decisions,
         flagged=conflict.flagged,
-        proposed=tuple(each.path for each in conflict.files if each.proposed),
         imported=options.imported.patches if options.imported is not None else (),
     )
 

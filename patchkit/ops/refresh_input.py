@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from shlex import quote
@@ -29,7 +29,9 @@ from patchkit.stack.series import ImportedPatch, LoadedSeries
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, inspect
 
-if TYPE_CHECKING:  # a stack without recipes does not load them
+if TYPE_CHECKING:  # a stack without recipes does not load them, nor a refresh the engine
+    from patchkit.carry.carried import CarryReport
+    from patchkit.refresh.patch_plan import Draft
     from patchkit.refresh.series_edits import SeriesEdit
     from patchkit.stack.generated import Generator
 
@@ -299,6 +301,10 @@ class RefreshOptions(Struct, frozen=True):
     run: bool = False  # ask the manifest's mergers about what is in conflict there
     stop: bool = False  # put a conflict over a new pin into the checkout, if it holds no work
     step: ResumeStep | None = None  # go on from such a conflict
+    #: Goes on with merges that a program proposes, and not with what the checkout holds. Gets the
+    #: input, the conflict that waits, what reads objects, what carries, and with which options;
+    #: gives back what that came to. Nothing is written yet, nor is if it raises a PatchkitError.
+    propose: Callable[..., tuple[Draft | None, CarryReport]] | None = None
     partial: bool = False  # leave out every patch that does not fit a new pin
     series_edit: SeriesEdit | None = None  # a verb on the series, in place of a refresh
     imported: IncomingPatches | None = None  # patches to merge into it, in place of a refresh

@@ -65,12 +65,22 @@ class Halted(Struct, frozen=True):
     patch: str
     subject: str
     reason: str
-    checkout: Path
+    checkout: str
     files: tuple[ConflictedFile, ...]
     later: tuple[str, ...] = ()
     unknown: str = ""
     number: int = 0  # the patch's place in the series, from 1 on
     total: int = 0  # how many patches the series has
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """The paths that got conflict markers."""
+        return tuple(each.path for each in self.files if each.marked)
+
+    @property
+    def proposed(self) -> tuple[str, ...]:
+        """The paths in conflict for which there is a merge to take."""
+        return tuple(each.path for each in self.files if each.proposed)
 
 
 class RefreshedComponent(Struct, frozen=True):

@@ -86,12 +86,11 @@ class Waiting(Struct, frozen=True):
     careful: bool  # --no-fuzz: what would be flagged is a conflict
     patch: str  # the name of the patch in conflict
     onto: TreeId  # the tree on which `patch` stands
-    marked: tuple[str, ...]  # the paths that got conflict markers
+    halted: Halted  # the conflict, as the user was told of it
     seen: Mapping[str, str]  # project file -> SHA-256 that all was made from, "" for no file
     keys: Mapping[str, str]  # path -> what tells its conflict from others
     decisions: Mapping[str, Decision] = field(default_factory=dict)  # patch name -> so far
     flagged: tuple[FileResult, ...] = ()  # files to look at beside those in conflict
-    proposed: tuple[str, ...] = ()  # the paths in conflict for which there is a merge to take
     run: bool = False  # the user asked for the manifest's mergers
     imported: tuple[ImportedPatch, ...] = ()  # the patches that an import brings; () in a bump
 
@@ -147,17 +146,23 @@ def seen_files(found: RefreshInput) -> dict[str, str]:
     }
 
 
-def resume(found: RefreshInput, halt: Halt, step: ResumeStep, when: int) -> Resumed:
-    """Take a decision from the checkout. CannotGoOnError if there is none yet.
+def resume(found: RefreshInput) -> Resumed:
+    """Take a decision from the checkout; where merges are proposed, none is taken before all is
+    carried. CannotGoOnError if there is none yet.
 
     On disk: but for CONTINUE, what the user did to the conflict is saved under a ref.
     """
+    halt = read_halt(found.checkout) if found.snapshot.halt else None
+    if halt is None:
+        raise CannotGoOnError(nothing_waits(found.manifest, found.component.name))
     _require_as_it_was(found, halt)
-    if step is ResumeStep.CONTINUE:
-        decision, work = _resolved(found, halt, when)
-    else:
-        decision, work = _left_out(found, halt, when, proposed=step is ResumeStep.TAKE_PROPOSAL)
     waiting = waiting_of(halt)
+    if found.options.propose is not None:
+        return Resumed(halt, waiting, _work(found, halt, save=False))
+    if found.options.step is ResumeStep.CONTINUE:
+        decision, work = _resolved(found, halt)
+    else:
+        decision, work = _left_out(found, halt)
     decided = {**waiting.decisions, waiting.patch: decision}
     return Resumed(halt, replace(waiting, decisions=decided), work)
 
@@ -168,7 +173,7 @@ def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
     changed = sorted(
         file
         for file, digest in seen_files(found).items()
-        if waiting.seen.get(file, "") != digest and file in waiting.seen
+        if waiting.seen.get(file, digest) != digest
     )
     if changed:
         what = f"{', '.join(changed)} changed since it stopped"
@@ -190,26 +195,27 @@ def _is_committed(found: RefreshInput, halt: Halt) -> bool:
     return found.checkout.repository.git(*missing).out.strip() == b"0"
 
 
-def _left_out(
-    found: RefreshInput, halt: Halt, when: int, *, proposed: bool
-) -> tuple[Decision, Work]:
-    """Without what was done to the conflict: `proposed` takes the merges that it offers."""
-    waiting = waiting_of(halt)
-    if proposed and not waiting.proposed:
+def _work(found: RefreshInput, halt: Halt, *, save: bool) -> Work:
+    return work_of(found.checkout, found.snapshot, halt, found.options.when, save=save)
+
+
+def _left_out(found: RefreshInput, halt: Halt) -> tuple[Decision, Work]:
+    """Without what was done to the conflict; or with the merges that it offers."""
+    waiting, proposed = waiting_of(halt), found.options.step is ResumeStep.TAKE_PROPOSAL
+    if proposed and not waiting.halted.proposed:
         what = f"there is no proposal for {waiting.patch}"
         raise CannotGoOnError(Problem(what, waiting.component, "resolve it in the checkout"))
-    work = work_of(found.checkout, found.snapshot, halt, when, save=True)
-    return Decision(waiting.onto, None, proposed=proposed), work
+    return Decision(waiting.onto, None, proposed=proposed), _work(found, halt, save=True)
 
 
-def _resolved(found: RefreshInput, halt: Halt, when: int) -> tuple[Decision, Work]:
+def _resolved(found: RefreshInput, halt: Halt) -> tuple[Decision, Work]:
     waiting, checkout = waiting_of(halt), found.checkout
-    if still := unsettled(checkout, halt, waiting.marked):
+    if still := unsettled(checkout, halt, waiting.halted.marked):
         raise CannotGoOnError(*_open(still, waiting, found))
-    work = work_of(checkout, found.snapshot, halt, when, save=False)
+    work = _work(found, halt, save=False)
     if found.snapshot.head is not None and found.snapshot.head != halt.place.tip:
         # the files become the patch, under its own message; the commits stay to be had
-        kept = keep_commit(checkout, found.snapshot.head, when)
+        kept = keep_commit(checkout, found.snapshot.head, found.options.when)
         work = replace(work, saved=", ".join(filter(None, (work.saved, kept))))
     left, made = work.place.files, halt.place.files
     if left == waiting.onto:
@@ -249,11 +255,11 @@ def halted_report(found: RefreshInput, conflict: Conflict) -> Halted:
         conflict.patch.name,
         subject,
         reason.strip("\n").split("\n\n", 1)[0],
-        found.checkout.path,
+        str(found.checkout.path),
         conflict.files,
         conflict.later,
         conflict.unknown,
-        names.index(conflict.patch.name) + 1 if conflict.patch.name in names else 0,
+        names.index(conflict.patch.name) + 1,
         len(names),
     )
 
@@ -264,20 +270,16 @@ def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
     return Problem("no bump or import is in progress", component or manifest.name, hint)
 
 
-def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
+def pin_text(pin: Pin, archive: Sequence[str]) -> dict[str, str]:
     """A pin as `Waiting.pin` has it, with the URLs of an archive."""
     return {**to_builtins(pin), "archive": "\n".join(archive)}
 
 
-def still_waits(found: RefreshInput) -> Problem:
-    """Why nothing else can be done with a checkout that holds a conflict."""
-    return in_progress(found.target, found.component.name, found.checkout, found.snapshot)
-
-
-def in_progress(target: str, name: str, checkout: Checkout, snapshot: Snapshot) -> Problem:
+def in_progress(manifest: Manifest, component: Component, checkout: Checkout) -> Problem:
     """A conflict waits in the checkout of a component: what to do about it."""
+    snapshot, target = inspect(checkout), manifest.options(component.name)
     what = f"the checkout is {snapshot.detail}, stopped at a conflict"
-    return Problem(what, name, in_columns(ways_on(snapshot, target, checkout.path)))
+    return Problem(what, component.name, in_columns(ways_on(snapshot, target, checkout.path)))
 
 
 def _open(
@@ -331,8 +333,7 @@ def waiting_problem(manifest: Manifest, component: Component, checkout: Checkout
     waiting = waiting_of(halt) if halt is not None else None
     if waiting is None or (waiting.manifest, waiting.component) != (manifest.name, component.name):
         return None
-    target = manifest.options(component.name)
-    return in_progress(target, component.name, checkout, inspect(checkout))
+    return in_progress(manifest, component, checkout)
 
 
 def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> Halt:
@@ -351,8 +352,9 @@ def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> H
 def written_by(manifest: Manifest, checkout: Checkout, halt: Halt) -> Operation | None:
     """What wrote already what the halt was on its way to: a kill came after that."""
     last = next(readable_operations(checkout), None)
-    ours = last is not None and last.bump and last.before == halt.before
-    return last if last is not None and ours and not last.changed(manifest.root) else None
+    if last is None or not last.bump or last.before != halt.before:
+        return None
+    return None if last.changed(manifest.root) else last
 
 
 def arrive(checkout: Checkout, halt: Halt, written: Operation, when: int) -> str:
@@ -449,8 +451,7 @@ def undo_bump(
     except CannotGoOnError:
         return undo_command(manifest, components, workspace, when, redo=redo)
     if redo:
-        target = manifest.options(component.name)
-        raise CannotUndoError(in_progress(target, component.name, checkout, inspect(checkout)))
+        raise CannotUndoError(in_progress(manifest, component, checkout))
     done = written_by(manifest, checkout, halt) is not None  # all of it, but for the move
     if done or halt.previous is None or halt.left is None:
         return _abandon(manifest, component, workspace, when)

@@ -118,10 +118,11 @@ def _status(
 
 
 def _proposed(checkout: Checkout) -> tuple[str, ...]:
-    from patchkit.workspace.waiting import read_halt  # noqa: PLC0415 (few checkouts wait)
+    from patchkit.ops.resume import waiting_of  # noqa: PLC0415 (few checkouts wait)
+    from patchkit.workspace.waiting import read_halt  # noqa: PLC0415
 
     halt = read_halt(checkout)
-    return tuple(halt.data.get("proposed", ())) if halt is not None else ()
+    return waiting_of(halt).halted.proposed if halt is not None else ()
 
 
 def _differences(

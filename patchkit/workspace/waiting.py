@@ -45,7 +45,7 @@ from patchkit.workspace.save import (
 )
 from patchkit.workspace.state import BUMP, IMPORT, Held, Place, Snapshot
 
-_VERSION = 2
+_VERSION = 3
 
 
 class Halt(Struct, frozen=True):

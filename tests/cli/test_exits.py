@@ -536,6 +536,7 @@ ELSEWHERE = {
     ("completion", 0),
     ("init --schema", 0),
     ("mcp", 0),  # tests/extensions/agents
+    *((f"mcp --only {form}", code) for form in ("conflict", "merge") for code in (0, 1, 3, 4)),
 }
 
 

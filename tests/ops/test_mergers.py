@@ -226,4 +226,3 @@ def test_the_first_merger_for_a_path_is_asked() -> None:
     patch = SeriesPatch("x.patch", parse_patch(small_patches()["one.patch"], name="x"))
     asked = [merger(patch, request("", "", "", path=each)) for each in ("src/a.c", "a.c", "a.h")]
     assert [each and each.name for each in asked] == ["for-c", "for-others", None]
-    assert merger_of([], run=True) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -66,7 +66,7 @@ def continue_(
     from patchkit.ops.refresh_input import ResumeStep
 
     step = ResumeStep.TAKE_PROPOSAL if accept else ResumeStep.CONTINUE
-    return _go_on(session, "continue", step, diff=diff)
+    return go_on(session, "continue", step, diff=diff)
 
 
 @command(
@@ -87,7 +87,7 @@ def skip(
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    return _go_on(session, "skip", ResumeStep.SKIP, diff=diff)
+    return go_on(session, "skip", ResumeStep.SKIP, diff=diff)
 
 
 @command(
@@ -158,19 +158,22 @@ def undo(
     return session.terminal.report("undo", report, code, _render_back)
 
 
-def _go_on(session: Session, name: str, step: ResumeStep, *, diff: bool) -> ExitCode:
+def go_on(
+    session: Session, name: str, step: ResumeStep, *, diff: bool = False, propose: Any = None
+) -> ExitCode:
+    """Go on from the conflict that waits, as the command `name`; see `RefreshOptions.propose`."""
     from patchkit.cli.refresh_output import render_bump
     from patchkit.ops.bump import resume_bump
+    from patchkit.ops.refresh_input import RefreshOptions
 
     picked = _waiting(session)[0]
     with session.progress() as progress:
         report = resume_bump(
             session.manifest,
             picked,
-            step,
             store=session.store,
             workspace=session.workspace,
-            when=_now(),
+            options=RefreshOptions(when=_now(), step=step, propose=propose),
             progress=progress,
         )
     return session.report(name, report, render_bump(diff=diff))

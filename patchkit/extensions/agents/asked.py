@@ -6,7 +6,7 @@ what they send is read by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -36,7 +36,25 @@ class ToolArguments(Struct, frozen=True, forbid_unknown_fields=True):
             "the manifest tracks. An archive is for a person to move.",
         ),
     ] = ""
-    what: Annotated[str, Meta(pattern=_WORD, description="A patch, or an upstream commit.")] = ""
+    what: Annotated[
+        str,
+        Meta(pattern=_WORD, description="A patch, or an upstream commit."),
+    ] = ""
+    conflict: Annotated[str, Meta(description="The id that the tool `conflict` tells.")] = ""
+    files: Annotated[
+        Mapping[str, Sequence[str]],
+        Meta(
+            description="Path of each file in conflict -> a text for each of its conflicts, in "
+            "their order, which takes its place from the first marker to the last."
+        ),
+    ] = {}
+    dropped: Annotated[
+        Sequence[str],
+        Meta(
+            description="Lines of a side that are left out on purpose, and lines that a side took "
+            "away and that are kept."
+        ),
+    ] = ()
     page: Annotated[int, Meta(ge=1, description="The page of a long answer.")] = 1
 
 
@@ -81,12 +99,29 @@ TOOLS = (
     Tool("log", "The patches of each component, in order.", "log"),
     Tool("show", "A patch, or a commit of upstream.", "show", needs=("what",), verbatim=True),
     Tool(
+        "conflict",
+        "The conflict that waits: the patch and its reason, upstream's commits on its lines, the "
+        "files with zdiff3 markers; and all conflicts that are remembered as resolved.",
+        "mcp --only conflict",
+        verbatim=True,
+    ),
+    Tool(
         "propose_bump",
         "Move a component's pin and carry its patches; at a conflict it stops, and that waits.",
         "bump",
         needs=("to",),
         writes=True,
         runs="--run",
+    ),
+    Tool(
+        "propose_merge",
+        "Merge the conflict that waits, all files of its patch at once, and go on. Each line that "
+        "a side brought is there, each that a side took away is gone, or it is in `dropped`.",
+        "mcp --only merge",
+        ("dropped",),
+        needs=("conflict", "files"),
+        writes=True,
+        runs="--run-tests",
     ),
 )
 

@@ -1,8 +1,8 @@
-"""`patchkit mcp`."""
+"""`patchkit mcp`, and what takes a merge that is proposed."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,12 +10,21 @@ from patchkit.cli.command import command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
+RunOption = Annotated[
+    bool,
+    typer.Option(
+        "--run-tests",
+        help="Run the commands of the manifest about what is proposed: mergers, `verify` and "
+        "upstream's tests. Read them first.",
+    ),
+]
+
 
 @command(
     "workspace store",
     examples=[
         ("patchkit mcp", "what a client starts, to look at the project in this folder"),
-        ("patchkit mcp --allow-write", "and to move pins"),
+        ("patchkit mcp --allow-write", "and to propose bumps, and merges for their conflicts"),
     ],
     exits={ExitCode.OK: "the client has gone"},
     group="For agents",
@@ -27,23 +36,17 @@ def mcp(
         bool,
         typer.Option(
             "--allow-write",
-            help="Take bumps, too, which are proposed by the pin to move to.",
+            help="Take proposals, too: bumps, and merges for conflicts that wait. They must hold "
+            "what patchkit can look at, and are flagged.",
         ),
     ] = False,
-    run: Annotated[
-        bool,
-        typer.Option(
-            "--run-tests",
-            help="Run the commands of the manifest about what is proposed: mergers, `verify` and "
-            "upstream's tests. Read them first.",
-        ),
-    ] = False,
+    run: RunOption = False,
 ) -> ExitCode:
     """Serve the project to a model's program, over stdio (MCP).
 
-    The client starts it in the project's folder, asks for status, check, drift, plan, patches and
-    commits, and gets the JSON that the commands print. Nothing is changed unless it is started with
-    --allow-write. It needs `pip install 'patchkit-cli[mcp]'`.
+    The client starts it in the project's folder, asks for status, check, drift, plan, patches,
+    commits and what a conflict is about, and gets the JSON that the commands print. Nothing is
+    changed unless it is started with --allow-write. It needs `pip install 'patchkit-cli[mcp]'`.
     """
     import os
     from importlib.util import find_spec
@@ -64,3 +67,66 @@ def mcp(
     place = CallPlace(session.store.offline, run)
     anyio.run(serve, place, write)
     return ExitCode.OK
+
+
+@command(
+    "manifest component workspace json",
+    examples=[("patchkit mcp --only conflict", "what the tool `conflict` tells")],
+    exits={
+        ExitCode.OK: "told, whether one waits or not",
+        ExitCode.BAD_INPUT: "the manifest or a resolution cannot be read",
+    },
+    result="patchkit.extensions.agents.conflict_report:ConflictReport",
+    group="For agents",
+)
+def conflict(session: Session) -> ExitCode:
+    """Tell what the conflict that waits is about, as JSON.
+
+    With all conflicts that are remembered as resolved.
+    """
+    from patchkit.extensions.agents.conflict_report import read_conflict
+    from patchkit.report.json import envelope
+
+    report = read_conflict(session.manifest, session.component, session.workspace)
+    session.terminal.document(envelope("mcp --only conflict", report, ExitCode.OK))
+    return ExitCode.OK
+
+
+@command(
+    "manifest component workspace store json quiet",
+    examples=[("patchkit mcp --only merge", "what the tool `propose_merge` does")],
+    exits={
+        ExitCode.OK: "all patches are carried: pin, patches and lock are written",
+        ExitCode.FINDING: "it does not hold, and nothing was changed",
+        ExitCode.HALTED: "the next conflict is in the checkout",
+        ExitCode.BAD_INPUT: "what is proposed cannot be read",
+    },
+    result="patchkit.ops.refresh_report:BumpReport",
+    group="For agents",
+)
+def merge(session: Session, *, run: RunOption = False) -> ExitCode:
+    """Go on from a conflict with a merge that is proposed.
+
+    It comes on stdin, as JSON with `conflict`, `files` and `dropped`, as the tool `propose_merge`
+    of `patchkit mcp` takes them. What holds is flagged, and remembered like a merger's.
+    """
+    import sys
+
+    from msgspec import DecodeError
+
+    from patchkit.cli.commands.resume import go_on
+    from patchkit.errors import BadInputError, Problem
+    from patchkit.extensions.agents.asked import ToolArguments
+    from patchkit.extensions.agents.proposed_merge import propose_merge
+    from patchkit.model.decoding import from_json
+    from patchkit.ops.refresh_input import ResumeStep
+
+    def propose(*asked: Any) -> Any:
+        # read only now: what is wrong with the command line comes first
+        try:
+            given = from_json(sys.stdin.buffer.read(), ToolArguments)
+        except DecodeError as error:
+            raise BadInputError(Problem(f"is no proposal: {error}", "stdin")) from error
+        return propose_merge(*asked, given=given, run=run)
+
+    return go_on(session, "mcp --only merge", ResumeStep.CONTINUE, propose=propose)

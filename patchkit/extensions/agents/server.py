@@ -12,9 +12,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from subprocess import DEVNULL
 from tempfile import TemporaryFile
 from typing import Any, cast
 
@@ -49,7 +48,8 @@ _DONE = (ExitCode.OK, ExitCode.HALTED)
 _SAYS = """\
 patchkit carries patches on pinned upstreams. Tools answer with the JSON that its commands print: \
 `exit_code` is 0 for done, 1 for a finding, 3 for a conflict that waits. To move a component: \
-`propose_bump`."""
+`propose_bump`; where it stops, read `conflict`, then `propose_merge`. What does not hold comes \
+back in `problems`, and nothing was changed; what is owed is for a person."""
 
 
 async def serve(place: CallPlace, write: bool) -> None:
@@ -77,7 +77,9 @@ async def serve(place: CallPlace, write: bool) -> None:
             if asked.name not in offered:
                 raise UsageError(f"there are {', '.join(offered)}, and no {asked.name}")
             given = from_builtins(asked.arguments or {}, ToolArguments)
-            texts, wrong = await _answered(offered[asked.name], given, place)
+            argv = place.command_line(offered[asked.name], given)
+            ran = await _run(argv, json.dumps(asked.arguments))
+            texts, wrong = _answer(offered[asked.name], given.page, *ran)
         except (UsageError, ValidationError) as error:
             texts, wrong = [str(error)], True
         content: list[Any] = [types.TextContent(text=text) for text in texts]
@@ -129,19 +131,17 @@ class _Lines:
             kept += rest
 
 
-async def _answered(tool: Tool, given: ToolArguments, place: CallPlace) -> tuple[list[str], bool]:
-    """The page that is asked for of what a process says, with a word where it is not all; and
+def _answer(tool: Tool, page: int, code: int, out: str) -> tuple[list[str], bool]:
+    """The page that is asked for of what a process said, with a word where it is not all; and
     whether something is wrong, or was not done.
     """
-    argv = [sys.executable, "-c", _COMMAND, *place.command_line(tool, given)]
-    code, out = await _run(argv)
     text = _without_variables(out if tool.verbatim else without_secret(out))
     if not text:
         raise UsageError(f"{tool.name} ended with {code}: stderr says why")
     count = -(-len(text) // _PAGE)
-    texts = [text[(given.page - 1) * _PAGE : given.page * _PAGE]]
+    texts = [text[(page - 1) * _PAGE : page * _PAGE]]
     if count > 1:
-        texts.append(f"cut: this is page {given.page} of {count}")
+        texts.append(f"cut: this is page {page} of {count}")
     return texts, code not in (_DONE if tool.writes else (*_DONE, ExitCode.FINDING))
 
 
@@ -153,15 +153,19 @@ def _without_variables(text: str) -> str:
     return text
 
 
-async def _run(argv: Sequence[str]) -> tuple[int, str]:
-    """The exit code and the output of a process of patchkit's; given up, it ends as ^C ends it.
+async def _run(words: Iterable[str], given: str) -> tuple[int, str]:
+    """The exit code and the output of a process of patchkit's, which can read what is given from
+    stdin; given up, it ends as ^C ends it.
 
     Its group is not ours: a ^C on the terminal reaches it through us, once. What it says on stderr
     is not for the client.
     """
-    with TemporaryFile() as out:
+    argv = [sys.executable, "-c", _COMMAND, *words]
+    with TemporaryFile() as asked, TemporaryFile() as out:
+        asked.write(given.encode())
+        asked.seek(0)
         process = await anyio.open_process(
-            argv, stdin=DEVNULL, stdout=out, stderr=None, start_new_session=True
+            argv, stdin=asked, stdout=out, stderr=None, start_new_session=True
         )
         try:
             code = await process.wait()

@@ -24,6 +24,9 @@ def test_no_value_is_read_as_an_option() -> None:
     assert _line("status", component="a@1.2") == ["status", "--json", "--component=a@1.2"]
     assert _line("check", run=True)[-1] == "--run"
     assert "--run" not in _line("check")
+    assert _line("propose_merge", files={"a.py": ["--x"]}, dropped=["--y"]) == [
+        *("mcp", "--only", "merge", "--json", "--offline")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,7 @@ def test_schemas_name_what_a_tool_takes() -> None:
     schemas = {each.name: each.schema for each in TOOLS}
     assert set(schemas["status"]["properties"]) == {"manifest", "component", "page"}
     assert schemas["propose_bump"]["required"] == ["to"]
+    assert schemas["propose_merge"]["required"] == ["conflict", "files"]
     assert all(each["additionalProperties"] is False for each in schemas.values())
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,6 +67,16 @@ _NEW = {
     .replace("device)", "device, stream)"),
     "conf.txt": _CONF.replace("cuda", "cuda:0"),
 }
+#: What a person would make of the two conflicts, as files and as what is proposed.
+_FIRST = {
+    "serve.py": _NEW["serve.py"].replace(_STREAM, _BOTH),
+    "conf.txt": _CONF.replace("cuda", "npu:0"),
+}
+_LAST = {"serve.py": _FIRST["serve.py"].replace(_FLUSH, _BOTH_SAY)}
+_ONE_MERGED = {"serve.py": [_BOTH], "conf.txt": ["device npu:0\n"]}
+_TWO_MERGED = {"serve.py": [_BOTH_SAY]}
+_DROPPED = [_NPU, _STREAM, "device npu", "device cuda:0"]
+
 _Answer = TypeVar("_Answer")
 
 
@@ -107,6 +119,13 @@ class Client:
     async def json(self, tool: str, **arguments: Any) -> Any:
         return json.loads(_text(await self.call(tool, **arguments)))
 
+    async def conflict(self) -> str:
+        return str((await self.json("conflict"))["conflict"])
+
+    async def propose(self, files: Mapping[str, Sequence[str]], *dropped: str) -> CallToolResult:
+        given = {"conflict": await self.conflict(), "files": files, "dropped": dropped}
+        return await self.call("propose_merge", **given)
+
 
 def _text(result: CallToolResult) -> str:
     text: str = result.content[0].text  # type: ignore[union-attr]
@@ -146,7 +165,7 @@ def test_tools_say_what_their_commands_print(stack: Waiting) -> None:
     async def script(client: Client) -> dict[str, tuple[str, bool | None]]:
         tools = (await client.session.list_tools()).tools
         assert all(each.annotations and each.annotations.read_only_hint for each in tools)
-        assert {"propose_bump", "tests"}.isdisjoint(each.name for each in tools)
+        assert {"propose_merge", "propose_bump", "tests"}.isdisjoint(each.name for each in tools)
         asked = {"show": {"what": "one.patch"}}
         said: dict[str, tuple[str, bool | None]] = {}
         for tool in tools:
@@ -162,7 +181,40 @@ def test_tools_say_what_their_commands_print(stack: Waiting) -> None:
         ran = stack.run(name, "--json")
         assert json.loads(said[name][0]) == ran.json, name
     assert json.loads(said["show"][0]) == stack.run("show", "one.patch", "--json").json
+    assert json.loads(said["conflict"][0]) == stack.run("mcp", "--only", "conflict").json
     assert json.loads(said["drift"][0])["schema"] == "patchkit/drift/2"
+
+
+def test_a_conflict_is_told_with_all_of_its_sides(stack: Waiting) -> None:
+    stack.bumped()
+
+    async def script(client: Client) -> Any:
+        return await client.json("conflict")
+
+    found = talk(stack.project, script)
+    halted = found["halted"]
+    assert (halted["patch"], halted["later"]) == ("one.patch", ["two.patch"])
+    assert (halted["subject"], halted["reason"]) == ("Serve on the NPU", "We do.")
+    assert [each["path"] for each in halted["files"]] == ["conf.txt", "serve.py"]
+    assert ["Stream (#7)" in each["upstream"][0] for each in halted["files"]] == [True, True]
+    parted = (" ", _STREAM, "+||||||| ", "+", _CUDA, "+=======\n", "+", _NPU, "+>>>>>>> one.patch")
+    assert re.search(".*".join(map(re.escape, parted)), found["diff"], re.DOTALL)
+    assert found["resolutions"] == {}
+
+
+def test_where_nothing_waits_that_is_said(stack: Waiting) -> None:
+    async def script(client: Client) -> list[CallToolResult]:
+        return [
+            await client.call("conflict"),
+            await client.call("propose_merge", conflict="1" * 40, files={"serve.py": ["x\n"]}),
+            await client.call("no_such_tool"),
+        ]
+
+    first, second, third = talk(stack.project, script, "--allow-write")
+    found = json.loads(_text(first))
+    assert (found["conflict"], found["halted"], found["diff"]) == ("", None, "")
+    assert second.is_error and "no bump or import is in progress" in _text(second)
+    assert third.is_error and "propose_merge" in _text(third)
 
 
 def test_a_long_answer_comes_in_pages(stack: Waiting) -> None:
@@ -186,26 +238,300 @@ def _long_message(stack: Waiting) -> bytes:
     return data.replace(b"We do.", b"all of it\n" * 8_000)
 
 
-# What is proposed.
+# What is taken.
 
 
-def test_a_bump_is_proposed_and_no_command_runs(stack: Waiting, tmp_path: Path) -> None:
-    path = stack.project.root / "manifests/demo.yaml"
+def test_a_whole_bump_by_proposals(stack: Waiting, upstream: Upstream) -> None:
+    async def script(client: Client) -> tuple[Any, CallToolResult, CallToolResult, Any]:
+        bump = await client.json("propose_bump", to="main")
+        first = await client.propose(_ONE_MERGED, *_DROPPED)
+        last = await client.propose(_TWO_MERGED, _SAY, _FLUSH)
+        return bump, first, last, (await client.json("conflict"))["resolutions"]
+
+    bump, first, last, kept = talk(stack.project, script, "--allow-write")
+    assert (bump["schema"], bump["exit_code"]) == ("patchkit/bump/2", 3)
+    assert not first.is_error and not last.is_error, _text(first) + _text(last)
+    halted = json.loads(_text(first))
+    assert (halted["schema"], halted["exit_code"]) == ("patchkit/mcp-only-merge/2", 3)
+    assert halted["components"][0]["halted"]["patch"] == "two.patch"
+    done = json.loads(_text(last))
+    assert done["exit_code"] == 0
+    patches = {each["name"]: each for each in done["components"][0]["patches"]}
+    assert {each["attention"] for each in patches.values()} == {"flagged"}
+    (file,) = patches["two.patch"]["files"]
+    assert file["review"] and file["merged_by"].startswith("a proposal (held: it parses, ")
+    assert "dropped as named: 2" in file["merged_by"]
+    assert stack.read("serve.py") == _LAST["serve.py"]
+    assert stack.read("conf.txt") == _FIRST["conf.txt"]
+    assert upstream.at("main") in stack.project.read("manifests/demo.yaml")
+    stack.run("check").ok()
+    stack.run("status", "--strict").ok()
+    assert len(kept) == 3
+    assert all("\nMerged-By: a proposal (held: " in text for text in kept.values())
+    (conf,) = [text for text in kept.values() if " in conf.txt\n" in text]
+    assert "held: lines of both sides, later patches" in conf
+
+
+def test_what_was_proposed_can_be_undone_step_by_step(stack: Waiting) -> None:
+    stack.bumped()
+    before = stack.state_but_kept
+
+    async def script(client: Client) -> CallToolResult:
+        return await client.propose(_ONE_MERGED, *_DROPPED)
+
+    assert not talk(stack.project, script, "--allow-write").is_error
+    stack.run("undo").ok()
+    assert stack.state_but_kept == before
+
+
+def test_of_two_clients_at_once_one_is_taken(stack: Waiting) -> None:
+    stack.bumped()
+
+    async def script(client: Client) -> list[CallToolResult]:
+        found = await client.conflict()
+        results: list[CallToolResult] = []
+
+        async def propose(one: Client) -> None:
+            given = {"conflict": found, "files": _ONE_MERGED, "dropped": _DROPPED}
+            results.append(await one.call("propose_merge", **given))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(propose, client)
+            await anyio.to_thread.run_sync(
+                lambda: results.append(
+                    talk(stack.project, lambda c: _propose(c, found), "--allow-write")
+                )
+            )
+        return results
+
+    results = talk(stack.project, script, "--allow-write")
+    assert [each.is_error for each in results].count(False) == 1
+    assert stack.read("serve.py").startswith(_FIRST["serve.py"].partition("def stop")[0])
+    assert ">>>>>>> two.patch" in stack.read("serve.py")
+
+
+async def _propose(client: Client, conflict: str) -> CallToolResult:
+    return await client.call(
+        "propose_merge", conflict=conflict, files=_ONE_MERGED, dropped=_DROPPED
+    )
+
+
+# What is refused.
+
+
+def _as(path: str, *texts: str) -> dict[str, Any]:
+    """The good proposal, with other texts for a file."""
+    return {"files": {**_ONE_MERGED, path: texts}}
+
+
+def _and(path: str) -> dict[str, Any]:
+    """The good proposal, and a file more."""
+    return {"files": {**_ONE_MERGED, path: ["x = 1\n"]}}
+
+
+_MARKED = f"<<<<<<< upstream\n{_STREAM}=======\n{_NPU}>>>>>>> one.patch\n"
+_ELSE = f"{_BOTH}\n\ndef check(model):\n    pass\n"
+#: What is wrong with a proposal -> how it differs from the good one, and what is said of it.
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "empty": (_as("serve.py", ""), "nothing is left"),
+    "only blanks": (_as("serve.py", "\n\n  \n"), "serve.py:6"),
+    "huge": (_as("serve.py", _BOTH + "# x\n" * 600_000), "far larger than its sides"),
+    "huge of a text": (_as("conf.txt", "x" * (2 << 20)), "far larger than its sides"),
+    "no text": (_as("serve.py"), "has 1 conflict, and 0 are merged"),
+    "a text too many": (_as("serve.py", _BOTH, _BOTH), "has 1 conflict, and 2 are merged"),
+    "half a line": (_as("serve.py", "    return answer(model, dev"), "does not parse"),
+    "half a file": (_as("serve.py", _FIRST["serve.py"][:120]), "serve.py"),
+    "a whole file": (_as("serve.py", _FIRST["serve.py"]), "twice"),
+    "a whole text": (_as("conf.txt", _FIRST["conf.txt"]), "doubled a line"),
+    "markers": (_as("serve.py", _MARKED), "serve.py:6"),
+    "one marker": (_as("serve.py", f"{_BOTH}>>>>>>> one.patch\n"), "serve.py:7"),
+    "markers in a text": (
+        _as("conf.txt", "<<<<<<< upstream\ndevice npu:0\n=======\n>>>>>>> x\n"),
+        "left conflict markers, at line 2",
+    ),
+    "upstream's": (_as("serve.py", _STREAM), "the change would be lost"),
+    "the patched": ({**_as("serve.py", _NPU), "dropped": [_NPU, "device npu"]}, "stream=True"),
+    "the base": (_as("serve.py", _CUDA), "is there still"),
+    "binary": (_as("conf.txt", "device npu:0\n\0"), "binary"),
+    "outside": (_and("../serve.py"), "../serve.py"),
+    "far outside": (_and("../../patches/demo/series"), "patches/demo/series"),
+    "absolute": (_and("/etc/hostname"), "/etc/hostname"),
+    "spelt otherwise": (_and("./serve.py"), "./serve.py"),
+    "of git": (_and(".git/config"), ".git/config"),
+    "not in conflict": (_and("other.py"), "other.py"),
+    "a new file": (_and("new.py"), "new.py"),
+    "one of two": ({"files": {"serve.py": [_BOTH]}}, "conf.txt"),
+    "none": ({"files": {}}, "conf.txt"),
+    "a line elsewhere": (_as("serve.py", f"{_BOTH}\ndef check(model):\n"), "parse"),
+    "lines above": (_as("serve.py", f"    check(model)\n{_BOTH}"), "doubled a line"),
+    "lines below": (_as("conf.txt", "device npu:0\nend\n"), "doubled a line"),
+    "a renamed function": (_as("serve.py", f"{_BOTH}\n\ndef answer(model): ...\n"), "twice"),
+    "a name of nothing": (_as("serve.py", _BOTH.replace("model,", "modell,")), "modell"),
+    "no Python": (_as("serve.py", _BOTH.replace(")", "")), "does not parse"),
+    "no block": (_as("serve.py", _BOTH.strip() + "\n"), "does not parse"),
+    "twice": (_as("serve.py", _BOTH + _STREAM), "is named, and kept"),
+    "another function": (_as("serve.py", _ELSE), "twice"),
+    "upstream's line unnamed": ({"dropped": [_NPU, "device npu", "device cuda:0"]}, "stream=True"),
+    "the patch's line unnamed": ({"dropped": [_STREAM, "device npu", "device cuda:0"]}, "npu"),
+    "nothing named": ({"dropped": []}, "is gone"),
+    "others named": ({"dropped": ["return 0", "x"]}, "is gone"),
+    "another one named": ({"dropped": [*_DROPPED, "return 0"]}, "`return 0` is named, and kept"),
+    "an old conflict": ({"conflict": "0" * 40}, "another conflict waits"),
+    "no conflict": ({"conflict": ""}, "another conflict waits"),
+    "no component": ({"component": "none"}, "none"),
+    "an option": ({"component": "--force"}, "component"),
+    "a path for a manifest": ({"manifest": "../demo"}, "manifest"),
+    "an unknown argument": ({"force": True}, "force"),
+    "no mapping": ({"files": [_BOTH]}, "files"),
+    "no list of texts": ({"files": {**_ONE_MERGED, "serve.py": _BOTH}}, "files"),
+    "a number for a text": ({"files": {**_ONE_MERGED, "serve.py": [3]}}, "files"),
+    "no list": ({"dropped": "all"}, "dropped"),
+}
+
+
+def test_no_bad_proposal_lands(stack: Waiting) -> None:
+    """Nor changes a byte: not of the checkout, its index and refs, nor of the project."""
+    stack.bumped()
+    before = stack.all_there_is
+    assert len(BAD) >= 47
+
+    async def script(client: Client) -> list[str]:
+        found = await client.conflict()
+        wrong = []
+        for what, (given, said) in BAD.items():
+            good = {"conflict": found, "files": _ONE_MERGED, "dropped": _DROPPED}
+            result = await client.call("propose_merge", **(good | given))
+            if not result.is_error or said not in _text(result) or stack.all_there_is != before:
+                problems = re.findall(r'"what": .*|"where": .*', _text(result)) or _text(result)
+                wrong.append(f"{what}: {result.is_error} {stack.all_there_is == before} {problems}")
+        good_one = await client.propose(_ONE_MERGED, *_DROPPED)
+        return [*wrong, *([_text(good_one)] if good_one.is_error else [])]
+
+    wrong = talk(stack.project, script, "--allow-write")
+    assert wrong == [], "\n".join(wrong)
+
+
+def test_work_in_the_checkout_is_not_replaced(stack: Waiting) -> None:
+    """Edits of the file, a link in its place, a staged file, a commit: each stays as it is."""
+    stack.bumped()
+    file = stack.checkout / "serve.py"
+
+    def staged() -> None:
+        file.unlink()
+        for name, text in _FIRST.items():
+            stack.write(name, text)
+        stack.git("add", *_FIRST)
+
+    edits: list[Callable[[], object]] = [
+        partial(stack.write, "serve.py", _FIRST["serve.py"]),
+        file.unlink,
+        partial(file.symlink_to, "/etc/hostname"),
+        staged,
+        partial(stack.git, "commit", "-q", "-m", "by hand"),
+    ]
+
+    async def script(client: Client) -> None:
+        found = await client.conflict()
+        for edit in edits:
+            edit()
+            before = stack.all_there_is
+            said = await _propose(client, found)
+            assert said.is_error and "somebody works on it" in _text(said), _text(said)
+            assert stack.all_there_is == before
+
+    talk(stack.project, script, "--allow-write")
+
+
+def test_a_bump_without_fuzz_takes_no_proposal(stack: Waiting) -> None:
+    stack.run("bump", "demo", "--to", "main", "--no-fuzz").ends(3)
+    before = stack.all_there_is
+
+    async def script(client: Client) -> CallToolResult:
+        return await client.propose(_ONE_MERGED, *_DROPPED)
+
+    result = talk(stack.project, script, "--allow-write")
+    assert result.is_error and "one.patch" in _text(result)
+    assert stack.all_there_is == before
+
+
+# What runs, and what is owed.
+
+
+def _with_commands(project: Project, ran: Path) -> None:
+    path = project.root / "manifests/demo.yaml"
     data = yaml.safe_load(path.read_text())
-    data["mergers"] = [{"files": ["**"], "run": f"touch {tmp_path}/ran-merger; exit 1"}]
-    data["components"]["demo"]["verify"] = [{"run": f"touch {tmp_path}/ran-verify"}]
+    data["mergers"] = [{"files": ["**"], "run": f"touch {ran}-merger; exit 1"}]
+    demo = data["components"]["demo"]
+    demo["verify"] = [{"run": f"touch {ran}-verify"}]
+    demo["upstream_tests"] = {"run": f"touch {ran}-tests; exit 9"}
     path.write_text(yaml.safe_dump(data, sort_keys=False))
 
-    async def script(client: Client) -> Any:
-        await client.call("check")
-        return await client.json("propose_bump", to="main")
 
-    bump = talk(stack.project, script, "--allow-write")
-    assert (bump["schema"], bump["exit_code"]) == ("patchkit/bump/2", 3)
+async def _all_of_it(client: Client) -> tuple[str, CallToolResult]:
+    await client.json("propose_bump", to="main")
+    first = await client.propose(_ONE_MERGED, *_DROPPED)
+    assert not first.is_error, _text(first)
+    last = await client.propose(_TWO_MERGED, _SAY, _FLUSH)
+    await client.call("tests")
+    await client.call("check")
+    return str(json.loads(_text(last))["components"][0]["patches"]), last
+
+
+def test_no_command_runs_and_all_are_owed(stack: Waiting, tmp_path: Path) -> None:
+    _with_commands(stack.project, tmp_path / "ran")
+    said, last = talk(stack.project, _all_of_it, "--allow-write")
+    assert not last.is_error
     assert list(tmp_path.glob("ran*")) == []
-    stack.run("abort").ok()
-    talk(stack.project, script, "--allow-write", "--run-tests")
-    assert {each.name for each in tmp_path.glob("ran*")} == {"ran-merger", "ran-verify"}
+    lines = stack.project.read("manifests/demo.yaml").splitlines()
+    places = {int(each) for each in re.findall(r"owed: manifests/demo.yaml:(\d+)", said)}
+    owed = "\n".join(line for each in places for line in lines[each - 1 : each + 2])
+    assert len(places) == 3 and all(
+        f"ran-{each}" in owed for each in ("merger", "verify", "tests")
+    ), owed
+
+
+def test_with_the_flag_they_run(stack: Waiting, tmp_path: Path) -> None:
+    _with_commands(stack.project, tmp_path / "ran")
+    _, last = talk(stack.project, _all_of_it, "--allow-write", "--run-tests")
+    assert not last.is_error
+    ran = {each.name for each in tmp_path.glob("ran*")}
+    assert ran == {"ran-merger", "ran-verify", "ran-tests"}
+
+
+def test_a_command_that_fails_holds_a_proposal_up(stack: Waiting) -> None:
+    path = stack.project.root / "manifests/demo.yaml"
+    data = yaml.safe_load(path.read_text())
+    data["components"]["demo"]["verify"] = [{"run": "grep -q no-such-word serve.py"}]
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+
+    async def script(client: Client) -> tuple[CallToolResult, tuple[object, ...]]:
+        await client.json("propose_bump", to="main")
+        assert not (await client.propose(_ONE_MERGED, *_DROPPED)).is_error
+        before = stack.all_there_is
+        return await client.propose(_TWO_MERGED, _SAY, _FLUSH), before
+
+    result, before = talk(stack.project, script, "--allow-write", "--run-tests")
+    assert result.is_error and "no-such-word" in _text(result)
+    assert "manifests/demo.yaml:" in _text(result)
+    assert stack.all_there_is == before
+
+
+def test_what_check_would_say_holds_it_up(stack: Waiting) -> None:
+    """A step of `verify` that holds now, and would not with the proposal."""
+    path = stack.project.root / "manifests/demo.yaml"
+    data = yaml.safe_load(path.read_text())
+    data["components"]["demo"]["verify"] = [{"absent": "npu:0", "files": ["conf.txt"]}]
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    stack.bumped()
+    before = stack.all_there_is
+
+    async def script(client: Client) -> CallToolResult:
+        return await client.propose(_ONE_MERGED, *_DROPPED)
+
+    result = talk(stack.project, script, "--allow-write")
+    assert result.is_error and "conf.txt:2" in _text(result)
+    assert stack.all_there_is == before
 
 
 def test_no_secret_is_told(stack: Waiting, tmp_path: Path) -> None:
