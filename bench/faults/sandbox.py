@@ -66,6 +66,11 @@ class Sandbox:
         """Where stdout and stderr of the last command are."""
         return self.root / "stdout", self.root / "stderr"
 
+    @property
+    def stdin(self) -> Path:
+        """What commands read from stdin, where a scene makes it."""
+        return self.work / "stdin"
+
     def upstream(self, name: str) -> Upstream:
         """An upstream of that name, made if there is none."""
         path = self.outside / f"{name}.git"
@@ -95,6 +100,8 @@ class Sandbox:
         def work() -> int:
             os.chdir(self.project.root)
             sys.dont_write_bytecode = True  # the command writes no modules of Python's own
+            if self.stdin.exists():
+                sys.stdin = self.stdin.open(encoding="utf-8")
             for place, target in zip(self.outputs, (1, 2), strict=True):
                 os.dup2(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
             sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 
 import yaml
@@ -191,8 +192,8 @@ def _halted(box: Sandbox) -> Project:
     return project
 
 
-def _halted_twice(box: Sandbox) -> None:
-    """A bump that waits at its second conflict, the first one resolved by hand."""
+def _halted_first(box: Sandbox) -> Project:
+    """A bump that waits at the first one of two conflicts."""
     upstream, project = box.upstream("twice"), box.project
     if upstream.resolve("refs/heads/main") is None:
         base = {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}
@@ -204,6 +205,12 @@ def _halted_twice(box: Sandbox) -> None:
     project.run("apply").ok()
     (project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
     assert project.run("bump", "demo", "--to", "latest").code == 3
+    return project
+
+
+def _halted_twice(box: Sandbox) -> None:
+    """A bump that waits at its second conflict, the first one resolved by hand."""
+    project = _halted_first(box)
     (project.checkout("demo") / "a.txt").write_bytes(_RESOLVED["a.txt"])
     assert project.run("continue").code == 3
     (project.checkout("demo") / "b.txt").write_bytes(_SECOND["b.txt"])
@@ -216,6 +223,26 @@ def _committed(box: Sandbox) -> None:
     """A bump that waits at the conflict, which is resolved and committed."""
     checkout = _halted(box).checkout("demo")
     git_in(checkout, "commit", "-q", "-a", "-m", "Resolved")
+
+
+def _proposed(box: Sandbox) -> None:
+    """A bump that waits at its only conflict, for which a merge is proposed."""
+    project = _conflicting(box)
+    assert project.run("bump", "demo", "--to", "latest").code == 3
+    _propose(box)
+
+
+def _proposed_first(box: Sandbox) -> None:
+    """The same at the first one of two."""
+    _halted_first(box)
+    _propose(box)
+
+
+def _propose(box: Sandbox) -> None:
+    found = box.project.run("mcp", "--only", "conflict").json
+    files = {"a.txt": ["upstream five\nsix\n"]}
+    given = {"conflict": found["conflict"], "files": files, "dropped": ["five"]}
+    box.stdin.write_text(json.dumps(given))
 
 
 def _bumped(box: Sandbox) -> None:
@@ -355,6 +382,10 @@ SCENES = (
     Scene("bump --run", ("bump", "demo", "--to", "latest", "--run"), _with_merger, _NOTES,
           done=frozenset({1, 2})),
     Scene("continue", ("continue",), _halted, _NOTES, done=frozenset({0, 1, 2})),
+    Scene("mcp --only merge", ("mcp", "--only", "merge"), _proposed, _NOTES,
+          done=frozenset({0, 1, 2})),
+    Scene("mcp --only merge, first", ("mcp", "--only", "merge"), _proposed_first, _NOTES,
+          done=frozenset({1, 2})),
     Scene("continue, committed", ("continue",), _committed, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("skip", ("skip",), _halted, _NOTES, done=frozenset({0, 1, 2})),
     Scene("abort", ("abort",), _halted, _RESOLVED, done=frozenset({0, 1, 2})),
