@@ -108,7 +108,8 @@ def _all_name(branch: Branch, took: str) -> None:
     assert took[:10] in named
     for file in done["files"]:
         assert _ids(" ".join(file["reasons"])) <= {file["absorbed_by"][:10]}
-    assert named <= _ids(project.run(*bump, "--format", "markdown").out)
+    project.run(*bump, "-o", "body.md")
+    assert named <= _ids(project.read("body.md"))
     tip = str(branch.upstream.resolve("refs/heads/main"))
     assert _ids(project.run(*bump).out) - {pin[:10], tip[:10]} <= named
     assert found["forecast"]["fate"] == done["fate"]
@@ -132,4 +133,5 @@ def test_one_commit_broke_it(branch: Branch, *, merged: bool) -> None:
 
     assert found["since"]["commit"] == found["broken_by"]["commit"] == broke
     assert f"({broke[:10]} Break)" in project.run(*bump).out
-    assert broke[:10] in _ids(project.run(*bump, "--format", "markdown").out)
+    project.run(*bump, "-o", "body.md")
+    assert broke[:10] in _ids(project.read("body.md"))

@@ -462,7 +462,8 @@ def test_a_conflict_of_an_archive_is_resolved(packed: tuple[Project, dict[str, s
     assert (ran.code, project.product) == (3, files)
     (project.checkout("thing") / "a.txt").write_text(lines({5: "both fives\n", 6: "six\n"}))
     project.run("continue").ok()
-    assert "+upstream five" in project.run("bump", "--format", "markdown").ok().out
+    project.run("bump", "-o", "body.md").ok()
+    assert "+upstream five" in project.read("body.md")
     text = project.read(MANIFEST)
     assert ("./files/v1.2/thing-1.2.tar.gz" in text, digests["1.2"] in text) == (True, True)
     project.run("check").ok()
@@ -716,8 +717,6 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     assert "- [ ] `one.patch` Patch one\n  - `a.txt`: merged, " in body
     assert "<b>" not in body
     assert ran.out != ""
-    printed = bump(stack, "latest", "--dry-run", "--format", "markdown").ok()
-    assert printed.out == body
 
 
 # -- several components -------------------------------------------------------------------------

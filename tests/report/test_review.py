@@ -137,10 +137,11 @@ def test_a_page_counts_what_check_counts(review: Review) -> None:
 @pytest.mark.slow
 def test_the_last_bump_is_reviewed_later(review: Review) -> None:
     """Also when another one failed since."""
-    review.project.run("bump", "--format", "html").ends(1)
+    review.project.run("bump", "-o", "page.html").ends(1)
     review.bump().ok()
+    review.project.run("bump", "-o", "body.md").ok()
+    text = review.read("body.md")
     with review.project.untouched():
-        text = review.project.run("bump", "--format", "markdown").ok().out
         assert _MERGED in text
         assert f"- upstream, `a`: `{review.new[:10]}` 2023-11-14 Ann Author: Eleven" in text
         assert "<details><summary>At other lines (1)</summary>" in text
@@ -148,9 +149,10 @@ def test_the_last_bump_is_reviewed_later(review: Review) -> None:
         journal.mkdir()  # nothing can be written
         review.project.run("bump", "demo", "--to", f"{review.new}^").ends(5)
         journal.rmdir()
-    assert review.project.run("bump", "--format", "markdown").ok().out == text
+    review.project.run("bump", "--output", "later.md").ok()
+    assert review.read("later.md") == text
     review.project.run("undo").ok()
-    review.project.run("bump", "--format", "html").ends(1)
+    review.project.run("bump", "-o", "page.html").ends(1)
 
 
 @pytest.mark.slow
@@ -182,7 +184,8 @@ def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
         once=lambda: review.read("manifests/demo.yaml") != before,
     )
     review.project.run("continue").ok()
-    review.project.run("bump", "--format", "markdown").ok().shows(_RESOLVED)
+    review.project.run("bump", "-o", "body.md").ok()
+    assert _RESOLVED in review.read("body.md")
 
 
 @pytest.mark.slow
@@ -210,20 +213,18 @@ def test_what_the_check_cannot_read_is_no_finding_of_a_page(review: Review, tmp_
 @pytest.mark.slow
 def test_what_is_left_to_do_and_what_is_done_then(review: Review) -> None:
     """No path of this machine is named; going on reports as a bump does."""
-    ran = review.resolve("--format", "markdown")
-    ran.shows(
-        "### Left to do\n\n- [ ] resolve merged.patch in a: ",
-        "### In conflict (1)\n\n- [ ] `merged.patch` Say ten\n",
-        "Say five",
-    )
-    assert str(review.project.root) not in ran.out
-    words = ("-o", "page.md", "-o", "body.md", "--output", "page", "--format", "markdown")
+    review.resolve("-o", "left.md")
+    left = review.read("left.md")
+    assert "### Left to do\n\n- [ ] resolve merged.patch in a: " in left
+    assert "### In conflict (1)\n\n- [ ] `merged.patch` Say ten\n" in left
+    assert "Say five" in left
+    assert str(review.project.root) not in left
     done = review.project.run("continue", "--diff").ok()
-    review.project.run("bump", *words).ok()
+    review.project.run("bump", "-o", "page.html", "--output", "body.md").ok()
     done.shows("resolved", "--- old/merged.patch\n+++ new/merged.patch\n")
-    page, markdown, body = (review.read(name) for name in ("page.md", "page", "body.md"))
-    assert "### Check: 2 patches" in page
-    assert "### Check: " in markdown
+    page, body = (review.read(name) for name in ("page.html", "body.md"))
+    assert "Check: 2 patches" in _Page(page).text
+    assert "### Check: 2 patches" in body
     assert _RESOLVED in body
     assert "Left to do" not in body
 
@@ -260,15 +261,13 @@ def test_who_shares_the_series_is_named(review: Review, upstream: Upstream) -> N
     series = [{"series": "patches/demo/series"}]
     review.project.component("demo", upstream, pin, series, manifest="other")
     review.project.prepare("apply", "-m", "other", "--workspace", "elsewhere").ok()
-    review.bump("-m", "demo", "--dry-run", "--format", "markdown").shows(
-        "The series is also that of demo of other.yaml."
-    )
+    review.bump("-m", "demo", "--dry-run", "-o", "body.md")
+    assert "The series is also that of demo of other.yaml." in review.read("body.md")
 
 
-def test_options_that_exclude_each_other(review: Review) -> None:
+def test_a_file_whose_ending_names_no_form(review: Review) -> None:
     with review.project.untouched():
-        review.bump("-o", "page.txt").ends(2)
-        review.bump("--format", "html", "--json").ends(2)
+        review.bump("-o", "page.txt").ends(2, "ends neither in .html nor in .md")
 
 
 def test_lines_that_give_way_stand_beside_those_that_come() -> None:
@@ -301,14 +300,13 @@ def test_of_a_file_that_upstream_emptied_only_what_is_near_is_shown(
     late = "".join(f"line {number}\n" for number in range(1, 261))
     far = upstream.commit({"a": late}, "Drop the end")
     new = upstream.commit({"a": "line 1\n" + "new\n" * 200}, "Empty it")
-    ran = project.run(*("bump", "demo", "--to", new, "--dry-run", "--format", "markdown")).shows(
-        "-line 150\n"
-    )
-    assert "-line 120\n" not in ran.out
-    assert "-line 210\n" not in ran.out
-    assert (new[:10] in ran.out, far[:10] in ran.out) == (True, False)
-    page = project.run("bump", "demo", "--to", new, "--dry-run", "--format", "html").out
-    assert "more lines of these hunks" in page
+    files = ("-o", "body.md", "-o", "page.html")
+    project.run("bump", "demo", "--to", new, "--dry-run", *files)
+    body = project.read("body.md")
+    shown = [f"-line {number}\n" in body for number in (120, 150, 210)]
+    assert shown == [False, True, False]
+    assert (new[:10] in body, far[:10] in body) == (True, False)
+    assert "more lines of these hunks" in project.read("page.html")
 
 
 def test_a_review_that_can_name_no_commit_says_so(review: Review) -> None:
@@ -336,7 +334,7 @@ def test_a_file_of_the_patches_own_is_not_gone_upstream(
     project.component("demo", upstream, {"a": _BASE}, patches)
     project.prepare("apply").ok()
     new = upstream.commit({"a": _with(l10="zehn")}, "Zehn")
-    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--format", "html").shows(
-        "Upstream in <code>a</code></h4>"
-    )
-    assert "Upstream in <code>ours</code>" not in ran.out
+    project.run("bump", "demo", "--to", new, "--dry-run", "-o", "page.html")
+    page = project.read("page.html")
+    assert "Upstream in <code>a</code></h4>" in page
+    assert "Upstream in <code>ours</code>" not in page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,15 +26,8 @@ if TYPE_CHECKING:
     from patchkit.ops.refresh_report import BumpedComponent, BumpReport
 
 
-class ReviewForm(str, Enum):
-    """How a review is written."""
-
-    HTML = "html"
-    MARKDOWN = "markdown"
-
-
-#: The form of a file where --format names none, by its ending.
-_ENDINGS = {".html": ReviewForm.HTML, ".md": ReviewForm.MARKDOWN}
+#: How the files of reviews may end: a page, the text of a pull request.
+_PAGE, _TEXT = ".html", ".md"
 
 ToOption = Annotated[
     str | None,
@@ -71,14 +63,6 @@ ReviewsOption = Annotated[
         help="Write there, for a reviewer: old patch beside new one, what upstream did, what a "
         "check says. As it ends, a page (.html) or the text of a pull request (.md); may be given "
         "several times. Alone: of the last finished bump.",
-    ),
-]
-ReviewFormOption = Annotated[
-    ReviewForm | None,
-    typer.Option(
-        "--format",
-        metavar="FORM",
-        help="The form of FILE: html or markdown; without a FILE it is printed.",
     ),
 ]
 ExplainOption = Annotated[
@@ -120,7 +104,6 @@ def bump(
     run: MergersOption = False,
     partial: PartialOption = False,
     reviews: ReviewsOption = None,
-    form: ReviewFormOption = None,
     diff: DiffOption = False,
     explain: ExplainOption = False,
     dry_run: DryRunOption = False,
@@ -143,9 +126,9 @@ def bump(
     from patchkit.ops.bump import WantedPin, bump_components
     from patchkit.ops.refresh_input import RefreshOptions
 
-    writing = Reviewing(session, reviews, form)
-    if writing and not (to or every or add):
-        return writing.write(_last(session)).exit_code
+    files = _of_known_forms(reviews or ())
+    if files and not (to or every or add):
+        return _write_reviews(session, _last(session), files).exit_code
     picked = _picked(session, every=every) if add is None else [_nearest(session, add)]
     wanted = _wanted(add or to, several=every or len(picked) > 1)
 
@@ -153,7 +136,7 @@ def bump(
         render_bumped(terminal, row, dry_run=dry_run, diff=diff)
 
     moving = [one.name for one in picked if one.track is not None]
-    shown = session.answers(moving, show, shown=len(picked) > 1 and not writing.printed)
+    shown = session.answers(moving, show, shown=len(picked) > 1)
     with shown as known, session.progress() as progress:
         report = bump_components(
             session.manifest,
@@ -172,72 +155,51 @@ def bump(
             progress=progress,
             known=known,
         )
-    writing.write(report)
-    if not writing.printed:
-        session.report("bump", report, render_bump(diff=diff, shown=known.shown, explain=explain))
-    return report.exit_code
+    if files:
+        _write_reviews(session, report, files)
+    render = render_bump(diff=diff, shown=known.shown, explain=explain)
+    return session.report("bump", report, render)
 
 
-class Reviewing:
-    """The reviews that --output and --format ask for; UsageError where they cannot be written."""
+def _of_known_forms(files: Sequence[Path]) -> Sequence[Path]:
+    """The files, each of which says by its ending how it is written; UsageError where one does not,
+    before anything is done.
+    """
+    from patchkit.errors import UsageError
 
-    def __init__(
-        self, session: Session, files: Sequence[Path] | None, form: ReviewForm | None
-    ) -> None:
-        from patchkit.errors import UsageError
+    for file in files:
+        if file.suffix not in (_PAGE, _TEXT):
+            what = f"--output {file} ends neither in {_PAGE} nor in {_TEXT}"
+            raise UsageError(what, hint="a page for a reviewer, or the text of a pull request")
+    return files
 
-        self._session = session
-        self._forms: dict[Path | None, ReviewForm] = {}  # None: standard output
-        for file in files or ():
-            found = form or _ENDINGS.get(file.suffix)
-            if found is None:
-                what = f"--output {file} ends neither in .html nor in .md"
-                raise UsageError(what, hint="--format html or markdown says what it is")
-            self._forms[file] = found
-        if form is not None and not files:
-            self._forms[None] = form
-        self.printed = None in self._forms
-        if self.printed and session.terminal.json:
-            raise UsageError("--format and --json both want the standard output")
 
-    def __bool__(self) -> bool:
-        return bool(self._forms)
+def _write_reviews(session: Session, report: BumpReport, files: Sequence[Path]) -> BumpReport:
+    """Write the reviews of a bump; the report that they are about."""
+    from patchkit.cli.format_options import write_text, written_now
+    from patchkit.cli.project import load
+    from patchkit.ops.bump_review import review_bump
+    from patchkit.report.markdown import review_markdown
 
-    def write(self, report: BumpReport) -> BumpReport:
-        """Write what was asked for; problems of a report that is not printed are reported."""
-        if not self:
-            return report
-        from patchkit.cli.format_options import write_text, written_now
-        from patchkit.cli.project import load
-        from patchkit.ops.bump_review import review_bump
-        from patchkit.report.markdown import review_markdown
+    report = _reviewed(session, report)
+    manifest = load(session.manifest_path)
+    with session.progress() as progress:
+        found = review_bump(manifest, report, store=session.store, progress=progress)
+    for each in found.components:
+        told = any(each.unknown in note.what for note in each.report.notes)
+        if each.unknown and not told:
+            what = f"the review names no upstream commits: {each.unknown}"
+            session.terminal.warn(Problem(what, each.report.name))
+    for file in files:
+        if file.suffix == _TEXT:
+            text = review_markdown(found)
+        else:
+            from patchkit.report.review_page import review_page
 
-        terminal = self._session.terminal
-        report = _reviewed(self._session, report)
-        manifest = load(self._session.manifest_path)
-        with self._session.progress() as progress:
-            found = review_bump(manifest, report, store=self._session.store, progress=progress)
-        for each in found.components:
-            told = any(each.unknown in note.what for note in each.report.notes)
-            if each.unknown and not told:
-                what = f"the review names no upstream commits: {each.unknown}"
-                terminal.warn(Problem(what, each.report.name))
-        for file, form in self._forms.items():
-            if form is ReviewForm.MARKDOWN:
-                text = review_markdown(found)
-            else:
-                from patchkit.report.review_page import review_page
-
-                text = review_page(found, written_now())
-            if file is None:
-                terminal.document(text)
-            else:
-                write_text(file, text)
-                terminal.say(f"wrote {file}")
-        if self.printed:
-            for row in report.components:
-                terminal.problems(row.problems)
-        return report
+            text = review_page(found, written_now())
+        write_text(file, text)
+        session.terminal.say(f"wrote {file}")
+    return report
 
 
 def _last(session: Session) -> BumpReport:
