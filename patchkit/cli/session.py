@@ -46,8 +46,8 @@ _Answer = TypeVar("_Answer")
 class Session:
     """What a command works with; made of the options that its `takes` names.
 
-    `names` are words without an option: components, folders in their checkouts, or a manifest where
-    -m names none and no component is called like that; `manifests` are such words where no
+    `names` are words without an option: components, or a manifest where -m names none and no
+    component is called like that; `manifests` are such words where no
     components are taken. `own` are the command's own options, which a hint may name.
     """
 
@@ -87,8 +87,7 @@ class Session:
             raise UsageError(f"one manifest at a time: {', '.join(self._manifests)}")
         if self._manifests:
             return self._manifest_of_option(self._manifests[0])
-        folders = [Path(name).absolute() for name in self._names if _is_path(name)]
-        found = _manifest_of_checkout([Path.cwd(), *folders]) or _only_manifest()
+        found = _manifest_of_checkout() or _only_manifest()
         named = named_manifest(self._names[0]) if self._names else None
         if named and (found is None or not load(found, self._cache).named(self._names[0])):
             self._names.pop(0)
@@ -143,13 +142,12 @@ class Session:
         manifest = self.manifest  # takes its name off `_names`
         if not self._names:
             return manifest.components
-        names = self._meant(manifest)
-        unknown = [name for name in names if not manifest.named(name)]
+        unknown = [name for name in self._names if not manifest.named(name)]
         if unknown:
             from patchkit.cli.words import no_component
 
             raise no_component(unknown, [manifest], self._own, manifest.path.name)
-        return _chosen(manifest, names)
+        return _chosen(manifest, self._names)
 
     def check_patch(self, word: str) -> None:
         """UsageError unless `word` means a patch of one of the components' series."""
@@ -162,23 +160,6 @@ class Session:
                 pick_patch(word, names)
                 return
         pick_patch(word, [name for names in listed for name in names])
-
-    def _meant(self, manifest: Manifest) -> list[str]:
-        """The words for components, with the component's name for a path in a checkout."""
-        from patchkit.workspace.checkout import checkout_of
-
-        if not any(map(_is_path, self._names)):
-            return self._names
-        checkouts = {
-            checkout_of(self.workspace, manifest, each).path.resolve(): each.name
-            for each in manifest.components
-        }
-        paths = {name: Path(name).resolve() for name in self._names if _is_path(name)}
-        above = {name: (path, *path.parents) for name, path in paths.items()}
-        return [
-            next((checkouts[path] for path in above.get(name, ()) if path in checkouts), name)
-            for name in self._names
-        ]
 
     @property
     def names(self) -> Sequence[str]:
@@ -265,17 +246,14 @@ class Session:
         names = self._names
         if not names:
             return [(manifest, manifest.components) for manifest in manifests], broken
-        meant = [(manifest, self._meant(manifest)) for manifest in manifests]
         unknown = [
-            name
-            for index, name in enumerate(names)
-            if not any(manifest.named(words[index]) for manifest, words in meant)
+            name for name in names if not any(manifest.named(name) for manifest in manifests)
         ]
         if unknown and not broken:
             from patchkit.cli.words import no_component
 
-            raise no_component(unknown, [each for each, _ in meant], self._own)
-        chosen = [(manifest, _chosen(manifest, words)) for manifest, words in meant]
+            raise no_component(unknown, manifests, self._own)
+        chosen = [(manifest, _chosen(manifest, names)) for manifest in manifests]
         return [(manifest, components) for manifest, components in chosen if components], broken
 
     @cached_property
@@ -337,25 +315,19 @@ def _chosen(manifest: Manifest, names: Sequence[str]) -> tuple[Component, ...]:
     return tuple(each for each in manifest.components if each in chosen)
 
 
-def _is_path(name: str) -> bool:
-    """Whether a word for a component may be a path in its checkout: no name has these."""
-    return "/" in name or name in (".", "..")
-
-
-def _manifest_of_checkout(folders: Sequence[Path]) -> Path | None:
-    """The manifest that the checkout was made for which the first of the folders is in."""
+def _manifest_of_checkout() -> Path | None:
+    """The manifest that the checkout was made for which this folder is in."""
     project = project_folder()
-    if project == Path() and len(folders) == 1:
+    if project == Path():
         return None
     from patchkit.workspace.checkout import read_purpose
 
-    root = project.resolve()
-    for start in folders:
-        for folder in (start, *start.parents):
-            if folder == root:
-                break
-            if (purpose := read_purpose(folder / ".git" / "patchkit")) is not None:
-                return named_manifest(purpose.manifest)
+    root, here = project.resolve(), Path.cwd()
+    for folder in (here, *here.parents):
+        if folder == root:
+            break
+        if (purpose := read_purpose(folder / ".git" / "patchkit")) is not None:
+            return named_manifest(purpose.manifest)
     return None
 
 

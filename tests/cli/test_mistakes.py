@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -93,23 +92,11 @@ def test_a_manifest_where_there_is_none_is_no_message(tmp_path: Path) -> None:
     )
 
 
-def test_a_path_of_a_checkout_means_its_component(two: Project) -> None:
+def test_in_a_checkout_its_component_is_meant(two: Project) -> None:
     two.run("apply").ok()
-    for path in (
-        "workspace/app",
-        "./workspace/app/",
-        "workspace/app/sub",
-        "workspace/../workspace/app",
-    ):
-        assert _names(two.run("status", path, "--json").ok().json) == ["app"]
-        assert _names(two.run("check", path, "--json").ok().json) == ["app"]
     below = two.checkout("app") / "sub"
-    assert _names(run("status", ".", "--json", cwd=below).ok().json) == ["app"]
-    assert _names(run("status", "../../tools", "--json", cwd=below).ok().json) == ["tools"]
-
-
-def _names(report: Any) -> list[str]:
-    return [each["name"] for each in report["components"]]
+    run("refresh", cwd=below).ok().shows("app")
+    run("status", "workspace/tool", cwd=two.root).ends(2, "did you mean tools?")
 
 
 @pytest.mark.slow
