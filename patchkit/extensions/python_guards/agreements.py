@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from patchkit.extensions.python_guards.guard_keys import GuardKeys
+from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Component, Manifest, whole_environment
 from patchkit.model.progress import Progress
 from patchkit.ops.built_stack import built_stack, require_clean
@@ -28,8 +30,11 @@ class Agreements:
         self._lock = Lock()
         self._known: dict[Path, Agreement] = {}
 
-    def of(self, manifest: Manifest, component: Component) -> ComponentContracts:
-        """What was found in one component that has contracts.
+    def of(
+        self, manifest: Manifest, component: Component, tree: TreeView | None = None
+    ) -> ComponentContracts:
+        """What was found in one component that has contracts; `tree` is its own as it is patched,
+        where that is known.
 
         Fetches the others. BadInputError if the stack of one of them is broken.
         """
@@ -37,26 +42,32 @@ class Agreements:
         assert declared is not None
         with self._lock:
             if manifest.path not in self._known:
-                self._known[manifest.path] = self._look(manifest)
+                known = {component.name: tree} if tree is not None else {}
+                self._known[manifest.path] = self._look(manifest, known)
         # most manifests have no contracts, and a check should feel instant
         from patchkit.extensions.python_guards.agreement import explain  # noqa: PLC0415
 
         found = self._known[manifest.path][component.name]
         return explain(declared, found, component.name, manifest.path)
 
-    def _look(self, manifest: Manifest) -> Agreement:
+    def _look(self, manifest: Manifest, known: Mapping[str, TreeView]) -> Agreement:
         from patchkit.extensions.python_guards.agreement import agreement_of  # noqa: PLC0415
 
         with ExitStack() as stack:
-            partners, given = partners_of(manifest, self._store, self._progress, stack)
+            partners, given = partners_of(manifest, self._store, self._progress, stack, known)
             self._progress.step(manifest.name, "binding calls between components", local=True)
             return agreement_of(self._store.cache, partners, given)
 
 
 def partners_of(
-    manifest: Manifest, store: Store, progress: Progress, stack: ExitStack
+    manifest: Manifest,
+    store: Store,
+    progress: Progress,
+    stack: ExitStack,
+    known: Mapping[str, TreeView] | None = None,
 ) -> tuple[list[Partner], frozenset[str]]:
-    """The components with contracts as they are patched, and the packages that all bring.
+    """The components with contracts as they are patched, and the packages that all bring; of those
+    in `known` the tree is known already.
 
     Their objects can be read until `stack` is closed. BadInputError if a stack is broken.
     """
@@ -66,10 +77,13 @@ def partners_of(
     given = set(modules_of(whole_environment(manifest).versions))
     partners: list[Partner] = []
     for component in manifest.components:
-        built = stack.enter_context(built_stack(manifest, component, store, progress))
-        require_clean(built, manifest)
-        given |= modules_asked_for(built.tip.data, component.install)
+        tip = (known or {}).get(component.name)
+        if tip is None:
+            built = stack.enter_context(built_stack(manifest, component, store, progress))
+            require_clean(built, manifest)
+            tip = built.tip
+        given |= modules_asked_for(tip.data, component.install)
         declared = component.added(GuardKeys).contracts
         if declared is not None:
-            partners.append(Partner(component.name, built.tip, declared))
+            partners.append(Partner(component.name, tip, declared))
     return partners, frozenset(given)

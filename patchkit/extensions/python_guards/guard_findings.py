@@ -36,7 +36,8 @@ def call_findings(checked: CheckedStack, agreements: Agreements) -> Iterator[Fin
     manifest, component = checked.manifest, checked.component
     command = f"patchkit check --only calls {manifest.options(component.name)}"
     try:
-        found = agreements.of(manifest, component)
+        tree = TreeView(checked.source, checked.stack.tree)
+        found = agreements.of(manifest, component, tree)
     except BadInputError as error:
         # patches of another component do not apply: that one's own check says why
         what = f"calls between components were not looked at: {error.problems[0].what}"

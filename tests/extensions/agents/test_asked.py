@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from msgspec import ValidationError
@@ -10,6 +12,7 @@ from msgspec import ValidationError
 from patchkit.extensions.agents.asked import TOOLS, CallPlace, ToolArguments
 from patchkit.extensions.agents.server import _without_variables
 from patchkit.model.decoding import from_builtins
+from tests.support.commands import run
 
 
 def _line(tool: str, *, run: bool = False, **given: object) -> list[str]:
@@ -53,6 +56,18 @@ def test_schemas_name_what_a_tool_takes() -> None:
     assert schemas["propose_bump"]["required"] == ["to"]
     assert schemas["propose_merge"]["required"] == ["conflict", "files"]
     assert all(each["additionalProperties"] is False for each in schemas.values())
+
+
+def test_the_page_names_what_there_is() -> None:
+    """Each tool, and each argument of a proposal that is no place."""
+    page = Path(__file__).parents[3] / "docs/howto/drive-from-a-program.md"
+    section = page.read_text(encoding="utf-8").partition("\n## A model's program: MCP\n")[2]
+    named = set(re.findall(r"`([a-z_]+)`", section))
+    tools = {each.name for each in TOOLS}
+    assert named - tools <= {"verify", "upstream_tests", "dropped", "problems"}
+    assert tools <= named
+    flags = set(re.findall(r"`(--[a-z-]+)`", section))
+    assert flags == {"--allow-write", "--run-tests"} <= {*run("mcp", "--help").out.split()}
 
 
 def test_secrets_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -552,6 +552,34 @@ def test_no_secret_is_told(stack: Waiting, tmp_path: Path) -> None:
     assert [path for path in home.rglob("*") if path.is_file()] == []
 
 
+def test_no_secret_of_a_mirror_is_told(stack: Waiting, tmp_path: Path) -> None:
+    """In git's configuration or pip's, whatever fails with it."""
+    url = "http://bot:hunter2hunter2@127.0.0.1:9/"
+    mirror = tmp_path / "gitconfig"
+    mirror.write_text(f'[url "{url}"]\n\tinsteadOf = https://example.com/\n')
+    path = stack.project.root / "manifests/demo.yaml"
+    data = yaml.safe_load(path.read_text())
+    data["components"]["demo"]["source"] = {"git": "https://example.com/demo.git"}
+    pin = {"version": "1.0", "sha256": "1" * 64}
+    data["components"]["wheel"] = {"source": {"index": "demo"}, "pin": pin}
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    env = {"GIT_CONFIG_GLOBAL": str(mirror), "PIP_INDEX_URL": url, "PIP_CONFIG_FILE": os.devnull}
+
+    async def script(client: Client) -> list[str]:
+        asked = {"show": {"what": "main"}, "propose_bump": {"to": "main"}}
+        tools = (await client.session.list_tools()).tools
+        said = []
+        for tool in tools:
+            for component in ("demo", "wheel"):
+                given = {"component": component, **asked.get(tool.name, {})}
+                said.append(_text(await client.call(tool.name, **given)))
+        return said
+
+    cache = str(tmp_path / "empty")
+    said = "\n".join(talk(stack.project, script, "--allow-write", "--cache", cache, **env))
+    assert "127.0.0.1" in said and "hunter2" not in said, said
+
+
 def _named(stack: Waiting) -> bytes:
     data = (stack.project.root / "patches/demo/one.patch").read_bytes()
     return data.replace(b"We do.", b"hunter2hunter2")
