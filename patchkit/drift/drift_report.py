@@ -47,6 +47,11 @@ class PatchForecast(Struct, frozen=True):
         return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
 
     @property
+    def perhaps(self) -> str:
+        """What stands before "upstream has it", where nothing but its lines says so."""
+        return "perhaps " if self.fate is not None and self.fate.word == "perhaps landed" else ""
+
+    @property
     def words(self) -> str:
         """What a bump to the tip would do, to be read after those words."""
         conflicts, review = len(self.conflicts), len(self.review)
@@ -57,7 +62,7 @@ class PatchForecast(Struct, frozen=True):
                 what = "regenerates it from its recipe"
             case Status.ABSORBED:
                 by = f" ({'; '.join(self.absorbed_by)})" if self.absorbed_by else ""
-                what = f"retires it: upstream has it{by}"
+                what = f"retires it: {self.perhaps}upstream has it{by}"
             case Status.WAITING:
                 are = "are" if len(self.waits_for) > 1 else "is"
                 what = f"carries it once {' and '.join(self.waits_for)} {are} resolved"
@@ -228,12 +233,13 @@ class PatchDrift(Struct, frozen=True):
             if self.stopped_earlier and self.broken_by is not None:
                 after = f", stopped applying {self.broken_by.day}{after}"
             day = (day or "since the start of the branch") + after
+        perhaps = self.forecast.perhaps if self.forecast is not None else ""
         means = {
             Status.UNCHANGED: "fits",
             Status.REGENERATED: f"fits, {state_of(self.status).means}",
             Status.WAITING: f"waits for {', '.join(self.waits_for)}",
             Status.CONFLICTED: "",
-        }.get(self.status, state_of(self.status).means)
+        }.get(self.status, perhaps + state_of(self.status).means)
         files = ""
         if self.risk is not None and self.risk.commits:
             often = f"{counted(self.risk.commits, 'commit')}, {self.risk.per_month:g} a month"

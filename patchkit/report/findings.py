@@ -167,7 +167,8 @@ def _drifted(of: str, component: ComponentDrift, patch: PatchDrift) -> Outcome:
 
 
 def _broken(component: ComponentDrift, patch: PatchDrift) -> Iterator[Finding]:
-    where, carried = _patch_place(patch, 1), patch.forecast.files if patch.forecast else ()
+    where, forecast = _patch_place(patch, 1), patch.forecast
+    carried = forecast.files if forecast is not None else ()
     to_see = tuple(f"{file.path}: {'; '.join(file.reasons)}" for file in carried if file.review)
     if patch.is_broken:
         line = patch.faults[0].line if patch.faults else 1
@@ -178,7 +179,7 @@ def _broken(component: ComponentDrift, patch: PatchDrift) -> Iterator[Finding]:
         yield Finding(severity, "broken-upstream", what, place, lines=lines, by=patch.since)
     elif patch.status is Status.ABSORBED:
         by = () if patch.absorbed_by is None else (f"by {patch.absorbed_by}",)
-        what = f"{patch.name} is {'perhaps ' if to_see else ''}upstream"
+        what = f"{patch.name} is {forecast.perhaps if forecast is not None else ''}upstream"
         yield Finding(Severity.WARNING, "absorbed-upstream", what, where, lines=(*by, *to_see))
     elif to_see:
         what = f"{patch.name} applies to {component.ref}, perhaps wrongly"
@@ -199,8 +200,6 @@ def _broken_lines(patch: PatchDrift) -> Iterator[str]:
             yield f"{'reverted' if each.reverted else 'mended'} by {each.mended}"
     if patch.forecast is not None:
         yield f"a bump {patch.forecast.words}"
-    elif patch.status is not Status.CONFLICTED:
-        yield state_of(patch.status).means
 
 
 def _suspicions(patch: PatchDrift) -> Iterator[Finding]:

@@ -271,6 +271,7 @@ def test_what_only_lines_say_of_a_removal_all_three_say_with_a_perhaps(
 
     assert drift == plan == bump
     named = f"{took[:10]} Say it anew"
-    project.run("drift").shows("is perhaps upstream\n", f"by {took[:10]} of ", f"({named})")
-    project.run("plan").shows("1 to look at", f"absorbed ({named})")
+    told = project.run("drift")
+    told.shows("perhaps upstream has it", "is perhaps upstream\n", f"by {took[:10]} of ", named)
+    project.run("plan").shows("1 to look at", f"perhaps absorbed ({named})")
     project.run("bump", "demo", "--to", "main", "--dry-run").shows(f"perhaps landed by {named}")

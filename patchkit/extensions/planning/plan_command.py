@@ -167,7 +167,7 @@ def _patch_words(patch: PatchForecast) -> str:
     if patch.waits_for:
         return f"waits for {', '.join(patch.waits_for)}"
     if patch.absorbed_by:
-        return f"absorbed ({'; '.join(patch.absorbed_by)})"
+        return f"{patch.perhaps}absorbed ({'; '.join(patch.absorbed_by)})"
     look = f", {counted(len(patch.review), 'file')} to look at" if patch.review else ""
     return f"{patch.status.value}{look}"
 
