@@ -409,6 +409,11 @@ def _in_conflict(outcome: FileResult, reasons: tuple[str, ...]) -> FileResult:
     return replace(status, confidence=0.0, same_bytes=0.0)
 
 
+def has_lines(lines: bytes, data: bytes | None) -> bool:
+    """Whether a version of a file has some lines in one piece."""
+    return lines in (data or b"")
+
+
 def blob_of(blobs: Blobs, entry: TreeEntry) -> GitObject | None:
     """The object of an entry, which the other side may not have."""
     holds_bytes = S_ISREG(entry.mode) or S_ISLNK(entry.mode)

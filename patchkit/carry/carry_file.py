@@ -28,12 +28,14 @@ from patchkit.carry.carried import (
     conflict,
     doubted,
     doubted_as,
+    has_lines,
     in_other_scopes,
 )
 from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.evidence import count_of, evidence
 from patchkit.model.hunks import Placement, place_hunks
+from patchkit.model.merging.checks import doubled_hunk
 from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import Certainty, FileResult, Status, judged
@@ -366,9 +368,9 @@ def _as_remembered(
 
 _SHOWN = 3
 
+_SEE = "see if it is wanted"
 _DOUBTS = {
-    Doubt.UPSTREAM_HAS_MOST: "most of what it adds is new upstream: see if it is wanted",
-    Doubt.UPSTREAM_HAS_A_HUNK: "all that a hunk adds is new elsewhere: see if it is wanted",
+    Doubt.UPSTREAM_HAS_MOST: f"most of what it adds is new upstream: {_SEE}",
     Doubt.DOES_NOT_PARSE: "merged, the file would not parse any more",
     Doubt.DEFINED_TWICE: "merged, the file would define a name twice",
     Doubt.LINES_LOST: "merged, a line would be lost or doubled",
@@ -431,14 +433,22 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
     for doubt in merge.doubts:
         if doubt in _DOUBTS:
             yield _DOUBTS[doubt]
+        if doubt is Doubt.UPSTREAM_HAS_A_HUNK:
+            told = max(doubled_hunk(merge.three), key=len)
+            at = [line.strip() for line in merge.three.upstream].index(told) + 1
+            what, by = told.decode("utf-8", "replace"), _by(_since(it, [told], ge))
+            yield f"a hunk adds `{what}`, as line {at} upstream does{by}: {_SEE}"
     gone = "upstream's file has no more", "see what it is called now"
     unbound = "nothing in the merged file defines", "define it"
     names = [(name, *gone) for name in merge.names[:_SHOWN]]
+    common = {*merge.three.base} & {*merge.three.upstream}
     for name, what, to_do in (*names, *((name, *unbound) for name in merge.unbound[:_SHOWN])):
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         merged = merge.three.patch if merge.data is None else split_lines(merge.data)
-        at = next((number for number, line in enumerate(merged, 1) if word.search(line)), 0)
-        by = _behind(it, partial(_lacks, word))
+        rows = [(line in common, n) for n, line in enumerate(merged, 1) if word.search(line)]
+        _, at = min(rows, default=(True, 0))
+        lost = [line for line in merge.three.base if word.search(line) and line not in common]
+        by = _behind(it, partial(_lacks, word)) or _since(it, evidence(lost, *it.texts[:2]), le)
         yield f"line {at} uses `{name}`, which {what}{_by(by)}: {to_do}"
 
 
@@ -457,43 +467,19 @@ def _lines_of(region: Region) -> str:
     return "{} ({} as patched)".format(*spans)
 
 
-# How many lines on each side of a patch's edit are asked of first: a region may have hundreds of
-# lines that upstream changed for other reasons, where it took a whole block away.
-_NEAR = 3
-# From so many times fewer lines on upstream on, a region counts as taken away.
-_SMALL = 4
-
-
-def _taken_away(region: Region, it: FileSides) -> list[bytes]:
-    """The evidence among the lines that upstream has no more.
-
-    Lines that the patch changes come first, then those next to them, then the others.
-    """
-    kept = set(region.upstream)
-    for around in (0, _NEAR, len(region.base)):
-        near = (
-            line
-            for each in region.patch_edits
-            for line in region.base[
-                max(0, each.start - region.start - around) : each.end - region.start + around
-            ]
-        )
-        gone = evidence((line for line in near if line not in kept), *it.texts[:2])
-        if gone:
-            return gone
-    return []
+_NEAR = 3  # lines above and below a place that tell it from others
 
 
 def _who(region: Region, it: FileSides) -> str:
-    """The commit that forced this: what took the patch's lines away, or brought upstream's here.
+    """The commit that forced this: what brought upstream's lines here, or took the patch's away.
 
-    Where upstream has only some of the lines that the patch changes, its new lines say more: they
-    are what is there instead.
+    Where no line tells, what made the lines here, with those next to them, as they are.
     """
     new = evidence((line for line in region.upstream if line not in region.base), *it.texts[:2])
-    if new and len(region.base) <= _SMALL * len(region.upstream):
-        return _since(it, new, ge)
-    return _since(it, _taken_away(region, it), le) or _since(it, new, ge)
+    gone = evidence((line for line in region.base if line not in region.upstream), *it.texts[:2])
+    start, end = region.upstream_at, region.upstream_at + len(region.upstream)
+    here = b"".join(split_lines(it.texts[1])[max(0, start - _NEAR) : end + _NEAR])
+    return _since(it, new, ge) or _since(it, gone, le) or _behind(it, partial(has_lines, here))
 
 
 def _places(it: FileSides) -> list[str]:

@@ -31,6 +31,7 @@ from patchkit.carry.carried import (
     CarryContext,
     accepted,
     conflict,
+    has_lines,
 )
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.diff_parse import split_lines
@@ -433,11 +434,7 @@ def _brought(context: CarryContext, change: FileChange) -> Iterator[str]:
     """The commits that brought the hunks that upstream's file has."""
     for hunk in _hunks_taken(context, change):
         lines = b"".join(hunk.postimage)
-        yield context.past.since([change.path], partial(_has_lines, lines))
-
-
-def _has_lines(lines: bytes, data: bytes | None) -> bool:
-    return data is not None and lines in data
+        yield context.past.since([change.path], partial(has_lines, lines))
 
 
 def _file_name(path: str) -> str:
@@ -487,15 +484,13 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
     come = (there - before) & Counter(map(_bare, added))
     found = evidence((line for line in split_lines(texts[1]) if _bare(line) in come), *texts)
     known = come.total()
-    if not found:
+    # a few are in any two changes of one file
+    if not found or known * 2 < len(added):
         return file
-    part = UpstreamPart(known, len(added))
-    if known * 2 < len(added) and not file.carried:
-        return replace(file, outcome=replace(outcome, upstream=part))
     places = [each for each in (file.path, change.old_path) if each]
     now = count_of(found[0], texts[1])
     by = context.past.since(places, lambda data: count_of(found[0], data or b"") >= now)
-    part = replace(part, commit=by)
+    part = UpstreamPart(known, len(added), by)
     at = [line.strip() for line in split_lines(texts[1])].index(found[0]) + 1
     said = f"{part.words}, as in its line {at}"
     flag = f"{said}: see that nothing stands twice"

@@ -434,6 +434,32 @@ def test_a_key_that_both_sides_add_is_for_a_person(upstream: Upstream, held: boo
         assert ("would define a name twice" in " ".join(file.reasons)) == twice
 
 
+def test_a_name_that_is_gone_is_said_where_it_is_used_with_the_commit(upstream: Upstream) -> None:
+    text = "# how to pick\nfrom tools import pick\n\n" + TEXT
+    old = upstream.commit({"f.py": text})
+    new = upstream.commit({"f.py": text.replace("import pick", "import choose")}, "Choose")
+    ours = text.replace("    return 5\n", "    return pick(5)\n")
+    file = only_file(carry(upstream, old, new, make_patch({"f.py": text}, {"f.py": ours})))
+    line = ours.splitlines().index("    return pick(5)") + 1
+    used, by = f"line {line} uses `pick`, which", f"({new[:10]} Choose)"
+    assert file.reasons == (
+        f"{used} upstream's file has no more {by}: see what it is called now",
+        f"{used} nothing in the merged file defines {by}: define it",
+    )
+
+
+def test_a_hunk_that_upstream_has_elsewhere_is_said_with_its_line(upstream: Upstream) -> None:
+    guard = "    guard_of_both_sides(5)\n"
+    theirs, ours = (TEXT.replace(at, f"{guard}{at}") for at in ("    return 9\n", "    return 2\n"))
+    ours = ours.replace("    return 5\n", "    one(5)\n    two(5)\n    return 50\n")
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": theirs}, "Guard")
+    file = only_file(carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": ours})))
+    line = theirs.splitlines().index(guard.rstrip("\n")) + 1
+    what = f"a hunk adds `{guard.strip()}`, as line {line} upstream does ({new[:10]} Guard)"
+    assert file.reasons == (f"{what}: see if it is wanted",)
+
+
 def test_an_older_branch_names_the_commit_that_it_lacks(upstream: Upstream) -> None:
     """The patch was made beside a line that the branch has in an older form."""
     first = upstream.commit({"f.py": TEXT})

@@ -1,4 +1,4 @@
-"""A commit is named by lines that hardly any other commit would have brought, or not at all."""
+"""A commit is named by lines that hardly any other would have brought, else by the place."""
 
 from __future__ import annotations
 
@@ -35,9 +35,12 @@ def _named(upstream: Upstream, theirs: str, ours: str) -> tuple[set[str], str]:
 
 
 @pytest.mark.parametrize("line", TRIVIAL)
-def test_lines_that_stand_everywhere_name_no_commit(upstream: Upstream, line: str) -> None:
-    named, _ = _named(upstream, f"fi\n{line}else\n", f"{line}return None\n}}\nfi\n")
-    assert named == set()
+def test_lines_that_stand_everywhere_name_what_made_the_place(
+    upstream: Upstream, line: str
+) -> None:
+    """With those next to them; no other commit that brought one of them elsewhere."""
+    named, took = _named(upstream, f"fi\n{line}else\n", f"{line}return None\n}}\nfi\n")
+    assert named == {took}
 
 
 def test_what_is_absorbed_by_such_lines_is_for_review(upstream: Upstream) -> None:
@@ -45,11 +48,12 @@ def test_what_is_absorbed_by_such_lines_is_for_review(upstream: Upstream) -> Non
     old = upstream.commit({"f": TEXT})
     theirs = TEXT.replace("}\n", "fi\nelse\nreturn None\n")
     patch = make_patch({"f": TEXT}, {"f": TEXT.replace("}\n", "fi\nelse\n")})
-    file = only_file(carry(upstream, old, upstream.commit({"f": theirs}), patch))
+    took = upstream.commit({"f": theirs})
+    file = only_file(carry(upstream, old, took, patch))
     assert (file.status, file.review, file.absorbed_by) == (Status.ABSORBED, True, "")
     assert file.reasons == (
-        "lines 15-17 (15-16 as patched): nothing of this change is left to do here: "
-        "see that upstream does what it was for",
+        f"lines 15-17 (15-16 as patched): nothing of this change is left to do here ({took[:10]} "
+        "Change files): see that upstream does what it was for",
     )
 
 

@@ -20,11 +20,13 @@ from patchkit.model.merging.regions import Doubt, ThreeWay, common_ends
 from patchkit.model.names import PYTHON
 from patchkit.model.syntax import definitions, kept, pieces_of, syntax_problem, unbound_names
 
-_NAME = re.compile(rb"[A-Za-z_]\w{2,}")
+_NAME = re.compile(rb"\.?[A-Za-z_]\w{2,}")
 _WORD = re.compile(rb"[^\W\d]\w*")
-#: A line of an import; a name that a line assigns, or that a loop counts with.
+#: A line of an import; a function with its parameters, up to one that has a type or a value; a name
+#: that a line assigns, or that a loop counts with.
 _BOUND = re.compile(
-    rb"(?m)^[ \t]*(?:(?:from|import)\b.*|(?:for[ \t]+)?\w+(?=[ \t]*=(?!=)|[ \t]+in\b))"
+    rb"(?m)^[ \t]*(?:(?:from|import)\b.*|(?:async[ \t]+)?def\b[^):=]*"
+    rb"|(?:for[ \t]+)?\w+(?=[ \t]*=(?!=)|[ \t]+in\b))"
 )
 #: A word that does not stand right behind a dot.
 _NO_ATTRIBUTE = re.compile(rb"(?<![\w.])[^\W\d]\w*")
@@ -35,6 +37,8 @@ _DEFINITION = re.compile(
 )
 # Upstream has these whether it uses them or not.
 _ALWAYS_THERE = frozenset(name.encode() for name in (*keyword.kwlist, *dir(builtins)))
+# What values of its own types have: `copy` of a list tells nothing of the file.
+_METHODS = frozenset(f".{name}".encode() for kind in (dict, list, set, str) for name in dir(kind))
 _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
 
 _PROSE = (".md", ".rst", ".adoc")
@@ -76,8 +80,8 @@ def upstream_share(three: ThreeWay) -> float:
     )
 
 
-def has_doubled_hunk(three: ThreeWay) -> bool:
-    """Whether upstream adds what some edit of the patch adds, at another place.
+def doubled_hunk(three: ThreeWay) -> list[bytes]:
+    """What some edit of the patch adds that upstream adds, too, at another place.
 
     Only lines that the old file does not have at all are a sign, those that it repeats anyway
     happen to be added by both; they must be half of the edit, and upstream must add all of them.
@@ -91,8 +95,8 @@ def has_doubled_hunk(three: ThreeWay) -> bool:
             known = {line.strip() for line in three.base}
             novel = Counter({line: count for line, count in added.items() if line not in known})
             if novel and novel <= come and 2 * novel.total() >= added.total():
-                return True
-    return False
+                return list(novel)
+    return []
 
 
 def added_lines(
@@ -189,9 +193,11 @@ def _difference(
 
 
 def names_used(lines: Iterable[bytes]) -> set[bytes]:
-    """The names in lines of code, but for Python's own, those in comments and in short strings."""
-    found = set(_NAME.findall(_STRING_OR_COMMENT.sub(b"", b"".join(lines))))
-    return found - _ALWAYS_THERE
+    """The names in lines of code, but for Python's own, those in comments and in short strings, and
+    the methods that values of Python's own have.
+    """
+    found = set(_NAME.findall(_STRING_OR_COMMENT.sub(b"", b"".join(lines)))) - _METHODS
+    return {name.removeprefix(b".") for name in found} - _ALWAYS_THERE
 
 
 def _parses(path: str, data: bytes) -> bool:

@@ -23,8 +23,8 @@ from patchkit.model.line_diff import diff_lines, sliding_places
 from patchkit.model.merging.checks import (
     MOST,
     added_lines,
+    doubled_hunk,
     file_doubts,
-    has_doubled_hunk,
     lines_lost,
     names_gone,
     names_unbound,
@@ -502,7 +502,7 @@ def _looked_over(
     doubts = [*file_doubts(path, [patch, upstream], data)]
     if upstream_share(three) >= MOST:
         doubts.append(Doubt.UPSTREAM_HAS_MOST)
-    elif in_all and has_doubled_hunk(three):
+    elif in_all and doubled_hunk(three):
         doubts.append(Doubt.UPSTREAM_HAS_A_HUNK)
     names = names_gone(path, three)
     if names:

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from patchkit.model.merging.checks import (
+    doubled_hunk,
     file_doubts,
-    has_doubled_hunk,
     lines_lost,
     names_gone,
     upstream_share,
@@ -61,11 +61,14 @@ def test_a_name_of_the_first_line_is_known() -> None:
         ("import here.pick\n", ()),
         ("pick = 1\nuse(pick)\n", ()),
         ("for pick in all:\n", ()),
+        ("def of(one,\n       pick):\n    use(pick)\n", ()),
+        ("def of(one: pick):\n    use(one)\n", ("pick",)),
+        ("items.copy(pick)\n", ("pick",)),
         ("use(pick)\nif pick == 1:\n", ("pick",)),
     ],
 )
 def test_names_that_the_new_lines_bind(added: str, gone: tuple[str, ...]) -> None:
-    base, upstream = [b"pick(0)\n", b"end()\n"], [b"choose(0)\n", b"end()\n"]
+    base, upstream = [b"all.copy(pick(0))\n", b"end()\n"], [b"choose(0)\n", b"end()\n"]
     three = compare_three(base, upstream, [*base, *added.encode().splitlines(True)])
     assert names_gone("m.py", three) == gone
 
@@ -165,13 +168,13 @@ def test_how_much_of_the_patch_upstream_has(
 def test_a_hunk_that_upstream_has_elsewhere(
     base: str, upstream: str, patch: str, doubled: bool
 ) -> None:
-    assert has_doubled_hunk(three(base, upstream, patch)) is doubled
+    assert bool(doubled_hunk(three(base, upstream, patch))) is doubled
 
 
 def test_lines_that_say_nothing_are_no_sign() -> None:
     base, upstream = [*rows("abc")], [*rows("abc"), b"}\n", b"x\n", b"\n"]
     patch = [b"}\n", b"x\n", b"\n", *rows("abc")]
-    assert not has_doubled_hunk(compare_three(base, upstream, patch))
+    assert not doubled_hunk(compare_three(base, upstream, patch))
     assert upstream_share(compare_three(base, upstream, patch)) == 0.0
 
 
