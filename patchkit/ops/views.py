@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, UsageError
-from patchkit.gitcmd.repository import ZERO, Repository
+from patchkit.gitcmd.repository import ZERO
 from patchkit.gitcmd.trees import tree_changes
 from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.finding import Landed
@@ -211,10 +211,7 @@ def _with_fates(
 
 
 class ShownChange(Struct, frozen=True):
-    """A patch or a commit of upstream, as text; `name` is the patch's, or the commit's whole id.
-
-    Of a patch that a waiting bump has carried already it is what it was carried to.
-    """
+    """A patch or a commit of upstream, as text; `name` is the patch's, or the commit's whole id."""
 
     component: str  # its name
     name: str
@@ -235,8 +232,6 @@ def show_change(
     manifest: Manifest,
     component: Component,
     given: str,
-    *,
-    workspace: Path,
     store: Store,
     progress: Progress,
 ) -> ShownChange:
@@ -252,19 +247,7 @@ def show_change(
     except UsageError as error:
         return _shown_commit(component, given, store, progress, error)
     patch = next(each for each in series.patches if each.name == name)
-    checkout = checkout_of(workspace, manifest, component)
-    carried = _carried(checkout, name) if checkout.git_dir.is_dir() else None
-    return ShownChange(component.name, name, is_patch=True, text=carried or patch.data)
-
-
-def _carried(checkout: Checkout, name: str) -> bytes | None:
-    """A patch as the commit that it has in a checkout that waits, None elsewhere."""
-    snapshot = inspect(checkout)
-    if not snapshot.halt or snapshot.base is None or snapshot.head is None:
-        return None
-    commits = read_stack(checkout.repository, CommitId(snapshot.base), CommitId(snapshot.head))
-    found = next((each.id for each in commits if each.patch == name), None)
-    return _printed(checkout.repository, found) if found is not None else None
+    return ShownChange(component.name, name, is_patch=True, text=patch.data)
 
 
 def _shown_commit(
@@ -296,10 +279,6 @@ def _shown_commit(
     changes = tree_changes(repository, parent, commit)
     entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]
     repository.bring(each.oid for each in entries)
-    text = _printed(repository, commit)
+    # of a merge, what it brought to its first parent
+    text = repository.git("show", "--first-parent", "--format=fuller", commit, "--").out
     return ShownChange(component.name, commit, is_patch=False, text=text)
-
-
-def _printed(repository: Repository, commit: str) -> bytes:
-    """A commit as `git show` prints it; of a merge, what it brought to its first parent."""
-    return repository.git("show", "--first-parent", "--format=fuller", commit, "--").out

@@ -65,14 +65,6 @@ def _patch_is_upstream(scene: Scene) -> None:
     scene.applied()
 
 
-def _first_is_carried(scene: Scene) -> None:
-    """A bump carried the first patch, and stopped at the second."""
-    moved = {"hello.py": "def hello():\n    greet('world')\n    return 0\n# end\n"}
-    scene.applied()
-    scene.upstream.commit({**moved, "other.txt": "line 10, and no other\n"})
-    scene.project.prepare("bump", "demo", "--to", "main").ends(ExitCode.HALTED)
-
-
 @pytest.mark.parametrize("command", _taking("--quiet"))
 def test_quiet_prints_no_result(command: str, scene: Scene) -> None:
     before, argv = _SUCCEEDS[command]
@@ -141,7 +133,6 @@ _IN_WORKSPACE: dict[str, _Line] = {
     "check": (Scene.halted, ("check",)),
     "ci": (Scene.halted, ("ci",)),
     "bump": (_applied_and_bumped, ("bump", "demo", "--to", "main")),
-    "show": (_first_is_carried, ("show", "1")),
     "export": (Scene.applied, ("export", "--branch", "ours")),
 }
 

@@ -330,13 +330,6 @@ def away(project: Project, upstream: Upstream) -> Project:
 
 
 @pytest.mark.slow
-def test_show_finds_the_carried_patch_in_the_workspace_that_is_named(away: Project) -> None:
-    here, there = away.run("show", "two"), away.run("show", "two", "--workspace", "elsewhere")
-    assert (" line 22\n" in here.ok().out, "upstream 22" in here.out) == (True, False)
-    assert (" line 22\n" in there.ok().out, " upstream 22\n" in there.out) == (False, True)
-
-
-@pytest.mark.slow
 def test_skip_reports_as_a_bump_does(away: Project) -> None:
     away.run("skip").ends(1, "no bump")
     away.run("skip", "--diff", "--workspace", "elsewhere").ok().shows(

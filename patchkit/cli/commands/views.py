@@ -112,7 +112,7 @@ def _upstream(patch: LoggedPatch) -> Iterator[str]:
 
 
 @command(
-    "manifest component workspace store json",
+    "manifest component store json",
     examples=[
         ("patchkit show fix-rope", "a patch, by name, number or the beginning of its name"),
         ("patchkit show ae2c912c04 -c sglang", "the commit of upstream that a conflict names"),
@@ -132,8 +132,9 @@ def show(
 ) -> ExitCode:
     """Print a patch, or a commit of upstream.
 
-    While a bump waits, a patch that it has carried already is shown as it was carried. The checkout
-    has upstream's commits of the two pins alone, for `git diff` and `git show COMMIT:FILE`.
+    While a bump waits, the patches that it has carried already are the commits of the checkout:
+    `git log -p refs/patchkit/base..`. Of upstream's it has those of the two pins alone, for `git
+    diff` and `git show COMMIT:FILE`.
     """
     from patchkit.ops.views import show_change
 
@@ -142,8 +143,7 @@ def show(
             session.manifest,
             session.component_with(what),
             what,
-            workspace=session.workspace,
-            store=session.store,
-            progress=progress,
+            session.store,
+            progress,
         )
     return session.report("show", shown, lambda terminal, r: terminal.diff(r.text))
