@@ -55,7 +55,7 @@ def merged_text(
         texts.append(lines)
     data = three.assemble(texts)
     problems = [problem for line, problem in odd.items() if line not in named]
-    return data, odd, problems or [*_unsound(request, data)] or [*_moved(path, three, data)]
+    return data, odd, problems or [*_unsound(request, data)] or [*_moved(request, three, data)]
 
 
 def _in_place(region: Region, text: str) -> Sequence[bytes]:
@@ -102,15 +102,16 @@ def _unsound(request: MergeRequest, data: bytes) -> Iterator[Problem]:
         yield Problem(said, f"{request.path}:{line[1]}" if line else request.path)
 
 
-def _moved(path: str, three: ThreeWay, data: bytes) -> Iterator[Problem]:
+def _moved(request: MergeRequest, three: ThreeWay, data: bytes) -> Iterator[Problem]:
     """What Python's own tables say of definitions, names and scopes."""
+    path, old, here, own = request.path, request.base, request.upstream, request.patched
     if not path.endswith(PYTHON):
         return
-    texts = *(b"".join(side) for side in (three.base, three.upstream, three.patch)), data
-    base, upstream, patch, merged = (set(definitions(text)) for text in texts)
+    base, upstream, patch, merged = (definitions(text).keys() for text in (old, here, own, data))
     gone = ((upstream & patch) | (upstream - base) | (patch - base)) - merged
-    edits = diff_lines(three.upstream, split_lines(data))
-    scopes = misplaced(path, (texts[0], texts[2]), (texts[1], data), edits)
+    scopes = misplaced(
+        path, (old, own), (here, data), diff_lines(three.upstream, split_lines(data))
+    )
     for said in (
         *(f"does not define {name} any more" for _, name in gone),
         *(f"uses a name that nothing defines: {name}" for name in names_unbound(path, three, data)),

@@ -63,7 +63,8 @@ def propose_merge(
         title = f"a proposal (held: {_held(request.path)}; dropped as named: {len(odd)}{owed})"
         return MergerAnswer(title, data, "does not hold" if wrong else "")
 
-    _, before = carry(options=replace(options, merger=None))
+    generator = found.generator.again() if found.generator is not None else None
+    _, before = carry(options=replace(options, merger=None), generator=generator)
     draft, after = carry(options=replace(options, merger=merger))
     if not problems:
         problems += (Problem("no merge is asked for it", path) for path in files)

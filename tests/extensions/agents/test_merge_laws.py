@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from patchkit.carry.carried import MergeRequest
 from patchkit.extensions.agents.merge_laws import merged_text
@@ -13,6 +16,7 @@ from patchkit.extensions.agents.proposed_merge import _unfit
 from patchkit.model.merging.merge import compare_texts
 from patchkit.model.merging.regions import Labels, conflict_text
 from patchkit.model.outcome import FileResult, PatchResult, Status
+from tests.support.laws import share
 
 BASE = "import os\n\n\ndef one(a):\n    return a\n\n\ndef two(b):\n    b.cuda()\n    return b\n"
 UPSTREAM = BASE.replace("    b.cuda()\n", "    b.cuda(0)\n")
@@ -129,3 +133,21 @@ def test_a_conflict_that_is_open_still_and_a_patch_that_fitted_hold_it_up() -> N
     )
     found = [each.where for each in _unfit(before, after, "two.patch")]
     assert found == ["two.patch", "three.patch"]
+
+
+_LINE = st.sampled_from([f"{letter}\n" for letter in "abcdefgh"])
+_TEXT = st.lists(_LINE, max_size=8).map("".join)
+_BETWEEN = re.compile(r"(?s)<<<<<<< new\n.*?>>>>>>> patch\n")
+
+
+@settings(max_examples=share(400))
+@given(sides=st.tuples(_TEXT, _TEXT, _TEXT), texts=st.lists(_TEXT, min_size=4, max_size=4))
+def test_nothing_but_what_is_between_markers_is_another_text(
+    sides: tuple[str, str, str], texts: list[str]
+) -> None:
+    base, upstream, patched = (each.encode() for each in sides)
+    three = compare_texts(base, upstream, patched)
+    marked = conflict_text(three, Labels("new", "old", "patch")).decode()
+    todo = iter(texts)
+    wanted = _BETWEEN.sub(lambda _: next(todo), marked)
+    assert merged(*texts[: len(three.conflicts)], sides=sides, path="a.txt")[0] == wanted
