@@ -66,7 +66,6 @@ _NAMES = {
     "hccl",
     "target",
     "packages",
-    "solution",
     "trainer",
 }
 #: Titles, and shell lines whose commands stand inside.

@@ -6,7 +6,7 @@ Nothing here is run but npu-smi; a file that says no version is reported as such
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,6 +32,11 @@ _NPU_SMI = re.compile(r"npu-smi\s+v?([0-9][0-9A-Za-z.]*)", re.IGNORECASE)
 _ATB = re.compile(
     r"^\s*Ascend-cann-[a-z]+\s*:\s*(?:\S+\s+Version\s*:?\s*)?([0-9][0-9A-Za-z.]*)", re.M
 )
+_NNAL_FILES = (
+    ("ascend_nnal_install.info", _INSTALLED),
+    ("version.info", _INSTALLED),
+    ("version.info", _ATB),
+)
 
 
 class InstalledSoftware(Struct, frozen=True):
@@ -50,28 +55,25 @@ class AscendHost(Struct, frozen=True):
 
     def cann(self) -> InstalledSoftware | None:
         """The CANN that is active, else the one that is installed."""
-        for folder in self._cann_folders():
-            if folder.is_dir():
-                return _version_of(folder, self._cann_files(folder))
+        active = self._named("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
+        folders = [*active, self.home / "ascend-toolkit" / "latest", self.home / "cann"]
+        for folder in filter(Path.is_dir, folders):
+            infos = sorted(folder.glob("*-linux/ascend_toolkit_install.info"))
+            files = [(info, _INSTALLED) for info in infos]
+            files += [(folder / "version.cfg", _RUNNING), (folder / "version.info", _INSTALLED)]
+            return _version_of(folder, files)
         return None
 
     def nnal(self) -> InstalledSoftware | None:
         """NNAL, by its transformer library."""
-        home = self.environment.get("ATB_HOME_PATH")
         root = self.home / "nnal"
-        folders = [root, root / "atb", root / "atb" / "latest"]
-        folders += [Path(home), Path(home).parent.parent] if home else []
-        files = [
-            (folder / name, pattern)
-            for folder in reversed(folders)
-            for name, pattern in (
-                ("ascend_nnal_install.info", _INSTALLED),
-                ("version.info", _INSTALLED),
-                ("version.info", _ATB),
-            )
+        active = [
+            each for path in self._named("ATB_HOME_PATH") for each in (path.parent.parent, path)
         ]
-        there = [folder for folder in folders if folder.is_dir()]
-        return _version_of(there[-1], files) if there else None
+        folders = [*active, root / "atb" / "latest", root / "atb", root]
+        there = [*filter(Path.is_dir, folders)]
+        files = [(folder / name, pattern) for folder in there for name, pattern in _NNAL_FILES]
+        return _version_of(there[0], files) if there else None
 
     def driver(self) -> InstalledSoftware | None:
         """The NPU driver, by its version file or by npu-smi."""
@@ -85,20 +87,9 @@ class AscendHost(Struct, frozen=True):
         match = _NPU_SMI.search(answer) if answer is not None else None
         return InstalledSoftware(match[1], "npu-smi info") if match else found
 
-    def _cann_folders(self) -> Iterator[Path]:
-        for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
-            if self.environment.get(name):
-                yield Path(self.environment[name])
-        yield self.home / "ascend-toolkit" / "latest"
-        yield self.home / "cann"
-
-    def _cann_files(self, folder: Path) -> list[tuple[Path, re.Pattern[str]]]:
-        infos = sorted(folder.glob("*-linux/ascend_toolkit_install.info"))
-        return [
-            *((info, _INSTALLED) for info in infos),
-            (folder / "version.cfg", _RUNNING),
-            (folder / "version.info", _INSTALLED),
-        ]
+    def _named(self, *variables: str) -> list[Path]:
+        """The folders that variables of the shell name."""
+        return [Path(self.environment[each]) for each in variables if self.environment.get(each)]
 
 
 def _version_of(place: Path, files: list[tuple[Path, re.Pattern[str]]]) -> InstalledSoftware:

@@ -29,7 +29,6 @@ from patchkit.extensions.machine.lock import (
     ARCHITECTURES,
     EnvironmentLock,
     rendered_locks,
-    solved_locks,
 )
 from patchkit.extensions.machine.site_values import GivenValue, resolve_site
 from patchkit.extensions.machine.topic import Topic
@@ -85,19 +84,15 @@ def examine(
     topics: Sequence[Topic] = tuple(Topic),
     given: Sequence[GivenValue] = (),
 ) -> DoctorReport:
-    """Look at the topics. Raises BadInputError for site values that cannot be, SurroundingsError
-    where no resolver can be asked.
-    """
+    """Look at the topics. Raises BadInputError for site values that cannot be."""
     environment = whole_environment(manifest)
     found: list[Diagnosis] = []
     if Topic.SYSTEM in topics or Topic.PACKAGES in topics:
         found += _programs(manifest, environment, view, topics)
     if Topic.VARIABLES in topics:
         found += _variables(manifest, environment, view, given)
-    if Topic.METADATA in topics or Topic.SOLUTION in topics:
+    if Topic.METADATA in topics:
         found += _metadata(manifest, store, progress)
-    if Topic.SOLUTION in topics:
-        found += _solutions(manifest, store, progress, given)
     return DoctorReport(manifest.name, view.python, tuple(dict.fromkeys(found)))
 
 
@@ -227,16 +222,3 @@ def _metadata(manifest: Manifest, store: Store, progress: Progress) -> Iterator[
             "extra": "",
         }
         yield from diagnose_wishes(wishes, environment.unsupported, lock, markers)
-
-
-def _solutions(
-    manifest: Manifest, store: Store, progress: Progress, given: Sequence[GivenValue]
-) -> Iterator[Diagnosis]:
-    """Whether what is known to be asked for has a solution; if not, what contradicts what."""
-    site = resolve_site(manifest, given)
-    for lock in solved_locks(manifest, site, store, progress, partly=True):
-        found, verdict = f"{len(lock.packages)} packages", MachineVerdict.OK
-        advice = ""
-        if lock.problem is not None:
-            found, verdict, advice = lock.problem.what, MachineVerdict.WRONG, lock.problem.hint
-        yield Diagnosis(Topic.SOLUTION, lock.architecture, verdict, "", found, "", advice)

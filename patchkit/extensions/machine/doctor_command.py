@@ -31,10 +31,6 @@ if TYPE_CHECKING:
             "patchkit check --only machine -m demo --set @site.yaml",
             "variables that only the site knows, too",
         ),
-        (
-            "patchkit check --only machine -m demo solution",
-            "can all that is asked for be installed together?",
-        ),
     ],
     exits={
         ExitCode.OK: "nothing is wrong or missing, though something may be uncertain",
@@ -51,7 +47,7 @@ def doctor(
         list[Topic] | None,
         typer.Argument(
             metavar="TOPIC",
-            help="Look only at this. Default: at all but solution, which asks the package index.",
+            help="Look only at this. Default: at all.",
         ),
     ] = None,
     python: Annotated[
@@ -78,8 +74,8 @@ def doctor(
     Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python, wanted and known
     not to work; at the variables of this shell; and at what the components' own metadata asks for
     beside the manifest, with their patches applied. Says for each what to do. Runs nothing but that
-    Python and npu-smi, changes nothing, and asks no network. Only `solution` asks the package
-    index: can all of it be installed together, and if not, which requirements contradict?
+    Python and npu-smi, changes nothing, and asks no network. Whether all of it can be installed
+    together, `patchkit export --format machine --dry-run lock` asks the package index.
     """
     import os
     import shutil
@@ -100,7 +96,7 @@ def doctor(
             view,
             session.store,
             progress,
-            topics=topics or [topic for topic in Topic if topic is not Topic.SOLUTION],
+            topics=topics or tuple(Topic),
             given=given_values(settings or ()),
         )
     return session.report("check --only machine", report, _render)

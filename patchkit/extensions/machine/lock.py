@@ -77,13 +77,11 @@ def solved_locks(
     progress: Progress,
     *,
     build: bool = False,
-    partly: bool = False,
 ) -> tuple[EnvironmentLock, ...]:
     """Solve for each architecture; asks the package index.
 
-    With `build` runs the code of components that computes metadata. What stays unknown is left out
-    of the question with `partly`, else a BadInputError. Raises SurroundingsError where uv is
-    missing, or this Python reads no TOML.
+    With `build` runs the code of components that computes metadata; a BadInputError for what stays
+    unknown. Raises SurroundingsError where uv is missing, or this Python reads no TOML.
     """
     if find_spec("tomllib") is None:  # what uv writes is TOML
         raise SurroundingsError("run patchkit on Python 3.11 or later to make a lock")
@@ -94,7 +92,7 @@ def solved_locks(
     hint = " ".join(f"--set {name}=..." for name in lacking)
     with scratch_folder() as folder:
         wishes = read_wishes(manifest, store, progress, folder if build else None)
-        if wishes.unknown and not partly:
+        if wishes.unknown:
             raise BadInputError(*wishes.unknown)
         (folder / "without").write_text("\n".join(wishes.without))
         overrides = [str(wish.requirement) for wish in wishes.alone]

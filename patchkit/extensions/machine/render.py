@@ -34,6 +34,8 @@ from patchkit.manifest.values import Manifest, whole_environment
 
 #: The site's values beside the files that are made of them.
 VALUES_FILE = "values.yaml"
+#: What is in the way of a file: it is somebody else's, wherever it leads.
+_LINK = "a symbolic link"
 
 
 class RenderRequest(Struct, frozen=True):
@@ -151,9 +153,9 @@ def _documents(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
 
 
 def _wanted(path: Path, text: str, *, executable: bool) -> _Wanted:
-    """A file beside what is there; a link is somebody else's, wherever it leads."""
+    """A file beside what is there."""
     if path.is_symlink():
-        return _Wanted(path, text, Condition.FOREIGN, executable, "a symbolic link")
+        return _Wanted(path, text, Condition.FOREIGN, executable, _LINK)
     there = _read(path)
     found = condition(there, text)
     if found is Condition.FRESH and executable and not os.access(path, os.X_OK):
@@ -222,8 +224,8 @@ def _write(root: Path, wanted: Sequence[_Wanted]) -> None:
     for home, files in homes.items():
         try:
             home.mkdir(parents=True, exist_ok=True)
-            for file in files:
-                _make_room(file)
+            for link in [file.path for file in files if file.detail == _LINK]:
+                link.unlink()  # else what it leads to would be written
         except OSError as error:
             raise SurroundingsError(f"{home} cannot be written: {error.strerror}") from error
         write_set(
@@ -232,15 +234,6 @@ def _write(root: Path, wanted: Sequence[_Wanted]) -> None:
             {file.path: _bytes(file.there) for file in files},
             executable={file.path: True for file in files if file.executable},
         )
-
-
-def _make_room(wanted: _Wanted) -> None:
-    """What no new contents bring about: a link goes, a script that lacks its bits gets them."""
-    if wanted.detail == "a symbolic link":
-        wanted.path.unlink()
-    elif wanted.detail == "not executable":
-        mode = wanted.path.stat().st_mode
-        wanted.path.chmod(mode | (mode & 0o444) >> 2)
 
 
 def _home(root: Path, path: Path) -> Path:

@@ -27,7 +27,6 @@ class Topic(str, Enum):
     PACKAGES = "packages"  # what is installed in the Python
     VARIABLES = "variables"  # the environment of this shell
     METADATA = "metadata"  # what components ask for, beside the manifest
-    SOLUTION = "solution"  # whether all of it can be installed; asks the package index
 
 
 class DocumentKind(str, Enum):

@@ -119,21 +119,12 @@ def test_one_solution_with_hashes(project: Project, upstream: Upstream) -> None:
 @pytest.mark.usefixtures("index", "_resolver")
 def test_what_has_no_solution_names_both_requirements(project: Project, upstream: Upstream) -> None:
     stack(project, upstream, "==1.26.0")
-    failed = lock(project)
+    failed = lock(project, "--dry-run")
     assert failed.code == 1
     assert "numpy>=1.26.4" in failed.err
     assert "numpy==1.26.0 is asked for by demo.yaml" in failed.err
     assert "decord2 is asked for by core's setup.py" in failed.err
     assert not (project.root / LOCK).exists()
-    checked = project.run("check", "--only", "machine", "solution")
-    assert (checked.code, checked.err) == (1, "")
-    assert f"wrong  {platform.machine()}" in checked.out
-    assert (
-        "numpy>=1.26.4" in checked.out and "numpy==1.26.0 is asked for by demo.yaml" in checked.out
-    )
-    stack(project, upstream, ">=1.26", "open('needs')")
-    checked = project.run("check", "--only", "machine", "solution").ok()
-    assert f"ok  {platform.machine()}" in checked.out
 
 
 def test_the_python_is_this_one_where_it_may_be() -> None:
