@@ -364,7 +364,9 @@ def in_other_scopes(it: FileSides, data: bytes, edits: Sequence[Edit]) -> tuple[
     """
     before, here, after = it.texts
     found = advice(misplaced, it.target, (before, after), (here, data), edits)
-    return (UNCHECKED,) if found is None else tuple(map(str, found))
+    if found is None:
+        return (UNCHECKED,)
+    return tuple(f"{each}: see that it belongs there" for each in found)
 
 
 def doubted(outcome: FileResult, said: tuple[str, ...]) -> FileResult:

@@ -438,7 +438,7 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
             at = [line.strip() for line in merge.three.upstream].index(told) + 1
             what, by = told.decode("utf-8", "replace"), _by(_since(it, [told], ge))
             yield f"a hunk adds `{what}`, as line {at} upstream does{by}: {_SEE}"
-    gone = "upstream's file has no more", "see what it is called now"
+    gone = "upstream's file does not use", "see that it is there by that name"
     unbound = "nothing in the merged file defines", "define it"
     names = [(name, *gone) for name in merge.names[:_SHOWN]]
     common = {*merge.three.base} & {*merge.three.upstream}

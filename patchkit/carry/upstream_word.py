@@ -489,10 +489,11 @@ def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) ->
         return file
     places = [each for each in (file.path, change.old_path) if each]
     now = count_of(found[0], texts[1])
-    by = context.past.since(places, lambda data: count_of(found[0], data or b"") >= now)
-    part = UpstreamPart(known, len(added), by)
+    asked = places, lambda data: count_of(found[0], data or b"") >= now
+    part = UpstreamPart(known, len(added), context.past.since(*asked))
+    without = "" if part.commit else context.past.lacks(*asked)
     at = [line.strip() for line in split_lines(texts[1])].index(found[0]) + 1
-    said = f"{part.words}, as in its line {at}"
+    said = f"{part.words}{f' ({without})' if without else ''}, as in its line {at}"
     flag = f"{said}: see that nothing stands twice"
     reasons = (*outcome.reasons, flag) if file.carried else (said, *outcome.reasons)
     return replace(file, outcome=replace(outcome, upstream=part, reasons=reasons))

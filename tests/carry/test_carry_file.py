@@ -443,7 +443,7 @@ def test_a_name_that_is_gone_is_said_where_it_is_used_with_the_commit(upstream: 
     line = ours.splitlines().index("    return pick(5)") + 1
     used, by = f"line {line} uses `pick`, which", f"({new[:10]} Choose)"
     assert file.reasons == (
-        f"{used} upstream's file has no more {by}: see what it is called now",
+        f"{used} upstream's file does not use {by}: see that it is there by that name",
         f"{used} nothing in the merged file defines {by}: define it",
     )
 

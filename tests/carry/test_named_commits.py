@@ -52,7 +52,7 @@ def test_what_is_absorbed_by_such_lines_is_for_review(upstream: Upstream) -> Non
     file = only_file(carry(upstream, old, took, patch))
     assert (file.status, file.review, file.absorbed_by) == (Status.ABSORBED, True, "")
     assert file.reasons == (
-        f"lines 15-17 (15-16 as patched): nothing of this change is left to do here ({took[:10]} "
+        f"lines 15-17 (15-16 as patched): nothing is there that it would change ({took[:10]} "
         "Change files): see that upstream does what it was for",
     )
 

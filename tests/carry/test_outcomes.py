@@ -55,7 +55,9 @@ def test_a_neighbour_that_was_rewritten_is_told(upstream: Upstream) -> None:
     rewritten = TEXT.replace("def function_5():\n", "while True:\n    go(on)\n    stop = 1\n")
     file = only_file(carry(upstream, old, upstream.commit({"f.py": rewritten}), PATCH))
     where, what, proposed = file.reasons
-    assert where == "lands in no function (line 19), was made in function_5"
+    assert (
+        where == "lands in no function (line 19), was made in function_5: see that it belongs there"
+    )
     assert what.startswith("lines 16-19 (16-17 as patched): upstream changed adjacent")
     assert what.endswith(" Change files): see that both hold")
     assert proposed.startswith("a merge is proposed") and file.status is Status.CONFLICTED

@@ -54,7 +54,7 @@ def test_a_bump_asks_for_a_look(moved: Project) -> None:
     (file,) = patch["files"]
     assert (file["review"], file["certainty"]) == (True, "look")
     (reason,) = [each for each in file["reasons"] if each.startswith(said)]
-    assert reason.endswith("), was made in Beta.__init__")
+    assert reason.endswith("), was made in Beta.__init__: see that it belongs there")
     moved.run(*argv, "--no-fuzz").ends(3).shows(said)
     moved.run("plan", "demo").ok().shows("1 to look at")
 

@@ -71,13 +71,10 @@ def lines_lost(
 def upstream_share(three: ThreeWay) -> float:
     """The part of the telling lines that the patch adds to the file and that upstream adds, too."""
     added = added_lines(three.base, three.patch, three.patch_edits)
-    total = sum(added.values())
-    if total < _ENOUGH:
+    if added.total() < _ENOUGH:
         return 0.0
-    return (
-        sum((added & added_lines(three.base, three.upstream, three.upstream_edits)).values())
-        / total
-    )
+    come = added_lines(three.base, three.upstream, three.upstream_edits)
+    return (added & come).total() / added.total()
 
 
 def doubled_hunk(three: ThreeWay) -> list[bytes]:
@@ -92,11 +89,16 @@ def doubled_hunk(three: ThreeWay) -> list[bytes]:
             added = added_lines(three.base, three.patch, (edit,))
             if not added.keys() & come.keys():
                 continue
-            known = {line.strip() for line in three.base}
-            novel = Counter({line: count for line, count in added.items() if line not in known})
+            novel = novel_of(added, three.base)
             if novel and novel <= come and 2 * novel.total() >= added.total():
                 return list(novel)
     return []
+
+
+def novel_of(added: Counter[bytes], base: Sequence[bytes]) -> Counter[bytes]:
+    """Those of some lines, without blanks around, that the old file does not have at all."""
+    known = {line.strip() for line in base}
+    return Counter({line: count for line, count in added.items() if line not in known})
 
 
 def added_lines(

@@ -28,6 +28,7 @@ from patchkit.model.merging.checks import (
     lines_lost,
     names_gone,
     names_unbound,
+    novel_of,
     upstream_share,
 )
 from patchkit.model.merging.moved import find_moved
@@ -100,7 +101,7 @@ def resolve(
         return RegionResolution(Rule.CLEAN, _edit(region, settled))
     share = _upstream_share(region, three)
     if _is_contained(region, three, taken=share == 1.0):
-        return RegionResolution(Rule.CONTAINED, (), "nothing of this change is left to do here")
+        return RegionResolution(Rule.CONTAINED, (), "nothing is there that it would change")
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
     return (
@@ -130,9 +131,7 @@ def _upstream_share(region: Region, three: ThreeWay) -> float:
     added = _telling(region.patch) - _telling(region.base)
     if not added:
         return 0.0
-    known = {line.strip() for line in three.base}
-    novel = Counter({line: count for line, count in added.items() if line not in known})
-    added = novel or added
+    added = novel_of(added, three.base) or added
     new = _telling(region.upstream) - _telling(region.base)
     if sum(added.values()) >= _ENOUGH_ANYWHERE:
         new += added_lines(three.base, three.upstream, three.upstream_edits)
