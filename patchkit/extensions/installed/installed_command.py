@@ -18,7 +18,7 @@ from patchkit.cli.command import (
     RestOption,
     command,
 )
-from patchkit.cli.project import in_ci, near
+from patchkit.cli.project import near
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -91,7 +91,6 @@ def install(
                 store=session.store,
                 dry_run=dry_run,
                 progress=progress,
-                locked=in_ci(),
             )
     return session.report("install", report, _render_into)
 

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, suppress
 from enum import Enum
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.files import is_half_done, unless_gone
-from patchkit.disk.transaction import recover, write_set
+from patchkit.disk.transaction import recover
 from patchkit.errors import (
     ExitCode,
     PatchkitError,
@@ -65,10 +65,8 @@ from patchkit.stack.lock_differences import compare
 from patchkit.stack.lockfile import (
     LockedComponent,
     load_lock,
-    lock_bytes,
     lock_component,
     lock_digest,
-    merge_lock,
     recorded_in,
 )
 from patchkit.stack.series import load_series
@@ -145,30 +143,23 @@ def apply_into(
     store: Store,
     dry_run: bool,
     progress: Progress,
-    locked: bool = False,
 ) -> IntoReport:
     """Put the stacks of `components` into a folder of installed packages, or change nothing.
 
     Components without patches are passed over. On disk: the patched files, their compiled forms
-    removed, RECORD, and a receipt for each component; and the lock, where an older one does not say
-    what is in the patched files, unless `locked`.
+    removed, RECORD, and a receipt for each component.
     BadInputError if a stack does not apply to its pin, or a receipt is damaged.
     """
     _require_folder(folder, dry_run=dry_run)
     view = FolderView(folder)
-    into = _Into(manifest, store, progress, view, locked)
+    into = _Into(manifest, store, progress, view)
     lock = load_lock(manifest.lock_path)
     receipts = list(receipts_in(folder))
     found = []
     for component in components:
         if component.patches:
             found.append(into.component(component, recorded_in(lock, component.name), receipts))
-    report = _committed(view, found, dry_run=dry_run)
-    if into.locks and report.exit_code is ExitCode.OK and not dry_run:
-        path = manifest.lock_path
-        writes = {path: lock_bytes(merge_lock(lock, into.locks))}
-        write_set(manifest.root, writes, {path: lock_bytes(lock) if lock else None})
-    return report
+    return _committed(view, found, dry_run=dry_run)
 
 
 def reverse_into(
@@ -225,9 +216,6 @@ class _Into(Struct, frozen=True):
     store: Store
     progress: Progress
     view: FolderView  # the folder as it will be
-    locked: bool  # what the lock says is not added to
-    #: What the lock lacks; filled.
-    locks: dict[str, LockedComponent] = field(default_factory=dict)
 
     def component(
         self, component: Component, recorded: LockedComponent | None, receipts: list[Receipt]
@@ -241,8 +229,6 @@ class _Into(Struct, frozen=True):
                 hint = f"patchkit apply {self.manifest.options(component.name)}  takes them up"
                 problems = (Problem(each.what, component.name, hint) for each in differences)
                 return replace(blank, result=IntoResult.DIFFERS, problems=tuple(problems))
-            if recorded is not None and recorded.files is None and not self.locked:
-                self.locks[component.name] = actual
             layer = layer_of(self.manifest, component.name, actual)
             return self._planned(component, built, layer, receipts, blank)
 

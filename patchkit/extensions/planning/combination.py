@@ -10,7 +10,7 @@ Apart from `plan.py`, its only user: the search, where that fetches, walks and r
 from __future__ import annotations
 
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -75,17 +75,12 @@ def combine(
     def fit(one: str, a: Declaration, other: str, b: Declaration) -> bool:
         return all(_about(clash) in known for clash in clashes(one, a, other, b))
 
-    heard = Counter(name for row in fixed.values() for name in _names(row))
-    for rows in options.values():
-        heard.update({name for each in rows for name in _names(each.declaration)})
-    shared = {name for name, count in heard.items() if count > 1}
     open_to: list[list[ChosenCommit]] = []
     for name, rows in options.items():
-        cut = [replace(each, declaration=_cut(each.declaration, shared)) for each in rows]
-        stay = [(other, _cut(row, shared)) for other, row in fixed.items()]
-        open_to.append(
-            _worthwhile([o for o in cut if all(fit(name, o.declaration, *each) for each in stay)])
-        )
+        fitting = [
+            o for o in rows if all(fit(name, o.declaration, *each) for each in fixed.items())
+        ]
+        open_to.append(_worthwhile(fitting))
     newest = _newest(open_to, sys.maxsize, fit)
     if newest is None:
         return ()
@@ -121,16 +116,6 @@ def _unmet(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[Unm
 
 def _about(clash: UnmetRequirement) -> tuple[frozenset[str], str]:
     return frozenset((clash.component, clash.other)), clash.subject
-
-
-def _names(declared: Declaration) -> set[str]:
-    """The distributions that a declaration speaks of."""
-    return {declared.distribution, *(need.name for need in declared.needs)}
-
-
-def _cut(declared: Declaration, shared: Collection[str]) -> Declaration:
-    """What another component may care for."""
-    return replace(declared, needs=tuple(need for need in declared.needs if need.name in shared))
 
 
 def _worthwhile(options: Sequence[ChosenCommit]) -> list[ChosenCommit]:

@@ -70,11 +70,8 @@ def test_an_older_lock_is_built_or_nothing_can_be_said(
     site.attest().ends(1, "error: demo: ").shows("? unknown  demo/demo  it cannot be said")
 
 
-@pytest.mark.parametrize("argv", [("apply",), ("install", "../site-packages")])
-def test_apply_adds_what_an_older_lock_lacks(
-    site: Site, old_lock: Path, argv: tuple[str, ...]
-) -> None:
-    site.project.run(*argv).ok()
+def test_apply_adds_what_an_older_lock_lacks(site: Site, old_lock: Path) -> None:
+    site.project.run("apply").ok()
     assert '"files": {' in old_lock.read_text()
     site.project.run("apply").ok().shows("unchanged")
 
