@@ -419,7 +419,7 @@ def installed(random: Random) -> None:
         kept.write_bytes(b"kept")
         record = install(site, {"demo/a.py": "x = 2\n", "demo/b.py": "y\n"})
         file = LayerFile("demo/a.py", ("one.patch",), (digest_of(before), digest_of(after)))
-        layer = Layer("m", "demo", "1" * 40, "2" * 40, "3" * 64, ("one.patch",), (file,))
+        layer = Layer("m", "demo", "1" * 40, "3" * 64, ("one.patch",), (file,))
         data, edits = edited(record.read_bytes(), "demo-1.0.dist-info/RECORD", {"demo/a.py": after})
         kept_before = (packed("demo/a.py", before, after),)
         receipt = Receipt(

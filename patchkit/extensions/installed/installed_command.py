@@ -251,25 +251,20 @@ def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
     line: Line = [word(each.verdict), "  ", name, said]
     terminal.product(line)
     print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
-    _print_left_out(terminal, each)
+    _print_exceptions(terminal, each)
     for path in each.neither:
         terminal.product(f"  {path}: neither the patched nor the base file")
-    for path in each.accepted:
-        terminal.product(f"  {path}: the wheel's own, not the pin's; {_accepted(each, path)}")
     for path in each.unrecorded:
         terminal.product(f"  {path}: hash differs from the wheel's RECORD")
     for problem in each.problems:
         terminal.problem(problem)
 
 
-def _print_left_out(terminal: Terminal, each: AttestedComponent | IntoComponent) -> None:
+def _print_exceptions(terminal: Terminal, each: AttestedComponent | IntoComponent) -> None:
     for left in each.left_out:
         terminal.product(f"  {left.patch}: {left.path} is not installed, left out")
-
-
-def _accepted(each: AttestedComponent | IntoComponent, path: str) -> str:
-    reason = each.reasons.get(path)
-    return f"accepted: {reason}" if reason else "accepted"
+    for path, reason in each.reasons.items():
+        terminal.product(f"  {path}: the wheel's own, not the pin's; accepted: {reason}")
 
 
 def print_patches(terminal: Terminal, patches: Iterable[AttestedPatch]) -> None:
@@ -287,9 +282,7 @@ def _render_into(terminal: Terminal, report: IntoReport) -> None:
         name = Painted(f"{each.manifest}/{each.component}", Paint.STRONG)
         terminal.product([word(each.result), "  ", name, f"  {_into_words(each)}"])
         print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
-        _print_left_out(terminal, each)
-        for path in each.accepted:
-            terminal.product(f"  {path}: the wheel's own, not the pin's; {_accepted(each, path)}")
+        _print_exceptions(terminal, each)
         for problem in each.problems:
             terminal.problem(problem)
     if report.dry_run:

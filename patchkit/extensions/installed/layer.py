@@ -89,21 +89,18 @@ class LeftOut(Struct, frozen=True):
 class Layer(Struct, frozen=True):
     """What a component's stack makes of a folder.
 
-    `base` and `tree` are the stack's commit and resulting tree, `digest` the SHA-256 of what the
-    lock says of it. `patches` are all of the series; paths of `left_out` are the upstream's.
-    `accepted` are files of the wheel's own that are not the pin's, and were patched as they were;
-    `reasons` say why, of those for which the manifest does.
+    `base` is the stack's commit, `digest` the SHA-256 of what the lock says of it. `patches` are
+    all of the series; paths of `left_out` are the upstream's.
+    `reasons` say why files of the wheel's own that are not the pin's were patched as they were.
     """
 
     manifest: str  # its name
     component: str
     base: str
-    tree: str
     digest: str
     patches: tuple[str, ...]
     files: tuple[LayerFile, ...]
     left_out: tuple[LeftOut, ...] = ()
-    accepted: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}  # path -> reason
 
     @property

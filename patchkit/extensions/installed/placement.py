@@ -403,10 +403,7 @@ def put_layer(
             before.append(packed(*args, executable=was, attributes=given))
             run = is_executable(states[-1]) if file.has_modes else None
             view.write(path, contents[-1], executable=run)
-    planned.layer = Layer(
-        blank.manifest, blank.component, blank.base, blank.tree, blank.digest, blank.patches,
-        tuple(layer_files), tuple(left_out), blank.accepted, blank.reasons,
-    )  # fmt: skip
+    planned.layer = replace(blank, files=tuple(layer_files), left_out=tuple(left_out))
     if not planned.problems:
         for code in [code for path in changes for code in view.bytecode(path)]:
             if view.read(code) is not None:

@@ -103,7 +103,7 @@ class IntoComponent(Struct, frozen=True):
     `package` is the wheel that brought the files, by name and version, "" where none lists them.
     `changed` are the paths in the folder that were written or removed, RECORD and compiled files
     among them. `patches` say what is live afterwards; `left_out` are files of patches that are not
-    installed, `accepted` files of the wheel that are not the pin's, with the manifest's `reasons`.
+    installed, `reasons` say why files of the wheel that are not the pin's were patched.
     `shared_with` are the layers of
     other manifests that changed one of its files, too.
     """
@@ -115,7 +115,6 @@ class IntoComponent(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     patches: tuple[AttestedPatch, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    accepted: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}  # path -> reason
     shared_with: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -293,7 +292,6 @@ class _Into(Struct, frozen=True):
             package="" if placement is None else placement.title,
             patches=attested.patches,
             left_out=layer.left_out,
-            accepted=layer.accepted,
             reasons=layer.reasons,
             shared_with=tuple(shared),
         )
@@ -315,7 +313,7 @@ def layer_of(manifest: Manifest, name: str, locked: LockedComponent) -> Layer:
     """The layer of a component's stack, without files."""
     names = tuple(each.name for each in locked.patches)
     digest = lock_digest(locked)
-    return Layer(manifest.name, name, locked.commit, locked.result, digest, names, ())
+    return Layer(manifest.name, name, locked.commit, digest, names, ())
 
 
 def _declared(
@@ -344,9 +342,8 @@ def _declared(
 def _accepting(
     layer: Layer, placement: Whereabouts, differing: Mapping[str, bytes], reasons: Mapping[str, str]
 ) -> Layer:
-    taken = [placement.installed(path) for path in sorted(differing)]
-    accepted = tuple(path for path in taken if path is not None)
-    return replace(layer, accepted=accepted, reasons={path: reasons[path] for path in accepted})
+    taken = (placement.installed(path) for path in sorted(differing))
+    return replace(layer, reasons={path: reasons[path] for path in taken if path is not None})
 
 
 def _is_same(one: Layer, other: Layer) -> bool:
@@ -409,9 +406,8 @@ class AttestedComponent(Struct, frozen=True):
     `package` are the wheels, by name and version; `receipt` whether there is one; `base` the commit
     of the stack, `lock` the digest of what the lock says of it. `neither` are files that are
     neither the stack's nor its base's, `left_out` those that are not installed. `unrecorded` are
-    files of which the wheel's RECORD says another hash, `accepted` files of the wheel's own that
-    were patched though they are not the pin's, with the manifest's `reasons` for some. `problems`
-    say why it is unknown.
+    files of which the wheel's RECORD says another hash, `reasons` say why files of the wheel's own
+    that are not the pin's were patched. `problems` say why it is unknown.
     """
 
     manifest: str
@@ -426,7 +422,6 @@ class AttestedComponent(Struct, frozen=True):
     neither: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     unrecorded: tuple[str, ...] = ()
-    accepted: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}  # path -> reason
     problems: tuple[Problem, ...] = ()
 
@@ -513,10 +508,10 @@ def _by_receipts(view: FolderView, receipts: Sequence[Receipt]) -> Iterator[Atte
 def _by_manifest(
     view: FolderView, expected: Expected, component: Component, receipts: Sequence[Receipt]
 ) -> Iterator[AttestedComponent]:
-    """By the files of the stack; a receipt adds what was installed, and which file was accepted.
+    """By the files of the stack; a receipt adds what was installed.
 
-    Where files are neither the stack's nor the base's, another layer may be the cause, or a file
-    that was accepted without the manifest: then there is the receipt's word for it, if it has one.
+    Where files are neither the stack's nor the base's, another layer may be the cause: then there
+    is the receipt's word for it, if it has one.
     """
     manifest = expected.manifest
     name = receipt_path(manifest.name, component.name)
@@ -580,7 +575,6 @@ def _told(
         neither=found.neither,
         left_out=layer.left_out,
         unrecorded=tuple(sorted(p for each in owners for p in _unrecorded(each, view, paths))),
-        accepted=layer.accepted,
         reasons=layer.reasons,
     )
 
