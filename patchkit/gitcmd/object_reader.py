@@ -34,6 +34,10 @@ _IN_FLIGHT = 512
 _PIPE = 1 << 20
 
 
+# By itself git holds 96 MiB of what it has unpacked, and maps whole packs for as long as it runs:
+# 6,000 files of SGLang's history took 167 MiB and 0.6 s, with these limits 33 MiB and 1.0 s.
+_LIMITS = ("core.deltaBaseCacheLimit=16m", "core.packedGitWindowSize=1m", "core.packedGitLimit=16m")
+
 _HINT = "if it is the cache's: patchkit fetch --verify"
 
 
@@ -183,8 +187,9 @@ class ObjectReader:
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None:
+            limits = (part for each in _LIMITS for part in ("-c", each))
             self._process = subprocess.Popen(
-                sealed_command(["cat-file", "--batch"], self.repository.git_dir),
+                sealed_command([*limits, "cat-file", "--batch"], self.repository.git_dir),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
