@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import lru_cache
 from stat import S_ISREG
 from typing import TypeAlias
+from zlib import Z_BEST_SPEED, compress, decompress
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -58,7 +59,7 @@ _Question: TypeAlias = tuple[
 ]
 
 #: Files that stand for a while are asked for again and again: so many are held.
-_STANDING = 128
+_STANDING = 64
 
 
 class PatchVerdict(Struct, frozen=True):
@@ -96,7 +97,7 @@ class Forecaster:
     ) -> None:
         self._source, self._known, self._quick, self._watch = source, verdicts, quick, watch
         self._read = lru_cache(_STANDING)(source.read)
-        self._made: dict[str, bytes] = {}
+        self._made: dict[str, bytes] = {}  # what patches make, compressed
         self._loaded: Mapping[str, bytes] = {}
         self._given = _Given(self)
         self._patches, self._recipes = patches, recipes
@@ -138,10 +139,9 @@ class Forecaster:
 
     def read(self, oid: str, kind: str) -> bytes:
         """See ObjectSource."""
-        for known in (self._loaded, self._made):
-            if oid in known:
-                return known[oid]
-        return self._read(oid, kind)
+        if oid in self._made:
+            return decompress(self._made[oid])
+        return self._loaded[oid] if oid in self._loaded else self._read(oid, kind)
 
     def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
         """See ObjectSource."""
@@ -449,7 +449,9 @@ class Forecaster:
         return number, change.path, moved, met
 
     def _keep(self, blobs: Iterable[GitObject]) -> None:
-        self._made.update((each.oid, each.payload) for each in blobs)
+        for each in blobs:
+            if each.oid not in self._made:
+                self._made[each.oid] = compress(each.payload, Z_BEST_SPEED)
 
     # Versions that stand for others
 
