@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections import deque
@@ -104,12 +105,29 @@ def share_memory() -> None:
     By itself glibc has a place for each thread, and keeps what was large for the next time. For
     what looks along histories; with another C library nothing is done.
     """
-    if sys.platform != "linux":
-        return
-    import ctypes  # noqa: PLC0415 (short commands need it not)
-
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = _of_glibc("mallopt")
     if mallopt is not None:
         mallopt(_ARENA_MAX, 1)
         mallopt(_MMAP_THRESHOLD, _LARGE)
         mallopt(_TRIM_THRESHOLD, _LARGE)
+
+
+def return_memory() -> None:
+    """Give back what nobody uses any more: to be called between two things that take much.
+
+    Python finds values that hold each other late, and glibc keeps what is free between others.
+    """
+    gc.collect()
+    trim = _of_glibc("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _of_glibc(name: str) -> Callable[..., object] | None:
+    """A function of glibc; None with another C library."""
+    if sys.platform != "linux":
+        return None
+    import ctypes  # noqa: PLC0415 (short commands need it not)
+
+    found: Callable[..., object] | None = getattr(ctypes.CDLL(None), name, None)
+    return found

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from patchkit.model.syntax import parse_python
-from patchkit.parallel import in_parallel
+from patchkit.parallel import in_parallel, return_memory
 
 
 def test_answers_come_in_order() -> None:
@@ -140,3 +141,19 @@ def test_memory_of_files_goes_back() -> None:
         return int(subprocess.run(command, capture_output=True, check=True).stdout)
 
     assert kept("shared") < 5 < kept("by itself")
+
+
+def test_what_holds_itself_is_given_back() -> None:
+    class Ring:
+        own: Ring
+
+    ring = Ring()
+    ring.own = ring
+    gone = weakref.ref(ring)
+    gc.disable()
+    try:
+        del ring
+        return_memory()
+    finally:
+        gc.enable()
+    assert gone() is None

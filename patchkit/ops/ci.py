@@ -28,7 +28,7 @@ from patchkit.ops.check_report import (
 )
 from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
 from patchkit.ops.version_matrix import VersionMatrix
-from patchkit.parallel import share_memory
+from patchkit.parallel import return_memory, share_memory
 from patchkit.upstream.store import JOBS, Store
 
 #: Manifests, each with those of its components that were asked for.
@@ -96,6 +96,7 @@ def check_and_drift(
         known=known,
     )
     checked(check)
+    return_memory()
     drift = look_for_drift(tracking, store, progress, every_commit=every_commit, known=drifted)
     return CiReport(check, drift, drift_allowed)
 

@@ -25,7 +25,7 @@ from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.version_matrix import VersionMatrix, find_matrices
-from patchkit.parallel import in_parallel, share_memory
+from patchkit.parallel import in_parallel, return_memory, share_memory
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
@@ -131,6 +131,7 @@ def look_for_drift(
         except PatchkitError as error:
             found = replace(blank, exit_code=error.exit_code, problems=error.problems)
         progress.finish(component.name, "failed" if found.problems else "looked at")
+        return_memory()
         known(f"{manifest.name}: {component.name}", found)
         return found
 
