@@ -144,7 +144,7 @@ class Contacts(Struct):
         for name in dict.fromkeys((*self.names[tree], *heads)):
             path, home = self.modules.path_of(name), self.modules.home(name)
             if path and home is own:
-                data = self.views[tree].data(path)
+                data = own.source(name, path)
                 self._lacking = self._lacking or data is None
                 yield name, data or b""
 

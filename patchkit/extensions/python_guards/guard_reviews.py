@@ -204,7 +204,7 @@ def _text(resolver: Resolver, name: str) -> list[str]:
     for code in source_of(resolver, name):
         if code.node is None:
             continue
-        data = resolver.modules.text(code.module)
+        data = (code.module.data or b"").decode("utf-8", "replace")
         lines += LINE_END.split(data)[first_line(code.node) - 1 : code.node.end_lineno]
     return lines
 

@@ -173,6 +173,7 @@ class _CallSearch(Struct, frozen=True):
         now = self._broken(line.tree(history.tip))
         if not now:
             return
+        self.known.parsed.known.clear()  # of the pin's few modules are looked at
         pinned = line.tree(history.pin)
         # what is broken is known by the name of the function or class around it
         within = {part.name: set[str]() for part in self.partners}

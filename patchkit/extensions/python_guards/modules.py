@@ -152,6 +152,7 @@ class Module(Struct, frozen=True, eq=False):
     syntax: ast.Module  # without statements where `problem` says why
     problem: str = ""
     tree: str = ""
+    data: bytes | None = None  # its text; None where it has none, or where no server gives it
 
     def absolute(self, imported: Imported) -> str:
         """The module that an import in this module names, "" if it leads out of the packages."""
@@ -242,9 +243,12 @@ class Modules:
         """Close functions, if they are much: see ParsedModules."""
         self._parsed.rest()
 
-    def text(self, module: Module) -> str:
-        """A module's source."""
-        return (self._read(module.path) or b"").decode("utf-8", "replace")
+    def source(self, name: str, path: str) -> bytes | None:
+        """The text of a module, whose file `path` is, in memory where it is parsed; None if no
+        server gives it.
+        """
+        known = self._known.get(name)
+        return self._read(path) if known is None else known.data
 
     def path_of(self, name: str) -> str | None:
         """The file of a module, "" for a folder without `__init__.py`; None if there is none."""
@@ -351,4 +355,5 @@ def _parsed(name: str, path: str, data: bytes | None, tree: str, bodies: Bodies)
         syntax,
         LACKING if data is None else problem,
         tree,
+        data,
     )
