@@ -25,14 +25,14 @@ from patchkit.model.text import counted
 
 #: The texts of a file are at most so many bytes larger than all of its sides.
 _MORE = 1 << 20
-_SHOWN = 80  # characters of a line
+SHOWN = 80  # characters of a line in a message
 _HINT = "`dropped` names what is so on purpose"
 _LINE = re.compile(r"\bline (\d+)")
 
 
 def merged_text(
-    request: MergeRequest, given: Sequence[str], named: Collection[bytes]
-) -> tuple[bytes, Collection[bytes], list[Problem]]:
+    request: MergeRequest, given: Sequence[str], named: Collection[str]
+) -> tuple[bytes, Collection[str], list[Problem]]:
     """The file with what is given for its conflicts, the lines that are against a side, and what
     does not hold, each at its place; of laws that rest on each other the first that fails.
 
@@ -46,7 +46,7 @@ def merged_text(
         return b"", (), [Problem(what, path, "one text for each, in their order")]
     if sum(map(len, given)) > _MORE + sum(map(len, sides)):
         return b"", (), [Problem("is far larger than its sides", path)]
-    todo, texts, odd = iter(given), list[Sequence[bytes]](), dict[bytes, Problem]()
+    todo, texts, odd = iter(given), list[Sequence[bytes]](), dict[str, Problem]()
     for region in three.regions:
         lines: Sequence[bytes] | None = region.settled
         if lines is None:
@@ -67,7 +67,7 @@ def _in_place(region: Region, text: str) -> Sequence[bytes]:
     return (*region.upstream[:above], *lines, *region.upstream[end:])
 
 
-def _against_a_side(region: Region, lines: Sequence[bytes], place: str) -> dict[bytes, Problem]:
+def _against_a_side(region: Region, lines: Sequence[bytes], place: str) -> dict[str, Problem]:
     """The lines, blanks around them apart, of which there are too few or too many; "" where nothing
     is left of what both sides have.
 
@@ -77,21 +77,17 @@ def _against_a_side(region: Region, lines: Sequence[bytes], place: str) -> dict[
     sides = region.base, region.upstream, region.patch
     base, upstream, patch, found = map(counted_lines, (*sides, lines))
     if upstream and patch and not found:
-        return {b"": Problem("nothing is left of what both sides have", place)}
+        return {"": Problem("nothing is left of what both sides have", place)}
     away = (base - upstream) | (base - patch)
-    lost = (base - away) + ((upstream - base) | (patch - base)) - found
-    kept = (found & away) - lost
+    least = (base - away) + ((upstream - base) | (patch - base))
+    lost, kept = least - found, (found - least) & away
+    odd = {line.decode("utf-8", "replace"): line in lost for line in lost | kept}
     return {
         line: Problem(
-            f"the line {shown(line)} is {'gone' if line in lost else 'there still'}", place, _HINT
+            f"the line `{line[:SHOWN]}` is {'gone' if is_gone else 'there still'}", place, _HINT
         )
-        for line in lost | kept
+        for line, is_gone in odd.items()
     }
-
-
-def shown(line: bytes) -> str:
-    """A line in a message."""
-    return f"`{line.decode('utf-8', 'replace')[:_SHOWN]}`"
 
 
 def _unsound(request: MergeRequest, data: bytes) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from patchkit.carry.carried import CarryOptions, CarryReport, MergerAnswer, Merg
 from patchkit.errors import Problem
 from patchkit.extension import CheckedStack, CheckRun, finders
 from patchkit.extensions.agents.asked import ToolArguments
-from patchkit.extensions.agents.merge_laws import merged_text, shown
+from patchkit.extensions.agents.merge_laws import SHOWN, merged_text
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import RunStep
 from patchkit.model.finding import Severity
@@ -49,8 +49,7 @@ def propose_merge(
         what = "another conflict waits, or somebody works on it in the checkout"
         raise CannotGoOnError(Problem(what, found.component.name, "ask `conflict`"))
     problems, files = list[Problem](), dict(given.files)
-    lines = (line.strip() for line in given.dropped)
-    named = {line.encode("utf-8", "surrogatepass") for line in lines if line}
+    named = {line.strip() for line in given.dropped} - {""}
     unused = set(named)
     owed = "".join(f", owed: {place}" for place in _owed(found, run=run))
 
@@ -68,7 +67,7 @@ def propose_merge(
     draft, after = carry(options=replace(options, merger=merger))
     if not problems:
         problems += (Problem("no merge is asked for it", path) for path in files)
-        problems += (Problem(f"{shown(line)} is named, and kept", name) for line in unused)
+        problems += (Problem(f"`{line[:SHOWN]}` is named, and kept", name) for line in unused)
         problems += _unfit(before, after, name)
     if not problems:
         old = build_stack(reader, before.old_base, found.series.series_patches)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry.carried import MergeRequest
-from patchkit.extensions.agents.merge_laws import merged_text
+from patchkit.extensions.agents.merge_laws import _against_a_side, merged_text
 from patchkit.extensions.agents.proposed_merge import _unfit
 from patchkit.model.merging.merge import compare_texts
-from patchkit.model.merging.regions import Labels, conflict_text
+from patchkit.model.merging.regions import Labels, Region, conflict_text
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from tests.support.laws import share
 
@@ -36,7 +36,7 @@ def merged(
     three = compare_texts(base, upstream, patched)
     marked = conflict_text(three, Labels("old", "new", "patch"))
     request = MergeRequest(path, base, upstream, patched, marked, (), ())
-    data, _, problems = merged_text(request, texts, {each.encode() for each in named})
+    data, _, problems = merged_text(request, texts, named)
     return data.decode(), [f"{each.where}: {each.what}" for each in problems]
 
 
@@ -86,6 +86,17 @@ def test_a_line_is_kept_or_named() -> None:
     still = merged(text, named=named, sides=sides)[1]
     assert still == ["a.py:9: the line `b.cuda()` is there still"]
     assert merged(text, named=(*named, "b.cuda()"), sides=sides)[1] == []
+
+
+def test_of_a_line_that_is_there_twice_one_may_go() -> None:
+    sides = (
+        (b"sync\n", b"old\n", b"sync\n"),
+        (b"sync\n", b"up\n", b"sync\n"),
+        (b"own\n", b"sync\n"),
+    )
+    region = Region(0, 3, *sides, 0, (), ())
+    assert _against_a_side(region, (b"up\n", b"own\n", b"sync\n"), "a:1") == {}
+    assert [*_against_a_side(region, (b"sync\n", b"up\n", b"own\n", b"sync\n"), "a:1")] == ["sync"]
 
 
 def test_lines_with_which_both_sides_end_stand_outside_of_the_text() -> None:
