@@ -50,7 +50,7 @@ from patchkit.stack.patch_files import (
     canonical_diffs,
     export_patches,
 )
-from patchkit.stack.series import LoadedPatch, one_a_mail
+from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.store import home_of
 
 
@@ -202,7 +202,7 @@ def fold_into(
 
 
 class SplitPart(Struct, frozen=True):
-    """What goes into a new patch; if nothing is named, each mail of a file of several."""
+    """What goes into a new patch."""
 
     name: str  # of the patch, with or without .patch
     message: str  # its own; "" makes one from its name
@@ -217,8 +217,6 @@ def split_patch(
     folder = replace(folder, numbered_anew=numbered)
     patch = _own(start, given, listed=True, plain=True)
     name = folder.name_of(free_name(start, wanted.name), start.patches, patch)
-    if not wanted.files:
-        return _split_mails(start, folder, patch, replace(wanted, name=name))
     change = _require_change(start, patch)
     kept = _kept_changes(patch, wanted.files)
     part = replace(patch.series_patch, file=replace(patch.file, changes=kept))
@@ -240,23 +238,6 @@ def split_patch(
         StackSlot(name, rest, None),
     ]
     return _planned(start, folder, slots, f"{name} has a part of {patch.name}")
-
-
-def _split_mails(
-    start: RefreshStart, folder: SeriesFolder, patch: LoadedPatch, wanted: SplitPart
-) -> Draft:
-    """Each mail of a file of several gets a file: the first one's stays, the second's is named."""
-    taken = [*start.taken, *(each.name for each in start.patches), wanted.name]
-    first, *others = one_a_mail([patch], taken)
-    if wanted.message or not others:
-        hint = "patchkit split PATCH --new NAME --file src/a.py --file src/b.py:2"
-        what = "split: --file PATH[:N] is missing: what goes there"
-        raise UsageError(what, hint=hint)
-    names = [wanted.name, *(other.name for other in others[1:])]
-    moved = [folder.at(each, name) for each, name in zip(others, names, strict=True)]
-    at = start.patches.index(patch)
-    patches = [*start.patches[:at], first, *moved, *start.patches[at + 1 :]]
-    return _files_edited(start, folder, patches, f"{', '.join(names)}: each a mail of {patch.name}")
 
 
 def _kept_changes(patch: LoadedPatch, files: Sequence[str]) -> tuple[FileChange, ...]:

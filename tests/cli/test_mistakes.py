@@ -43,8 +43,8 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
         (
             "split fix-two --new b -c app",
-            "PATH[:N] is missing: what goes",
-            "--file src/",
+            "split: --file is missing: a file whose changes move there",
+            "--file tests/test_rope.py",
         ),
         ("move fix-two -c app", "move: --to is missing", "patchkit move fix-rope --to"),
         ("fold fix-two", "fold: --to is missing", "patchkit fold fix-typo --to fix-rope"),

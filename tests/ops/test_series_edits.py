@@ -248,7 +248,7 @@ def test_split_by_hunk(demo: Project) -> None:
         (("move", "one"), "is missing"),
         (("move", "one", "--to", "4"), "4: no such patch"),
         (("fold", "one", "--to", "one"), "cannot be folded into itself"),
-        (("split", "one", "--new", "x"), "what goes"),
+        (("split", "one", "--new", "x"), "--file is missing"),
         (("split", "one", "--new", "x", "--file", "a.py"), "choose a part of it"),
         (("split", "one", "--new", "x", "--file", "z.py"), "does not change z.py"),
         (("split", "one", "--new", "x", "--file", "a.py:7"), "has no hunk 7 in a.py"),

@@ -135,12 +135,8 @@ def test_no_mail_is_lost(project: Project, upstream: Upstream, tmp_path: Path, s
         files = [target] if form == "mbox" else target.rglob("*.patch")
         assert words(data) <= words(b"".join(path.read_bytes() for path in files))
     assert sent(project, tmp_path / "all.mbox") == gives(project)
-    now = texts(project)
-    project.run("split", "all", "--new", "second").ok()
-    count = len(project.files()["patches/demo/series"].splitlines())
+    count = len([*(tmp_path / "quilt").glob("*.patch")])
     assert count == len(states) - 1 or (count > 1 and "edit" in steps)  # which may empty a mail
-    assert words(data) <= words(stored(project))
-    assert gives(project) == texts(project) == now
 
 
 @pytest.fixture

@@ -175,13 +175,13 @@ def split(
     *,
     new: Annotated[str, typer.Option("--new", metavar="NAME", help="The new patch's name.")],
     file: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             "--file",
             metavar="PATH[:N]",
             help="A file whose changes move there, or its Nth hunk, counted from 1; repeatable.",
         ),
-    ] = None,
+    ],
     message: Annotated[
         str,
         typer.Option(
@@ -193,15 +193,13 @@ def split(
 ) -> ExitCode:
     """Move a part of a patch into a new one, directly after it.
 
-    If no part is named, each mail of a file of several becomes a file: the first keeps the old
-    name, NAME is the second's, and the others are called after their subjects.
-
     No file in the checkout changes. To choose line by line, take the patch's commit apart there
-    with git, and refresh: each commit becomes a patch.
+    with git, and refresh: each commit becomes a patch. `patchkit export --format quilt` writes each
+    mail of a file of several as a file.
     """
     from patchkit.refresh.series_edits import SeriesEdit, SplitPart, split_patch
 
-    part = SplitPart(new, message, tuple(file or ()))
+    part = SplitPart(new, message, tuple(file))
     draft = partial(split_patch, given=patch, wanted=part, numbered=numbered)
     wanted = SeriesEdit("split", draft)
     return _change(session, [patch], wanted, dry_run=dry_run)
