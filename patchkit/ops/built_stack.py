@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.line_history import Attribution, PatchDependency
-from patchkit.model.objects import (
-    FILE_MODE,
-    GitObject,
-    TreeEntry,
-    make_object,
-)
 from patchkit.model.progress import Progress
-from patchkit.model.tree import Tree
 from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
@@ -60,22 +52,6 @@ def built_stack(
     with ObjectReader(store.repository(component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
         yield BuiltStack(component, series, stack, Overlay(reader, stack.objects))
-
-
-def stack_upon(built: BuiltStack, contents: Mapping[str, bytes]) -> BuiltStack:
-    """The same series on a base in which some files have other contents; {}: the stack itself."""
-    if not contents:
-        return built
-    base = built.stack.base
-    tree, objects = Tree(built.source, base.tree), list[GitObject]()
-    for path, data in contents.items():
-        entry = tree.entry(path)
-        objects.append(make_object("blob", data))
-        tree = tree.put(path, TreeEntry(entry.mode if entry else FILE_MODE, objects[-1].oid))
-    changed = replace(base, tree=tree.write(objects))
-    source = Overlay(built.source, objects)
-    stack = build_stack(source, changed, built.series.series_patches)
-    return replace(built, stack=stack, source=Overlay(source, stack.objects))
 
 
 def require_clean(built: BuiltStack, manifest: Manifest, command: str = "check") -> None:

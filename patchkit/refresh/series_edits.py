@@ -19,17 +19,12 @@ from patchkit.manifest.values import LocalSeries, Manifest, PinnedPatch
 from patchkit.model.mail import parse_patch, subject_from, with_trailer
 from patchkit.model.names import pick_patch, readable_url
 from patchkit.model.objects import (
-    FILE_MODE,
     Base,
-    GitObject,
-    TreeEntry,
     TreeId,
-    make_object,
 )
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange, Identity
 from patchkit.model.text import counted
-from patchkit.model.tree import Tree
 from patchkit.refresh.draft import RefreshStart, Request, draft_refresh, free_name
 from patchkit.refresh.patch_plan import (
     Draft,
@@ -316,35 +311,6 @@ def _copied(folder: SeriesFolder, patch: LoadedPatch, manifest: Manifest) -> Loa
     data = with_trailer(patch.file, origin, reason)
     copy = replace(folder.at(patch, patch.name), data=data, origin=folder.entry)
     return replace(copy, file=parse_patch(data, name=copy.where, strip=patch.strip))
-
-
-def take_files(
-    start: RefreshStart,
-    folder: SeriesFolder,
-    *,
-    source: str,
-    files: Mapping[str, bytes | None],
-    request: Request,
-) -> Draft:
-    """Take up files that were edited elsewhere, as a refresh does those of a checkout.
-
-    They are named by their paths in the tree; None: removed.
-    """
-    _require_stack(start)
-    tree, objects = Tree(start.reader, start.stack.tree), list[GitObject]()
-    for path, data in files.items():
-        entry = tree.entry(path)
-        if data is None:
-            tree = tree.remove(path)
-            continue
-        objects.append(make_object("blob", data))
-        tree = tree.put(path, TreeEntry(entry.mode if entry else FILE_MODE, objects[-1].oid))
-    worktree = tree.write(objects)
-    write_objects(start.repository, objects)
-    base, tip = start.base.commit, start.stack.commit
-    commits = read_stack(start.repository, base, tip)
-    start = replace(start, worktree=worktree, commits=commits)
-    return replace(draft_refresh(start, folder, request), detail=f"edits in {source}")
 
 
 # A branch in the place of the series. Which of its commits is which patch git's range-diff says.

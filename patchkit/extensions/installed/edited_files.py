@@ -5,7 +5,7 @@ container; told apart from what an installer put there since.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,21 +21,25 @@ from patchkit.extensions.installed.placement import (
     blob_id,
     find_placement,
     stranger,
+    with_contents,
 )
 from patchkit.extensions.installed.wheel_record import Distribution
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.manifest.globs import Scope
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.diff_parse import split_lines
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, GitObject
 from patchkit.model.progress import Progress
 from patchkit.model.text import listed
+from patchkit.model.tree import Tree
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import RefreshOptions
 from patchkit.ops.refresh_report import RefreshReport
-from patchkit.refresh.draft import Request
-from patchkit.refresh.series_edits import CannotEditSeriesError, SeriesEdit, take_files
-from patchkit.stack.build import StackFile
+from patchkit.refresh.draft import RefreshStart, Request, draft_refresh
+from patchkit.refresh.patch_plan import Draft, SeriesFolder
+from patchkit.refresh.series_edits import CannotEditSeriesError, SeriesEdit
+from patchkit.stack.build import StackFile, read_stack
 from patchkit.upstream.store import Store
 
 _NAMED = 3  # so many files of a kind
@@ -196,7 +200,7 @@ def refresh_from_folder(
     if edits.problems:
         raise CannotEditSeriesError(*edits.problems)
     source = str(folder)
-    take = partial(take_files, source=source, files=edits.files, request=options.request)
+    take = partial(_taken_up, source=source, files=edits.files, request=options.request)
     edit = SeriesEdit("refresh --from", take, source=source)
     options = replace(options, request=Request(), series_edit=edit)
     report = refresh_components(
@@ -210,3 +214,23 @@ def refresh_from_folder(
     (done,) = report.components
     done = replace(done, notes=(*done.notes, *edits.notes))
     return replace(report, components=(done,))
+
+
+def _taken_up(
+    start: RefreshStart,
+    folder: SeriesFolder,
+    *,
+    source: str,
+    files: Mapping[str, bytes | None],
+    request: Request,
+) -> Draft:
+    """The draft that takes up files as a refresh does those of a checkout, by their paths in the
+    tree; None: removed. The stack applies.
+    """
+    objects: list[GitObject] = []
+    worktree = with_contents(Tree(start.reader, start.stack.tree), files, objects)
+    write_objects(start.repository, objects)
+    base, tip = start.base.commit, start.stack.commit
+    commits = read_stack(start.repository, base, tip)
+    start = replace(start, worktree=worktree, commits=commits)
+    return replace(draft_refresh(start, folder, request), detail=f"edits in {source}")

@@ -41,8 +41,15 @@ from patchkit.extensions.installed.layer import (
 )
 from patchkit.extensions.installed.wheel_record import Distribution, distributions, edited, restored
 from patchkit.manifest.values import Component
-from patchkit.model.objects import EXECUTABLE_MODE, make_object
-from patchkit.model.tree import ObjectSource
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    GitObject,
+    TreeEntry,
+    TreeId,
+    make_object,
+)
+from patchkit.model.tree import ObjectSource, Tree
 from patchkit.stack.build import StackFile
 
 #: Folders of an upstream that its packages are installed from, tried in this order.
@@ -158,6 +165,22 @@ class FolderView(Struct, eq=False):
 def blob_id(data: bytes) -> str:
     """The id that git gives a file of these bytes."""
     return make_object("blob", data).oid
+
+
+def with_contents(
+    tree: Tree, contents: Mapping[str, bytes | None], written: list[GitObject]
+) -> TreeId:
+    """The tree in which files have other contents, None for one that is gone; its new objects are
+    added to `written`.
+    """
+    for path, data in contents.items():
+        if data is None:
+            tree = tree.remove(path)
+            continue
+        entry = tree.entry(path)
+        written.append(make_object("blob", data))
+        tree = tree.put(path, TreeEntry(entry.mode if entry else FILE_MODE, written[-1].oid))
+    return tree.write(written)
 
 
 def _bytes_at(path: Path) -> bytes | None:

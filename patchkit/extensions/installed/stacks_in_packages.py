@@ -52,15 +52,18 @@ from patchkit.extensions.installed.placement import (
     place_files,
     put_layer,
     take_back,
+    with_contents,
 )
 from patchkit.extensions.installed.wheel_record import Distribution
 from patchkit.gitcmd.target_python import ask_python
+from patchkit.gitcmd.trees import Overlay
 from patchkit.manifest.values import Component, GitPin, Manifest
-from patchkit.model.objects import EXECUTABLE_MODE
+from patchkit.model.objects import EXECUTABLE_MODE, GitObject
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
-from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean, stack_upon
-from patchkit.stack.build import StackFile
+from patchkit.model.tree import Tree
+from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
+from patchkit.stack.build import StackFile, build_stack
 from patchkit.stack.lock_differences import compare
 from patchkit.stack.lockfile import (
     LockedComponent,
@@ -262,7 +265,7 @@ class _Into(Struct, frozen=True):
         declared = _declared(component, view, placement, files)
         differing = accepted_files(view, placement, files, declared)
         base = differing | on_other_layers(view, placement, files, others, built.source)
-        upon = stack_upon(built, base)
+        upon = _upon(built, base)
         if not upon.stack.clean:
             problems = list(_conflicts(upon, others, differing))
             return replace(blank, result=IntoResult.CONFLICTED, problems=tuple(problems))
@@ -531,7 +534,7 @@ def _by_manifest(
     layer = _accepting(layer_of(manifest, component.name, locked), placement, bases, reasons)
     if bases:
         with expected.built(component) as built:
-            files = stack_upon(built, bases).stack.files
+            files = _upon(built, bases).stack.files
     known = {file.path for receipt in own for file in receipt.layer.files}
     placed, left_out, problems = place_files(view, placement, files, known)
     problems += placement.problems
@@ -614,3 +617,14 @@ def folders_of_image(root: Path) -> tuple[Path, ...]:
             found.append(Path(place))
         folders[:] = sorted(set(folders) - _NOT_LOOKED_AT - {RECEIPTS, "__pycache__"})
     return tuple(found)
+
+
+def _upon(built: BuiltStack, contents: Mapping[str, bytes]) -> BuiltStack:
+    """The same series on a base in which some files have other contents; {}: the stack itself."""
+    if not contents:
+        return built
+    base, objects = built.stack.base, list[GitObject]()
+    changed = replace(base, tree=with_contents(Tree(built.source, base.tree), contents, objects))
+    source = Overlay(built.source, objects)
+    stack = build_stack(source, changed, built.series.series_patches)
+    return replace(built, stack=stack, source=Overlay(source, stack.objects))
