@@ -171,7 +171,6 @@ _NEEDS = {
 class Document(Struct, frozen=True):
     """One file to be made: its name, its template's, the site values it needs, the context."""
 
-    kind: DocumentKind  # which of the kinds of file
     name: str
     template: str
     needs: tuple[str, ...] = ()
@@ -267,7 +266,6 @@ class _Planner(Struct, frozen=True):
                     yield self._launch(launch)
             case DocumentKind.VERSIONS:
                 yield self._document(
-                    kind,
                     "versions.md",
                     "versions.md.j2",
                     (),
@@ -276,7 +274,7 @@ class _Planner(Struct, frozen=True):
                 )
             case DocumentKind.LOCK:
                 for lock in self.locks:
-                    yield self._document(kind, lock.file, "requirements.txt.j2", (), lock=lock)
+                    yield self._document(lock.file, "requirements.txt.j2", (), lock=lock)
 
     def _env(self) -> Document:
         environment = self.environment
@@ -285,7 +283,6 @@ class _Planner(Struct, frozen=True):
         needs = self._ordered(name for text in texts for name in referred(text))
         here = '"$(dirname -- "${BASH_SOURCE[0]}")'
         return self._document(
-            DocumentKind.ENVIRONMENT,
             "env.sh",
             "env.sh.j2",
             needs,
@@ -296,7 +293,6 @@ class _Planner(Struct, frozen=True):
     def _install(self) -> Document:
         runs = [step.run for component in self.manifest.components for step in component.install]
         return self._document(
-            DocumentKind.INSTALL,
             "install.sh",
             "install.sh.j2",
             self._used_in(runs),
@@ -318,7 +314,6 @@ class _Planner(Struct, frozen=True):
         needs = tuple(dict.fromkeys((*referred(image.base), *referred(index))))
         known = {**dict.fromkeys(needs, "missing"), **self.site.values}
         return self._document(
-            DocumentKind.DOCKERFILE,
             "Dockerfile",
             "Dockerfile.j2",
             needs,
@@ -340,7 +335,6 @@ class _Planner(Struct, frozen=True):
         component = self.manifest.component(launch.component or "")
         steps = [step.run for step in launch.before]
         return self._document(
-            DocumentKind.LAUNCH,
             f"launch-{launch.name}.sh",
             "launch.sh.j2",
             self._used_in(
@@ -355,7 +349,6 @@ class _Planner(Struct, frozen=True):
 
     def _document(
         self,
-        kind: DocumentKind,
         name: str,
         template: str,
         needs: tuple[str, ...],
@@ -372,7 +365,7 @@ class _Planner(Struct, frozen=True):
             "template": template,
             "site": {n: given[n] for n in needs if n in given and n != "workspace"},
         }
-        return Document(kind, name, template, needs, executable, {**shared, **context})
+        return Document(name, template, needs, executable, {**shared, **context})
 
     def _root(self, here: str) -> str:
         """The project's folder as a shell word; `here` is the script's, after an opening quote."""

@@ -74,26 +74,22 @@ def known_or_found(
     return kept
 
 
-class _Line(Struct, frozen=True):
-    """The upstream's trees along a line, of which the files of declared packages are read."""
-
-    along: HistoryReader
-    declared: Contracts | Overrides  # says which packages, and where they are
-
-    def tree(self, commit: CommitId) -> TreeView:
-        """A commit's tree; brings the files of the packages."""
-        view = TreeView(self.along.reader, tree_of(self.along.reader, commit))
-        root = f"{self.declared.root}/" if self.declared.root else ""
-        heads = tuple(f"{root}{each.replace('.', '/')}" for each in self.declared.packages)
-        inside = tuple(f"{each}/" for each in heads), {f"{each}.py" for each in heads}
-        self.along.bring(
-            blobs_of(
-                entry
-                for path, entry in view.files().items()
-                if path.endswith(".py") and (path.startswith(inside[0]) or path in inside[1])
-            )
+def _packages_at(
+    along: HistoryReader, commit: CommitId, declared: Contracts | Overrides
+) -> TreeView:
+    """The upstream's tree at a commit; brings the files of the packages that are declared."""
+    view = TreeView(along.reader, tree_of(along.reader, commit))
+    root = f"{declared.root}/" if declared.root else ""
+    heads = tuple(f"{root}{each.replace('.', '/')}" for each in declared.packages)
+    inside = tuple(f"{each}/" for each in heads), {f"{each}.py" for each in heads}
+    along.bring(
+        blobs_of(
+            entry
+            for path, entry in view.files().items()
+            if path.endswith(".py") and (path.startswith(inside[0]) or path in inside[1])
         )
-        return view
+    )
+    return view
 
 
 def since(
@@ -169,12 +165,11 @@ class _CallSearch(Struct, frozen=True):
         """What is broken at the tip and was not at the pin."""
         history = self.along.history
         own = next(each.declared for each in self.partners if each.name == self.component)
-        line = _Line(self.along, own)
-        now = self._broken(line.tree(history.tip))
+        now = self._broken(_packages_at(self.along, history.tip, own))
         if not now:
             return
         self.known.parsed.known.clear()  # of the pin's few modules are looked at
-        pinned = line.tree(history.pin)
+        pinned = _packages_at(self.along, history.pin, own)
         # what is broken is known by the name of the function or class around it
         within = {part.name: set[str]() for part in self.partners}
         for place in now:
@@ -264,7 +259,7 @@ def find_moved_targets(
 def _moved_targets(
     along: HistoryReader, component: str, declared: Overrides, calls: Replacements
 ) -> Iterator[Finding]:
-    history, line, parsed = along.history, _Line(along, declared), ParsedModules()
+    history, parsed = along.history, ParsedModules()
     resolvers = WeakKeyDictionary[TreeView, Resolver]()
 
     def resolver(view: TreeView) -> Resolver:
@@ -273,7 +268,7 @@ def _moved_targets(
             resolvers[view] = Resolver(modules)
         return resolvers[view]
 
-    pinned, tip = line.tree(history.pin), line.tree(history.tip)
+    pinned, tip = (_packages_at(along, each, declared) for each in (history.pin, history.tip))
     was = standings(resolver(pinned), calls.below(declared.packages))
     reviewed = as_it_was(was, history.pin)
     found = survey(declared, calls, resolver(tip), reviewed, comparing=True)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.disk.files import bytes_at
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, OfComponents, UsageError
 from patchkit.extensions.recipes.residual_sites import (
-    Baseline,
     ResidualSite,
     Review,
     ReviewState,
@@ -97,75 +96,67 @@ def find_residual(
     baseline or stack is broken; UsageError for the id of a rule that none has.
     """
     _require_sense(options)
-    scanning = _Scanning(manifest, options, store, progress)
-    scanned = [scanning.component(each) for each in components]
-    found = tuple(each for each in scanned if each is not None)
+    found: list[ComponentResidual] = []
+    writes, seen = dict[Path, bytes | None](), dict[Path, bytes | None]()
+    for component in components:
+        scan = _scanned(manifest, component, store, progress)
+        if scan is None:
+            continue
+        path = manifest.root / baseline_path(component)
+        seen[path] = bytes_at(path)
+        baseline = load_baseline(manifest.root, baseline_path(component))
+        before = after = review_sites(scan.sites, baseline, options.today)
+        if options.accept or options.record:
+            chosen = [site for site in before.sites if _is_chosen(site, options)]
+            changed = with_reviewed(baseline, chosen, options.reason)
+            after = review_sites(scan.sites, changed, options.today)
+            if changed != baseline:
+                writes[path] = baseline_bytes(changed)
+        found.append(_judged(component, scan, before, after, options))
     known = {rule for each in found for rule in each.rules}
     if unknown := [rule for rule in options.rules if rule not in known]:
         hint = f"there are {', '.join(sorted(known))}" if known else ""
         raise UsageError(*(f"{rule}: no such rule" for rule in unknown), hint=hint)
-    if scanning.writes:
-        write_set(manifest.root, scanning.writes, scanning.seen)
-    return ResidualReport(manifest.name, found)
+    if writes:
+        write_set(manifest.root, writes, seen)
+    return ResidualReport(manifest.name, tuple(found))
 
 
-class _Scanning(Struct, frozen=True):
-    """Collects what is to be written, and what was read before."""
-
-    manifest: Manifest
-    options: ResidualOptions  # of the command line
-    store: Store
-    progress: Progress
-    writes: dict[Path, bytes | None] = field(default_factory=dict)  # file -> new bytes
-    #: File -> bytes that it was made from.
-    seen: dict[Path, bytes | None] = field(default_factory=dict)
-
-    def component(self, component: Component) -> ComponentResidual | None:
-        """One component; None if it has no rule."""
-        root = self.manifest.root
-        with built_stack(self.manifest, component, self.store, self.progress) as built:
-            rules = lint_rules(root, component.added(ScanKeys).residual.rules, built.series.patches)
-            if not rules:
-                return None
-            require_clean(built, self.manifest)
-            self.progress.step(component.name, "scanning", local=True)
-            scan = scan_tree(self.store.cache, built.source, built.stack.tree, rules)
-        self.progress.finish(component.name, "scanned")
-        return self._judged(component, scan)
-
-    def _judged(self, component: Component, scan: Scan) -> ComponentResidual:
-        options, name = self.options, baseline_path(component)
-        path = self.manifest.root / name
-        seen = bytes_at(path)
-        baseline = load_baseline(self.manifest.root, name)
-        before = review_sites(scan.sites, baseline, options.today)
-        changed = _changed(baseline, before, options)
-        if changed != baseline:
-            self.writes[path], self.seen[path] = baseline_bytes(changed), seen
-        after = review_sites(scan.sites, changed, options.today)
-        return ComponentResidual(
-            component=component.name,
-            baseline=name,
-            rules=scan.rules,
-            files=scan.files,
-            sites=tuple(site for site in after.sites if _is_chosen(site, options)),
-            new=after.count(ReviewState.NEW),
-            expired=after.count(ReviewState.EXPIRED),
-            known=after.count(ReviewState.KNOWN),
-            reviewed=after.count(ReviewState.REVIEWED),
-            unmatched=tuple(str(each.where) for each in after.unmatched),
-            accepted=after.count(ReviewState.REVIEWED) - before.count(ReviewState.REVIEWED),
-            recorded=max(after.count(ReviewState.KNOWN) - before.count(ReviewState.KNOWN), 0),
-            findings=scan.findings,
-        )
+def _scanned(
+    manifest: Manifest, component: Component, store: Store, progress: Progress
+) -> Scan | None:
+    """The sites of one component; None if it has no rule."""
+    with built_stack(manifest, component, store, progress) as built:
+        named = component.added(ScanKeys).residual.rules
+        rules = lint_rules(manifest.root, named, built.series.patches)
+        if not rules:
+            return None
+        require_clean(built, manifest)
+        progress.step(component.name, "scanning", local=True)
+        scan = scan_tree(store.cache, built.source, built.stack.tree, rules)
+    progress.finish(component.name, "scanned")
+    return scan
 
 
-def _changed(baseline: Baseline, review: Review, options: ResidualOptions) -> Baseline:
-    """The baseline as it is to be."""
-    if not (options.accept or options.record):
-        return baseline
-    chosen = [site for site in review.sites if _is_chosen(site, options)]
-    return with_reviewed(baseline, chosen, options.reason)
+def _judged(
+    component: Component, scan: Scan, before: Review, after: Review, options: ResidualOptions
+) -> ComponentResidual:
+    counts = {state: after.count(state) for state in ReviewState}
+    return ComponentResidual(
+        component=component.name,
+        baseline=baseline_path(component),
+        rules=scan.rules,
+        files=scan.files,
+        sites=tuple(site for site in after.sites if _is_chosen(site, options)),
+        new=counts[ReviewState.NEW],
+        expired=counts[ReviewState.EXPIRED],
+        known=counts[ReviewState.KNOWN],
+        reviewed=counts[ReviewState.REVIEWED],
+        unmatched=tuple(str(each.where) for each in after.unmatched),
+        accepted=counts[ReviewState.REVIEWED] - before.count(ReviewState.REVIEWED),
+        recorded=max(counts[ReviewState.KNOWN] - before.count(ReviewState.KNOWN), 0),
+        findings=scan.findings,
+    )
 
 
 def _is_chosen(site: ResidualSite, options: ResidualOptions) -> bool:
