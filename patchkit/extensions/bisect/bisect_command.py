@@ -100,20 +100,20 @@ def _render(terminal: Terminal, report: BisectReport) -> None:
     terminal.table(rows)
     terminal.product()
     terminal.product([word(report.answer, _words(report)), *_named(report)])
+    if report.answer == "unknown":
+        how = f"`patchkit plan -m {report.manifest} -c {report.component}` says how far the stack"
+        terminal.hint(f"{how} carries; search up to there with --to")
     runs = counted(sum(not each.known for each in report.judged), "run")
     terminal.say(f"{runs} for {counted(report.states, 'state')}; checkout: {near(report.checkout)}")
 
 
 def _words(report: BisectReport) -> str:
-    newest = "the newest commit"
-    if report.last_good:
-        newest = f"{report.last_good}, the newest that can be judged"
     return {
         "found": f"{report.component}: broken by ",
         "among": f"{report.component}: broken by one of ",
         "always": f"{report.component}: fails at the pin, too",
-        "never": f"{report.component}: passes at {newest}",
-        "unknown": f"{report.component}: no state can be judged",
+        "never": f"{report.component}: passes at the newest commit",
+        "unknown": f"{report.component}: the newest commit cannot be judged",
     }[report.answer.value]
 
 

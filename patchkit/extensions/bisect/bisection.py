@@ -59,8 +59,8 @@ class BisectAnswer(str, Enum):
     FOUND = "found"  # the first bad state is known
     AMONG = "among"  # one of some: those between cannot be judged
     ALWAYS = "always"  # it fails at the pin
-    NEVER = "never"  # it passes at the newest commit that can be judged
-    UNKNOWN = "unknown"  # no state can be judged
+    NEVER = "never"  # it passes at the newest commit
+    UNKNOWN = "unknown"  # the newest commit cannot be judged
 
 
 class TrialState(Struct, frozen=True):
@@ -85,8 +85,8 @@ class BisectReport(Struct, frozen=True):
 
     `first_bad` are the names of which one breaks the command: one name, several where those between
     cannot be judged, none for the others. `title` is that commit's subject; `last_good` the state
-    before, "" where that is the pin. For NEVER it is the newest state that can be judged, "" where
-    that is the last one of all. `states` is how many there are, `judged` what was tried, in order.
+    before, "" where that is the pin. `states` is how many there are, `judged` what was tried, in
+    order.
     """
 
     manifest: str  # its name
@@ -111,14 +111,13 @@ def first_bad(
 ) -> tuple[BisectAnswer, tuple[int, int]]:
     """Search states 0 to `count` - 1 for the first bad one; (answer, (last good, first bad)).
 
-    The last state is judged first (where that is skipped, see _newest), then the first. Invariant:
-    `low` is good and `high` is bad; between them only skipped states are known. A skipped middle is
-    left for its nearest neighbours, the older one first; where all between are skipped, the answer
-    is AMONG. That one change broke it, and no other mended it, is taken for granted, as with git
-    bisect. For NEVER both numbers are the newest state that was judged.
+    The last state is judged first, then the first. Invariant: `low` is good and `high` is bad;
+    between them only skipped states are known. A skipped middle is left for its nearest neighbours,
+    the older one first; where all between are skipped, the answer is AMONG. That one change broke
+    it, and no other mended it, is taken for granted, as with git bisect.
     """
-    judge = cache(judge)
-    high, last = _newest(count, judge)
+    judge, high = cache(judge), count - 1
+    last = judge(high)
     if last is not TrialVerdict.BAD:
         good = last is TrialVerdict.GOOD
         return (BisectAnswer.NEVER if good else BisectAnswer.UNKNOWN), (high, high)
@@ -136,27 +135,6 @@ def first_bad(
             high = middle
     answer = BisectAnswer.FOUND if high - low == 1 else BisectAnswer.AMONG
     return answer, (low, high)
-
-
-def _newest(count: int, judge: Callable[[int], TrialVerdict]) -> tuple[int, TrialVerdict]:
-    """The newest state that can be judged, or a bad one below it, and its verdict.
-
-    A stack that does not carry to the end carries to no commit after some point, as a rule: so the
-    way down doubles its steps, and then the gap is halved. Invariant: `skipped` is skipped, `known`
-    is not. Should some state between be judged all the same, it is passed over.
-    """
-    skipped, step = count, 1
-    known, verdict = count - 1, judge(count - 1)
-    while verdict is TrialVerdict.SKIPPED and known > 0:
-        skipped, known, step = known, max(0, known - step), 2 * step
-        verdict = judge(known)
-    while verdict is TrialVerdict.GOOD and skipped - known > 1:
-        middle = (known + skipped) // 2
-        if (found := judge(middle)) is TrialVerdict.SKIPPED:
-            skipped = middle
-        else:
-            known, verdict = middle, found
-    return known, verdict
 
 
 def bisect_stack(
@@ -215,7 +193,7 @@ def _report(
         answer=answer,
         first_bad=tuple(each.name for each in found),
         title=found[0].title if len(found) == 1 else "",
-        last_good=states[low].name if low and (found or low < len(states) - 1) else "",
+        last_good=states[low].name if low and found else "",
         states=len(states),
         judged=tuple(trials.judged),
         checkout=trials.checkout.path,

@@ -48,25 +48,6 @@ def test_the_first_bad_state_is_among_what_is_told(skips: list[bool], data: st.D
         assert len(tried) <= (count - 1).bit_length() + 2
 
 
-@given(st.integers(2, 400), st.data())
-def test_a_stack_that_carries_no_further_costs_few_runs(count: int, data: st.DataObject) -> None:
-    ends = data.draw(st.integers(1, count))  # from here on nothing can be judged
-    bad_from = data.draw(st.integers(1, count))
-    tried: list[int] = []
-
-    def judge(number: int) -> TrialVerdict:
-        tried.append(number)
-        return SKIPPED if number >= ends else BAD if number >= bad_from else GOOD
-
-    answer, (low, high) = first_bad(count, judge)
-    assert len(tried) == len(set(tried))
-    assert len(tried) <= 3 * count.bit_length() + 3
-    if bad_from >= ends:
-        assert (answer, low, high) == (BisectAnswer.NEVER, ends - 1, ends - 1)
-    else:
-        assert (answer, low, high) == (BisectAnswer.FOUND, bad_from - 1, bad_from)
-
-
 def test_nothing_that_can_be_judged() -> None:
     assert first_bad(9, lambda _: SKIPPED)[0] is BisectAnswer.UNKNOWN
 
@@ -76,13 +57,13 @@ def test_a_stack_that_does_not_carry_to_the_newest_commit(
     project: Project, upstream: Upstream
 ) -> None:
     _stack(project, upstream, bad=99, count=0)
-    upstream.commit({"f1.txt": lines({9: "broken\n"})}, "Break it")
+    broken = upstream.commit({"f1.txt": lines({9: "broken\n"})}, "Break it")
     upstream.commit({"f0.txt": lines({5: "upstream's\n"})}, "In the way")
-    ran = project.run(*_SEARCH, "! grep -q broken *.txt", "--json")
-    verdicts = [each["verdict"] for each in ran.json["judged"]]
-    assert (ran.code, verdicts, ran.json["title"]) == (1, ["skipped", "bad", "good"], "Break it")
-    project.run(*_SEARCH, "true").ok().shows(", the newest that can be judged")
-    project.run(*_SEARCH, "exit 125").ends(1).shows("no state can be judged")
+    command = "! grep -q broken *.txt"
+    ran = project.run(*_SEARCH, command).ends(1).shows("the newest commit cannot be judged")
+    assert "hint: `patchkit plan -m demo -c demo` says how far the stack carries" in ran.err
+    typed = ("bisect", "--to", broken, "--run", command)
+    project.run(*typed).ends(1).shows(f"broken by {broken[:10]}: Break it")
 
 
 def _stack(project: Project, upstream: Upstream, bad: int, count: int = 12) -> None:
