@@ -25,7 +25,7 @@ from patchkit.model.text import counted
 
 #: The texts of a file are at most so many bytes larger than all of its sides.
 _MORE = 1 << 20
-SHOWN = 80  # characters of a line in a message
+SHOWN = 200  # characters of a line in a message
 _HINT = "`dropped` names what is so on purpose"
 _LINE = re.compile(r"\bline (\d+)")
 
