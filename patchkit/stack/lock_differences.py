@@ -46,7 +46,7 @@ def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator
     if not found and recorded.tree == actual.tree and recorded.result != actual.result:
         now, then = short_id(actual.result), short_id(recorded.result)
         yield LockDifference(f"the resulting tree is {now}, the lock says {then}")
-    elif not found and recorded.files not in (None, actual.files):
+    elif not found and recorded.files != actual.files:
         yield LockDifference("the files are not those that the lock says they are")
 
 

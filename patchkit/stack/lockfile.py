@@ -15,8 +15,8 @@
 Beside the manifest as `<name>.lock.json`. `tree` of a patch is the tree after it, the last one the
 result. `files` has mode and blob id of each file that a patch changes, in the base ("") and after
 each patch that changes it, null for no file: by them `attest` knows the files of a machine that has
-neither cache nor git. `apply` compares with the lock and writes it where there is none, or where it
-has no `files`, as older ones; `refresh` and `bump` write it.
+neither cache nor git. `apply` compares with the lock and writes it where there is none; `refresh`
+and `bump` write it.
 `overrides` is what somebody has reviewed of another component's code that a component replaces, by
 the other's commit at which it was so; only `patchkit check --only overrides --accept` writes it,
 everybody else keeps it. `names` has the commits of tags that stand where a pin does (`fetch` and
@@ -70,14 +70,14 @@ LockedFiles = dict[str, dict[str, _Entry | None]]
 class LockedComponent(Struct, frozen=True):
     """A component's stack: base commit and tree, patches in order, the tree it results in.
 
-    `files` are those that the patches change, None in the lock of an older patchkit.
+    `files` are those that the patches change.
     """
 
     commit: CommitId
     tree: str
     patches: tuple[LockedPatch, ...]
     result: str
-    files: LockedFiles | None = None
+    files: LockedFiles = field(default_factory=dict)
 
     @property
     def stack_files(self) -> tuple[StackFile, ...]:
@@ -85,7 +85,7 @@ class LockedComponent(Struct, frozen=True):
         from patchkit.stack.build import StackFile  # noqa: PLC0415 (most commands read no files)
 
         found = []
-        for path, rows in (self.files or {}).items():
+        for path, rows in self.files.items():
             names = [each.name for each in self.patches if each.name in rows]
             texts = [(rows.get(name) or "").split() for name in ("", *names)]
             entries = [TreeEntry(int(each[0], 8), each[1]) if each else None for each in texts]
@@ -96,7 +96,7 @@ class LockedComponent(Struct, frozen=True):
 def lock_digest(locked: LockedComponent | None) -> str:
     """The SHA-256 of a component's stack in a lock: two stacks are the same if theirs is."""
     fields = to_builtins(locked) or {}
-    fields.pop("files", None)  # they follow from the others, and older locks lack them
+    fields.pop("files", None)  # they follow from the others; receipts name a stack by this
     return sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
@@ -228,7 +228,7 @@ class _Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     base: _Base  # the upstream
     patches: tuple[LockedPatch, ...]  # in the order of the series
     tree: _ObjectId  # after the last patch
-    files: LockedFiles | None = None  # None in older locks
+    files: LockedFiles  # that the patches change
 
 
 class _Review(Struct, frozen=True, forbid_unknown_fields=True):

@@ -460,9 +460,9 @@ class Expected(Struct, frozen=True):
         return built_stack(self.manifest, component, self.store, self.progress)
 
     def locked(self, component: Component) -> LockedComponent:
-        """What the lock says of a component; where it is older, what the stack comes to."""
+        """What the lock says of a component; where that is not so any more, what its stack is."""
         recorded = recorded_in(load_lock(self.manifest.lock_path), component.name)
-        if recorded is not None and recorded.files is not None:
+        if recorded is not None:
             known, now = {(p.name, p.sha256) for p in recorded.patches}, set[tuple[str, str]]()
             with suppress(PatchkitError):  # an image may have manifest and lock alone
                 series = load_series(self.manifest, component, self.store, self.progress)

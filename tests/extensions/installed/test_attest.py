@@ -21,15 +21,6 @@ def lock(site: Site) -> Path:
     return site.project.root / "manifests/demo.lock.json"
 
 
-@pytest.fixture
-def old_lock(lock: Path) -> Path:
-    """The lock as an older patchkit wrote it, which said nothing of files."""
-    document = json.loads(lock.read_text())
-    del document["components"]["demo"]["files"]
-    lock.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
-    return lock
-
-
 def _elsewhere(site: Site, upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine that has the project, and neither cache, git nor upstream."""
     shutil.rmtree(upstream.path)
@@ -54,26 +45,6 @@ def test_the_lock_is_enough(
     shutil.rmtree(site.project.root / "patches")
     (site / "demo/deep/new.py").write_text("new = 1\n")
     site.attest().ok()
-
-
-def test_an_older_lock_is_built_or_nothing_can_be_said(
-    site: Site, old_lock: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.project.run("check").ok()
-    old = old_lock.read_bytes()
-    monkeypatch.setenv("CI", "1")
-    site.project.run("apply").ok()
-    site.install().ok()
-    assert old_lock.read_bytes() == old  # nothing differs, so that CI changes no file
-    site.attest().ok()
-    _elsewhere(site, upstream, monkeypatch)
-    site.attest().ends(1, "error: demo: ").shows("? unknown  demo/demo  it cannot be said")
-
-
-def test_apply_adds_what_an_older_lock_lacks(site: Site, old_lock: Path) -> None:
-    site.project.run("apply").ok()
-    assert '"files": {' in old_lock.read_text()
-    site.project.run("apply").ok().shows("unchanged")
 
 
 @pytest.mark.usefixtures("lock")
