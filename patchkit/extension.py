@@ -25,7 +25,8 @@ from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import HistoryReader
 from patchkit.upstream.store import Store
 
-# patchkit.findings: what `check` says beyond single patches, each a value of `check --only`.
+# patchkit.findings: what `check` says beyond single patches; all but `rules` can be asked alone, by
+# `check --only`.
 
 
 class CheckRun(Struct, frozen=True):
