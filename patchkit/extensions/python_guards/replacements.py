@@ -166,6 +166,11 @@ def first_line(node: ast.stmt | ast.expr) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in above)])
 
 
+def definition_text(text: str, node: ast.stmt | ast.expr) -> str:
+    """The lines of a definition in its file's text, those of its decorators, too."""
+    return "\n".join(text.split("\n")[first_line(node) - 1 : node.end_lineno]) + "\n"
+
+
 def _kind(things: Sequence[Thing]) -> TargetKind:
     kinds = set(map(_kind_of, things))
     return next(kind for kind in TargetKind if kind in kinds)

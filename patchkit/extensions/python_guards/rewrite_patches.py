@@ -12,7 +12,11 @@ from msgspec import Struct, field
 
 from patchkit.disk.files import scratch_folder
 from patchkit.errors import Problem
+from patchkit.extensions.python_guards.assigned_functions import assigned_functions
 from patchkit.extensions.python_guards.guard_keys import GuardKeys
+from patchkit.extensions.python_guards.modules import Modules
+from patchkit.extensions.python_guards.override_review import read_replacements, resolver_of
+from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.rewrite_findings import (
     carried,
     carrier_of,
@@ -29,6 +33,7 @@ from patchkit.extensions.python_guards.sed_script import SedScript
 from patchkit.extensions.python_guards.text_edits import EditScript, Rewrite
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.scratch import overlay
+from patchkit.gitcmd.trees import TreeView
 from patchkit.gitcmd.user_command import run_command
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import GitObject, TreeEntry, make_object
@@ -122,13 +127,13 @@ def _message(rewrite: Rewrite, where: str, files: list[str]) -> str:
     script = rewrite.script
     assert script is not None
     edits = "\n".join(f"    {each.anchor}" for each in script.edits)
-    how = "as sed does it" if isinstance(script, SedScript) else "as Python's replace does it"
+    how = "as sed does it" if isinstance(script, SedScript) else "as Python does it"
     reason = f"{rewrite.reason}\n\n" if rewrite.reason else ""
     name = rewrite.path.rpartition("/")[2]
     return (
         f"Change {files[0].rpartition('/')[2]} as {name}:{rewrite.line} does\n\n{reason}"
         f"Made of {where}, {how}:\n\n{edits}\n\n"
-        "Upstream-Status: Inappropriate [was a rewrite of text]\n"
+        "Upstream-Status: Inappropriate [was done while the program runs]\n"
     )
 
 
@@ -159,10 +164,32 @@ def rewrite_patches(
                     making.patches.append(ImportedPatch(name, rewrite.patch, where))
                 elif not wrong:
                     making.add(rewrite, where)
+        for other, rewrite in _assigned(manifest, component, tip, store, progress):
+            where = f"{other}: {rewrite.place}"
+            if rewrite.script is None:
+                making.notes.append(Problem(f"no patch was made: {rewrite.problem}", where))
+            else:
+                making.add(rewrite, where)
         with overlay(store.repository(component)) as trial:
             write_objects(trial, (*built.stack.objects, *making.objects))
             made = [*patches_of(trial, making.changes)]
     return ImportSource("rewrites", (*made, *making.patches), tuple(making.notes))
+
+
+def _assigned(
+    manifest: Manifest, component: Component, tip: TreeView, store: Store, progress: Progress
+) -> Iterator[tuple[str, Rewrite]]:
+    """What other components assign over functions of this one, each with the name of who does."""
+    for other in manifest.components:
+        for declared in other.added(GuardKeys).overrides:
+            if declared.target != component.name:
+                continue
+            with built_stack(manifest, other, store, progress) as built:
+                calls = read_replacements(declared, manifest.root, built.tip)
+                own = Resolver(Modules(built.tip.files(), built.tip.data))
+                target = resolver_of(declared, tip)
+                for each in assigned_functions(calls, declared.packages, own, target):
+                    yield other.name, each
 
 
 def _by_rewrite(judged: list[JudgedEdit]) -> Iterator[tuple[Rewrite, list[JudgedEdit]]]:

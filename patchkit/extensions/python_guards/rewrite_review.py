@@ -4,7 +4,6 @@ rewrite; nothing is run.
 
 from __future__ import annotations
 
-import ast
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
@@ -16,7 +15,11 @@ from msgspec import Struct
 from patchkit.errors import BadInputError
 from patchkit.extensions.python_guards.guard_keys import MeantRewrite
 from patchkit.extensions.python_guards.modules import Modules
-from patchkit.extensions.python_guards.replacements import first_line, source_of
+from patchkit.extensions.python_guards.replacements import (
+    definition_text,
+    first_line,
+    source_of,
+)
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.text_edits import (
     UNKNOWN,
@@ -164,19 +167,12 @@ class RewrittenTree:
                 continue
             why = getattr(resolver.resolve(name)[0], "why", f"{name} is not in this tree")
             regions = [
-                _definition(self.text(code.module.path), code.module.path, code.node)
+                RewrittenPart(path, definition_text(self.text(path), node), first_line(node))
                 for code in source_of(resolver, name)
-                if code.node is not None
+                if (path := code.module.path) and (node := code.node) is not None
             ]
             return regions, "" if regions else why
         return [], ""
-
-
-def _definition(text: str, path: str, node: ast.stmt | ast.expr) -> RewrittenPart:
-    first = first_line(node)
-    return RewrittenPart(
-        path, "\n".join(text.split("\n")[first - 1 : node.end_lineno]) + "\n", first
-    )
 
 
 def review_rewrites(

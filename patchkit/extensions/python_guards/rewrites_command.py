@@ -39,18 +39,22 @@ RunSedOption = Annotated[
 def import_rewrites(
     session: Session, *, run: RunSedOption = False, dry_run: DryRunOption = False
 ) -> ExitCode:
-    """Make patches of what rewrites a component's text.
+    """Make patches of what rewrites a component's text, or replaces its functions.
 
     Of each command and replacement that `check` finds under `rewrites`, and that does something, a
     patch is made that does it. Only what is certain is written: without --run as sed's manual and
-    Python say it, with --run as sed does it. What no patch is made of is said.
+    Python say it, with --run as sed does it. A function that another component assigns over one
+    (`overrides`) is put in its place if all its names mean the same there. What no patch is made
+    of is said.
     """
     from patchkit.cli.commands.transfer import take_in
+    from patchkit.extensions.python_guards.guard_keys import GuardKeys
     from patchkit.extensions.python_guards.rewrite_patches import rewrite_patches
     from patchkit.ops.transfer import adopt_patches
 
-    into = session.component
-    if "rewrites" not in into.more:
+    into, others = session.component, session.manifest.components
+    targets = [o.target for other in others for o in other.added(GuardKeys).overrides]
+    if "rewrites" not in into.more and into.name not in targets:
         hint = "name the files that rewrite it under `rewrites` (docs/howto/overrides.md)"
         raise UsageError(f"nothing is said to rewrite {into.name}", hint=hint)
     with session.progress() as progress:

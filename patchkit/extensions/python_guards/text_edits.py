@@ -64,19 +64,23 @@ class EditScript(Protocol):
 
 
 class Replacement(Struct, frozen=True):
-    """`text.replace(old, new, count)`; with `is_pattern` `re.sub(old, new, text, count)`."""
+    """`text.replace(old, new, count)`; with `is_pattern` `re.sub(old, new, text, count)`.
+
+    `written` is shown of what is written in other words.
+    """
 
     old: str
     new: str
     count: int = -1  # below 0: all
     is_pattern: bool = False
+    written: str = ""
 
     @property
     def edits(self) -> tuple[SourceEdit, ...]:
         """See EditScript."""
         most = self.count if self.count >= 0 else None
         is_plain = UNKNOWN not in self.new and not (self.is_pattern and "\\" in self.new)
-        return (SourceEdit(self.old, self.new if is_plain else "", most),)
+        return (SourceEdit(self.written or self.old, self.new if is_plain else "", most),)
 
     @property
     def exact(self) -> bool:
