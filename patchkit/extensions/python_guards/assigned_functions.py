@@ -66,8 +66,8 @@ def _moved(
             Code(node=ast.FunctionDef() | ast.AsyncFunctionDef() as ours, owner="") as new,
             Code(node=ast.FunctionDef() | ast.AsyncFunctionDef() as theirs) as old,
         ) if f"{old.module.name}.{old.qualified}" == name:
-            before = definition_text(target.modules.text(old.module), theirs)
-            source = dedent(definition_text(own.modules.text(new.module), ours))
+            before = definition_text(old.module.text, theirs)
+            source = dedent(definition_text(new.module.text, ours))
             imports = _imports(source, new, old, own, target)
             after = _placed(source, ours, theirs, imports)
             return Replacement(before, after, written=f"{name} = {ast.unparse(value)}")
@@ -97,7 +97,7 @@ def _imports(source: str, new: Code, old: Code, own: Resolver, target: Resolver)
         if is_one and there == target.evaluate(old.module, node):
             continue
         # an import of `name.inner` loads more than it names
-        is_loaded = re.search(rf"\bimport {name}\.", own.modules.text(new.module))
+        is_loaded = re.search(rf"\bimport {name}\.", new.module.text)
         if not (is_one and outer) or re.search(rf"\b{name}\b", header) or is_loaded:
             raise _StaysError(f"{name} means something else in {old.module.path}")
         home, _, last = outer.rpartition(".")

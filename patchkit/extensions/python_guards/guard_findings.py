@@ -10,19 +10,14 @@ from patchkit.errors import BadInputError
 from patchkit.extension import CheckedStack
 from patchkit.extensions.python_guards.agreements import Agreements
 from patchkit.extensions.python_guards.breaches import contract_findings
-from patchkit.extensions.python_guards.guard_keys import GuardKeys, Overrides
-from patchkit.extensions.python_guards.layers import (
-    layered_findings,
-    layered_targets,
-    twice_replaced,
-)
+from patchkit.extensions.python_guards.guard_keys import GuardKeys
+from patchkit.extensions.python_guards.layers import layered_findings, layered_targets
 from patchkit.extensions.python_guards.override_review import (
     override_findings,
     read_replacements,
     resolver_of,
     survey,
 )
-from patchkit.extensions.python_guards.replacements import Replacements
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.progress import Progress
@@ -72,25 +67,6 @@ def replacement_findings(
             reviewed = lock.overrides.get((component.name, target.name), {})
             found = survey(declared, calls, resolver, reviewed)
             layered = layered_targets(declared, found, own, there, built.stack)
-        others = _other_replacements(checked, declared, store, progress)
         yield from layered_findings(layered, component.name, target.name)
-        yield from twice_replaced((component.name, calls), others, declared)
         command = f"patchkit check --only overrides {manifest.options(component.name)}"
         yield from override_findings(found, name, command)
-
-
-def _other_replacements(
-    checked: CheckedStack, declared: Overrides, store: Store, progress: Progress
-) -> list[tuple[str, Replacements]]:
-    """What components after this one in the manifest replace in the same target."""
-
-    manifest = checked.manifest
-    names = [each.name for each in manifest.components]
-    found = []
-    for other in manifest.components[names.index(checked.component.name) + 1 :]:
-        same = [each for each in other.added(GuardKeys).overrides if each.target == declared.target]
-        for each in same:
-            with built_stack(manifest, other, store, progress) as built:
-                calls = read_replacements(each, manifest.root, built.tip)
-                found.append((other.name, calls))
-    return found

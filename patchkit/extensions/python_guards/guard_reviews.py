@@ -26,7 +26,7 @@ from patchkit.extensions.python_guards.override_review import (
     resolver_of,
     survey,
 )
-from patchkit.extensions.python_guards.replacements import LINE_END, first_line, source_of
+from patchkit.extensions.python_guards.replacements import definition_text, source_of
 from patchkit.extensions.python_guards.resolve import Resolver
 from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.object_reader import reading
@@ -204,8 +204,8 @@ def _text(resolver: Resolver, name: str) -> list[str]:
     for code in source_of(resolver, name):
         if code.node is None:
             continue
-        data = (code.module.data or b"").decode("utf-8", "replace")
-        lines += LINE_END.split(data)[first_line(code.node) - 1 : code.node.end_lineno]
+        text = definition_text(code.module.text, code.node)
+        lines += text.splitlines()
     return lines
 
 

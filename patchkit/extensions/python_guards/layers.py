@@ -8,17 +8,21 @@ from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
+from patchkit.extensions.python_guards.bodies import walk
 from patchkit.extensions.python_guards.guard_keys import Overrides
-from patchkit.extensions.python_guards.modules import Imported, Modules, read_namespace
+from patchkit.extensions.python_guards.modules import (
+    Imported,
+    Modules,
+    imported_names,
+    read_namespace,
+)
 from patchkit.extensions.python_guards.override_review import (
-    NAMED,
     OverrideTarget,
     Survey,
     resolver_of,
 )
 from patchkit.extensions.python_guards.replacements import (
     CallSite,
-    Replacements,
     definition_of,
     source_of,
 )
@@ -27,7 +31,6 @@ from patchkit.extensions.python_guards.verdicts import TargetVerdict
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.outcome import PatchResult
-from patchkit.model.text import listed
 from patchkit.stack.build import Stack
 
 
@@ -121,16 +124,11 @@ def _leaves(
     given = _PUT.match(_call(source, site))
     if module is None or given is None:
         return False
-    name = given[1]
-    for node in ast.walk(module.syntax):  # imported in the function around the call, as a rule
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            if name in (alias.asname, alias.name):
-                assert isinstance(node, ast.ImportFrom)
-                place = Imported(node.module or "", alias.name, node.level)
-                return _inherits(
-                    replacing, f"{module.absolute(place)}.{alias.name}", target, changed
-                )
-    return _inherits(replacing, f"{module.name}.{name}", target, changed)
+    nodes = walk(module.syntax)  # imported in the function around the call, as a rule
+    imports = [each for each in nodes if isinstance(each, ast.Import | ast.ImportFrom)]
+    brought = {name: each for node in imports for name, each in imported_names(node)}
+    place = brought.get(given[1], Imported(module.name, given[1], 0))
+    return _inherits(replacing, f"{module.absolute(place)}.{place.name}", target, changed)
 
 
 def _inherits(resolver: Resolver, name: str, target: str, changed: Collection[str]) -> bool:
@@ -190,22 +188,3 @@ def layered_findings(
         hint = f"see {site}: where it is active, the patch has no effect; patch {component} instead"
         severity = Severity.NOTE if each.reviewed else Severity.WARNING
         yield Finding(severity, "override-patched", what, f"{target}: {each.place}", hint)
-
-
-def twice_replaced(
-    first: tuple[str, Replacements], others: Sequence[tuple[str, Replacements]], declared: Overrides
-) -> Iterator[Finding]:
-    """What other components replace, too: one finding for each of them.
-
-    A note: one that builds on the other (MindSpeed-LLM on MindSpeed) does so on purpose.
-    """
-    name, calls = first
-    mine = calls.below(declared.packages)
-    for other, theirs in others:
-        both = sorted(mine.keys() & theirs.targets.keys())
-        if both:
-            what = f"replaced by {other}, too: {listed(both, NAMED)}; what is loaded last wins"
-            places = f"{mine[both[0]][0].place} and {theirs.targets[both[0]][0].place}"
-            hint = f"the first one: {places}"
-            pair = f"{name} -> {declared.target}"
-            yield Finding(Severity.NOTE, "override-twice", what, pair, hint)

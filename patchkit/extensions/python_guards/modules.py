@@ -154,6 +154,11 @@ class Module(Struct, frozen=True, eq=False):
     tree: str = ""
     data: bytes | None = None  # its text; None where it has none, or where no server gives it
 
+    @property
+    def text(self) -> str:
+        """Its text as far as it is one."""
+        return (self.data or b"").decode("utf-8", "replace")
+
     def absolute(self, imported: Imported) -> str:
         """The module that an import in this module names, "" if it leads out of the packages."""
         if not imported.level:

@@ -417,7 +417,3 @@ def _literal(text: str) -> str | None:
     except (SyntaxError, ValueError):
         return None
     return value if isinstance(value, str) else None
-
-
-#: The ends of lines as Python's parser counts them.
-LINE_END = re.compile(r"\r\n|\r|\n")

@@ -166,40 +166,44 @@ def _words(edit: JudgedEdit) -> str:
 # Along the line to a newer commit: what fits at the pin, and does not there.
 
 
+class _Standing(Struct, frozen=True):
+    """What becomes of an edit in a tree; `says` are the lines there that it names by numbers, None
+    if it does nothing.
+    """
+
+    edit: JudgedEdit
+    says: Sequence[bytes] | None
+
+
 class _Moved(Struct, frozen=True):
-    """The rewrites of one entry, and the tree of the pin that they are for."""
+    """The rewrites of one entry, on their way to newer trees."""
 
     carried: CarriedRewrites
     component: Component
-    pinned: TreeView
 
-    def judged(
-        self, view: TreeView, only: Rewrite | None = None
-    ) -> dict[tuple[Rewrite, int], JudgedEdit]:
-        """What becomes of the edits, or of one rewrite's, in a tree."""
-        rewrites = self.carried.rewrites if only is None else [only]
+    def standings(
+        self, view: TreeView, rewrites: Sequence[Rewrite]
+    ) -> dict[tuple[Rewrite, int], _Standing]:
+        """What becomes of each edit of the rewrites in a tree."""
+        found: dict[tuple[Rewrite, int], _Standing] = {}
         tree = rewritten_tree(view, self.component)
-        found = review_rewrites(rewrites, tree, self.carried.declared.meant)
-        return {(each.rewrite, each.number): each for each in found}
+        for each in review_rewrites(rewrites, tree, self.carried.declared.meant):
+            script, says = each.rewrite.script, None
+            if each.verdict in _GOOD:
+                is_named = script is not None and script.edits[each.number].numbers
+                says = [view.lines(each.file)[n - 1] for n in each.lines] if is_named else []
+            found[each.rewrite, each.number] = _Standing(each, says)
+        return found
 
-    def is_other(self, old: JudgedEdit, view: TreeView, new: JudgedEdit | None) -> bool:
-        """Whether an edit that does something at the pin does less, or does it to another line."""
-        if old.verdict not in _GOOD or new is None or new.verdict not in _GOOD:
-            return old.verdict in _GOOD and new is not None
-        script = old.rewrite.script
-        if script is None or not script.edits[old.number].numbers:
-            return False
-        before = [self.pinned.lines(old.file)[line - 1] for line in old.lines]
-        return before != [view.lines(new.file)[line - 1] for line in new.lines]
-
-    def question(self, old: JudgedEdit) -> Question:
+    def question(self, old: _Standing) -> Question:
         """The file that decides, and what is asked of a tree."""
 
         def is_moved(view: TreeView) -> bool:
-            then = self.judged(view, old.rewrite)
-            return self.is_other(old, view, then.get((old.rewrite, old.number)))
+            rewrite = old.edit.rewrite
+            new = self.standings(view, [rewrite]).get((rewrite, old.edit.number))
+            return new is not None and new.says != old.says
 
-        return old.file, is_moved
+        return old.edit.file, is_moved
 
 
 _GOOD = (RewriteVerdict.FITS, RewriteVerdict.BLIND)
@@ -217,18 +221,22 @@ def moved_rewrites(line: WatchedLine) -> Iterator[Finding]:
         for view in (pinned, tip):
             paths = rewritten_tree(view, component).files_for(all_of.rewrites)
             along.bring(blobs_of(view.files()[path] for path in sorted(paths)))
-        moving = _Moved(all_of, component, pinned)
-        known, now = moving.judged(pinned), moving.judged(tip)
+        moving = _Moved(all_of, component)
+        known, now = (moving.standings(view, all_of.rewrites) for view in (pinned, tip))
         moved = [
-            (old, now[key]) for key, old in known.items() if moving.is_other(old, tip, now.get(key))
+            (old, now[key])
+            for key, old in known.items()
+            if old.says is not None and key in now and now[key].says != old.says
         ]
         questions = [moving.question(old) for old, _ in moved]
         for (_, new), by in zip(moved, since(along, pinned, questions), strict=True):
-            found, is_same = _finding(new, declared), new.verdict in _GOOD
+            found, verdict, more = _finding(new.edit, declared), new.edit.verdict.value, ""
+            if new.says is not None:
+                verdict, more = "line", "the line that it names is another"
             yield replace(
                 found,
                 severity=Severity.WARNING,
-                code=f"rewrite-{'line' if is_same else new.verdict.value}-upstream",
-                what=f"{found.what}{'the line that it names is another' if is_same else ''}",
+                code=f"rewrite-{verdict}-upstream",
+                what=f"{found.what}{more}",
                 by=by,
             )

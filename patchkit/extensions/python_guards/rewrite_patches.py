@@ -5,6 +5,8 @@ only where that is proved, by what we know of the command or by running it on a 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from shlex import join
 
@@ -154,7 +156,7 @@ def rewrite_patches(
                 all_of = carried(declared, carrier)
             progress.step(component.name, "making patches of rewrites", local=True)
             judged = review_rewrites(all_of.rewrites, making.tree, declared.meant)
-            for rewrite, edits in _by_rewrite(judged):
+            for rewrite, edits in groupby(filter(_is_its_own, judged), attrgetter("rewrite")):
                 where = describe(declared, rewrite)
                 wrong = [each for each in edits if each.verdict not in _DOES]
                 if wrong and wrong[0].verdict is not RewriteVerdict.UPSTREAM:
@@ -192,11 +194,7 @@ def _assigned(
                     yield other.name, each
 
 
-def _by_rewrite(judged: list[JudgedEdit]) -> Iterator[tuple[Rewrite, list[JudgedEdit]]]:
-    """The rewrites in their order, each with what becomes of its edits."""
-    found: dict[Rewrite, list[JudgedEdit]] = {}
-    for each in judged:
-        is_elsewhere = each.verdict is RewriteVerdict.UNKNOWN and not each.file
-        if each.verdict is not RewriteVerdict.TWICE and not is_elsewhere:
-            found.setdefault(each.rewrite, []).append(each)
-    yield from found.items()
+def _is_its_own(edit: JudgedEdit) -> bool:
+    """Whether a verdict is about an edit of a file of this component, for itself."""
+    is_elsewhere = edit.verdict is RewriteVerdict.UNKNOWN and not edit.file
+    return edit.verdict is not RewriteVerdict.TWICE and not is_elsewhere

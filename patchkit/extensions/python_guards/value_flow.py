@@ -258,8 +258,6 @@ class ValueFlow:
                 return _path(sides) if isinstance(op, ast.Div) else _sum(*sides)
             case ast.Subscript(value=inner, slice=index):
                 return _element(self._value(inner, frame), self._value(index, frame))
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
-                return -value
         return None
 
     def _named(self, name: str, frame: _Frame) -> Any:
@@ -505,7 +503,6 @@ _METHODS: Mapping[str, Callable[[str, Sequence[str]], Any]] = {
     "joinpath": lambda owner, texts: _path([owner, *texts]),
     "replace": _replaced,
     "split": lambda owner, texts: tuple(owner.split(texts[0] if texts else None)),
-    "strip": lambda owner, texts: owner.strip(texts[0] if texts else None),
 }
 
 

@@ -352,17 +352,6 @@ def test_a_class_that_inherits_from_a_patched_one_keeps_what_it_leaves(
     assert ("extended by speed: both run" in found["what"]) is (code == "override-wrapped")
 
 
-def test_what_two_components_replace_is_told(pair: Pair, tmp_path: Path) -> None:
-    other = Upstream.create(tmp_path / "plugin.git")
-    pin = other.commit({"speed/x.py": "m.replace('core.ops.norm', mine)\n"})
-    pair.project.component("plugin", other, pin, overrides=[overriding()])
-    (found,) = pair.patched()
-    said = "replaced by plugin, too: core.ops.norm; what is loaded last wins"
-    assert (found["code"], found["severity"]) == ("override-twice", "note")
-    assert found["what"] == said
-    assert found["hint"].endswith("and speed/x.py:1")
-
-
 PLUGIN = {
     "speed/plugin.py": (
         "import os\n\nimport core\nimport core.ops as ops\nfrom core.layer import Layer\n\n"
