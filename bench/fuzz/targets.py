@@ -16,6 +16,7 @@ from random import Random
 from bench.fuzz.damage import damaged
 from bench.fuzz.foreign import metadata, records
 from bench.fuzz.recipes import recipe, text_rule
+from bench.fuzz.rewriters import rewriters, sed
 from patchkit.carry import carry_stack
 from patchkit.carry.carried import CarryOptions, MergeRequest
 from patchkit.carry.external import refused
@@ -550,6 +551,7 @@ TARGETS: dict[str, Callable[[Random], None]] = {
         ),
         *(recipe, text_rule, metadata, records, installed, issues, test_results),
         *(merger, resolutions, package_lists, mends),
+        *(rewriters, sed),
     )
 }
 

@@ -140,8 +140,8 @@ def _compiled(data: bytes | str, flags: int, mode: str = "exec") -> tuple[Any, s
             warnings.simplefilter("ignore")
             return compile(data, "file", mode, flags, dont_inherit=True), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        return None, f"cannot be parsed{line}"
+        line = getattr(error, "lineno", None)  # none of bytes that are no text
+        return None, f"cannot be parsed in line {line}" if line else "cannot be parsed"
 
 
 def _read_problem(read: Callable[[bytes], object], data: bytes) -> str:

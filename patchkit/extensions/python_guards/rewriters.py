@@ -47,7 +47,7 @@ def read_rewrites(carrier: RewriterFiles) -> tuple[list[Rewrite], list[Finding]]
     for path in sorted(carrier.chosen):
         data = carrier.read(path) or b""
         if len(data) > _LARGEST:
-            reading.unread(path, f"has more than {_LARGEST:,} bytes")
+            reading.unread(f"{path}:1", f"has more than {_LARGEST:,} bytes")
         elif path.endswith(".py"):
             sources.append(path)
         elif _SHELL.search(data):
@@ -137,7 +137,7 @@ class _Reading:
                 problem = str(error)
             if problem:
                 line = re.search(r"\bline (\d+)", problem)
-                place = f"{module.path}:{line[1]}" if line else module.path
+                place = f"{module.path}:{line[1] if line else 1}"
                 self.unread(place, re.sub(r"^line \d+: ", "", problem))
         self.found += rewrites_of(flow.replaced)
 

@@ -157,15 +157,25 @@ _ADDRESS = r"([1-9]\d{0,8}|\$|/(?:\\.|[^/\\\n])+/)"
 _COMMAND = re.compile(rf"(?:{_ADDRESS}(?:,{_ADDRESS})?)?[ \t]*([sdai])", re.DOTALL)
 _BLANK = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
 _END = re.compile(r"[ \t]*(?=[;\n#]|$)")
-_TEXT = re.compile(r"[ \t]*(?:\\(?:[ \t]*\n)?)?((?:[^\\\n]|\\.)+)", re.DOTALL)
-#: A part of a pattern: a bracket expression, an escape, or a character.
-_PART = re.compile(r"\[\^?\]?(?:\[[:.=][a-z]*[:.=]\]|\\.|[^\]])*\]|\\.|.", re.DOTALL)
+_TEXT = re.compile(r"[ \t]*(?:\\\n?|(?![ \t\n]))((?:[^\\\n]|\\.)+)", re.DOTALL)
+_CLASS = r"\[:(?:alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]"
+_MEMBERS = rf"\[(?!:[^\]]*:\])\^?\]?(?:{_CLASS}|\[(?![:.=])|[^\]\[])*\]"
+_TIMES = r"\{\d{1,4}(?:,\d{0,4})?"  # how often; the bracket is escaped in a basic pattern
+#: A part of a pattern: a bracket expression, an interval, an escape, or a character.
+_PART = re.compile(rf"{_MEMBERS}|\\{_TIMES}\\\}}|\\.|.", re.DOTALL)
+_EXTENDED_PART = re.compile(rf"{_MEMBERS}|{_TIMES}\}}|\\.|.", re.DOTALL)
 #: GNU's escapes, and what each is to Python.
 _ESCAPES = {each: rf"\{each}" for each in "wWsSbBnt123456789"} | {
     "<": r"\b(?=\w)",
     ">": r"\b(?<=\w)",
 }
-_SIGNS = frozenset("(){}|+?")
+_SIGNS = frozenset("()|+?")
+#: What seds read in several ways: something is repeated that is no character, or is repeated
+#: already; a group before it is there; an escape, or a range of a range, among characters.
+_ODD = re.compile(
+    r"(?:\\[<>bB+?}]|(?<![\\\[])[\^*+?}])(?:[*+?{]|\\[+?{])|\^\^|\A[^(]*\\[1-9]"
+    r"|\[[^\]]*(?:\\[^nt\W]|\w-\w-[^\]])|\\['`\n]"
+)
 
 
 def parse_sed(source: str, options: Sequence[str]) -> SedScript:
@@ -202,12 +212,15 @@ def _command(source: str, begin: int, extended: bool) -> tuple[SedCommand, int, 
     pattern, every, plain, pieces = None, False, True, tuple[str | int, ...]()
     if head[3] == "s":
         sign = re.escape(source[at : at + 1] or "\n")
-        part = rf"((?:\\.|(?!{sign})[^\\])*){sign}"
-        whole = re.compile(rf"{sign}{part}{part}([gIi]*)", re.DOTALL)
+        part = rf"((?:\\.|(?!{sign})[^\\\n])*){sign}"
+        whole = re.compile(rf"(?!\\|\n){sign}{part}{part}(g?[Ii]?)", re.DOTALL)
         end = _after(whole, source, at)
         old, new, flags = whole.match(source, at).groups()  # type: ignore[union-attr]
-        if source[at] not in (".*[]^$+?(){}|" if extended else ".*[]^$"):
-            old = old.replace(f"\\{source[at]}", source[at])
+        sign = f"\\{source[at]}"
+        special = ".*[]^$+?(){}|" if extended else ".*[]^$"
+        if sign[1] in special and sign in old:
+            raise UnreadableEditError(f"seds differ in what this means: {old!r:.200}")
+        old = old.replace(sign, sign[1])
         pattern, every = _pattern(old, extended, ignoring=bool({*flags} & {*"Ii"})), "g" in flags
         plain = not (every and pattern.search(""))  # seds differ in where nothing is found again
         pieces, at = tuple(_pieces(new, pattern.groups, source[at])), end
@@ -245,21 +258,25 @@ def _pieces(new: str, groups: int, sign: str) -> Iterator[str | int]:
 
 def _pattern(pattern: str, extended: bool, *, ignoring: bool = False) -> regex.Pattern[str]:
     flags = regex.DOTALL | regex.POSIX | (regex.IGNORECASE if ignoring else 0)
-    if not pattern:
-        raise UnreadableEditError("the last pattern again is not known here")
+    if not pattern or _ODD.search(pattern):
+        raise UnreadableEditError(f"seds differ in what this means: {pattern!r:.200}")
     return compile_pattern("".join(_translated(pattern, extended)), flags)
 
 
 def _translated(pattern: str, extended: bool) -> Iterator[str]:
     """The parts of a pattern as Python writes them."""
     begins = True  # nothing stands before it that may be repeated
-    for found in _PART.finditer(pattern):
+    for found in (_EXTENDED_PART if extended else _PART).finditer(pattern):
         part, rest = found[0], pattern[found.end() :]
         is_sign = part in _SIGNS if extended else part[0] == "\\" and part[1:] in _SIGNS
         ends = not rest or rest.startswith((")", "|") if extended else ("\\)", "\\|"))
         opened, begins = begins, is_sign and part[-1] in "(|"
+        if part in (("[", "{") if extended else ("[", r"\{", r"\}")):
+            raise UnreadableEditError(f"{part} is without its other half in {pattern!r:.200}")
         if is_sign:
             yield part[-1]
+        elif part[-1] == "}" and len(part) > 2:
+            yield part.replace("\\", "")
         elif part == "^" and (opened or extended):
             begins = True
             yield r"\A"

@@ -218,18 +218,25 @@ def test_a_patch_of_the_series_counts(scene: Scene) -> None:
     ("name", "text", "place", "what"),
     [
         ("a.py", "open(x).read().replace('a'\n", "a.py:1", "cannot be parsed in line 1"),
-        ("b.py", f"T = '''{'x' * 1_100_000}'''\n", "b.py", "has more than 1,000,000 bytes"),
+        ("b.py", f"T = '''{'x' * 1_100_000}'''\n", "b.py:1", "has more than 1,000,000 bytes"),
         (
             "c.py",
             f"R = {[*range(50_000)]}\nfor a in R:\n    open(a).read().replace('a', a)\n",
             "c.py:3",
             "more than 40000 steps to follow",
         ),
+        (
+            "c.sh",
+            "python3 - <<E\nopen(x).read().replace('a'\nE\n",
+            "c.sh:2",
+            "cannot be parsed in line 2",
+        ),
+        ("n.py", "open(x).read().replace('a', '\0')\n", "n.py:1", "cannot be parsed"),
         ("d.py", f"open('x').read().replace({'(' * 900}", "d.py:1", "cannot be parsed in line 1"),
         (
             "e.sh",
             f"sed -i '{'x' * 1_100_000}' core/io.py\n",
-            "e.sh",
+            "e.sh:1",
             "has more than 1,000,000 bytes",
         ),
     ],

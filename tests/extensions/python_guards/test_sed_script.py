@@ -34,9 +34,9 @@ SCRIPTS = [
     *("/if/a pass", r"/if/i\    pass", r"1i\import os", r"s/.*torch/\n&/", "/x/,/if/d", "/x/,2d"),
     *("2,/last/s/a/A/", r"s/(flash\/fused)/P/", r"s/\[a\]/B/", "s/{b} + ?/P/", "s/c$/END/"),
     *(r"s/^#\s*//", r"s/\bcuda\b/W/", r"s/\<y\>/W/", r"s/t\+/T/", r"s/t\{1,2\}/T/", "s/[.]/D/g"),
-    *("s/[^a-z]/_/g", "s/a/b\\\nc/", "s/*/x/", "s/a*b/x/", "s/^*/x/", "s/# comm.*/# x/ # note"),
+    *("s/[^a-z]/_/g", "s/a/b\\\nc/", "s/*/x/", "s/a*b/x/", "s/# comm.*/# x/ # note"),
     *("s/a,b/x/;s/import torch/import torch\\nimport os/", r"s/[\/]/S/", "s/[]x]/S/", "s/[^]x]/S/"),
-    *(r"s,a\,b,x,", r"s/\t/T/", r"s/\//S/g", r"s/a\|aXb/Q/", r"s.a\.b.Q.", "s/Torch/x/I", "s/]/q/"),
+    *(r"s,a\,b,x,", r"s/\t/T/", r"s/\//S/g", r"s/a\|aXb/Q/", "s/Torch/x/I", "s/]/q/"),
     *(
         r"s|a\|c|Q|",
         r"s/[a\]b/q/",
@@ -83,6 +83,16 @@ def test_the_lines_of_each_command_are_counted() -> None:
     [
         *("", "q", "y/a/b/", "2{s/c/C/}", "s/x", "s/a/b/w out", "s/a/b/e", "s/a/\\U&/", "s/a/\\3/"),
         *("1~2d", "2!d", "0,/x/d", "s//x/", "r file", "s/[/]/S/", "s/\\(/x/", "2,d", "s/a/b/gx"),
+        *(
+            "s/a\nb/c/",
+            "s/[b/c/",
+            "s/[[:b:]]/c/",
+            "s/[:alpha:]/c/",
+            "s/a\\{/b/",
+            "s/a\\{b\\}/c/",
+            "i ",
+        ),
+        *("s.a\\.b.Q.", "s/a/b/gg", "s\\a\\b\\", "s/a\\\nb/c/", "s/a\\{2,1\\}/b/"),
     ],
 )
 def test_what_is_not_known_is_refused(script: str) -> None:
