@@ -205,7 +205,7 @@ def _text(resolver: Resolver, name: str) -> list[str]:
         if code.node is None:
             continue
         text = definition_text(code.module.text, code.node)
-        lines += text.splitlines()
+        lines += text.split("\n")[:-1]
     return lines
 
 
