@@ -39,7 +39,7 @@ RunSedOption = Annotated[
 def import_rewrites(
     session: Session, *, run: RunSedOption = False, dry_run: DryRunOption = False
 ) -> ExitCode:
-    """Make patches of what rewrites a component's text, or replaces its functions.
+    """Make patches of what rewrites a component, or replaces in it.
 
     Of each command and replacement that `check` finds under `rewrites`, and that does something, a
     patch is made that does it. Only what is certain is written: without --run as sed's manual and
