@@ -441,13 +441,14 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
     gone = "upstream's file does not use", "see that it is there by that name"
     unbound = "nothing in the merged file defines", "define it"
     names = [(name, *gone) for name in merge.names[:_SHOWN]]
-    common = {*merge.three.base} & {*merge.three.upstream}
+    base, upstream = {*merge.three.base}, {*merge.three.upstream}
     for name, what, to_do in (*names, *((name, *unbound) for name in merge.unbound[:_SHOWN])):
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         merged = merge.three.patch if merge.data is None else split_lines(merge.data)
-        rows = [(line in common, n) for n, line in enumerate(merged, 1) if word.search(line)]
-        _, at = min(rows, default=(True, 0))
-        lost = [line for line in merge.three.base if word.search(line) and line not in common]
+        used = [(n, line) for n, line in enumerate(merged, 1) if word.search(line)]
+        # in the patch's own lines first, else in those that upstream brought
+        _, _, at = min(((line in upstream, line in base, n) for n, line in used), default=(0, 0, 0))
+        lost = [line for line in base - upstream if word.search(line)]
         by = _behind(it, partial(_lacks, word)) or _since(it, evidence(lost, *it.texts[:2]), le)
         yield f"line {at} uses `{name}`, which {what}{_by(by)}: {to_do}"
 
@@ -467,7 +468,7 @@ def _lines_of(region: Region) -> str:
     return "{} ({} as patched)".format(*spans)
 
 
-_NEAR = 3  # lines above and below a place that tell it from others
+_NEAR = (0, 1, 3)  # lines above and below a place that are asked for until it is no other
 
 
 def _who(region: Region, it: FileSides) -> str:
@@ -478,8 +479,11 @@ def _who(region: Region, it: FileSides) -> str:
     new = evidence((line for line in region.upstream if line not in region.base), *it.texts[:2])
     gone = evidence((line for line in region.base if line not in region.upstream), *it.texts[:2])
     start, end = region.upstream_at, region.upstream_at + len(region.upstream)
-    here = b"".join(split_lines(it.texts[1])[max(0, start - _NEAR) : end + _NEAR])
-    return _since(it, new, ge) or _since(it, gone, le) or _behind(it, partial(has_lines, here))
+    lines = split_lines(it.texts[1])
+    around = (b"".join(lines[max(0, start - near) : end + near]) for near in _NEAR)
+    here = (place for place in around if it.texts[1].count(place) == 1)
+    made = (_behind(it, partial(has_lines, place)) for place in here)
+    return _since(it, new, ge) or _since(it, gone, le) or next(filter(None, made), "")
 
 
 def _places(it: FileSides) -> list[str]:

@@ -437,7 +437,8 @@ def test_a_key_that_both_sides_add_is_for_a_person(upstream: Upstream, held: boo
 def test_a_name_that_is_gone_is_said_where_it_is_used_with_the_commit(upstream: Upstream) -> None:
     text = "# how to pick\nfrom tools import pick\n\n" + TEXT
     old = upstream.commit({"f.py": text})
-    new = upstream.commit({"f.py": text.replace("import pick", "import choose")}, "Choose")
+    theirs = text.replace("import pick", "import choose").replace("how to", "what to")
+    new = upstream.commit({"f.py": theirs}, "Choose")
     ours = text.replace("    return 5\n", "    return pick(5)\n")
     file = only_file(carry(upstream, old, new, make_patch({"f.py": text}, {"f.py": ours})))
     line = ours.splitlines().index("    return pick(5)") + 1
