@@ -48,7 +48,8 @@ class Trial(Struct, frozen=True):
         generator = Generator(series.recipes)
         repository = history.repository
         pin, paths = history.pin, series_paths(series.patches)
-        past = _FetchingPast(repository, pin, commit, bring=along.bring, paths=paths, along=along)
+        ends = pin, commit, lambda: along.reader
+        past = _FetchingPast(repository, *ends, bring=along.bring, paths=paths, along=along)
         old, new = (history.base(each, along.reader) for each in (history.pin, commit))
         for end in (pin, commit):
             along.bring(blobs_of(entries_at(repository, end, paths).values()))

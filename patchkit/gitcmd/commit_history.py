@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 from msgspec import Struct, field
@@ -21,13 +22,14 @@ from patchkit.gitcmd.first_parent import (
     Entries,
     Files,
     Landing,
+    Line,
     blobs_of,
     entries_at,
     first_parents,
     landings,
     read_log,
 )
-from patchkit.gitcmd.object_reader import MissingObjectError, reading
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader, reading
 from patchkit.gitcmd.repository import NOT_HERE, ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
 from patchkit.gitcmd.trees import tree_changes
@@ -218,8 +220,9 @@ class Between(Struct, dict=True):
     repository: Repository
     old: CommitId
     new: CommitId
-    #: Gives the repository with the commits in between, when first asked for; None: the same.
-    history: Callable[[], Repository] | None = None
+    #: Gives what reads the repository with the commits in between, when first asked for; None: the
+    #: same, read anew for each question.
+    history: Callable[[], ObjectReader] | None = None
     #: Brings blobs there.
     bring: Callable[[Iterable[str]], object] = frozenset
     #: The files that will be asked about: all are looked for in one walk.
@@ -230,9 +233,8 @@ class Between(Struct, dict=True):
     _read: tuple[str, dict[str, bytes] | None] = ("", None)
     _brought: set[str] = field(default_factory=set)  # files whose versions were brought
     _opened: set[str] = field(default_factory=set)  # commits whose moved files were brought
-    #: The first parents of `new` beyond `old`, and of which paths.
-    _line: tuple[Entries, Sequence[Landing]] = ({}, ())
-    _lined: frozenset[str] = frozenset()
+    #: By paths: what stood at them where the first parents of `new` leave `old`, what changed it.
+    _lines: dict[frozenset[str], tuple[Entries, Sequence[Landing]]] = field(default_factory=dict)
 
     def touches(self, path: str) -> tuple[Touch, ...]:
         """The commits that changed a file, newest first; none where that history is not here."""
@@ -297,7 +299,7 @@ class Between(Struct, dict=True):
         def bring(blobs: Iterable[str]) -> None:
             self.bring(list(blobs)[:_MOST_BROUGHT])
 
-        with reading(past) as reader:
+        with self._reading() as reader:
 
             def held(files: Files) -> bool:
                 entry = next(filter(None, map(files.get, paths)), None)
@@ -324,14 +326,18 @@ class Between(Struct, dict=True):
 
     def _line_of(self, paths: Collection[str]) -> tuple[Entries, Sequence[Landing]]:
         """What stood at paths where the first parents of `new` leave `old`, and what changed it."""
-        if not self._lined.issuperset(paths):
-            past = self._past
-            self._lined = frozenset((*self._lined, *self.paths, *paths))
-            line = first_parents(past, self.old, self.new)
-            start = entries_at(past, line.start, self._lined) if line.follows else {}
-            self._line = start, landings(past, line, self._lined)
-        start, found = self._line
+        # a file that moved is walked for alone: much faster than for all of them again
+        asked = frozenset(self.paths if {*self.paths}.issuperset(paths) else paths)
+        if asked not in self._lines:
+            past, line = self._past, self._first_parents
+            start = entries_at(past, line.start, asked) if line.follows else {}
+            self._lines[asked] = start, landings(past, line, asked)
+        start, found = self._lines[asked]
         return start, [each for each in found if not each.touches.keys().isdisjoint(paths)]
+
+    @cached_property
+    def _first_parents(self) -> Line:
+        return first_parents(self._past, self.old, self.new)
 
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
@@ -420,7 +426,7 @@ class Between(Struct, dict=True):
             touches = self.touches(path)
             self._bring_versions(path)
             oids = {oid for each in touches for oid in each.blobs}
-            with reading(self._past) as reader:
+            with self._reading() as reader:
                 found = reader.read_present(oids)
             self._read = path, (found if found.keys() == oids else None)
         return self._read[1]
@@ -449,7 +455,10 @@ class Between(Struct, dict=True):
     @cached_property
     def _past(self) -> Repository:
         """The repository that has the commits in between, if there is one."""
-        return self.history() if self.history is not None else self.repository
+        return self.history().repository if self.history is not None else self.repository
+
+    def _reading(self) -> AbstractContextManager[ObjectReader]:
+        return nullcontext(self.history()) if self.history is not None else reading(self._past)
 
     @cached_property
     def _renames(self) -> dict[str, str]:

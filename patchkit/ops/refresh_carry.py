@@ -7,6 +7,7 @@ carrying and for the commits that are named beside a conflict.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
@@ -102,7 +103,7 @@ class UpstreamPast(Struct, dict=True):
         """What happened in between, for the carry engine; it goes without where it must."""
         cache = self.store.repository(self.component)
         new = self.store.base(self.component, self.progress).commit
-        return Between(cache, self.old, new, self._repository, self.bring, self.paths)
+        return Between(cache, self.old, new, lambda: self.reader, self.bring, self.paths)
 
     @cached_property
     def history(self) -> History | None:
@@ -155,9 +156,17 @@ class UpstreamPast(Struct, dict=True):
         )
         return (Problem(what, self.component.name, self._hint),)
 
-    def _repository(self) -> Repository:
+    def close(self) -> None:
+        """End the git that reads the history, if one runs."""
+        if "reader" in vars(self):
+            self.reader.close()
+
+    @cached_property
+    def reader(self) -> ObjectReader:
+        """Reads the commits in between, as far as they are here; whoever has it read closes it."""
         history = self.history
-        return self.store.repository(self.component) if history is None else history.repository
+        cache = self.store.repository(self.component)
+        return ObjectReader(cache if history is None else history.repository)
 
     def _note(self, error: PatchkitError) -> None:
         self.unknown = "; ".join(each.what for each in error.problems)
@@ -300,7 +309,7 @@ def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
     upstream = UpstreamPast(found.store, found.component, old, found.progress, paths)
     upstream.asked = any(each.into for each in patches)  # no commit of upstream's has them
     past = upstream.past
-    with overlay(*sources) as trial, reading(trial) as reader:
+    with overlay(*sources) as trial, reading(trial) as reader, closing(upstream):
         bases = (read_base(found.cache, old, reader), found.base)
         made = _made_for(trial, reader, bases[0], found) if options.imported is not None else {}
         carrying = CarryOptions(

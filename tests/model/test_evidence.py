@@ -25,4 +25,5 @@ def test_what_either_text_has_over_and_over_is_none() -> None:
     for texts in ((6 * often, b""), (b"", 6 * often), (b"go(on)\n\tgo(on)\r\n" + 4 * often,)):
         assert evidence([often, rare], *texts) == [b"check(length)"]
     # a longer line that has it in it is another one
-    assert evidence([often], 6 * b"  go(on, and on)\n") == [b"go(on)"]
+    for longer in (b"  go(on), and on\n", b"x go(on)\n", b"go(on) go(on)\n", b"\r\x0bgo(on) y\n"):
+        assert evidence([often], 6 * longer + b"go(on)") == [b"go(on)"]

@@ -222,8 +222,8 @@ class _Carrying(Struct, frozen=True):
             base = self.store.base(moved, self.progress)
             repository = self.store.repository(component)
             along = self.history.repository
-            past = Between(repository, old.commit, commit, lambda: along, along.bring)
-            with ObjectReader(repository) as reader:
+            with ObjectReader(repository) as reader, ObjectReader(along) as between:
+                past = Between(repository, old.commit, commit, lambda: between, along.bring)
                 report = carry_stack(
                     reader,
                     old,
