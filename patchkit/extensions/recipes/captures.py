@@ -10,8 +10,8 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.extension import Captured, Captures
 from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.extensions.recipes.rule import CodeRule
-from patchkit.extensions.recipes.run import Recipe, decode_file, expectations, may_match
-from patchkit.extensions.recipes.sites import Site, Source, find_captures
+from patchkit.extensions.recipes.run import Recipe, expectations, may_match, read_source
+from patchkit.extensions.recipes.sites import Site, find_captures
 from patchkit.gitcmd.trees import TreeView
 
 #: The ends of lines as Python's parser counts them.
@@ -31,7 +31,7 @@ def captures_in(recipe: Recipe, variable: str, files: Mapping[str, bytes]) -> Ca
     found: dict[str, list[Captured]] = {}
     sites: list[Site] = []
     for path, data in sorted(files.items()):
-        source = Source(path, decode_file(data)[0])
+        source = read_source(path, data)
         for rule in recipe.rules:
             if not rule.scope.covers(path) or not may_match(rule, data):
                 continue

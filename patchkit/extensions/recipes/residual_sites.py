@@ -25,7 +25,13 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.recipe_file import load_recipe
 from patchkit.extensions.recipes.rule import LANGUAGES, CodeRule, Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
-from patchkit.extensions.recipes.run import Recipe, expectations, sites_in, without_files
+from patchkit.extensions.recipes.run import (
+    Recipe,
+    expectations,
+    read_source,
+    sites_in,
+    without_files,
+)
 from patchkit.extensions.recipes.sites import Site, engine_version
 from patchkit.gitcmd.first_parent import blobs_of
 from patchkit.gitcmd.object_reader import MissingObjectError
@@ -122,7 +128,7 @@ def sites_in_files(
     for batch in contents([files[paths[0]] for paths in fresh.values()]):
         for oid, data in batch.items():
             for path in fresh[oid]:
-                some = sites_in(rules, path, data) if b"\0" not in data else []
+                some = sites_in(rules, read_source(path, data), data) if b"\0" not in data else []
                 found[path] = sorted(some, key=lambda site: (site.start, site.rule))
                 notes.note(f"{oid} {path}", to_builtins(found[path]))
     return dict(sorted(found.items()))

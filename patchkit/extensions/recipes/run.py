@@ -194,11 +194,12 @@ def _made_of(recipe: Recipe, rules: Sequence[Rule], path: str, data: bytes) -> _
 
 
 def _found_in(rules: Sequence[Rule], path: str, data: bytes) -> _FileRun:
-    sites = sites_in(rules, path, data)
+    source = read_source(path, data)
+    sites = sites_in(rules, source, data)
     findings = list(_overlaps(sites))
     new = data if findings else splice(data, sites)
     if new != data:
-        findings += _damage(rules, sites, path, data, new)
+        findings += _damage(rules, sites, source, data, new)
     return _FileRun(tuple(sites), tuple(findings), new != data)
 
 
@@ -226,10 +227,14 @@ def splice(data: bytes, sites: Sequence[Site]) -> bytes:
         raise BadInputError(Problem(what, next(iter(sites)).path)) from error
 
 
-def sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
+def read_source(path: str, data: bytes) -> Source:
+    """A file of these contents, for rules to look at."""
+    return Source(path, decode_file(data)[0])
+
+
+def sites_in(rules: Sequence[Rule], source: Source, data: bytes) -> list[Site]:
     """What rules find in a file of these contents, rule by rule."""
-    source = Source(path, decode_file(data)[0])
-    asked = [each for each in rules if each.scope.covers(path) and may_match(each, data)]
+    asked = [each for each in rules if each.scope.covers(source.path) and may_match(each, data)]
     return [site for rule in asked for site in find_sites(rule, source)]
 
 
@@ -248,12 +253,12 @@ def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
 
 
 def _damage(
-    rules: Sequence[Rule], sites: Sequence[Site], path: str, old: bytes, new: bytes
+    rules: Sequence[Rule], sites: Sequence[Site], before: Source, old: bytes, new: bytes
 ) -> Iterator[Finding]:
     """What is wrong with a file that was changed."""
-    text = decode_file(new)[0]
-    for site in sites_in(rules, path, new):
-        if site.new is not None and text[slice(*site.cut)] != site.new:
+    after = read_source(before.path, new)
+    for site in sites_in(rules, after, new):
+        if site.new is not None and after.text[slice(*site.cut)] != site.new:
             yield Finding(
                 Severity.ERROR,
                 "recipe-not-idempotent",
@@ -264,9 +269,8 @@ def _damage(
             break
     edited = {site.rule for site in sites if site.new is not None}
     languages = {r.language for r in rules if isinstance(r, CodeRule) and r.id in edited}
-    languages |= {"python"} if path.endswith(".py") else set()
+    languages |= {"python"} if before.path.endswith(".py") else set()
     for language in sorted(languages):
-        before, after = (Source(path, decode_file(each)[0]) for each in (old, new))
         if after.errors(language) > before.errors(language) or (
             language == "python" and syntax_problem(".py", new) and not syntax_problem(".py", old)
         ):
@@ -274,7 +278,7 @@ def _damage(
                 Severity.ERROR,
                 "recipe-does-not-parse",
                 f"{', '.join(sorted(edited))}: the result is no {language} any more",
-                path,
+                before.path,
                 "narrow the rule, or correct its `fix`",
             )
 
