@@ -301,7 +301,7 @@ def resume_bump(
     edit, moved = None, component
     if waiting.wanted is not None:
         target = BumpTarget(waiting.wanted, waiting.old, waiting.new, waiting.archive)
-        edit = _edit_of(manifest, component, target, waiting.old_base)
+        edit = _edit_of(manifest, component, target, waiting.old_base, store)
         moved = moved_to(manifest, component, target, store, progress)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
     base = store.cached_base(moved)
@@ -382,7 +382,9 @@ class _Bumping(Struct, frozen=True):
                     finish_killed(self.manifest, component, checkout, here, when)
             return row
         self._require_same_files(moved)
-        edit = _edit_of(self.manifest, component, target, start) if not is_there else None
+        edit = (
+            _edit_of(self.manifest, component, target, start, self.store) if not is_there else None
+        )
         row = replace(row, bases=(start, new.commit))
         older = tuple(self._older(moved, old, new))
         # from the patches as they are: before they are written, but no dry run waits for it
@@ -483,11 +485,11 @@ def with_component(manifest: Manifest, component: Component) -> Manifest:
 
 
 def _edit_of(
-    manifest: Manifest, component: Component, target: BumpTarget, old: CommitId
+    manifest: Manifest, component: Component, target: BumpTarget, old: CommitId, store: Store
 ) -> PinEdit:
     """The edit of the file that has the pin; refused where other manifests have it from there."""
     place = str(component.pin_where)
-    sharing = list(_also_pinned_there(manifest, component))
+    sharing = list(_also_pinned_there(manifest, component, store))
     if sharing:
         others = [each.path.name if each != manifest else c.name for each, c in sharing]
         what = f"the pin of {component.name} is also that of {', '.join(others)}"
@@ -529,11 +531,11 @@ def _edit_in_place(
 
 
 def _also_pinned_there(
-    manifest: Manifest, component: Component
+    manifest: Manifest, component: Component, store: Store
 ) -> Iterator[tuple[Manifest, Component]]:
     """The other components of the project, mostly in other manifests, with a pin at that place."""
     places = _places(manifest, component)
-    for other in (manifest, *other_manifests(manifest)):
+    for other in (manifest, *other_manifests(manifest, store)):
         for each in other.components:
             is_same = other is manifest and each.name == component.name
             if not is_same and places & _places(other, each):

@@ -221,7 +221,9 @@ class _Reviewing(Struct, frozen=True):
         }
         if self.component.series is not None:
             files[self.manifest.root / self.component.series.path] = None
-        return tuple(str(each) for each in other_uses(self.manifest, self.component, files))
+        return tuple(
+            str(each) for each in other_uses(self.manifest, self.component, files, self.store)
+        )
 
 
 def _files_there(repository: Repository, files: Sequence[tuple[str, str]]) -> list[bool] | None:

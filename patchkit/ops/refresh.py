@@ -536,7 +536,7 @@ class _Refreshing(Struct):
         writes = changed_files(project, draft, manifest)
         if not (writes or always):
             return PlannedRefresh(replace(found.report, result=RefreshResult.UNCHANGED))
-        uses = other_uses(self._manifest, component, writes)
+        uses = other_uses(self._manifest, component, writes, self._store)
         consequences = foresee(uses, writes, self._store, self._progress)
         if consequences.problems:
             refuse(report, *consequences.problems)

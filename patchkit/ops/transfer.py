@@ -134,7 +134,7 @@ def adopt_patches(
     revised = revisions(old.patches, series.patches)
     draft = Draft(series.patches, revised, stack, (*project.listed, *names))
     writes = changed_files(project, draft, seen[manifest.path] or b"")
-    others = foresee(other_uses(manifest, component, writes), writes, store, progress)
+    others = foresee(other_uses(manifest, component, writes, store), writes, store, progress)
     _lock(project, stack, series, others.locks)
     fits = stack.clean and not others.problems
     allowed = (fits or force) and not (found.damaged or options.dry_run)

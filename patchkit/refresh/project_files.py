@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from patchkit.disk.files import LARGEST_PATCH, bytes_at, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
+from patchkit.manifest.cached import read_manifest
 from patchkit.manifest.edit import add_patch, fold_patches
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.values import (
@@ -217,11 +218,11 @@ class Consequences(Struct, frozen=True):
 
 
 def other_uses(
-    manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]
+    manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None], store: Store
 ) -> tuple[OtherUse, ...]:
     """Who else takes a file that `component` of `manifest` is about to change."""
     found = []
-    for each in (*other_manifests(manifest), manifest):
+    for each in (*other_manifests(manifest, store), manifest):
         for other in each.components:
             same = each.path == manifest.path and other.name == component.name
             if not same and _takes(each, other, changed):
@@ -250,14 +251,12 @@ def foresee(
     return Consequences(tuple(problems), locks)
 
 
-def other_manifests(manifest: Manifest) -> Iterator[Manifest]:
+def other_manifests(manifest: Manifest, store: Store) -> Iterator[Manifest]:
     """The other manifests of the project, as far as they can be loaded."""
     for path in manifests_in(manifest.root / FOLDER):
         if path.absolute() != manifest.path.absolute():
-            from patchkit.manifest.load import load_manifest  # noqa: PLC0415 (YAML and the format)
-
             with suppress(BadInputError):
-                yield load_manifest(path)
+                yield read_manifest(path, store.cache)
 
 
 def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]) -> bool:
