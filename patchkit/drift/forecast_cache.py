@@ -21,6 +21,7 @@ from patchkit.disk.result_cache import (
     remember_packed,
 )
 from patchkit.drift.drift_report import LineDrift
+from patchkit.model.objects import CommitId
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History
 
@@ -38,8 +39,27 @@ _ENGINE = (
     "model/merging",
     "drift",
     "explain",
+    "gitcmd",
+    "refresh",
     "stack",
 )
+
+
+def series_facts(
+    upstream: str,
+    pin: CommitId,
+    patches: Sequence[LoadedPatch],
+    remembered: Mapping[str, Resolution],
+) -> list[object]:
+    """What it follows from, beside a commit to carry to, what patches without recipes come to."""
+    series = [[e.name, e.sha256, e.strip, e.subdirectory, e.into] for e in patches]
+    decided = repr(sorted(remembered.items(), key=lambda item: item[0])).encode()
+    return [code_digest(*_ENGINE), sha256(decided).hexdigest(), upstream, pin, series]
+
+
+def rule_facts(recipes: Mapping[str, PatchRecipe]) -> Mapping[str, str]:
+    """What it follows from what recipes make."""
+    return {name: recipe.facts for name, recipe in sorted(recipes.items())}
 
 
 class SeriesMemory:
@@ -53,16 +73,12 @@ class SeriesMemory:
         recipes: Mapping[str, PatchRecipe],
         remembered: Mapping[str, Resolution],
     ) -> None:
-        series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
-        decided = repr(sorted(remembered.items(), key=lambda item: item[0])).encode()
-        upstream = history.repository.git_dir.name
         self._folder, self._history = folder, history
         self.recipes, self.remembered = recipes, remembered
         # what a file comes to, and what a whole series does: a recipe looks at more than a file
-        self._files: list[object] = [_FORM, code_digest(*_ENGINE), sha256(decided).hexdigest()]
-        self._files += [upstream, history.pin, series]
-        rules = {name: recipe.facts for name, recipe in sorted(recipes.items())}
-        self._series = [*self._files, rules]
+        upstream = history.repository.git_dir.name
+        self._files = [_FORM, *series_facts(upstream, history.pin, patches, remembered)]
+        self._series = [*self._files, rule_facts(recipes)]
 
     def verdicts(self) -> ResultCache:
         """What the carry engine makes of changes, by keys that have all that it follows from."""

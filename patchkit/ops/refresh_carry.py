@@ -15,7 +15,9 @@ from shlex import quote
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.carried import CarryOptions, CarryReport, Merger
+from patchkit.carry.carried import CarryOptions, Merger
+from patchkit.disk.result_cache import memory_path, recall_packed, remember_packed
+from patchkit.drift.forecast_cache import rule_facts, series_facts
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, Touch, that_touched
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
@@ -24,8 +26,10 @@ from patchkit.gitcmd.process import GitFailureError, NoAnswerError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, GitPin, SubmodulePin
+from patchkit.model.finding import Finding
 from patchkit.model.names import short_id
 from patchkit.model.objects import Base, CommitId, TreeId
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Hunk
 from patchkit.model.progress import Progress
 from patchkit.model.revision import Revision
@@ -33,6 +37,7 @@ from patchkit.ops.hints import conflict_ways, in_columns
 from patchkit.ops.refresh_input import (
     NotRefreshedError,
     RefreshInput,
+    RefreshOptions,
     edited_before,
     refuse,
     to_take,
@@ -84,8 +89,8 @@ _SHOWN = 5
 class UpstreamPast(Struct, dict=True):
     """The history of a component's upstream from the commit `old` to its pin.
 
-    `unknown` says why there is none, "" as long as nothing went wrong; `asked`: there is nothing
-    more to ask for.
+    `unknown` says why there is none, "" as long as nothing went wrong; `is_whole`: no server lacked
+    a file of it so far; `asked`: there is nothing more to ask for.
     """
 
     store: Store
@@ -95,6 +100,7 @@ class UpstreamPast(Struct, dict=True):
     #: The files that the patches name.
     paths: Sequence[str] = ()
     unknown: str = ""
+    is_whole: bool = True
     _hint: str = ""
     asked: bool = False
 
@@ -122,18 +128,17 @@ class UpstreamPast(Struct, dict=True):
             self._note(error)
             return None
 
-    def bring(self, blobs: Iterable[str]) -> bool:
-        """Bring files of the history, as far as they can be had; whether all of them are here."""
+    def bring(self, blobs: Iterable[str]) -> None:
+        """Bring files of the history, as far as they can be had."""
         history = self.history
         if history is None:
-            return False
+            return
         try:
-            return not history.repository.bring(blobs)
+            self.is_whole &= not history.repository.bring(blobs)
         except (GitFailureError, NoAnswerError):
             raise
         except PatchkitError as error:
             self._note(error)
-            return False
 
     def touches(self, path: str, lines: Collection[bytes]) -> tuple[Touch, ...]:
         """The commits that changed a file, newest first; of `lines` those that touched them.
@@ -196,15 +201,21 @@ class Carried(Struct, frozen=True):
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
 
 
-class _Tried(Struct, frozen=True):
-    """What carrying came to with the decisions so far: a draft, or the first conflict.
+class _Verdicts(Struct, frozen=True):
+    """What became of the patches, and what recipes found on the way."""
 
-    `conflict` is None, too, where it is not one for a person to resolve.
+    carried: tuple[PatchResult, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class _Tried(Struct, frozen=True):
+    """What carrying came to with the decisions so far: a draft, or a conflict.
+
+    `conflict` is the first, None in a dry run, and where recipes are to be corrected.
     """
 
-    report: CarryReport  # the verdicts
-    decisions: Mapping[str, Decision]
-    upstream: UpstreamPast  # what is known of upstream's commits
+    verdicts: _Verdicts
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
     draft: Draft | None = None
     conflict: Conflict | None = None
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)  # files to write
@@ -226,8 +237,9 @@ def carry_patches(found: RefreshInput, old: CommitId) -> Carried | NewConflict:
             refuse(found.report, *notes)
     if found.cache.commit(old) is None:
         raise SurroundingsError(unknown_base(found, old))
+    upstream = _upstream(found, old)
     try:
-        tried = _try(found, old, resumed)
+        tried = _tried(found, upstream, resumed)
     except FixedPatchesError as error:
         hint, fixed = (
             to_take(found, error.rewritten),
@@ -238,18 +250,18 @@ def carry_patches(found: RefreshInput, old: CommitId) -> Carried | NewConflict:
     by_hand = {name: each for name, each in tried.decisions.items() if not each.by}
     report = replace(
         found.report,
-        carried=tried.report.outcomes,
+        carried=tried.verdicts.carried,
         series=heads_of(found.series.patches),
         left_out=tuple(name for name, each in by_hand.items() if each.leaves_out),
         resolved=tuple(name for name, each in by_hand.items() if not each.leaves_out),
         saved=resumed.work.saved if resumed is not None else "",
-        notes=(*tried.upstream.note(), *notes),
+        notes=(*upstream.note(), *notes),
     )
-    report = with_findings(report, found.generator)
+    report = with_findings(report, tried.verdicts.findings)
     if found.generator_problems:
         raise NotRefreshedError(replace(report, carried=()), *found.generator_problems)
     if tried.draft is None:
-        return _stopped(found, old, report, tried, resumed)
+        return _stopped(found, upstream, report, tried, resumed)
     detail = f"{short_id(old)} -> {short_id(found.base.commit)}"
     there = found.snapshot.state is not CheckoutState.ABSENT
     later = "the checkout is there" if there else f"patchkit apply {found.target}  makes a checkout"
@@ -296,7 +308,45 @@ def _before(line: int, earlier: Sequence[Hunk]) -> int:
     return line
 
 
-def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
+def _upstream(found: RefreshInput, old: CommitId) -> UpstreamPast:
+    """What there is to know of upstream between a commit and the base of `found`."""
+    patches = found.series.patches
+    paths = series_paths([each.series_patch for each in patches])
+    upstream = UpstreamPast(found.store, found.component, old, found.progress, paths)
+    upstream.asked = any(each.into for each in patches)  # no commit of upstream's has them
+    return upstream
+
+
+def _tried(found: RefreshInput, upstream: UpstreamPast, resumed: Resumed | None) -> _Tried:
+    """What carrying comes to. Of conflicts a dry run says again what an earlier one found: they
+    follow from patches, commits, resolutions and recipes, if all of the history was there.
+    """
+    kept = _kept(found, upstream.old)
+    known = recall_packed(kept, _Verdicts) if kept is not None else None
+    if known is not None:
+        return _Tried(known)
+    tried = _try(found, upstream, resumed)
+    sure = upstream.is_whole and not (upstream.unknown or found.generator_problems)
+    if kept is not None and sure and tried.draft is None:
+        remember_packed(kept, tried.verdicts)
+    return tried
+
+
+def _kept(found: RefreshInput, old: CommitId) -> Path | None:
+    """Where a dry run keeps what conflicts; None where more than its key decides."""
+    options, patches = found.options, found.series.patches
+    plain = replace(options, when=0, began=0, careful=False, stop=False)
+    if plain != RefreshOptions(0, dry_run=True) or found.manifest.mergers:
+        return None
+    facts = series_facts(
+        found.cache.git_dir.name, old, patches, load_resolutions(found.project.home)
+    )
+    rules = rule_facts(found.generator.recipes if found.generator is not None else {})
+    facts += [found.base.commit, options.careful, rules]
+    return memory_path(found.store.cache, "trials", facts)
+
+
+def _try(found: RefreshInput, upstream: UpstreamPast, resumed: Resumed | None) -> _Tried:
     """Carry everything with the decisions so far; what does not fit may be left out."""
     options = found.options
     decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
@@ -305,12 +355,9 @@ def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
     may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     home, patches = found.project.home, found.series.patches
     ours = [each.name for each in patches if each.path is not None] if may_leave_out else []
-    paths = series_paths([each.series_patch for each in patches])
-    upstream = UpstreamPast(found.store, found.component, old, found.progress, paths)
-    upstream.asked = any(each.into for each in patches)  # no commit of upstream's has them
     past = upstream.past
     with overlay(*sources) as trial, reading(trial) as reader, closing(upstream):
-        bases = (read_base(found.cache, old, reader), found.base)
+        bases = (read_base(found.cache, upstream.old, reader), found.base)
         made = _made_for(trial, reader, bases[0], found) if options.imported is not None else {}
         carrying = CarryOptions(
             past=past,
@@ -335,13 +382,14 @@ def _try(found: RefreshInput, old: CommitId, resumed: Resumed | None) -> _Tried:
             draft, report = carry(options=carrying)
         decisions |= external_decisions(report)
         decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}
+        findings = found.generator.findings if found.generator is not None else ()
+        verdicts = _Verdicts(report.outcomes, findings)
         if draft is not None:
             files = new_resolutions(trial, reader, home, decisions)
-            return _Tried(report, decisions, upstream, draft, resolutions=files)
-        conflict = None
-        if not found.generator_problems:
-            conflict = first_conflict(reader, report, patches)
-        return _Tried(report, decisions, upstream, conflict=conflict)
+            return _Tried(verdicts, decisions, draft, resolutions=files)
+        stops = not (options.dry_run or found.generator_problems)
+        conflict = first_conflict(reader, report, patches) if stops else None
+        return _Tried(verdicts, decisions, conflict=conflict)
 
 
 def _made_for(
@@ -377,26 +425,27 @@ def _merger(found: RefreshInput) -> Merger | None:
 
 def _stopped(
     found: RefreshInput,
-    old: CommitId,
+    upstream: UpstreamPast,
     report: RefreshedComponent,
     tried: _Tried,
     resumed: Resumed | None,
 ) -> NewConflict:
     """A conflict, where it may be put into the checkout."""
-    options, conflict = found.options, tried.conflict
-    if conflict is None:  # it is in a patch by reference
+    options, conflict, old = found.options, tried.conflict, upstream.old
+    verdicts = zip(found.series.patches, report.carried, strict=True)
+    if next(e for e, came in verdicts if came.status is Status.CONFLICTED).path is None:
         unfit = {each.name for each in report.carried if not each.status.applies}
         theirs = [e for e in found.series.patches if e.name in unfit and e.path is None]
         what = "belongs to another repository, and does not fit the new pin"
         *problems, last = (Problem(f"{each.name} {what}", each.where) for each in theirs)
         hint = to_take(found, [each.name for each in theirs])
         raise NotRefreshedError(report, *problems, replace(last, hint=hint))
-    if not options.stop or options.dry_run or not can_stop_in(found.snapshot, resumed):
+    if conflict is None or not options.stop or not can_stop_in(found.snapshot, resumed):
         pin = "the new pin" if options.imported is None else "the pin"
         raise NotRefreshedError(
             report, Problem(f"patches do not fit {pin}", report.name, _way_out(found, old))
         )
-    conflict = with_upstream(conflict, tried.upstream)
+    conflict = with_upstream(conflict, upstream)
     halted = halted_report(found, conflict)
     waiting = _waiting(found, old, conflict, halted, tried.decisions)
     ways = conflict_ways(found.target, "resolve it there, then", proposed=bool(halted.proposed))
@@ -488,4 +537,4 @@ def regenerate_patches(found: RefreshInput) -> Carried | None:
         carried=verdicts.outcomes,
         dropped=draft.dropped,
     )
-    return Carried(with_findings(report, generator), draft)
+    return Carried(with_findings(report, generator.findings), draft)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import ArchivePin, ArchiveSource, Component, Manifest, Pin
-from patchkit.model.finding import Severity
+from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import recipe_name
 from patchkit.model.objects import Base, CommitId
 from patchkit.model.progress import Progress
@@ -236,13 +236,11 @@ def ambiguous(report: RefreshedComponent, found: RefreshInput) -> NotRefreshedEr
     return NotRefreshedError(report, problem, result=result, exit_code=ExitCode.FINDING)
 
 
-def with_findings(report: RefreshedComponent, generator: Generator | None) -> RefreshedComponent:
+def with_findings(report: RefreshedComponent, findings: tuple[Finding, ...]) -> RefreshedComponent:
     """The report with what the runs of recipes found; an error among it is one to act on."""
-    if generator is None:
-        return report
-    errors = any(each.severity is Severity.ERROR for each in generator.findings)
+    errors = any(each.severity is Severity.ERROR for each in findings)
     code = ExitCode.FINDING if errors else report.exit_code
-    return replace(report, findings=generator.findings, exit_code=code)
+    return replace(report, findings=findings, exit_code=code)
 
 
 def edited_by_hand(names: Sequence[str], found: RefreshInput) -> Iterator[Problem]:

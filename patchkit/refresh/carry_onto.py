@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import CarryOptions
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.manifest.values import LocalSeries
 from patchkit.model.objects import Base
@@ -25,7 +24,7 @@ from patchkit.refresh.patch_plan import (
     commit_changes,
     plan_patches,
 )
-from patchkit.stack.build import build_stack, series_paths
+from patchkit.stack.build import build_stack
 from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import LoadedPatch
 
@@ -75,8 +74,6 @@ def draft_carry(
     options = replace(
         options,
         generate=deciding,
-        past=options.past
-        or Between(repository, old_base.commit, new_base.commit, paths=series_paths(series)),
         take_proposals=deciding.take_proposals,
     )
     report = carry_stack(reader, old_base, new_base, series, options)

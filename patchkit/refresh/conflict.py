@@ -63,12 +63,10 @@ class Conflict(Struct, frozen=True):
 
 def first_conflict(
     source: ObjectSource, report: CarryReport, patches: Sequence[LoadedPatch]
-) -> Conflict | None:
-    """The conflict at which to stop; None if it is in a patch that is not ours to rewrite."""
+) -> Conflict:
+    """The conflict at which to stop."""
     at = next(i for i, each in enumerate(report.outcomes) if each.status is Status.CONFLICTED)
     patch, outcome = patches[at], report.outcomes[at]
-    if patch.path is None:
-        return None
     landed = [each for each in report.outcomes[:at] if each.commit and each.tree]
     tip = str(landed[-1].commit) if landed else report.new_base.commit
     onto = str(landed[-1].tree) if landed else report.new_base.tree

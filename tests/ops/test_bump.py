@@ -9,10 +9,12 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from patchkit.disk.files import JOURNAL
+from patchkit.disk.result_cache import recall_packed, remember_packed
 from patchkit.stack.lockfile import load_lock
 from tests.support.archives import digest, make_tar
 from tests.support.commands import Ran
@@ -271,6 +273,30 @@ def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: 
     upstream.vanish()
     bump(stack, new, "--offline").ok()
     assert new in stack.project.read(MANIFEST)
+
+
+def test_a_dry_run_says_a_conflict_again_as_long_as_nothing_changed(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    changed = {5: "another five\n"}
+    new = upstream.commit({"a.txt": lines(changed)}, "Change it, too")
+    first = bump(stack, new, "--dry-run").ends(3).shows("✗ conflicted  one.patch").out
+    (kept,) = stack.project.root.parent.rglob("trials/*")
+    told = recall_packed(kept, dict[str, Any])
+    assert told is not None
+    told["carried"][0]["files"][0]["reasons"] = ["as it was kept"]
+    remember_packed(kept, told)
+    bump(stack, new, "--dry-run").ends(3).shows("as it was kept")
+    # what it follows from is another question; a bump that writes asks none that was answered
+    asked = [bump(stack, new, "--dry-run", "--no-fuzz").ends(3).out]
+    for file in ("one.patch", "three.patch"):
+        text = stack.project.read(f"patches/demo/{file}")
+        stack.project.write({f"patches/demo/{file}": text.replace("For a test.", "For two.")})
+        asked.append(bump(stack, new, "--dry-run").ends(3).out)
+    assert asked == 3 * [first]
+    newer = upstream.commit({"a.txt": lines({**changed, 40: "the end\n"})}, "Change the end")
+    asked = [bump(stack, newer, *argv).ends(3).out for argv in (["--dry-run"], [])]
+    assert not [each for each in asked if "as it was kept" in each or "one.patch" not in each]
 
 
 def test_offline_latest_is_what_a_dry_run_found(stack: Stacked, upstream: Upstream) -> None:
