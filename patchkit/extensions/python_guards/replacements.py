@@ -296,7 +296,7 @@ _OF_ITSELF = re.compile(r"\bself\.(\w+)")
 def _read_attributes(module: Module | None) -> frozenset[str]:
     """The attributes that a module reads of anything, or asks for by `getattr` and `hasattr`."""
     found: set[str] = set()
-    for node in ast.walk(module.syntax) if module is not None else ():
+    for node in walk(module.syntax) if module is not None else ():
         match node:
             case ast.Attribute(attr=name, ctx=ast.Load()):
                 found.add(name)
@@ -316,7 +316,8 @@ def _read(
     """The calls of a file, what each names, and whether that is all."""
     literals = [_literal(captured.text) for captured in captures]
     module = modules.at(path) if None in literals else None
-    nodes = {} if module is None else _expressions_of(module)
+    lines = {captured.span[0][0] for captured in captures}
+    nodes = {} if module is None else _expressions_of(module, lines)
     spots = [nodes.get(captured.span) for captured in captures]
     parts = {e: _naming(e, module) for e in spots if e is not None and module is not None}
     texts = {} if module is None else _texts(module, chain(*parts.values()), flow)
@@ -351,11 +352,13 @@ def _naming(node: ast.expr, module: Module) -> Sequence[ast.expr]:
     return [*node.args, *decorated][:2]
 
 
-def _expressions_of(module: Module) -> dict[Span, ast.expr]:
-    """Every expression of a module by where it begins and ends; the outermost of several."""
+def _expressions_of(module: Module, lines: Collection[int]) -> dict[Span, ast.expr]:
+    """The expressions that begin in these lines of a module by where they begin and end; the
+    outermost of several.
+    """
     found: dict[Span, ast.expr] = {}
     for node in walk(module.syntax):
-        if isinstance(node, ast.expr):
+        if isinstance(node, ast.expr) and node.lineno in lines:
             end = (node.end_lineno or 0, node.end_col_offset or 0)
             found.setdefault(((node.lineno, node.col_offset), end), node)
     return found
@@ -398,7 +401,7 @@ def _given_to(node: ast.expr | None, brought: Mapping[str, Sequence[str]]) -> It
 def _brought(module: Module, resolver: Resolver) -> dict[str, list[str]]:
     """What imports of other packages bind in a module or in a function of it: name -> what."""
     found: dict[str, list[str]] = {}
-    for node in ast.walk(module.syntax):
+    for node in walk(module.syntax):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name, imported in imported_names(node):
                 things = resolver.imported(module, imported)
