@@ -237,14 +237,13 @@ def carry_patches(found: RefreshInput, old: CommitId) -> Carried | NewConflict:
             refuse(found.report, *notes)
     if found.cache.commit(old) is None:
         raise SurroundingsError(unknown_base(found, old))
-    upstream = _upstream(found, old)
+    upstream, kept = _upstream(found, old), _kept(found, old)
     try:
-        tried = _tried(found, upstream, resumed)
+        known = recall_packed(kept, _Verdicts) if kept is not None else None
+        tried = _Tried(known) if known is not None else _try(found, upstream, resumed, kept)
     except FixedPatchesError as error:
-        hint, fixed = (
-            to_take(found, error.rewritten),
-            replace(found.report, carried=error.report.outcomes),
-        )
+        hint = to_take(found, error.rewritten)
+        fixed = replace(found.report, carried=error.report.outcomes)
         problems = (replace(each, hint=each.hint or hint) for each in error.problems)
         raise NotRefreshedError(fixed, *problems) from None
     by_hand = {name: each for name, each in tried.decisions.items() if not each.by}
@@ -317,23 +316,10 @@ def _upstream(found: RefreshInput, old: CommitId) -> UpstreamPast:
     return upstream
 
 
-def _tried(found: RefreshInput, upstream: UpstreamPast, resumed: Resumed | None) -> _Tried:
-    """What carrying comes to. Of conflicts a dry run says again what an earlier one found: they
-    follow from patches, commits, resolutions and recipes, if all of the history was there.
-    """
-    kept = _kept(found, upstream.old)
-    known = recall_packed(kept, _Verdicts) if kept is not None else None
-    if known is not None:
-        return _Tried(known)
-    tried = _try(found, upstream, resumed)
-    sure = upstream.is_whole and not (upstream.unknown or found.generator_problems)
-    if kept is not None and sure and tried.draft is None:
-        remember_packed(kept, tried.verdicts)
-    return tried
-
-
 def _kept(found: RefreshInput, old: CommitId) -> Path | None:
-    """Where a dry run keeps what conflicts; None where more than its key decides."""
+    """Where a dry run keeps what conflicts, for later ones: it follows from patches, commits,
+    resolutions and recipes, if all of the history was there. None where more than that decides.
+    """
     options, patches = found.options, found.series.patches
     plain = replace(options, when=0, began=0, careful=False, stop=False)
     if plain != RefreshOptions(0, dry_run=True) or found.manifest.mergers:
@@ -346,8 +332,13 @@ def _kept(found: RefreshInput, old: CommitId) -> Path | None:
     return memory_path(found.store.cache, "trials", facts)
 
 
-def _try(found: RefreshInput, upstream: UpstreamPast, resumed: Resumed | None) -> _Tried:
-    """Carry everything with the decisions so far; what does not fit may be left out."""
+def _try(
+    found: RefreshInput, upstream: UpstreamPast, resumed: Resumed | None, kept: Path | None
+) -> _Tried:
+    """Carry everything with the decisions so far; what does not fit may be left out.
+
+    What conflicts is kept at `kept`.
+    """
     options = found.options
     decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
     sources = [found.cache, *([found.checkout.repository] if resumed is not None else [])]
@@ -367,14 +358,9 @@ def _try(found: RefreshInput, upstream: UpstreamPast, resumed: Resumed | None) -
             merger=_merger(found),
             made_on=made,
         )
+        rules = found.generator
         carry = partial(
-            draft_carry,
-            reader,
-            bases,
-            patches,
-            home,
-            generator=found.generator,
-            decisions=decisions,
+            draft_carry, reader, bases, patches, home, generator=rules, decisions=decisions
         )
         if options.propose is not None:
             draft, report = options.propose(found, resumed, reader, carry, carrying)
@@ -382,13 +368,16 @@ def _try(found: RefreshInput, upstream: UpstreamPast, resumed: Resumed | None) -
             draft, report = carry(options=carrying)
         decisions |= external_decisions(report)
         decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}
-        findings = found.generator.findings if found.generator is not None else ()
+        findings = rules.findings if rules is not None else ()
         verdicts = _Verdicts(report.outcomes, findings)
         if draft is not None:
             files = new_resolutions(trial, reader, home, decisions)
             return _Tried(verdicts, decisions, draft, resolutions=files)
         stops = not (options.dry_run or found.generator_problems)
         conflict = first_conflict(reader, report, patches) if stops else None
+        sure = upstream.is_whole and not (upstream.unknown or found.generator_problems)
+        if kept is not None and sure:
+            remember_packed(kept, verdicts)
         return _Tried(verdicts, decisions, conflict=conflict)
 
 
