@@ -107,15 +107,6 @@ class ComponentContracts(Struct, frozen=True):
 #: So many places are named, the rest is counted.
 _NAMED = 3
 
-_CODES = {
-    Breach.MODULE: "module",
-    Breach.PACKAGE: "package",
-    Breach.NAME: "name",
-    Breach.ARGUMENTS: "arguments",
-    Breach.CROSSED: "crossed",
-    Breach.IDLE: "idle",
-}
-
 
 def contract_findings(found: ComponentContracts, command: str) -> Iterator[Finding]:
     """What somebody has to look at; `command` shows the details."""
@@ -127,7 +118,7 @@ def contract_findings(found: ComponentContracts, command: str) -> Iterator[Findi
         text = what if target in what else f"{target} {what}"
         others = listed([each.place for each in places[1:]], _NAMED, noun="place")
         more = f", and in {others}" if others else ""
-        code = f"contract-{_CODES[breach]}"
+        code = f"contract-{breach.name.lower()}"
         yield Finding(Severity.ERROR, code, f"{text}{more}", places[0].place, look)
     yield from found.findings
 

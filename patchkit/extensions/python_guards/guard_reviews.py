@@ -12,8 +12,9 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.files import bytes_at
 from patchkit.disk.transaction import write_set
-from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
+from patchkit.errors import ExitCode, UsageError
 from patchkit.extensions.python_guards.agreements import Agreements
 from patchkit.extensions.python_guards.breaches import ComponentContracts
 from patchkit.extensions.python_guards.guard_keys import GuardKeys, Overrides
@@ -107,7 +108,7 @@ def review_overrides(
         for component in components
         for each in component.added(GuardKeys).overrides
     ]
-    seen = _read(manifest)
+    seen = bytes_at(manifest.lock_path)
     lock = load_lock(manifest.lock_path) or Lock({})
     reviewing = _Reviewing(manifest, options, store, progress)
     report = tuple(reviewing.pair(*pair, lock) for pair in chosen)
@@ -207,15 +208,6 @@ def _text(resolver: Resolver, name: str) -> list[str]:
         text = definition_text(code.module.text, code.node)
         lines += text.split("\n")[:-1]
     return lines
-
-
-def _read(manifest: Manifest) -> bytes | None:
-    try:
-        return manifest.lock_path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise BadInputError(Problem(str(error.strerror), str(manifest.lock_path))) from error
 
 
 # Contracts: do the calls between a manifest's patched components fit?

@@ -128,14 +128,12 @@ def rewrite_findings(checked: CheckedStack, run: CheckRun) -> Iterator[Finding]:
 
 def _findings(all_of: CarriedRewrites, tree: RewrittenTree) -> Iterator[Finding]:
     yield from all_of.findings
-    declared, met = all_of.declared, set[str]()
+    declared = all_of.declared
     for edit in review_rewrites(all_of.rewrites, tree, declared.meant):
         if edit.verdict is not RewriteVerdict.FITS:
             yield _finding(edit, declared)
-    for each in all_of.rewrites:
-        met.update(entry.anchor for entry in declared.meant if is_meant(entry, each))
     for entry in declared.meant:
-        if entry.anchor not in met:
+        if not any(is_meant(entry, rewrite) for rewrite in all_of.rewrites):
             what, where = f"no rewrite has `{entry.anchor}`", str(entry.where)
             yield Finding(Severity.WARNING, "rewrite-unused", what, where, "delete the entry")
 

@@ -334,7 +334,7 @@ def _meeting(found: Sequence[JudgedEdit], tree: RewrittenTree) -> Iterator[Judge
         first, second = one.rewrite.script, other.rewrite.script
         if first is None or second is None or first == second or not {*one.lines} & {*other.lines}:
             continue
-        text = (tree.view.data(one.file) or b"").decode("utf-8", "surrogateescape")
+        text = tree.text(one.file)
         alone = first.run(text).text, second.run(text).text
         if text not in alone and second.run(alone[0]).text != first.run(alone[1]).text:
             why = f"it changes lines that {one.rewrite.place} changes, too: which is first matters"
