@@ -193,15 +193,8 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
     """A renderer of the report; `diff`: with the change of each patch."""
 
     def render(terminal: Terminal, report: RefreshReport) -> None:
-        quiet = [each for each in report.components if _says_nothing(each)]
-        named = quiet if len(quiet) < 3 else []
         for component in report.components:
-            if component in named or component not in quiet:
-                print_refreshed(terminal, component, diff=diff, dry_run=report.dry_run)
-        if quiet and not named:
-            terminal.product(
-                [word(RefreshResult.UNCHANGED), "  ", ", ".join(e.name for e in quiet)]
-            )
+            print_refreshed(terminal, component, diff=diff, dry_run=report.dry_run)
         for component in report.components:
             terminal.problems(component.problems)
         written = any(each.files for each in report.components)
@@ -220,13 +213,6 @@ def _warn(terminal: Terminal, row: RefreshedComponent | BumpedComponent) -> None
     if (more := len(row.notes) - _SHOWN) > 0:
         what = f"{counted(more, 'more warning')} like these"
         terminal.warn(Problem(what, row.name, "--json has all"))
-
-
-def _says_nothing(component: RefreshedComponent) -> bool:
-    """Whether nothing is to be said of a component but that it is as it was."""
-    found = (component.edits, component.findings, component.notes, component.problems)
-    kept = (component.saved, component.also_saved, component.detail)
-    return component.result is RefreshResult.UNCHANGED and not any((*found, *kept))
 
 
 def print_refreshed(

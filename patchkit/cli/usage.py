@@ -5,7 +5,6 @@ one, with a line that would do.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import Any
 
 from patchkit.cli.catalog import split_command
@@ -24,7 +23,9 @@ def usage_error(error: Any, argv: list[str]) -> UsageError:
     usage = f"see `patchkit {command} --help`"
     kind, parameter = type(error).__name__, getattr(error, "param", None)
     if kind == "NoSuchOption":
-        return _no_such_option(command, parameters, error.option_name, usage)
+        what = f"{command}: no such option: {error.option_name}"
+        meant = " or ".join(error.possibilities or ())
+        return UsageError(what, hint=f"did you mean {meant}?" if meant else usage)
     if kind == "MissingParameter" and parameter is not None:
         return _missing(command, parameter)
     if kind == "BadParameter" and parameter is not None:
@@ -63,18 +64,6 @@ def _bad_value(parameter: Any, message: str) -> str:
 def _named(parameter: Any) -> str:
     is_option = parameter.opts[0].startswith("-")
     return str(parameter.opts[0] if is_option else parameter.metavar)
-
-
-def _no_such_option(command: str, parameters: Any, given: str, usage: str) -> UsageError:
-    """Names the option that is meant: one that is spelt alike, or the long form of a letter."""
-    known = [name for each in parameters for name in each.opts]
-    bare = {name.strip("-").replace("-", ""): name for name in known if name.startswith("--")}
-    close = get_close_matches(given.strip("-").replace("-", "").lower(), bare, n=2, cutoff=0.65)
-    meant = [bare[each] for each in close]
-    if len(given) == 2 and not close:
-        meant = [name for name in known if name.startswith(f"-{given}")]
-    hint = f"did you mean {' or '.join(meant)}?" if 0 < len(meant) < 3 else usage
-    return UsageError(f"{command}: no such option: {given}", hint=hint)
 
 
 def _missing(command: str, parameter: Any) -> UsageError:

@@ -61,7 +61,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("init demo", "no upstream is given", "init demo --git URL --ref main"),
         # an option that is spelt in another way
         ("apply --dryrun", "apply: no such option: --dryrun", "did you mean --dry-run?"),
-        ("apply -f", "apply: no such option: -f", "did you mean --force?"),
+        ("apply -f", "apply: no such option: -f", "see `patchkit apply --help`"),
         ("status --jason", "status: no such option: --jason", "did you mean --json?"),
         ("status --all", "status: no such option: --all", "see `patchkit status --help`"),
         ("--offline apply app", "--offline comes before a command", "patchkit apply app --offline"),

@@ -29,9 +29,6 @@ from patchkit.ops.drift import DriftReport
 from patchkit.report.json import exit_code_of, read_envelope, read_result
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from patchkit.ops.ci import CiReport, MatrixReport
     from patchkit.report.markdown import IssuesReport
 
 
