@@ -86,7 +86,7 @@ class Session:
         if len(self._manifests) > 1:
             raise UsageError(f"one manifest at a time: {', '.join(self._manifests)}")
         if self._manifests:
-            return self._manifest_of_option(self._manifests[0])
+            return manifest_path(self._manifests[0])
         found = _manifest_of_checkout() or _only_manifest()
         named = named_manifest(self._names[0]) if self._names else None
         if named and (found is None or not load(found, self._cache).named(self._names[0])):
@@ -122,16 +122,6 @@ class Session:
             if len(found) != 1:
                 raise
             self.manifest_path = found[0].path
-
-    def _manifest_of_option(self, name: str) -> Path:
-        try:
-            return manifest_path(name)
-        except UsageError as error:
-            spelt = (error.problems[0].hint or "").startswith("did you mean")
-            if "message" not in self._own or spelt or not own_manifests():
-                raise
-            hint = "-m names the manifest; the message goes with --message"
-            raise UsageError(f"{name}: no such manifest", hint=hint) from error
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

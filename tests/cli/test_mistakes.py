@@ -33,7 +33,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         # what must be given is not
         ("new x", "new: no such command", "`patchkit refresh` makes a patch of edits, with --new"),
         ("refresh --new", "refresh: --new needs a value", "--new NAME"),
-        ("refresh --new x -m text -c app", "text: no such manifest", "goes with --message"),
+        ("refresh --new x -m text -c app", "text: no such manifest", "there are: demo"),
         ("refresh --new x -m dmo -c app", "dmo: no such manifest", "did you mean demo?"),
         ("refresh --new x -c app Say why", "one component at a time: Say, why, app", ""),
         ("refresh --new x", "demo.yaml has several components", "name one with -c: app, tools"),

@@ -103,8 +103,6 @@ def _render(terminal: Terminal, report: ApplyReport) -> None:
         terminal.problems(each.problems)
     for warning in report.warnings:
         terminal.warn(warning)
-    if len(report.components) > 1 or report.dry_run:
-        terminal.product(_summary(report))
     _print_next(terminal, report)
 
 
@@ -201,17 +199,6 @@ def _print_failures(terminal: Terminal, applied: AppliedComponent) -> None:
         terminal.product([Painted(what, Paint.BAD), f" to {applied.name} {base}"])
         for file in failure.explanation.files:
             terminal.product(["  ", Painted(file.path, Paint.STRONG), f": {file_words(file)}"])
-
-
-def _summary(report: ApplyReport) -> str:
-    counts: dict[str, int] = {}
-    for each in report.components:
-        name = "applied" if each.result.done else each.result.value
-        counts[name] = counts.get(name, 0) + 1
-    total = len(report.components)
-    parts = ", ".join(f"{count} {name}" for name, count in counts.items())
-    would = "would be: " * report.dry_run
-    return f"{counted(total, 'component')}: {would}{parts}"
 
 
 def _print_next(terminal: Terminal, report: ApplyReport) -> None:

@@ -183,10 +183,9 @@ def _verdict(linted: LintedManifest) -> str:
 
 
 def _amount(linted: LintedManifest) -> str:
-    amount, what = len(linted.problems), "problem"
-    if not amount:
-        amount, what = linted.components, "component"
-    return f"{amount} {what}" + ("s" if amount != 1 else "")
+    if linted.problems:
+        return counted(len(linted.problems), "problem")
+    return counted(linted.components, "component")
 
 
 def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
@@ -350,8 +349,6 @@ def _adopt(session: Session, name: str | None, *, dry_run: bool) -> ExitCode:
 
 def _choose(patches: PatchSet, upstreams: Sequence[Upstream]) -> Upstream | None:
     """The upstream that a person names for a patch set."""
-    import typer
-
     for number, upstream in enumerate(upstreams, 1):
         typer.echo(f"{number}  {upstream.url}  {upstream.value} at {upstream.where}", err=True)
     question = f"Which of these are the patches in {patches.folder or '.'} for? (0: none)"

@@ -42,10 +42,10 @@ from patchkit.model.syntax import FunctionNode, constant_text, python_literal, s
 _DIGITS = 16
 
 
-def fields_signature(fields: dict[str, str]) -> str:
-    """How a dataclass with these fields (name -> default, "" for none) is made."""
-    each = [name if not default else f"{name}={default}" for name, default in fields.items()]
-    return f"({', '.join(['self', *each])})"
+def fields_signature(fields: Mapping[str, ast.expr | None]) -> str:
+    """How a dataclass with these fields and defaults is made."""
+    given = [f"{name}={ast.unparse(value)}" if value else name for name, value in fields.items()]
+    return f"({', '.join(['self', *given])})"
 
 
 def body_hash(node: ast.AST | None) -> str:
@@ -208,8 +208,7 @@ def _signature(resolver: Resolver, thing: Thing) -> str:
             return name
         case Inherited(owner=owner, name="__init__"):
             fields = resolver.dataclass_fields(owner)
-            shown = {name: ast.unparse(value) if value else "" for name, value in fields.items()}
-            return fields_signature(shown) if shown else ""
+            return fields_signature(fields) if fields else ""
         case Code(node=ast.ClassDef()):
             made = resolver.of_class(thing, "__init__")
             return next(filter(None, (_signature(resolver, each) for each in made)), "")
