@@ -420,10 +420,11 @@ LayOut: TypeAlias = Callable[[str, list[str]], tuple[list[str], str, str]]
 
 
 class Form(Struct, frozen=True):
-    """What to write: a folder as it is laid out, or one file with a mail per patch."""
+    """What to write: a folder as it is laid out, or one file: a mail per patch, or by `write`."""
 
     name: str  # as `--format` has it
     lay_out: LayOut | None = None
+    write: Callable[[BuiltStack, Path], None] | None = None
 
 
 def _series(component: str, names: list[str]) -> tuple[list[str], str, str]:
@@ -527,6 +528,8 @@ def export_component(
         built = BuiltStack(component, LoadedSeries(patches), stack, Overlay(reader, stack.objects))
         require_clean(built, manifest)
         built = _for_upstream(manifest, built, patch, store, progress)
+        if form.write is not None:
+            form.write(built, target)
         stack = built.stack
         write_objects(trial, stack.objects)
         changes = commit_changes(stack)
@@ -539,10 +542,7 @@ def export_component(
         _Exported(name, commits[name], files[name], with_text(diff, files[name]))
         for name, diff in zip(changes, diffs, strict=True)
     ]
-    if form.lay_out:
-        _write_folder(target, exported, partial(form.lay_out, component.name))
-    else:
-        _write_mbox(target, exported, author)
+    _write_patches(form, target, exported, component, author)
     return ExportReport(
         component.name,
         form.name,
@@ -551,7 +551,7 @@ def export_component(
         stack.tree,
         tuple(changes),
         tuple(name for name in files if name not in changes),
-        tuple(each.name for each in exported if not (form.lay_out or each.sendable)),
+        tuple(each.name for each in exported if form == MBOX and not each.sendable),
     )
 
 
@@ -579,6 +579,19 @@ def _require_free(form: Form, target: Path) -> None:
     empty = form.lay_out and target.is_dir() and not any(target.iterdir())
     if (target.exists() or target.is_symlink()) and not empty:
         raise UsageError(f"{target} is there already", hint="name a new place")
+
+
+def _write_patches(
+    form: Form,
+    target: Path,
+    patches: Sequence[_Exported],
+    component: Component,
+    author: Identity | None,
+) -> None:
+    if form.lay_out:
+        _write_folder(target, patches, partial(form.lay_out, component.name))
+    elif form == MBOX:
+        _write_mbox(target, patches, author)
 
 
 def _write_folder(

@@ -218,6 +218,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
         ("patchkit export -c mbridge --format quilt -o debian/patches", "for quilt push -a"),
         ("patchkit export -c mbridge -o mbridge.mbox", "for git am"),
         ("patchkit export -c mbridge --format yocto -o meta-npu/mbridge", "a .bbappend and files/"),
+        ("patchkit export -c mbridge --format runtime -o npu.py", "for images that stay"),
         ("patchkit export -c mbridge --patch fix-rope -o fix.mbox", "to send one upstream"),
         ("patchkit export -c mbridge --branch npu", "a branch with these commits, to push"),
     ],
@@ -236,8 +237,8 @@ def export(
         typer.Option(
             "--output",
             "-o",
-            metavar="DIR|FILE.mbox",
-            help="A new folder, or a new file for a mailbox.",
+            metavar="DIR|FILE",
+            help="A new folder, or a new file: FILE.mbox for a mailbox, FILE.py for `runtime`.",
         ),
     ] = None,
     branch: Annotated[
@@ -254,7 +255,7 @@ def export(
             "--format",
             metavar="FORM",
             help="What goes into the folder: quilt (a series), yocto (a .bbappend with its files), "
-            "rpm (lines of a spec). Other forms stand below.",
+            "rpm (lines of a spec). runtime is a Python module. Other forms stand below.",
         ),
     ] = "",
     author: Annotated[
