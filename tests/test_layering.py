@@ -13,9 +13,9 @@ import pytest
 
 import patchkit
 from bench.mutation.groups import GROUPS
-from patchkit.drift import forecast_cache
 from patchkit.extensions.python_guards import known_modules
 from patchkit.manifest import cached
+from patchkit.stack import series_facts
 from tools.figures import size
 
 ROOT = Path(patchkit.__file__).parent
@@ -112,7 +112,8 @@ def _needs(module: str) -> set[str]:
 @pytest.mark.parametrize(
     ("makes", "places"),
     [
-        ("drift/forecast.py", forecast_cache._ENGINE),
+        ("drift/forecast.py", series_facts._ENGINE),
+        ("refresh/carry_onto.py", series_facts._ENGINE),
         ("extensions/python_guards/agreement.py", known_modules._CODE),
         ("manifest/load.py", cached._CODE),
     ],

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchkit.disk.result_cache import (
     ResultCache,
-    code_digest,
     memory_path,
     recall_packed,
     remember_packed,
 )
 from patchkit.drift.drift_report import LineDrift
-from patchkit.model.objects import CommitId
 from patchkit.stack.series import LoadedPatch
+from patchkit.stack.series_facts import rule_facts, series_facts
 from patchkit.upstream.history import History
 
 if TYPE_CHECKING:  # an answer that is kept whole loads nothing that would find it
@@ -31,35 +29,6 @@ if TYPE_CHECKING:  # an answer that is kept whole loads nothing that would find 
 
 # Raise it when the same files could come to another verdict.
 _FORM = 4
-
-#: The code whose rules the verdicts are.
-_ENGINE = (
-    "carry",
-    "model",
-    "model/merging",
-    "drift",
-    "explain",
-    "gitcmd",
-    "refresh",
-    "stack",
-)
-
-
-def series_facts(
-    upstream: str,
-    pin: CommitId,
-    patches: Sequence[LoadedPatch],
-    remembered: Mapping[str, Resolution],
-) -> list[object]:
-    """What it follows from, beside a commit to carry to, what patches without recipes come to."""
-    series = [[e.name, e.sha256, e.strip, e.subdirectory, e.into] for e in patches]
-    decided = repr(sorted(remembered.items(), key=lambda item: item[0])).encode()
-    return [code_digest(*_ENGINE), sha256(decided).hexdigest(), upstream, pin, series]
-
-
-def rule_facts(recipes: Mapping[str, PatchRecipe]) -> Mapping[str, str]:
-    """What it follows from what recipes make."""
-    return {name: recipe.facts for name, recipe in sorted(recipes.items())}
 
 
 class SeriesMemory:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from patchkit.carry.carried import CarryOptions, Merger
 from patchkit.disk.result_cache import memory_path, recall_packed, remember_packed
-from patchkit.drift.forecast_cache import rule_facts, series_facts
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, Touch, that_touched
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
@@ -74,6 +73,7 @@ from patchkit.refresh.patch_plan import Draft, commit_changes
 from patchkit.stack.build import build_stack, patch_changes, series_paths
 from patchkit.stack.patch_files import CommitChange
 from patchkit.stack.series import LoadedPatch
+from patchkit.stack.series_facts import rule_facts, series_facts
 from patchkit.upstream.history import History, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
