@@ -11,9 +11,12 @@ and at the target. Where no line of a change is evidence, its lines name no comm
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from keyword import kwlist
+
+from patchkit.model.objects import lines_of
 
 #: Letters and digits of its own words that a line has at least.
 _ENOUGH = 3
@@ -52,11 +55,10 @@ def is_piece(few: Sequence[bytes], many: Sequence[bytes]) -> bool:
 
 
 def count_of(line: bytes, text: bytes) -> int:
-    """How many lines of a text are this one, which has words, but for the blanks around it."""
-    # not by cutting the text: of most that are asked, no line or hardly any is this one
-    count, at = 0, text.find(line)
-    while at >= 0:
-        begin, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at) % (len(text) + 1)
-        count += text[begin:end].strip() == line
-        at = text.find(line, end)
-    return count
+    """How many lines of a text are this one, but for the blanks around it."""
+    return _counted(text)[line]
+
+
+@lru_cache(maxsize=8)  # the same two texts are asked about line by line
+def _counted(text: bytes) -> Counter[bytes]:
+    return Counter(line.strip() for line in lines_of(text))
