@@ -366,7 +366,7 @@ def in_other_scopes(it: FileSides, data: bytes, edits: Sequence[Edit]) -> tuple[
     found = advice(misplaced, it.target, (before, after), (here, data), edits)
     if found is None:
         return (UNCHECKED,)
-    return tuple(f"{each}: see that it belongs there" for each in found)
+    return tuple(f"{place}: see that it belongs there" for place in found)
 
 
 def doubted(outcome: FileResult, said: tuple[str, ...]) -> FileResult:

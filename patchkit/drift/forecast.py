@@ -449,9 +449,9 @@ class Forecaster:
         return number, change.path, moved, met
 
     def _keep(self, blobs: Iterable[GitObject]) -> None:
-        for each in blobs:
-            if each.oid not in self._made:
-                self._made[each.oid] = compress(each.payload, Z_BEST_SPEED)
+        for blob in blobs:
+            if blob.oid not in self._made:
+                self._made[blob.oid] = compress(blob.payload, Z_BEST_SPEED)
 
     # Versions that stand for others
 

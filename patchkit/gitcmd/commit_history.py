@@ -220,8 +220,8 @@ class Between(Struct, dict=True):
     repository: Repository
     old: CommitId
     new: CommitId
-    #: Gives what reads the repository with the commits in between, when first asked for; None: the
-    #: same, read anew for each question.
+    #: Gives what reads the repository with the commits in between; None: `repository` has them, and
+    #: is opened for each question.
     history: Callable[[], ObjectReader] | None = None
     #: Brings blobs there.
     bring: Callable[[Iterable[str]], object] = frozenset

@@ -89,8 +89,8 @@ _SHOWN = 5
 class UpstreamPast(Struct, dict=True):
     """The history of a component's upstream from the commit `old` to its pin.
 
-    `unknown` says why there is none, "" as long as nothing went wrong; `is_whole`: no server lacked
-    a file of it so far; `asked`: there is nothing more to ask for.
+    `unknown` says why it is not known, "" as long as nothing went wrong. `is_whole` turns false
+    when a server lacks one of its files; `asked` is true when there is nothing left to ask for.
     """
 
     store: Store

@@ -147,8 +147,8 @@ def seen_files(found: RefreshInput) -> dict[str, str]:
 
 
 def resume(found: RefreshInput) -> Resumed:
-    """Take a decision from the checkout; where merges are proposed, none is taken before all is
-    carried. CannotGoOnError if there is none yet.
+    """Take the decision that the checkout holds; CannotGoOnError if it holds none yet. Where merges
+    are proposed instead, nothing is taken from there.
 
     On disk: but for CONTINUE, what the user did to the conflict is saved under a ref.
     """

@@ -185,11 +185,11 @@ def _write_reviews(session: Session, report: BumpReport, files: Sequence[Path]) 
     manifest = load(session.manifest_path)
     with session.progress() as progress:
         found = review_bump(manifest, report, store=session.store, progress=progress)
-    for each in found.components:
-        told = any(each.unknown in note.what for note in each.report.notes)
-        if each.unknown and not told:
-            what = f"the review names no upstream commits: {each.unknown}"
-            session.terminal.warn(Problem(what, each.report.name))
+    for review in found.components:
+        told = any(review.unknown in note.what for note in review.report.notes)
+        if review.unknown and not told:
+            what = f"the review names no upstream commits: {review.unknown}"
+            session.terminal.warn(Problem(what, review.report.name))
     for file in files:
         if file.suffix == _TEXT:
             text = review_markdown(found)

@@ -35,7 +35,7 @@ class ConflictReport(Struct, frozen=True):
 def read_conflict(manifest: Manifest, component: Component, workspace: Path) -> ConflictReport:
     """What waits in a component's checkout; nothing is changed."""
     kept = load_resolutions(Project(manifest, component).home).values()
-    texts = {each.where: (manifest.root / each.where).read_bytes() for each in kept}
+    texts = {file.where: (manifest.root / file.where).read_bytes() for file in kept}
     report = ConflictReport(component.name, texts)
     checkout = checkout_of(workspace, manifest, component)
     halt = read_halt(checkout) if inspect(checkout).halt else None

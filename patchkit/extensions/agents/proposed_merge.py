@@ -73,7 +73,7 @@ def propose_merge(
         old = build_stack(reader, before.old_base, found.series.series_patches)
         known = _errors(found, old, reader).keys() | _errors(found, before.stack, reader).keys()
         errors = _errors(found, after.stack, reader, run=run and after.clean)
-        problems += (errors[each] for each in errors.keys() - known)
+        problems += (errors[key] for key in errors.keys() - known)
     if problems:
         raise CannotGoOnError(*problems)
     return draft, after
@@ -84,7 +84,7 @@ def _owed(found: RefreshInput, *, run: bool) -> Iterator[str]:
     component = found.component
     commands: list[Any] = [*filter(None, [component.upstream_tests])]
     commands += found.manifest.mergers if not found.options.run else ()
-    commands += (each for each in component.verify if isinstance(each, RunStep) and not run)
+    commands += (step for step in component.verify if isinstance(step, RunStep) and not run)
     yield from (each.where.below(found.manifest.root) for each in commands)
 
 

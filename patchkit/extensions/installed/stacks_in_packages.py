@@ -620,7 +620,7 @@ def folders_of_image(root: Path) -> tuple[Path, ...]:
 
 
 def _upon(built: BuiltStack, contents: Mapping[str, bytes]) -> BuiltStack:
-    """The same series on a base in which some files have other contents; {}: the stack itself."""
+    """A stack built again on its base with other contents of some files; itself where none have."""
     if not contents:
         return built
     base, objects = built.stack.base, list[GitObject]()

@@ -1,4 +1,4 @@
-"""Functions that are assigned over those of another upstream, each as it would stand there.
+"""Functions that one upstream assigns over those of another, as text in that other one.
 
 That is a replacement of text only where every name in the function means the same in the module of
 what it replaces; what an import of its own module brings is imported within the function.
