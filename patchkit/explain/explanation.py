@@ -270,11 +270,6 @@ def statements(explanation: PatchExplanation) -> Iterator[Statement]:
     yield from (Statement(text, depth) for text, depth in _reasons(explanation))
 
 
-def explanation_texts(explanation: PatchExplanation) -> tuple[str, ...]:
-    """An explanation in sentences, where no lines of files are shown."""
-    return tuple(each.text for each in statements(explanation))
-
-
 def _of_hunk(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Statement]:
     place = _place_words(hunk, file)
     if hunk.place is not None and hunk.place_path != file.path and not hunk.mismatches:

@@ -50,7 +50,8 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
         digests = {str(file): sha256(data).hexdigest() for file, data in inspection.files.items()}
         modules = set[str]()
         data = _packed(manifest, modules)
-        code = {str(file): _digest(file) for name in modules for file in _code_beside(name)}
+        folders = [Path(str(import_module(name).__file__)).parent for name in modules]
+        code = {str(file): _digest(file) for each in folders for file in files_in(each, "*.py")}
         added = dict(entry_points.named(KEYS)) if modules else {}
         about = {"files": digests, "added": added, "code": code}
         remember(kept, {**about, "manifest": data})
@@ -89,11 +90,6 @@ def _stays_inside(manifest: Manifest) -> bool:
 
 def _digest(file: Path) -> str:
     return sha256(read_plain(file)).hexdigest()
-
-
-def _code_beside(module: str) -> list[Path]:
-    """The modules in the folder of one that is loaded."""
-    return files_in(Path(str(import_module(module).__file__)).parent, "*.py")
 
 
 def _packed(value: object, modules: set[str]) -> object:

@@ -165,7 +165,9 @@ def add_patch(data: bytes, component: str, entry: Mapping[str, str | int], *, fi
     patches = table.get("patches")
     if isinstance(patches, Items):
         edit = _appended(text, patches, flow_mapping(entry))
-    elif patches is not None and not _is_null(patches):
+    elif patches is not None and not (
+        isinstance(patches, Scalar) and patches.reading is Reading.NULL
+    ):
         raise BadInputError(Problem(f"the patches of {component} are no list", str(patches.where)))
     elif table.flow:
         raise _in_braces(component, table)
@@ -286,10 +288,6 @@ def _encode(original: bytes, text: str, file: Path) -> bytes:
     data = text.encode("utf-8")
     parse(decode(data, file), file)  # still a manifest's YAML: fail here, not at the next load
     return _BOM + data if original.startswith(_BOM) else data
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.reading is Reading.NULL
 
 
 def _not_here(what: str, file: Path) -> BadInputError:

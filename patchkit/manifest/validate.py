@@ -272,7 +272,7 @@ class _Reader:
 
     def _unknown(self, key: Scalar, fields: tuple[Field, ...], name: str) -> None:
         keys = [field.key for field in fields]
-        close = _synonym(key.text, fields)
+        close = next((each.key for each in fields if key.text.lower() in each.synonyms), "")
         others = f"keys here: {', '.join(keys)}"
         hint = self._suggestions.hint([close or key.text], [close] if close else keys, others)
         self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
@@ -343,10 +343,6 @@ class Suggestions:
             if self._left > 0 and (close := get_close_matches(word.lower(), keys, n=1)):
                 return f"did you mean {close[0]}?"
         return otherwise
-
-
-def _synonym(word: str, fields: tuple[Field, ...]) -> str:
-    return next((field.key for field in fields if word.lower() in field.synonyms), "")
 
 
 def _what_to_write(field: Field) -> str:

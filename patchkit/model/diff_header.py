@@ -65,11 +65,6 @@ def runs_on(text: bytes) -> bool:
     return unquote(text) is None and _QUOTED_ON.match(text) is not None
 
 
-def header_name(text: bytes, strip: int) -> bytes | None:
-    """The name in a `---`, `+++` line of a git diff, `text` being what follows the marker."""
-    return _quoted_name(text, strip) or _stripped(_bare(_NAME_TO_TAB, text), strip)
-
-
 def moved_name(text: bytes, strip: int) -> bytes | None:
     """The name in a `rename from` line and its like, which has no `a/` or `b/`."""
     strip = max(strip - 1, 0)
@@ -372,7 +367,9 @@ class _Reader(Struct):
         return common_name(self.opening[len(b"diff --git ") :], self.strip)
 
     def _verify_name(self, text: bytes, side: str) -> None:
-        draft, name = self.draft, header_name(text, self.strip)
+        """Check the name in a `---`, `+++` line, `text` being what follows the marker."""
+        name = _quoted_name(text, self.strip) or _stripped(_bare(_NAME_TO_TAB, text), self.strip)
+        draft = self.draft
         known = draft.old_name if side == "old" else draft.new_name
         if draft.kind is (Kind.ADD if side == "old" else Kind.DELETE):
             if not is_dev_null(text):

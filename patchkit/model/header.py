@@ -206,7 +206,8 @@ def layout_of_header(raw: Sequence[bytes]) -> HeaderLayout:
     layout = HeaderLayout(form, raw, lines, eol, tuple(fields), at, (), text, len(lines))
     if form is HeaderForm.MAIL and not layout.quoted:
         in_body, text = read_in_body(lines, at)
-    return replace(layout, in_body=tuple(in_body), text=text, end=_break(read, text))
+    end = next((n for n in range(text, len(read)) if BREAK.match(read[n])), len(read))
+    return replace(layout, in_body=tuple(in_body), text=text, end=end)
 
 
 def _form(keys: set[str]) -> HeaderForm:
@@ -216,10 +217,6 @@ def _form(keys: set[str]) -> HeaderForm:
         return HeaderForm.MAIL
     known = any(key in _DEP3 or key.startswith("bug-") for key in keys)
     return HeaderForm.DEP3 if known else HeaderForm.TEXT
-
-
-def _break(lines: Sequence[str], start: int) -> int:
-    return next((i for i in range(start, len(lines)) if BREAK.match(lines[i])), len(lines))
 
 
 def _refuse_encoded(layout: HeaderLayout, name: str) -> None:

@@ -93,7 +93,13 @@ def differences(
     found: list[Difference] = []
     for tag, i1, i2, j1, j2 in blocks:
         if tag == "equal":
-            found += _inexact(expected[i1:i2], window[j1:j2], i1, place.start + j1)
+            found += (
+                Difference((old,), (new,), i1 + number, place.start + j1 + number)
+                for number, (old, new) in enumerate(
+                    zip(expected[i1:i2], window[j1:j2], strict=True)
+                )
+                if old != new
+            )
         else:
             found.append(
                 Difference(tuple(expected[i1:i2]), tuple(window[j1:j2]), i1, place.start + j1)
@@ -163,16 +169,6 @@ def _score(expected: Sequence[bytes], window: Sequence[bytes]) -> float:
                 got += weight(a) * alike if alike > 0.6 else 0.0
     # lines that stand between count against it, too
     return round(2 * got / sum(map(weight, [*expected, *window])), 3)
-
-
-def _inexact(
-    expected: Sequence[bytes], window: Sequence[bytes], at: int, line: int
-) -> list[Difference]:
-    return [
-        Difference((a,), (b,), at + number, line + number)
-        for number, (a, b) in enumerate(zip(expected, window, strict=True))
-        if a != b
-    ]
 
 
 def _matcher(a: Sequence[bytes], b: Sequence[bytes]) -> SequenceMatcher[bytes]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem
-from patchkit.explain.explanation import PatchExplanation, explanation_texts
+from patchkit.explain.explanation import PatchExplanation, statements
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
@@ -249,7 +249,10 @@ def by_commit(findings: Sequence[Finding]) -> Iterator[Finding]:
 def explained(outcomes: Iterable[Outcome]) -> list[Finding]:
     """All that was found, gravest first; with why a patch does not apply."""
     findings = [
-        replace(finding, lines=(*finding.lines, *explanation_texts(outcome.explanation)))
+        replace(
+            finding,
+            lines=(*finding.lines, *(each.text for each in statements(outcome.explanation))),
+        )
         if outcome.explanation is not None and finding.code in CLASHES
         else finding
         for outcome in outcomes

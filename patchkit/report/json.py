@@ -152,8 +152,3 @@ def _with_lines(found: dict[str, Any]) -> dict[str, Any]:
             if isinstance(lines, list) and all(isinstance(each, str) for each in lines):
                 found[key] = [each.encode("utf-8", "surrogateescape") for each in lines]
     return found
-
-
-def exit_code_of(found: Mapping[str, Any], name: str) -> ExitCode:
-    """The exit code in an envelope."""
-    return read_result(ExitCode, found.get("exit_code"), name)

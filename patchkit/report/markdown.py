@@ -464,7 +464,11 @@ def plan_issues(
             if findings[0].severity is not Severity.NOTE:
                 issue = _issue(name, look, findings)
                 found.append(_issue_file(issue, findings, old.get(name), known.get(f"{name}.md")))
-        whole = [each.of for each in listed if each.name == COMPONENT and not _is_lost(each)]
+        whole = [
+            each.of
+            for each in listed  # that could be looked at
+            if each.name == COMPONENT and not any(f.code == "problem" for f in each.findings)
+        ]
         # a manifest of which a component was looked at could be read
         seen |= {(look, name) for of in whole for name in (of, of.partition(": ")[0])}
     ids = {each.issue.id for each in found}
@@ -473,11 +477,6 @@ def plan_issues(
     ]
     gone.sort(key=lambda each: not each.issue.is_open)  # stable
     return (*found, *gone)
-
-
-def _is_lost(outcome: Outcome) -> bool:
-    """Whether it could not be looked at."""
-    return any(each.code == "problem" for each in outcome.findings)
 
 
 def _issue(name: str, look: str, findings: Sequence[Finding]) -> Issue:

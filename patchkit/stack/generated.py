@@ -126,7 +126,7 @@ def recipe_of(patch: LoadedPatch) -> PatchRecipe | None:
 
 
 def with_headers(
-    patches: Sequence[LoadedPatch], author: Callable[[], Identity | None] = lambda: None
+    patches: Sequence[LoadedPatch], author: Callable[[], Identity | None]
 ) -> tuple[LoadedPatch, ...]:
     """The patches; one that is still to be made gets the header that its recipe describes.
 

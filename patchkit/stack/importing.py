@@ -70,11 +70,6 @@ def read_source(source: Path, *, strip: int, raw: bool = False) -> ImportSource:
     return found if raw else readable(found)
 
 
-def is_worktree(source: Path) -> bool:
-    """Whether a path is the top folder of a git worktree."""
-    return (source / ".git").exists()
-
-
 def with_free_names(
     patches: Sequence[ImportedPatch], taken: Collection[str]
 ) -> list[ImportedPatch]:

@@ -26,7 +26,7 @@ from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, Usa
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck
 from patchkit.ops.ci import CiReport, MatrixReport, Share
 from patchkit.ops.drift import DriftReport
-from patchkit.report.json import exit_code_of, read_envelope, read_result
+from patchkit.report.json import read_envelope, read_result
 
 if TYPE_CHECKING:
     from patchkit.report.markdown import IssuesReport
@@ -169,9 +169,9 @@ def _share(path: Path) -> Share:
 
 def _failed(path: Path, found: Mapping[str, Any]) -> BrokenManifest:
     """What a run that ended in an error says: it looked at nothing."""
-    code = exit_code_of(found, str(path))
+    code = read_result(ExitCode, found.get("exit_code"), str(path))
     problems = read_result(tuple[Problem, ...], found.get("problems"), str(path))
-    return BrokenManifest(path.stem, ExitCode(code), problems)
+    return BrokenManifest(path.stem, code, problems)
 
 
 #: Both GitHub (256) and GitLab (200) take so many.

@@ -154,9 +154,9 @@ def take_in(
 def _read(source: Path, component: Component, *, strip: int | None, raw: bool) -> ImportSource:
     from patchkit.errors import UsageError
     from patchkit.manifest.values import GitPin
-    from patchkit.stack.importing import is_worktree, read_source
+    from patchkit.stack.importing import read_source
 
-    if is_worktree(source):
+    if (source / ".git").exists():
         since = component.pin if isinstance(component.pin, GitPin) else "BASE"
         git = f"git -C {quote(str(source))} format-patch --stdout {since}..HEAD > commits.mbox"
         hint = f"{git}  writes those since {since}; import that file"

@@ -19,7 +19,14 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, FileAttributes, attributes_of, files_in, read_plain
+from patchkit.disk.files import (
+    LARGEST_PATCH,
+    FileAttributes,
+    attributes_of,
+    files_in,
+    is_inside,
+    read_plain,
+)
 from patchkit.disk.transaction import runs, write_set
 from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.installed.layer import (
@@ -35,7 +42,6 @@ from patchkit.extensions.installed.layer import (
     is_executable,
     packed,
     receipt_bytes,
-    receipt_path,
     state_of,
     unpacked,
 )
@@ -77,7 +83,7 @@ class FolderView(Struct, eq=False):
             return self._now[path]
         if path not in self._disk:
             place = self.root / path
-            if self.within is not None and not _inside(self.within, place):
+            if self.within is not None and not is_inside(place, self.within):
                 hint = "judge it inside of the image, as a folder"
                 raise BadInputError(Problem("is a link out of the image", str(place), hint))
             self._disk[path] = _bytes_at(place)
@@ -86,7 +92,7 @@ class FolderView(Struct, eq=False):
     def is_link(self, path: str) -> bool:
         """Whether a path leads elsewhere, by a link of its own or above it."""
         place = self.root / path
-        return place.is_symlink() or not _inside(self.root, place.parent)
+        return place.is_symlink() or not is_inside(place.parent, self.root)
 
     def executable(self, path: str) -> bool:
         """Whether the file may be run."""
@@ -213,19 +219,11 @@ class Whereabouts(Struct, frozen=True):
 
     def installed(self, path: str) -> str | None:
         """The path in the folder; None for one that is not installed from there."""
-        for upstream, here in self.mapping:
-            if not upstream or path.startswith(f"{upstream}/"):
-                rest = path[len(upstream) :].lstrip("/")
-                return f"{here}/{rest}" if here else rest
-        return None
+        return _led(path, self.mapping)
 
     def upstream(self, path: str) -> str | None:
         """The path in the upstream's tree of one in the folder; None for one beside the mapping."""
-        for upstream, here in self.mapping:
-            if not here or path.startswith(f"{here}/"):
-                rest = path[len(here) :].lstrip("/")
-                return f"{upstream}/{rest}" if upstream else rest
-        return None
+        return _led(path, ((here, upstream) for upstream, here in self.mapping))
 
     def owner(self, path: str) -> Distribution | None:
         """The wheel that lists a path in its RECORD, or that a new file is to belong to.
@@ -237,6 +235,15 @@ class Whereabouts(Struct, frozen=True):
         while not listing and (path := path.rpartition("/")[0]):
             listing = [each for each in self.wheels if each.has_folder(path)]
         return listing[0] if listing else None
+
+
+def _led(path: str, mapping: Iterable[tuple[str, str]]) -> str | None:
+    """Where the first folder that a path is in leads it; None if it is in none of them."""
+    for folder, other in mapping:
+        if not folder or path.startswith(f"{folder}/"):
+            rest = path[len(folder) :].lstrip("/")
+            return f"{other}/{rest}" if other else rest
+    return None
 
 
 def find_placement(
@@ -262,7 +269,7 @@ def find_placement(
             (replace(way, wheels=(wheel,)), {p for p in paths if paths[p] in wheel.rows})
             for wheel in wheels
         )
-        there = {path for path in paths if _is_there(view.root, paths[path])}
+        there = {path for path in paths if os.path.lexists(view.root / paths[path])}
         found.append((replace(way, source=any(marks)), there))
     listed = [each for each in found if each[0].wheels and each[1]]
     chosen = listed or found
@@ -321,10 +328,6 @@ def _mappings(component: Component, roots: Iterable[str]) -> Iterator[tuple[tupl
     declared: str = getattr(component.more.get("contracts"), "root", "")
     for root in dict.fromkeys((declared, *roots)):
         yield ((root, ""),)
-
-
-def _is_there(root: Path, path: str) -> bool:
-    return os.path.lexists(root / path)
 
 
 def editable_home(root: Path, component: Component, files: Sequence[StackFile]) -> Path | None:
@@ -480,7 +483,8 @@ def _is_installed(view: FolderView, placement: Whereabouts, file: StackFile, pat
     Of a wheel: what RECORD lists, and new files in folders of it. Else what is there, and what is
     in a folder that is there; in a source tree everything.
     """
-    if placement.source or _is_there(view.root, path) or view.read(path) is not None:
+    on_disk = os.path.lexists(view.root / path)
+    if placement.source or on_disk or view.read(path) is not None:
         return True
     if placement.wheels:
         owner = placement.owner(path)
@@ -529,11 +533,6 @@ def stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
 _BY_CHECKOUT = "use a checkout: `patchkit apply`"
 
 
-def _inside(root: Path, folder: Path) -> bool:
-    top = os.path.realpath(root)
-    return os.path.commonpath([top, os.path.realpath(folder)]) == top
-
-
 # And back.
 
 
@@ -556,10 +555,10 @@ def take_back(
     problems: list[Problem] = []
     begins = set[str]()  # of the names of compiled forms of what is given back
     for each in receipt.before:
-        data = view.read(each.path)
-        found = digest_of(data)
         if _is_bytecode(each.path):
             continue
+        data = view.read(each.path)
+        found = digest_of(data)
         if found == each.after or (data is not None and blob_id(data) in known):
             begins.add(_bytecode_begin(each.path))
             for code in view.bytecode(each.path):
@@ -605,10 +604,7 @@ def _not_ours(path: str, receipt: Receipt, others: Iterable[Receipt]) -> Problem
         if each.number > receipt.number and each.original(path) is not None:
             hint = "reverse that first: it was applied on top"
             return Problem(f"{path} was changed by {each.layer.title}", "", hint)
-    hint = (
-        f"put it back as it was, or reinstall the package and delete"
-        f" {receipt_path(receipt.layer.manifest, receipt.layer.component)}"
-    )
+    hint = f"put it back as it was, or reinstall the package and delete {receipt.name}"
     return Problem(f"{path} is not as patchkit left it", "", hint)
 
 

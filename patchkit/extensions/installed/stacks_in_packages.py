@@ -246,7 +246,11 @@ class _Into(Struct, frozen=True):
         files = built.stack.files
         own = next((each for each in receipts if each.layer.title == layer.title), None)
         others = [each for each in receipts if each is not own]
-        if own is not None and _is_same(own.layer, layer) and _is_live(view, own, others):
+        same = own is not None and (own.layer.digest, own.layer.patches) == (
+            layer.digest,
+            layer.patches,
+        )
+        if own is not None and same and _is_live(view, own, others):
             unchanged = replace(blank, result=IntoResult.UNCHANGED)
             return self._told(unchanged, find_placement(view, component, files), own.layer, others)
         made = {entry.oid for each in files if (entry := each.entries[-1]) is not None}
@@ -347,10 +351,6 @@ def _accepting(
 ) -> Layer:
     taken = (placement.installed(path) for path in sorted(differing))
     return replace(layer, reasons={path: reasons[path] for path in taken if path is not None})
-
-
-def _is_same(one: Layer, other: Layer) -> bool:
-    return (one.digest, one.patches) == (other.digest, other.patches)
 
 
 def _is_live(view: FolderView, own: Receipt, others: Sequence[Receipt]) -> bool:

@@ -24,7 +24,6 @@ from patchkit.extensions.machine.site_values import SiteValues
 from patchkit.extensions.machine.topic import DocumentKind
 from patchkit.manifest.find import absolute
 from patchkit.manifest.values import (
-    Component,
     Environment,
     Launch,
     LocalPatch,
@@ -133,7 +132,13 @@ def replaced(page: str, manifest: str, table: str, where: str) -> tuple[str, Con
 
 def patch_counts(manifest: Manifest) -> dict[str, int]:
     """Component -> how many patches it has; reads the series files. Raises BadInputError."""
-    return {component.name: _patch_count(manifest, component) for component in manifest.components}
+    return {
+        component.name: sum(
+            len(read_series(manifest, entry).entries) if isinstance(entry, LocalSeries) else 1
+            for entry in component.patches
+        )
+        for component in manifest.components
+    }
 
 
 #: How documents call the system's software.
@@ -145,13 +150,6 @@ _LABELS = {
     "driver": "driver",
     "firmware": "firmware",
 }
-
-
-def _patch_count(manifest: Manifest, component: Component) -> int:
-    return sum(
-        len(read_series(manifest, entry).entries) if isinstance(entry, LocalSeries) else 1
-        for entry in component.patches
-    )
 
 
 def _shown(specifier: str) -> str:
@@ -321,7 +319,7 @@ class _Planner(Struct, frozen=True):
             packages=image.packages,
             index=notation.index(filled(index, known), self.manifest.path.name),
             folders=self._folders(),
-            tag=_tag(self.manifest.name),
+            tag=re.sub(r"[^a-z0-9]+", "-", self.manifest.name.lower()).strip("-") or "stack",
             version=__version__,
         )
 
@@ -405,25 +403,22 @@ class _Planner(Struct, frozen=True):
                     paths.add(entry.path)
                 elif isinstance(entry, LocalSeries | LocalPatch):
                     paths.add(_folder_of(entry.path))
-        outer = sorted(path for path in paths if not any(_is_below(path, other) for other in paths))
+        outer = sorted(
+            path
+            for path in paths
+            if not any(
+                path != other and path.startswith(other.rstrip("/") + "/") for other in paths
+            )
+        )
         return [
             f"{path}/" if (manifest.root / path).is_dir() or path == self.place.folder else path
             for path in outer
         ]
 
 
-def _tag(name: str) -> str:
-    """A manifest's name as that of an image and of a folder."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "stack"
-
-
 def _folder_of(path: str) -> str:
     """A file's folder; the file itself where it stands at the root."""
     return path.rpartition("/")[0] or path
-
-
-def _is_below(path: str, other: str) -> bool:
-    return path != other and path.startswith(other.rstrip("/") + "/")
 
 
 # A document through its template: the notation's filters, the mark's digest.

@@ -255,9 +255,11 @@ class Examiner(Struct):
         match value:
             case Bound(function=function):
                 return self._leads_out(function)
-            case Code(module=home) | Instance(owner=Code(module=home)):
-                return home.tree != self.tree
-            case Inherited(owner=Code(module=home)):
+            case (
+                Code(module=home)
+                | Instance(owner=Code(module=home))
+                | Inherited(owner=Code(module=home))
+            ):
                 return home.tree != self.tree
         return False
 

@@ -120,11 +120,6 @@ def plain_parameters(arguments: ast.arguments) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
-def parameter_names(function: FunctionNode) -> list[str]:
-    """The names of the parameters that take one argument, in order."""
-    return [parameter.arg for parameter in plain_parameters(function.args)]
-
-
 class NameScope(Struct, frozen=True, eq=False):
     """Where an expression stands: in a function, in another one, ..., in a module.
 
@@ -182,7 +177,7 @@ class Values(Struct):
                 found.names[name] = [Binding(None, False, node.lineno)]
         return self._locals[node]
 
-    def _values(self, scope: NameScope, node: ast.expr) -> Iterator[Value]:  # noqa: PLR0912
+    def _values(self, scope: NameScope, node: ast.expr) -> Iterator[Value]:
         match node:
             case ast.Name(id=name):
                 yield from self._named(scope, name)
@@ -192,12 +187,9 @@ class Values(Struct):
             case ast.Call(func=ast.Name(id="super"), args=[]):
                 owner = _owner_around(scope)
                 yield Above(owner) if owner is not None else Unknown("super() in no method")
-            case ast.Call(func=func):
+            case ast.Call(func=func) | ast.Await(value=ast.Call(func=func)):
                 for each in self.of(scope, func):
-                    yield from self._returned(each, awaited=False)
-            case ast.Await(value=ast.Call(func=func)):
-                for each in self.of(scope, func):
-                    yield from self._returned(each, awaited=True)
+                    yield from self._returned(each, awaited=isinstance(node, ast.Await))
             case ast.IfExp(body=one, orelse=other):
                 yield from self.of(scope, one)
                 yield from self.of(scope, other)
@@ -287,16 +279,14 @@ class Values(Struct):
     def _parameter(self, place: NameScope, name: str) -> Iterator[Value]:
         node, owner = place.node, place.owner
         if isinstance(node, FunctionNode):
-            names = parameter_names(node)
-            if (
-                owner is not None
-                and names[:1] == [name]
-                and "staticmethod" not in decorator_names(node)
-            ):
-                yield owner if "classmethod" in decorator_names(node) else Instance(owner)
-                return
-            for parameter in plain_parameters(node.args):
-                if parameter.arg == name and parameter.annotation is not None:
+            decorators = decorator_names(node)
+            for number, parameter in enumerate(plain_parameters(node.args)):
+                if parameter.arg != name:
+                    continue
+                if owner is not None and not number and "staticmethod" not in decorators:
+                    yield owner if "classmethod" in decorators else Instance(owner)
+                    return
+                if parameter.annotation is not None:
                     yield from self.annotated(place.module, parameter.annotation)
                     return
         yield Unknown(f"parameter {name}")
@@ -408,19 +398,14 @@ class Values(Struct):
     # -- what calls and annotations give -------------------------------------------------------
 
     def _returned(self, called: Value, *, awaited: bool) -> Iterator[Value]:
-        match called:
+        function = called.function if isinstance(called, Bound) else called
+        match function:
             case Code(node=ast.ClassDef()):
-                yield Instance(called, exact=True)
-            case (
-                Code(node=ast.FunctionDef() as node)
-                | Bound(function=Code(node=ast.FunctionDef() as node))
+                yield Instance(function, exact=True)
+            case Code(node=ast.FunctionDef() | ast.AsyncFunctionDef() as node) if (
+                awaited or isinstance(node, ast.FunctionDef)
             ):
-                yield from self._by_annotation(_function_of(called), node)
-            case (
-                Code(node=ast.AsyncFunctionDef() as node)
-                | Bound(function=Code(node=ast.AsyncFunctionDef() as node))
-            ) if awaited:
-                yield from self._by_annotation(_function_of(called), node)
+                yield from self._by_annotation(function, node)
             case Outside(name=name):
                 yield Outside(f"{name}()")
             case _:
@@ -473,12 +458,6 @@ def _bound_within(function: FunctionNode, known: Namespace) -> Iterator[str]:
                 yield name
             case ast.Global(names=several) | ast.Nonlocal(names=several):
                 yield from (each for each in several if each in known.names)
-
-
-def _function_of(called: Value) -> Code:
-    function = called.function if isinstance(called, Bound) else called
-    assert isinstance(function, Code)
-    return function
 
 
 def _owner_around(scope: NameScope) -> Code | None:

@@ -191,7 +191,17 @@ class ParsedModules:
         """A module by its name, path and contents, of a tree."""
         key = tree, name, path, data
         if key not in self.known:
-            self.known[key] = _parsed(name, path, data, tree, self._bodies)
+            syntax, problem = parse_folded(data or b"", self._bodies)
+            self.known[key] = Module(
+                name,
+                path,
+                path.endswith("/__init__.py"),
+                read_namespace(syntax.body),
+                syntax,
+                LACKING if data is None else problem,
+                tree,
+                data,
+            )
         return self.known[key]
 
     def rest(self) -> bool:
@@ -348,17 +358,3 @@ class JoinedModules(Modules):
 def _is_given(name: str, packages: Collection[str]) -> bool:
     """Whether a module is in one of the packages, or around one."""
     return any(f"{name}.".startswith(f"{p}.") or p.startswith(f"{name}.") for p in packages)
-
-
-def _parsed(name: str, path: str, data: bytes | None, tree: str, bodies: Bodies) -> Module:
-    syntax, problem = parse_folded(data or b"", bodies)
-    return Module(
-        name,
-        path,
-        path.endswith("/__init__.py"),
-        read_namespace(syntax.body),
-        syntax,
-        LACKING if data is None else problem,
-        tree,
-        data,
-    )

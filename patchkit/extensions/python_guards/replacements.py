@@ -83,23 +83,13 @@ def _write(node: object, words: list[str]) -> None:
 
 
 def _part(node: ast.AST, name: str) -> object:
-    if name == "body":
-        return _without_docstring(node)
     value = getattr(node, name, None)
+    if name == "body" and isinstance(node, FunctionNode | ast.ClassDef):
+        return value if ast.get_docstring(node, clean=False) is None else node.body[1:]
     if name == "values" and isinstance(node, ast.JoinedStr):
         # Python 3.12 leaves empty texts in there
         return [each for each in node.values if getattr(each, "value", None) != ""]
     return value
-
-
-def _without_docstring(node: ast.AST) -> object:
-    body = getattr(node, "body", None)
-    if not isinstance(node, FunctionNode | ast.ClassDef) or not isinstance(body, list) or not body:
-        return body
-    match body[0]:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return body[1:]
-    return body
 
 
 class TargetKind(str, Enum):

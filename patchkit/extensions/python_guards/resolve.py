@@ -297,7 +297,9 @@ class Resolver(Struct):
                             queue.append(thing)
                             yield thing
                     elif not _is_bare(thing):
-                        foreign.append(_name_of(thing, expression))
+                        foreign.append(
+                            thing.name if isinstance(thing, Outside) else ast.unparse(expression)
+                        )
 
 
 def is_dataclass(owner: Code) -> bool:
@@ -340,7 +342,3 @@ def _is_bare(thing: Thing) -> bool:
     if isinstance(thing, Absent):
         return thing.why.endswith(" has no object")
     return isinstance(thing, Outside) and thing.name.partition(".")[0] in _BARE
-
-
-def _name_of(thing: Thing, expression: ast.expr) -> str:
-    return thing.name if isinstance(thing, Outside) else ast.unparse(expression)

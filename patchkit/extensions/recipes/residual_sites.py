@@ -288,11 +288,6 @@ class ReviewedSite(Struct, frozen=True, kw_only=True):
     reason: str = ""  # "": it is known, not reviewed
     until: date | None = None  # None: the reason holds for ever
 
-    @property
-    def site(self) -> Fingerprint:
-        """What it is known by."""
-        return Fingerprint(self.path, self.rule, self.within, self.text)
-
 
 class _AcceptedSite(ReviewedSite, frozen=True, kw_only=True):
     """A site that may stay."""
@@ -375,9 +370,14 @@ def load_baseline(root: Path, name: str) -> Baseline:
 def baseline_bytes(baseline: Baseline) -> bytes:
     """The baseline as it stands in its file: sorted, one entry a line."""
     lines = [_HEAD, f"version: {_VERSION}\n"]
-    areas = sorted({_area_line(each) for each in baseline.areas})
+    areas = sorted(
+        {
+            _line({"rule": each.rule, "path": each.path}, each.reason, each.until)
+            for each in baseline.areas
+        }
+    )
     lines += ["areas:\n", *areas] if areas else []
-    entries = sorted(_merged(baseline.sites), key=lambda each: (each.site, each.reason))
+    entries = sorted(_merged(baseline.sites), key=lambda each: (known_by(each), each.reason))
     for key, some in (
         ("sites", [each for each in entries if each.reason]),
         ("known", [each for each in entries if not each.reason]),
@@ -390,23 +390,18 @@ def _merged(sites: Iterable[ReviewedSite]) -> Iterable[ReviewedSite]:
     """One entry where several say the same."""
     found: dict[tuple[Fingerprint, str, date | None], ReviewedSite] = {}
     for each in sites:
-        key = (each.site, each.reason, each.until)
+        key = (known_by(each), each.reason, each.until)
         known = found.get(key)
         found[key] = each if known is None else replace(each, count=known.count + each.count)
     return found.values()
 
 
 def _site_line(entry: ReviewedSite) -> str:
-    site = entry.site
-    fields: dict[str, str | int] = {"rule": site.rule, "path": site.path}
-    fields |= {"within": site.within} if site.within else {}
-    fields["text"] = site.text
+    fields: dict[str, str | int] = {"rule": entry.rule, "path": entry.path}
+    fields |= {"within": entry.within} if entry.within else {}
+    fields["text"] = entry.text
     fields |= {"count": entry.count} if entry.count > 1 else {}
     return _line(fields, entry.reason, entry.until)
-
-
-def _area_line(entry: ReviewedArea) -> str:
-    return _line({"rule": entry.rule, "path": entry.path}, entry.reason, entry.until)
 
 
 def _line(fields: dict[str, str | int], reason: str, until: date | None) -> str:
@@ -454,7 +449,7 @@ def review_sites(sites: Sequence[Site], baseline: Baseline, today: date) -> Revi
     """Judge the sites in their order: of many alike, the first `count` are the reviewed ones."""
     entries: dict[Fingerprint, list[ReviewedSite]] = {}
     for entry in baseline.sites:
-        entries.setdefault(entry.site, []).append(entry)
+        entries.setdefault(known_by(entry), []).append(entry)
     used: Counter[int] = Counter()
     areas: set[int] = set()
     judged = []
@@ -499,15 +494,15 @@ def with_reviewed(baseline: Baseline, sites: Sequence[ResidualSite], reason: str
         )
         for s in chosen
     ]
-    expired = {_known_by(site) for site in chosen if site.state is ReviewState.EXPIRED}
-    looked_at = Counter(_known_by(site) for site in chosen if site.state is ReviewState.KNOWN)
+    expired = {known_by(site) for site in chosen if site.state is ReviewState.EXPIRED}
+    looked_at = Counter(known_by(site) for site in chosen if site.state is ReviewState.KNOWN)
     kept = []
     for each in baseline.sites:
         if not each.reason:
-            now = min(looked_at[each.site], each.count)
-            looked_at[each.site] -= now
+            now = min(looked_at[known_by(each)], each.count)
+            looked_at[known_by(each)] -= now
             kept += [replace(each, count=each.count - now)] if now < each.count else []
-        elif each.site not in expired or each.until is None:
+        elif known_by(each) not in expired or each.until is None:
             kept.append(each)
     return Baseline((*kept, *added), baseline.areas)
 
@@ -526,7 +521,8 @@ def _is_past(entry: ReviewedSite | ReviewedArea, today: date) -> bool:
     return entry.until is not None and entry.until < today
 
 
-def _known_by(site: ResidualSite) -> Fingerprint:
+def known_by(site: ResidualSite | ReviewedSite) -> Fingerprint:
+    """The fingerprint of a site in the tree, or in the file of reviewed ones."""
     return Fingerprint(site.path, site.rule, site.within, site.text)
 
 

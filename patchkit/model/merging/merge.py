@@ -482,7 +482,8 @@ def _with_doubts(path: str, merge: FileMerge) -> FileMerge:
         return merge
     three = merge.three
     texts = [b"".join(lines) for lines in (three.base, three.upstream, three.patch)]
-    check = partial(_looked_over, path=path, in_all=_puts_in_all(merge))
+    in_all = not any(each is not None and each.rule is Rule.CONTAINED for _, each in merge.steps)
+    check = partial(_looked_over, path=path, in_all=in_all)
     found = advice(check, *texts, merge.data or b"")
     doubts, names, unbound = found or ((Doubt.UNCHECKED,), (), ())
     return replace(merge, doubts=(*merge.doubts, *doubts), names=names, unbound=unbound)
@@ -494,7 +495,7 @@ def _looked_over(
 ) -> tuple[tuple[Doubt, ...], tuple[str, ...], tuple[str, ...]]:
     """The doubts about a merge of three texts to `data`; names that are gone, and unbound ones.
 
-    `in_all`: no place was left as upstream has it.
+    `in_all`: no place was left as upstream has it because that has the change already.
     """
     three = compare_texts(base, upstream, patch)
     # the patch's side first: it is known of other versions of upstream's file
@@ -510,8 +511,3 @@ def _looked_over(
     if unbound:
         doubts.append(Doubt.UNBOUND)
     return tuple(doubts), names, unbound
-
-
-def _puts_in_all(merge: FileMerge) -> bool:
-    """Whether no place was left as upstream has it because that has the change already."""
-    return not any(each is not None and each.rule is Rule.CONTAINED for _, each in merge.steps)

@@ -418,7 +418,11 @@ def in_order(
     if min(map(len, sides)) + len(above) + len(below) < _SHOWS_ORDER:
         return None
     for key in _KEYS:
-        if all(_is_sorted([*above, *entries, *below], key) for entries in sides[:2]):
+        if all(
+            key(one[0]) <= key(other[0])
+            for entries in sides[:2]
+            for one, other in pairwise([*above, *entries, *below])
+        ):
             ranked = sorted(sides[2], key=lambda entry: (key(entry[0]), entry not in sides[0]))
             return [line for entry in ranked for line in entry]
     return None
@@ -469,10 +473,6 @@ def _opening(line: bytes) -> bytes:
     if _IMPORT.match(bare):
         return b"import"
     return bare[:1] if not bare[:1].isalnum() else b"a"
-
-
-def _is_sorted(entries: Sequence[Lines], key: Callable[[bytes], _Key]) -> bool:
-    return all(key(one[0]) <= key(other[0]) for one, other in pairwise(entries))
 
 
 def _letters(line: bytes) -> _Key:
