@@ -11,15 +11,18 @@ from datetime import date
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from patchkit import entry_points
+from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.errors import BadInputError, Problem
+from patchkit.gitcmd.pins import absent_blobs
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding
 from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
+from patchkit.parallel import return_memory
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import HistoryReader
@@ -91,6 +94,23 @@ class WatchedLine(Struct, frozen=True):
     along: HistoryReader
     store: Store
     progress: Progress
+
+    def known_or_found(
+        self, facts: object, find: Callable[[], Iterable[Finding]]
+    ) -> tuple[Finding, ...]:
+        """What was found along the line, kept for the next run; it follows from `facts` beside the
+        commits. Not where a server lacks a file: it may have it tomorrow.
+        """
+        history = self.along.history
+        line = [history.repository.source.url, history.pin, history.tip]
+        path = memory_path(self.store.cache, "line-findings", [*line, facts])
+        kept = recall_as(path, tuple[Finding, ...])
+        if kept is None:
+            return_memory()
+            kept = tuple(find())
+            if not absent_blobs(history.repository):
+                remember(path, to_builtins(kept))
+        return kept
 
 
 class SilentSearch(Protocol):

@@ -114,7 +114,7 @@ def _needs(module: str) -> set[str]:
     [
         ("drift/forecast.py", series_facts._ENGINE),
         ("refresh/carry_onto.py", series_facts._ENGINE),
-        ("extensions/python_guards/agreement.py", known_modules._CODE),
+        ("extensions/python_guards/agreement.py", known_modules.CODE),
         ("manifest/load.py", cached._CODE),
     ],
 )

@@ -7,7 +7,6 @@ its key alone may be kept, and the key has all that it follows from.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -110,9 +109,9 @@ class ResultCache:
         self._kept = kept or {}
         self._asked: dict[str, Any] = {}
 
-    def known(self, question: str, is_good: Callable[[Any], bool] = bool) -> Any:
-        """The answer that was kept, None for none, or if it is not a good one any more."""
-        if question in self._kept and is_good(self._kept[question]):
+    def known(self, question: str) -> Any:
+        """The answer that was kept, None for none."""
+        if question in self._kept:
             self._asked[question] = self._kept[question]
         return self._asked.get(question)
 

@@ -35,7 +35,6 @@ from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.pins import absent_blobs
 from patchkit.model.finding import Finding, Landed, Severity
-from patchkit.parallel import return_memory
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.series import LoadedSeries
 from patchkit.upstream.history import History, HistoryReader
@@ -127,7 +126,6 @@ def find_silent_drift(line: WatchedLine) -> tuple[Finding, ...]:
     """Compare the tip with the pin, by all that extensions look for."""
     found: list[Finding] = []
     for words, search in silent_searches().items():
-        return_memory()
         try:
             found.extend(search.find(line))
         except (BadInputError, SurroundingsError) as error:

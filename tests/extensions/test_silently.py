@@ -9,11 +9,12 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from tests.cli.test_processes import started
 from tests.drift.lines import edit, numbered
 from tests.extensions.python_guards.test_overrides import CORE, MOVED, RULES, overriding
 from tests.extensions.python_guards.test_overrides import SPEED as SPEED_FILES
 from tests.extensions.recipes.kitchen import DROP, recipe_text
-from tests.extensions.recipes.test_residual import FUSED
+from tests.extensions.recipes.test_residual import FUSED, RULE
 from tests.extensions.recipes.test_residual import RULES as DEVICE_RULES
 from tests.support.projects import Project
 from tests.support.repos import Upstream
@@ -146,6 +147,37 @@ def test_the_next_tip_is_told_as_without_what_is_remembered(silent: Silent) -> N
     core.branch("main", pin)
     again = core.commit({**news, "b.py": 'b = "cuda"\n'}, "All at once, rewritten")
     assert authors() == {again}
+
+
+def test_what_is_kept_answers_until_what_it_follows_from_changes(silent: Silent) -> None:
+    """Also where no commit is known, as where a name leads to another file since."""
+    project, core = silent.project, silent.core
+    files = {**CORE, "a.py": BASE, "core/more.py": CORE["core/ops.py"]}
+    pins = [core.commit(files), core.commit({"core/layer.py": MOVED["core/layer.py"]})]
+    core.commit({"core/__init__.py": "from .more import scale\n", "run.py": 'a = "cuda"\n'})
+    core.commit({"core/more.py": MOVED["core/ops.py"]}, "The new one")
+    silent.component("core", pins[0], OURS)
+    silent.replaced()
+
+    def look() -> list[Any]:
+        found = silent.found("-c", "core")
+        asked, _ = started("drift", "-c", "core", "--quiet", cwd=project.root)
+        assert "log" not in asked  # nobody looks again which commit it was
+        assert found == silent.found("-c", "core", "--cache", "anew")
+        return found
+
+    assert None in [each["by"] for each in look()]
+    rules = {**DEVICE_RULES, "rules": [{**RULE, "id": "named"}]}
+    project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
+    assert "named: run.py" in repr(look())
+    silent.component("core", pins[1], OURS)
+    assert "Layer" not in repr(look())
+    silent.component("core", pins[0], {"ours.patch": edit("a.py", BASE, l3="else")})
+    assert "Layer" in repr(look())
+    fewer = SPEED_FILES["speed/features.py"].replace("core.layer.Layer.forward", "core.ops.fused")
+    pin = silent.speed.commit({"speed/features.py": fewer})
+    project.component("speed", silent.speed, pin, overrides=[overriding()])
+    assert "Layer" not in repr(look())
 
 
 def test_what_broke_comes_before_what_is_silent(silent: Silent) -> None:

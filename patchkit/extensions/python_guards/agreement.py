@@ -314,7 +314,8 @@ def agreement_of(
     given: Collection[str],
 ) -> Agreement:
     """See `examine_partners`; kept below the cache folder, since it follows from the trees."""
-    path = memory_path(cache, "contracts", facts_of(partners, given))
+    trees = [each.tree.oid for each in partners]
+    path = memory_path(cache, "contracts", [*facts_of(partners, given), trees])
     kept: Agreement | None = recall_as(path, dict[str, Examined])
     if kept is None:
         with known_modules(cache, partners, given) as known:
@@ -402,18 +403,18 @@ def examine_partners(
 def examine_module(
     partners: Sequence[Partner],
     given: Collection[str],
-    home: Partner,
+    home: str,
     path: str,
     known: KnownModules,
     *,
     within: Collection[str],
 ) -> Examined:
-    """Look at functions and classes in one file of one of the components, by their dotted names;
+    """Look at functions and classes in one file of the component `home`, by their dotted names;
     nothing is found if it is not there.
     """
     together = _Together.of(partners, given, known)
-    name = together.trees[home.name].name_of(path)
-    if not together.modules.path_of(name) or together.home(name) != home.name:
+    name = together.trees[home].name_of(path)
+    if not together.modules.path_of(name) or together.home(name) != home:
         return Examined()
     together.load(name)
     return together.examine(name, within=within)
@@ -482,8 +483,8 @@ class _Together(Struct, frozen=True):
         """Whether one of these functions and classes may be in a module, by its text."""
         text = self.answers.trees[self.home(name)].data(str(self.modules.path_of(name))) or b""
         # beyond ASCII a name may be spelled in another way
-        words = (name.rpartition(".")[2].encode() for name in within)
-        return any(word in text or not text.isascii() for word in words)
+        parts = (dotted.encode().split(b".") for dotted in within)
+        return not text.isascii() or any(all(part in text for part in each) for each in parts)
 
     def load(self, name: str) -> None:
         """Note what a module has given to others."""

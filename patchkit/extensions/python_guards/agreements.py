@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from patchkit.disk.result_cache import code_digest
 from patchkit.extensions.python_guards.guard_keys import GuardKeys
 from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Component, Manifest, whole_environment
 from patchkit.model.progress import Progress
 from patchkit.ops.built_stack import built_stack, require_clean
+from patchkit.stack.series import load_series
+from patchkit.stack.series_facts import series_facts
 from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
@@ -87,3 +91,17 @@ def partners_of(
         if declared is not None:
             partners.append(Partner(component.name, tip, declared))
     return partners, frozenset(given)
+
+
+def partner_facts(manifest: Manifest, store: Store, progress: Progress) -> list[object]:
+    """What `partners_of` comes to, and a look at all, follow from; no stack is built."""
+    from patchkit.extensions.python_guards.known_modules import CODE  # noqa: PLC0415
+
+    facts: list[object] = [code_digest(*CODE, "upstream"), sys.version_info[:2]]
+    facts += sorted(whole_environment(manifest).versions)
+    for component in manifest.components:
+        series = load_series(manifest, component, store, progress).patches
+        pin = store.base(component, progress).commit
+        facts += [component.name, repr(component.install), repr(component.added(GuardKeys))]
+        facts += series_facts("", pin, series, {})
+    return facts

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 
 from patchkit.extension import CheckedStack, CheckRun, Finder, WatchedLine
 from patchkit.extensions.python_guards.guard_keys import GuardKeys, Overrides
@@ -72,18 +73,30 @@ class BrokenCalls:
 
     def find(self, line: WatchedLine) -> Iterable[Finding]:
         """The calls, each with the commit that broke it. BadInputError if a stack is broken."""
-        from patchkit.extensions.python_guards.agreements import partners_of  # noqa: PLC0415
-        from patchkit.extensions.python_guards.line_findings import (  # noqa: PLC0415
-            find_broken_contracts,
+        from patchkit.extensions.python_guards.agreements import (  # noqa: PLC0415
+            partner_facts,
+            partners_of,
         )
 
         if not self.watches(line.manifest, line.component):
             return ()
-        name, cache = line.component.name, line.store.cache
+        name, given_by = line.component.name, (line.manifest, line.store, line.progress)
         line.progress.step(name, "binding calls between components", local=True)
-        with ExitStack() as stack:
-            partners, given = partners_of(line.manifest, line.store, line.progress, stack)
-            return find_broken_contracts(line.along, name, partners, given, cache)
+
+        def find() -> Iterator[Finding]:
+            from patchkit.extensions.python_guards.known_modules import (  # noqa: PLC0415
+                known_modules,
+            )
+            from patchkit.extensions.python_guards.line_findings import (  # noqa: PLC0415
+                CallSearch,
+            )
+
+            with ExitStack() as stack:
+                partners, given = partners_of(*given_by, stack)
+                known = stack.enter_context(known_modules(line.store.cache, partners, given))
+                yield from CallSearch(line.along, name, partners, given, known).found()
+
+        return line.known_or_found([name, *partner_facts(*given_by)], find)
 
 
 class MovedTargets:
@@ -97,6 +110,8 @@ class MovedTargets:
 
     def find(self, line: WatchedLine) -> Iterable[Finding]:
         """The functions, each with the commit that changed it; fetches who replaces them."""
+        from patchkit.disk.result_cache import code_digest  # noqa: PLC0415
+        from patchkit.extensions.python_guards.known_modules import CODE  # noqa: PLC0415
         from patchkit.extensions.python_guards.line_findings import (  # noqa: PLC0415
             find_moved_targets,
         )
@@ -109,7 +124,9 @@ class MovedTargets:
         for other, declared in self._overriding(manifest, line.component):
             with built_stack(manifest, other, store, line.progress) as built:
                 calls = read_replacements(declared, manifest.root, built.tip)
-            yield from find_moved_targets(line.along, other.name, declared, calls, store.cache)
+            facts = [code_digest(*CODE), other.name, repr(declared), repr(calls.targets)]
+            search = partial(find_moved_targets, line.along, other.name, declared, calls)
+            yield from line.known_or_found(facts, search)
 
     def _overriding(
         self, manifest: Manifest, component: Component

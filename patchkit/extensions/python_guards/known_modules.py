@@ -23,7 +23,7 @@ from patchkit.gitcmd.trees import TreeView
 from patchkit.manifest.values import Location
 
 #: The code that decides what the same trees come to.
-_CODE = ("extensions/python_guards", "model")
+CODE = ("extensions/python_guards", "model")
 
 
 class Partner(Struct, frozen=True):
@@ -68,7 +68,7 @@ def known_modules(
     cache: Path, partners: Sequence[Partner], given: Collection[str]
 ) -> Iterator[KnownModules]:
     """What earlier looks found of single modules, kept below the cache folder."""
-    facts = ["modules", *_facts(partners, given)]
+    facts = ["modules", *facts_of(partners, given)]
     with _LOOKING:
         answers = ResultCache(memory_path(cache, "contracts", facts), _SPARE)
         known = KnownModules(answers)
@@ -83,15 +83,10 @@ _NOWHERE = Location(Path(), 0)
 
 
 def facts_of(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
-    """All that an agreement follows from, for the name of a file that keeps it."""
-    return [*_facts(partners, given), [each.tree.oid for each in partners]]
-
-
-def _facts(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
-    """The same without the trees."""
+    """What is found of a module follows from beside the trees, for the name of what is kept."""
     facts = [[each.name, repr(_told(each.declared))] for each in partners]
     version = list(sys.version_info[:2])  # the syntax that can be read
-    return [code_digest(*_CODE), version, facts, sorted(given)]
+    return [code_digest(*CODE), version, facts, sorted(given)]
 
 
 def _told(declared: Contracts) -> Contracts:

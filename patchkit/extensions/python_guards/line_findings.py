@@ -8,17 +8,16 @@ broken before is no news.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, partial
-from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.extensions.python_guards.agreement import (
     examine_module,
@@ -29,14 +28,11 @@ from patchkit.extensions.python_guards.guard_keys import Contracts, Overrides
 from patchkit.extensions.python_guards.known_modules import (
     KnownModules,
     Partner,
-    facts_of,
-    known_modules,
 )
 from patchkit.extensions.python_guards.modules import Modules, ParsedModules
 from patchkit.extensions.python_guards.override_review import (
     as_it_was,
     standings,
-    survey,
     verdict_on,
 )
 from patchkit.extensions.python_guards.replacements import Replacements
@@ -48,30 +44,10 @@ from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.model.objects import CommitId
 from patchkit.upstream.history import HistoryReader, VersionOnLine, first_with, tree_of
 
-#: Raise it when the same history could come to something else.
-_FORM = 4
-
 #: Whether something is otherwise in a tree than in the pin's.
 _Test: TypeAlias = Callable[[TreeView], bool]
 #: A file of the pin's tree, and what is asked of the tree with another version of it.
 Question: TypeAlias = tuple[str, _Test]
-
-
-def known_or_found(
-    cache: Path, along: HistoryReader, facts: object, find: Callable[[], Iterator[Finding]]
-) -> tuple[Finding, ...]:
-    """What was found along a line, kept below the cache folder once the commit of each is known: a
-    server that lacks a file today may have it tomorrow.
-    """
-    history = along.history
-    line = [history.repository.source.url, history.pin, history.tip]
-    path = memory_path(cache, "line-findings", [_FORM, *line, facts])
-    kept = recall_as(path, tuple[Finding, ...])
-    if kept is None:
-        kept = tuple(find())
-        if all(each.by is not None for each in kept):
-            remember(path, to_builtins(kept))
-    return kept
 
 
 def _packages_at(
@@ -80,13 +56,12 @@ def _packages_at(
     """The upstream's tree at a commit; brings the files of the packages that are declared."""
     view = TreeView(along.reader, tree_of(along.reader, commit))
     root = f"{declared.root}/" if declared.root else ""
-    heads = tuple(f"{root}{each.replace('.', '/')}" for each in declared.packages)
-    inside = tuple(f"{each}/" for each in heads), {f"{each}.py" for each in heads}
+    heads = tuple(f"{root}{each.replace('.', '/')}/" for each in declared.packages)
     along.bring(
         blobs_of(
             entry
             for path, entry in view.files().items()
-            if path.endswith(".py") and (path.startswith(inside[0]) or path in inside[1])
+            if path.endswith(".py") and f"{path[:-3]}/".startswith(heads)
         )
     )
     return view
@@ -115,7 +90,8 @@ class _OneFileOther(TreeView):
     def __init__(self, tree: TreeView, path: str, version: VersionOnLine) -> None:
         super().__init__(tree.source, tree.oid)
         self._tree, self._path, self._data = tree, path, version.data
-        self._files = {each: there for each, there in tree.files().items() if each != path}
+        self._files = {**tree.files()}
+        self._files.pop(path, None)
         if version.entry is not None:
             self._files[path] = version.entry
 
@@ -127,37 +103,17 @@ class _OneFileOther(TreeView):
 # Calls between components.
 
 
-def find_broken_contracts(
-    along: HistoryReader,
-    component: str,
-    partners: Sequence[Partner],
-    given: Collection[str],
-    cache: Path,
-) -> tuple[Finding, ...]:
-    """The calls from or into `component` that fit at the pin and not at the tip.
-
-    `partners` are the components that take part, itself included.
-    """
-    absent = [sorted({other.name for other in each.declared.absent}) for each in partners]
-
-    def find() -> Iterator[Finding]:
-        with known_modules(cache, partners, given) as known:
-            yield from _CallSearch(along, component, tuple(partners), given, known).found()
-
-    return known_or_found(cache, along, [component, absent, facts_of(partners, given)], find)
-
-
 def _known_by(place: UsePlace) -> tuple[str, ...]:
     """What stays of a broken call while its file changes around it."""
     return (place.breach.value, place.component, place.within, place.target, place.what)
 
 
-class _CallSearch(Struct, frozen=True):
-    """Looks for calls that do not fit, in the trees of a line; `known` keeps what was parsed."""
+class CallSearch(Struct, frozen=True):
+    """Looks for calls from or into a component that fit at the pin and not at the tip."""
 
     along: HistoryReader
     component: str  # the one whose line it is
-    partners: tuple[Partner, ...]
+    partners: Sequence[Partner]  # the components that take part, itself included
     given: Collection[str]  # packages that are neither component nor requirement and are there
     known: KnownModules  # of earlier looks
 
@@ -171,24 +127,21 @@ class _CallSearch(Struct, frozen=True):
         self.known.parsed.known.clear()  # of the pin's few modules are looked at
         pinned = _packages_at(self.along, history.pin, own)
         # what is broken is known by the name of the function or class around it
-        within = {part.name: set[str]() for part in self.partners}
+        within = defaultdict[str, set[str]](set)
         for place in now:
             within[place.component].add(place.within)
         known = {_known_by(place) for place in self._broken(pinned, within)}
         places = [place for place in now if _known_by(place) not in known]
         modules = Modules(pinned.files(), pinned.data, own.root)
-        looked: dict[tuple[TreeView, str, str], set[tuple[str, ...]]] = {}
+
+        @cache
+        def broken(view: TreeView, home: str, path: str) -> set[tuple[str, ...]]:
+            args = (self._with(view), self.given, home, path, self.known)
+            return set(map(_known_by, examine_module(*args, within=within[home]).broken))
 
         def question(place: UsePlace) -> Question:
             def is_broken(view: TreeView) -> bool:
-                key = view, place.component, place.path
-                if key not in looked:
-                    partners = self._with(view)
-                    home = next(each for each in partners if each.name == place.component)
-                    args = (self.given, home, place.path, self.known)
-                    found = examine_module(partners, *args, within=within[home.name])
-                    looked[key] = set(map(_known_by, found.broken))
-                return _known_by(place) in looked[key]
+                return _known_by(place) in broken(view, place.component, place.path)
 
             return self._path(place, modules), is_broken
 
@@ -246,19 +199,9 @@ _MOVED = {
 
 
 def find_moved_targets(
-    along: HistoryReader, component: str, declared: Overrides, calls: Replacements, cache: Path
-) -> tuple[Finding, ...]:
-    """What `component` replaces and the tip has no more, or has otherwise than the pin."""
-    named = {name: [call.place for call in sites] for name, sites in sorted(calls.targets.items())}
-    facts = [component, repr(declared), named]
-    return known_or_found(
-        cache, along, facts, lambda: _moved_targets(along, component, declared, calls)
-    )
-
-
-def _moved_targets(
     along: HistoryReader, component: str, declared: Overrides, calls: Replacements
 ) -> Iterator[Finding]:
+    """What `component` replaces and the tip has no more, or has otherwise than the pin."""
     history, parsed = along.history, ParsedModules()
     resolvers = WeakKeyDictionary[TreeView, Resolver]()
 
@@ -268,33 +211,33 @@ def _moved_targets(
             resolvers[view] = Resolver(modules)
         return resolvers[view]
 
+    named = calls.below(declared.packages)
     pinned, tip = (_packages_at(along, each, declared) for each in (history.pin, history.tip))
-    was = standings(resolver(pinned), calls.below(declared.packages))
-    reviewed = as_it_was(was, history.pin)
-    found = survey(declared, calls, resolver(tip), reviewed, comparing=True)
-    moved = [each for each in found.targets if each.verdict in _MOVED]
+    was, now = (standings(resolver(view), sorted(named)) for view in (pinned, tip))
+    before = as_it_was(was, history.pin)
+    verdicts = {name: verdict_on(now[name], before.get(name)) for name in was}
+    moved = [name for name, verdict in verdicts.items() if verdict in _MOVED]
     worst = list(_MOVED)
 
-    def question(name: str, verdict: TargetVerdict) -> Question:
+    def question(name: str) -> Question:
+        bad = worst[: worst.index(verdicts[name]) + 1]
+
         def is_moved(view: TreeView) -> bool:
-            now = standings(resolver(view), [name])[name]
-            return verdict_on(now, reviewed[name]) in worst[: worst.index(verdict) + 1]
+            return verdict_on(standings(resolver(view), [name])[name], before[name]) in bad
 
         return was[name].place.partition(":")[0], is_moved
 
-    by = since(along, pinned, [question(each.name, each.verdict) for each in moved])
-    for target, commit in zip(moved, by, strict=True):
-        verdict, what = target.verdict, _MOVED[target.verdict]
-        why = f": {target.now.why}" if target.now.why else ""
-        now = target.now.place or "nowhere"
+    for name, commit in zip(moved, since(along, pinned, [*map(question, moved)]), strict=True):
+        verdict, here = verdicts[name], now[name]
+        why = f": {here.why}" if here.why else ""
         yield Finding(
             Severity.NOTE if verdict is TargetVerdict.BODY else Severity.WARNING,
             f"override-{verdict.value}-upstream",
-            f"{target.name}, which {component} replaces, {what}{why}",
+            f"{name}, which {component} replaces, {_MOVED[verdict]}{why}",
             lines=(
-                *(f"replaced at {each.place}" for each in target.calls),
-                f"at the pin {was[target.name].place}, now {now}",
+                *(f"replaced at {each.place}" for each in named[name]),
+                f"at the pin {was[name].place}, now {here.place or 'nowhere'}",
             ),
             by=commit,
-            about=f"{component} replaces {target.name}: {verdict.value}",
+            about=f"{component} replaces {name}: {verdict.value}",
         )

@@ -125,20 +125,14 @@ def survey(
     calls: Replacements,
     resolver: Resolver,
     reviewed: Reviewed,
-    *,
-    comparing: bool = False,
 ) -> Survey:
-    """Judge what the calls name in the target against what was reviewed.
-
-    `comparing`: `reviewed` is another commit of the target, and what it has and this one has not is
-    gone, whatever is declared.
-    """
+    """Judge what the calls name in the target against what was reviewed."""
     targets: list[OverrideTarget] = []
     named = calls.below(declared.packages)
     for name, now in standings(resolver, sorted(named)).items():
         before, reason = reviewed.get(name), ""
         verdict = verdict_on(now, before)
-        if not now.kind.is_there and not (comparing and before):
+        if not now.kind.is_there:
             reason = next((e.reason for e in declared.absent if fnmatchcase(name, e.name)), "")
             if verdict is TargetVerdict.NOT_THERE and not reason:
                 is_made = now.why.endswith("in __getattr__")  # then nobody can tell

@@ -7,16 +7,17 @@ scanned, and of their versions in between those that halving comes to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 
 from msgspec import Struct
 
-from patchkit.disk.result_cache import ResultCache
-from patchkit.drift.describe import landed_of
+from patchkit.disk.result_cache import ResultCache, code_digest
+from patchkit.drift.describe import landed
 from patchkit.extension import WatchedLine
 from patchkit.extensions.recipes.residual_sites import (
+    Baseline,
     Fingerprint,
     ReviewState,
     baseline_path,
@@ -25,17 +26,20 @@ from patchkit.extensions.recipes.residual_sites import (
     kept_sites,
     lint_rules,
     load_baseline,
+    may_have,
     not_allowed,
     review_sites,
+    rules_facts,
     sites_in_files,
 )
 from patchkit.extensions.recipes.rule import Rule
 from patchkit.extensions.recipes.rule_keys import ScanKeys
 from patchkit.extensions.recipes.run import Recipe
 from patchkit.extensions.recipes.sites import Site
-from patchkit.gitcmd.trees import TreeView
-from patchkit.model.finding import Finding, Severity
-from patchkit.model.objects import CommitId, TreeEntry
+from patchkit.gitcmd.trees import tree_changes
+from patchkit.manifest.globs import Scope
+from patchkit.model.finding import Finding, Landed, Severity
+from patchkit.model.objects import TreeEntry
 from patchkit.stack.generated import load_generator
 from patchkit.upstream.history import HistoryReader, VersionOnLine, first_with, tree_of
 
@@ -51,17 +55,29 @@ def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
     made = load_generator(patches).recipes.values()
     recipes = [each for each in made if isinstance(each, Recipe)]
     baseline = load_baseline(manifest.root, baseline_path(component))
-    history = line.along.history
+    code = code_digest("extensions/recipes", "model", "upstream")
+    known_by = [component.name, repr(baseline), [each.facts for each in recipes]]
+    facts = [code, *rules_facts(rules), *known_by]
+    yield from line.known_or_found(facts, partial(_unseen_sites, line, rules, recipes, baseline))
+
+
+def _unseen_sites(
+    line: WatchedLine, rules: Sequence[Rule], recipes: Sequence[Recipe], baseline: Baseline
+) -> Iterator[Finding]:
     notes = kept_sites(line.store.cache, rules)
     search = SiteSearch(line.along, rules, notes)
-    found = [(site, new) for site, new in search.find() if not made_by(site, recipes)]
-    states = review_sites([site for site, _ in found], baseline, date.min).sites
-    pairs = zip(found, states, strict=True)
-    unseen = [site for (site, new), s in pairs if new and s.state is ReviewState.NEW]
-    by = search.commits(unseen)
+    now = search.find(Scope(tuple(area.path for area in baseline.areas if area.rule == "*")))
+    left = [site for site in now if not made_by(site, recipes)]
+    states = zip(left, review_sites(left, baseline, date.min).sites, strict=True)
+    fresh = {site for site, reviewed in states if reviewed.state is ReviewState.NEW}
+    pinned = search.known({site.path for site in fresh})
+    unseen, met = list[Site](), Counter[Fingerprint]()
+    for site in now:  # of many alike, those that are more than at the pin
+        met[fingerprint(site)] += 1
+        if site in fresh and met[fingerprint(site)] > pinned[fingerprint(site)]:
+            unseen.append(site)
+    by = search.commits(unseen, pinned)
     notes.close()
-    ids = list(dict.fromkeys(commit for commit in by.values() if commit))
-    landed = dict(zip(ids, landed_of(history, ids), strict=True))
     for site in unseen:
         known_by = fingerprint(site)
         within = f" in {known_by.within}" if known_by.within else ""
@@ -69,8 +85,8 @@ def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
             Severity.WARNING,
             "new-site-upstream",
             f"{site.rule}: a new site{within}: {known_by.text}",
-            f"{component.name}: {site.path}:{site.line}",
-            by=landed.get(by[known_by]),
+            f"{line.component.name}: {site.path}:{site.line}",
+            by=by[known_by],
             about=f"{site.rule}: {site.path}: {known_by.within}: {known_by.text}",
         )
 
@@ -93,44 +109,39 @@ class SiteSearch(Struct, frozen=True):
     rules: Sequence[Rule]
     notes: ResultCache  # sites of files, kept for the next run
 
-    def find(self) -> Iterator[tuple[Site, bool]]:
-        """All sites at the tip in files that are others than at the pin, and whether a site is new:
-        the pin has fewer of its kind.
-        """
-        pin, tip = self._files(self.along.history.pin), self._files(self.along.history.tip)
-        now = self._sites({path: each for path, each in tip.items() if pin.get(path) != each})
-        # what a site is known by has its path: other files of the pin have none of these
-        known = self._known({path: pin[path] for site in now if (path := site.path) in pin})
-        for site in now:
-            known[fingerprint(site)] -= 1
-            yield site, known[fingerprint(site)] < 0
+    def find(self, passed: Scope) -> tuple[Site, ...]:
+        """All sites at the tip in files that are others than at the pin, but for those `passed`."""
+        history = self.along.history
+        trees = (tree_of(self.along.reader, each) for each in (history.pin, history.tip))
+        changed = tree_changes(history.repository, *trees)
+        return self._sites({e.path: e.new for e in changed if not passed.covers(e.path)})
 
-    def _files(self, commit: CommitId) -> dict[str, TreeEntry]:
-        tree = TreeView(self.along.reader, tree_of(self.along.reader, commit))
-        return files_looked_at(tree, self.rules)
+    def known(self, paths: Collection[str]) -> Counter[Fingerprint]:
+        """How many sites of each kind the files at paths have at the pin."""
+        return self._counted(self.along.entries(self.along.history.pin, paths))
 
-    def _known(self, files: Mapping[str, TreeEntry]) -> Counter[Fingerprint]:
+    def _counted(self, files: Mapping[str, TreeEntry | None]) -> Counter[Fingerprint]:
         return Counter(map(fingerprint, self._sites(files)))
 
-    def _sites(self, files: Mapping[str, TreeEntry]) -> tuple[Site, ...]:
+    def _sites(self, files: Mapping[str, TreeEntry | None]) -> tuple[Site, ...]:
         """All sites in files, by their paths."""
-        return not_allowed(sites_in_files(self.rules, files, self.along.in_batches, self.notes))
+        there = files_looked_at(files, self.rules)
+        return not_allowed(sites_in_files(self.rules, there, self.along.in_batches, self.notes))
 
-    def commits(self, sites: Iterable[Site]) -> dict[Fingerprint, CommitId]:
-        """The commit since which there are more of a site than on the pin, "" for none."""
-        wanted: dict[str, set[Fingerprint]] = {}
-        for site in map(fingerprint, sites):
-            wanted.setdefault(site.path, set()).add(site)
-        pinned = self.along.entries(self.along.history.pin, wanted)
-        known = self._known({path: entry for path, entry in pinned.items() if entry})
-        by: dict[Fingerprint, CommitId] = {}
-        for path, versions in self.along.versions(wanted):
-            for site in wanted[path]:
-                first = first_with(versions, partial(self._has_more, site, known[site]))
-                by[site] = CommitId("") if first is None else first.id
+    def commits(
+        self, sites: Iterable[Site], pinned: Mapping[Fingerprint, int]
+    ) -> Mapping[Fingerprint, Landed | None]:
+        """The commit since which there are more of a site than on the pin."""
+        by = dict[Fingerprint, Landed | None].fromkeys(map(fingerprint, sites))
+        for path, versions in self.along.versions({site.path for site in by}):
+            for site in by:
+                if site.path == path:
+                    first = first_with(versions, partial(self._has_more, site, pinned[site]))
+                    by[site] = landed(self.along.history, first) if first else None
         return by
 
     def _has_more(self, site: Fingerprint, count: int, version: VersionOnLine) -> bool:
         """Whether a version of the site's file has it more than so many times."""
-        entry = version.entry
-        return entry is not None and self._known({site.path: entry})[site] > count
+        if not may_have(version.data or b"", site):
+            return False
+        return self._counted({site.path: version.entry})[site] > count

@@ -101,8 +101,12 @@ _FORM = 4
 
 def kept_sites(cache: Path, rules: Sequence[Rule]) -> ResultCache:
     """What is kept below the cache folder of the sites of rules."""
-    known = [_FORM, engine_version(), [repr(rule) for rule in rules]]
-    return ResultCache(memory_path(cache, "sites", known), _SPARE)
+    return ResultCache(memory_path(cache, "sites", rules_facts(rules)), _SPARE)
+
+
+def rules_facts(rules: Sequence[Rule]) -> list[object]:
+    """What the sites of rules in a file follow from beside it."""
+    return [_FORM, engine_version(), [repr(rule) for rule in rules]]
 
 
 def sites_in_files(
@@ -119,8 +123,7 @@ def sites_in_files(
     found: dict[str, Sequence[Site]] = {}
     fresh: dict[str, list[str]] = {}
     for path in sorted(files):
-        kept = notes.known(f"{files[path].oid} {path}", lambda answer: isinstance(answer, list))
-        sites = read_as(kept, tuple[Site, ...])
+        sites = read_as(notes.known(f"{files[path].oid} {path}"), tuple[Site, ...])
         if sites is None:
             fresh.setdefault(files[path].oid, []).append(path)
         else:
@@ -142,7 +145,7 @@ def not_allowed(found: Mapping[str, Sequence[Site]]) -> tuple[Site, ...]:
 def scan_tree(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; what is known of its files is kept below `cache`."""
     notes = kept_sites(cache, rules)
-    files = files_looked_at(TreeView(source, tree), rules)
+    files = files_looked_at(TreeView(source, tree).files(), rules)
     found = sites_in_files(rules, files, partial(_contents, source), notes)
     notes.close()
     idle = (rule for rule in rules if not any(map(rule.scope.covers, files)))
@@ -160,7 +163,7 @@ def as_expected(cache: Path, tree: TreeView, rules: Sequence[Rule]) -> list[Find
     MissingObjectError for a file whose contents no server has.
     """
     notes = kept_sites(cache, rules)
-    files = files_looked_at(tree, rules)
+    files = files_looked_at(tree.files(), rules)
 
     def contents(entries: Sequence[TreeEntry]) -> Iterator[Mapping[str, bytes]]:
         yield dict(tree.source.read_many([each.oid for each in entries], "blob"))
@@ -187,12 +190,15 @@ def _everywhere(rule: Rule) -> Rule:
 _READ_AT_ONCE = 100
 
 
-def files_looked_at(tree: TreeView, rules: Sequence[Rule]) -> dict[str, TreeEntry]:
-    """The ordinary files of a tree that a rule looks at."""
+def files_looked_at(
+    files: Mapping[str, TreeEntry | None], rules: Sequence[Rule]
+) -> dict[str, TreeEntry]:
+    """The ordinary files that a rule looks at."""
     return {
         path: entry
-        for path, entry in tree.files().items()
-        if entry.mode in (FILE_MODE, EXECUTABLE_MODE)
+        for path, entry in files.items()
+        if entry is not None
+        and entry.mode in (FILE_MODE, EXECUTABLE_MODE)
         and any(rule.scope.covers(path) for rule in rules)
     }
 
@@ -333,6 +339,14 @@ def fingerprint(site: Site) -> Fingerprint:
     if len(text) > _SHOWN_TEXT:
         text = f"{text[:_SHOWN_TEXT]}... {sha256(text.encode()).hexdigest()[:8]}"
     return Fingerprint(site.path, site.rule, site.within, text)
+
+
+def may_have(data: bytes, site: Fingerprint) -> bool:
+    """Whether a file with these contents may have a site: for certain not, where a word of its text
+    or of what is around it is not there.
+    """
+    words = [*site.within.split("."), *(site.text.split() if len(site.text) <= _SHOWN_TEXT else ())]
+    return all(word.encode() in data for word in words if word.isascii() and "?" not in word)
 
 
 # -- reading -----------------------------------------------------------------------------------

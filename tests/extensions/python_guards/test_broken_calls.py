@@ -130,6 +130,20 @@ def test_what_was_broken_before_or_is_explained_is_no_news(pair: Pair) -> None:
     assert pair.told("kernels") == []
 
 
+@pytest.mark.slow
+def test_what_is_kept_of_calls_answers_until_a_patch_changes(pair: Pair) -> None:
+    pin = str(pair.engine.resolve("refs/heads/main"))
+    pair.kernels.commit({"kernels/norm.py": GONE})
+    assert pair.told("kernels") != []
+    asked, _ = started("drift", "-c", "kernels", "--quiet", cwd=pair.project.root)
+    assert "log" not in asked
+    spared = {"engine/model.py": FIXED["engine/model.py"].replace("rms_norm(x", "print(x")}
+    pair.engine_at(pin, {"rope.patch": make_patch(ENGINE, spared, body="Because.")})
+    assert pair.told("kernels") == []
+    pair.engine_at(pin, {"rope.patch": make_patch(ENGINE, FIXED, body="Because.")})
+    assert len(pair.told("kernels")) == 1
+
+
 def test_what_was_broken_before_is_no_news_where_it_went(pair: Pair) -> None:
     again = "\n\ndef again(x):\n    return rope(x, 1, 2)\n"
     moved = {"engine/model.py": None, "engine/moved.py": ENGINE["engine/model.py"] + again}
