@@ -44,7 +44,7 @@ from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import FewFiles, ObjectSource, ObstructedError, Overlay, Tree
-from patchkit.stack.build import SeriesPatch, StackBuilder, build_stack, patch_changes
+from patchkit.stack.build import SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
 from patchkit.stack.generated import PatchRecipe
 
 #: A patch that applies as it is.
@@ -104,6 +104,7 @@ class Forecaster:
         self._old_base, self._stack = old_base, build_stack(source, old_base, patches)
         old = Overlay(source, self._stack.objects)
         self._old, self._old_blobs = old, Blobs(old)
+        self._before = _trees(old, self._stack)
         #: What becomes of each patch on the old base itself.
         self.at_pin = tuple(outcome.status for outcome in self._stack.outcomes)
         self._changes = [patch_changes(patch) for patch in patches]
@@ -285,7 +286,7 @@ class Forecaster:
             self._old_base.commit,
             self._options,
             StackBuilder(self._given, base, here),
-            self._before(number),
+            self._before[number],
             self._old_blobs,
             resolved=resolved if stood.there is not None else None,
         )
@@ -528,20 +529,13 @@ class Forecaster:
         return tuple(told)
 
     def _context(self, number: int, here: Tree) -> CarryContext:
-        before = self._before(number)
-        after = self._stack.outcomes[number].tree
-        after_tree = Tree(self._old, after) if after is not None else before
+        before, after = self._before[number : number + 2]
         return CarryContext(
-            *(before, after_tree, here, self._old_blobs, Blobs(self._given), self.past),
+            *(before, after, here, self._old_blobs, Blobs(self._given), self.past),
             careful=False,
             labels=Labels(),
             remembered=self._options.remembered,
         )
-
-    def _before(self, number: int) -> Tree:
-        """Where the old stack is before a patch."""
-        trees = [each.tree for each in self._stack.outcomes[:number] if each.tree is not None]
-        return Tree(self._old, trees[-1] if trees else self._old_base.tree)
 
     def _is_generated(self, path: str, data: bytes) -> bool:
         """Whether a recipe makes something of a file with these contents."""
@@ -686,6 +680,14 @@ def faults_of(files: Sequence[FileResult]) -> tuple[HunkFault, ...]:
         for outcome in files
         for clash in outcome.clashes
     )
+
+
+def _trees(source: ObjectSource, stack: Stack) -> list[Tree]:
+    """Where a stack is before each patch, and at its end."""
+    trees = [Tree(source, stack.base.tree)]
+    for outcome in stack.outcomes:
+        trees.append(trees[-1] if outcome.tree is None else Tree(source, outcome.tree))
+    return trees
 
 
 def _few(source: ObjectSource, state: State) -> FewFiles:

@@ -32,7 +32,7 @@ _BOUND = re.compile(
 _NO_ATTRIBUTE = re.compile(rb"(?<![\w.])[^\W\d]\w*")
 #: A line that defines a function or class, annotates a name, or imports names: see `_defined`.
 _DEFINITION = re.compile(
-    rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:[ \t]*[^\s#]"
+    rb"(?m)^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:[ \t]*[^\s#]"
     rb"|(?:from[ \t][^\n#]*?[ \t])?import\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)|(?:[^\\\n]|\\.|\\\n)*))"
 )
 # Upstream has these whether it uses them or not.
@@ -171,8 +171,8 @@ def file_doubts(path: str, before: Sequence[bytes], merged: bytes) -> tuple[Doub
 
     A kind of file that we cannot parse, or one that did not parse before, is not judged.
     """
-    if not _parses(path, merged):
-        return (Doubt.DOES_NOT_PARSE,) if all(_parses(path, each) for each in before) else ()
+    if syntax_problem(path, merged):
+        return () if any(syntax_problem(path, side) for side in before) else (Doubt.DOES_NOT_PARSE,)
     if not path.endswith(".py") or not _may_define_twice(before, merged):
         return ()
     repeated = {name: n for name, n in definitions(merged).items() if n > 1}
@@ -202,35 +202,30 @@ def names_used(lines: Iterable[bytes]) -> set[bytes]:
     return {name.removeprefix(b".") for name in found} - _ALWAYS_THERE
 
 
-def _parses(path: str, data: bytes) -> bool:
-    return not syntax_problem(path, data)
-
-
 def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
-    """Whether something is defined more often, in whatever scope: a quick no for most files."""
-    sides = [_defined(each) for each in before]
-    return any(
-        count > 1 and count > min(side[name] for side in sides)
-        for name, count in _defined(merged).items()
-    )
+    """Whether a name has a definition here that each side lacks: a quick no for most files."""
+    found = _defined(merged)
+    return bool(set.intersection(*({row[-1] for row in found - _defined(side)} for side in before)))
 
 
-def _defined(data: bytes) -> Counter[tuple[str, bytes]]:
-    """(kind, name) of what seems to be defined, annotated or imported: more is found than is so."""
-    found = Counter[tuple[str, bytes]]()
+def _defined(data: bytes) -> Counter[tuple[bytes, ...]]:
+    """What seems to be defined, annotated or imported: more is found than is so."""
+    found = Counter[tuple[bytes, ...]]()
     for each in pieces_of(data):
         found.update(_defined_in(each))
     return found
 
 
 @kept
-def _defined_in(data: bytes) -> Counter[tuple[str, bytes]]:
-    found = Counter[tuple[str, bytes]]()
-    for name, annotated, imported in _DEFINITION.findall(data):
-        if name or annotated:
-            found["", name or annotated] += 1
-        else:
-            found.update(("import", each) for each in _WORD.findall(imported))
+def _defined_in(data: bytes) -> Counter[tuple[bytes, ...]]:
+    """Each name with what tells its scope: the first definition of the piece, the last one above,
+    how deep it stands.
+    """
+    found, first, last = Counter[tuple[bytes, ...]](), b"", b""
+    for depth, name, annotated, imported in _DEFINITION.findall(data):
+        names = [name or annotated] if name or annotated else _WORD.findall(imported)
+        found.update((first, last, depth, each) for each in names)
+        first, last = first or name, name or last
     return found
 
 

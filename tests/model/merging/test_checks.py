@@ -189,6 +189,12 @@ BROKEN = SOUND + b"def\n"
 LISTED = b"from a import (\n    f,  # (not) here\n    g\n)\n"
 
 
+def _classes(first: bytes, *second: bytes) -> bytes:
+    """Two classes with these methods."""
+    methods = (b"    def %s(self): pass\n" % name for name in (first, *second))
+    return b"class A:\n%sclass B:\n" % next(methods) + b"".join(methods)
+
+
 @pytest.mark.parametrize(
     ("path", "before", "merged", "doubts"),
     [
@@ -203,6 +209,13 @@ LISTED = b"from a import (\n    f,  # (not) here\n    g\n)\n"
         ("m.py", [SOUND], SETTER, ()),
         ("m.py", [SOUND], SOUND + SOUND.replace(b"A", b"B"), ()),  # another scope
         ("m.py", [SOUND], SOUND + SOUND, (Doubt.DEFINED_TWICE,)),
+        # upstream takes `f` from the one class to the other, where the patch adds it
+        (
+            "m.py",
+            [_classes(b"f", b"f"), _classes(b"g", b"f")],
+            _classes(b"g", b"f", b"f"),
+            (Doubt.DEFINED_TWICE,),
+        ),
         ("m.py", [SOUND], SOUND.replace(b"x:", b"x: int\n    x:"), (Doubt.DEFINED_TWICE,)),
         (
             "m.py",
