@@ -116,10 +116,12 @@ class Contacts(Struct):
                     groups += self._flows(tree, name, left.pop(name), heads)
             except RecursionError:
                 return None
+            before = frozenset(known)
             _grow(known, groups)
             if "*" in known:
                 return None
-            near = [name for name, data in left.items() if _has(data, known)]
+            more = known - before  # what is left has none of the others
+            near = [name for name, data in left.items() if _has(data, more)]
         return None if near else frozenset(taken)
 
     def _flows(self, tree: str, name: str, data: bytes, heads: Set[str]) -> list[list[_Flow]]:
@@ -128,13 +130,10 @@ class Contacts(Struct):
         module = Module(name, "", is_package, Namespace(), parse_python(data)[0])
         imported = partial(_imported, module, heads)
         top = [*_outside_functions(module.syntax)]
-        functions = (walk(node) for node in top if isinstance(node, FunctionNode))
+        functions = ((walk(node), False) for node in top if isinstance(node, FunctionNode))
         return [
-            [flow for node in top for flow in _flows_of(node, imported, shown=True)],
-            *(
-                [f for n in nodes for f in _flows_of(n, imported, shown=False)]
-                for nodes in functions
-            ),
+            [flow for node in nodes for flow in _flows_of(node, imported, shown=shown)]
+            for nodes, shown in ((top, True), *functions)
         ]
 
     def _texts(self, tree: str) -> Iterator[tuple[str, bytes]]:
@@ -145,7 +144,7 @@ class Contacts(Struct):
             path, home = self.modules.path_of(name), self.modules.home(name)
             if path and home is own:
                 data = own.source(name, path)
-                self._lacking = self._lacking or data is None
+                self._lacking |= data is None
                 yield name, data or b""
 
 
@@ -250,20 +249,20 @@ def _flows_of(node: ast.AST, imported: _Import, *, shown: bool) -> Iterator[_Flo
                 yield _Flow(name, leads, True)
 
 
-def _names(node: ast.expr | None) -> frozenset[str]:
-    """The identifiers in an expression."""
-    return frozenset(_each_name(node, lambda _text: ()))
+def _names(
+    node: ast.expr | None, read: Callable[[str], Iterable[str]] = lambda _text: ()
+) -> frozenset[str]:
+    """The identifiers in an expression, and those that `read` finds in its texts."""
+    found = set[str]()
+    for each in walk(node) if node else ():
+        match each:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                found.add(name)
+            case ast.Constant(value=str() as text):
+                found.update(read(text))
+    return frozenset(found)
 
 
 def _annotated(node: ast.expr | None) -> frozenset[str]:
     """The identifiers in an annotation, those in texts as well."""
-    return frozenset(_each_name(node, _ANY_NAME.findall))
-
-
-def _each_name(node: ast.expr | None, read: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    for each in walk(node) if node is not None else ():
-        match each:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                yield name
-            case ast.Constant(value=str() as text):
-                yield from read(text)
+    return _names(node, _ANY_NAME.findall)
