@@ -36,6 +36,14 @@ def print_matrices(terminal: Terminal, matrices: Iterable[VersionMatrix]) -> Non
         terminal.table(matrix.rows)
 
 
+def print_each(terminal: Terminal, findings: Iterable[Finding]) -> None:
+    """What was found, one by one."""
+    for finding in findings:
+        terminal.product()
+        terminal.product([word(finding.severity), f"  {finding}"])
+        terminal.product(["  ", Painted("hint:", Paint.PLACE), f" {finding.hint}"])
+
+
 def print_findings(terminal: Terminal, outcomes: Iterable[Outcome], *, named: bool = True) -> None:
     """What was found of each component, if `named` below its name.
 

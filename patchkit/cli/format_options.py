@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import Struct
 
-from patchkit.cli.session import moment
+from patchkit.cli.session import Result, moment
 from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import replace_file
 from patchkit.errors import ExitCode, SurroundingsError, UsageError
 
 if TYPE_CHECKING:
     from patchkit.report.findings import Outcome
-
-
-class _Report(Protocol):
-    @property
-    def exit_code(self) -> ExitCode: ...
-
-
-_Result = TypeVar("_Result", bound=_Report)
 
 
 class Format(str, Enum):
@@ -90,9 +82,9 @@ def wanted(form: Format, output: Path | None, *, json: bool) -> ReportRequest:
 def deliver(
     terminal: Terminal,
     command: str,
-    result: _Result,
+    result: Result,
     wanted: ReportRequest,
-    show: Callable[[Terminal, _Result, bool], None],
+    show: Callable[[Terminal, Result, bool], None],
     *,
     paths: Sequence[Path],
 ) -> ExitCode:

@@ -39,8 +39,10 @@ class _Report(Protocol):
     def exit_code(self) -> ExitCode: ...
 
 
-_Result = TypeVar("_Result", bound=_Report)
+Result = TypeVar("Result", bound=_Report)
 _Answer = TypeVar("_Answer")
+#: What stands behind a command or an option: nothing, a word, or several.
+_Words = str | Sequence[str] | None
 
 
 class Session:
@@ -54,10 +56,10 @@ class Session:
     def __init__(
         self,
         *,
-        names: str | Sequence[str] | None = None,
-        manifests: str | Sequence[str] | None = None,
-        manifest: str | Sequence[str] | None = None,
-        component: str | Sequence[str] | None = None,
+        names: _Words = None,
+        manifests: _Words = None,
+        manifest: _Words = None,
+        component: _Words = None,
         workspace: Path | None = None,
         cache: Path | None = None,
         offline: bool = True,
@@ -289,13 +291,13 @@ class Session:
             raise
 
     def report(
-        self, command: str, result: _Result, render: Callable[[Terminal, _Result], None]
+        self, command: str, result: Result, render: Callable[[Terminal, Result], None]
     ) -> ExitCode:
         """Print a result in the form asked for; hands its exit code back."""
         return self.terminal.report(command, result, result.exit_code, render)
 
 
-def _listed(given: str | Sequence[str] | None) -> list[str]:
+def _listed(given: _Words) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 

@@ -56,6 +56,10 @@ def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
         sync_folder(target.parent)
 
 
+#: What files hold, or are to hold; None where there is none.
+Contents = Mapping[Path, bytes | None]
+
+
 def bytes_at(path: Path) -> bytes | None:
     """The contents of a file; None where there is no file."""
     try:

@@ -30,6 +30,7 @@ from patchkit.disk.files import (
     DRAFT,
     JOURNAL,
     UNFINISHED,
+    Contents,
     FileAttributes,
     bytes_at,
     files_in,
@@ -61,8 +62,8 @@ class _Step(Struct, frozen=True):
 
 def write_set(
     root: Path,
-    writes: Mapping[Path, bytes | None],
-    seen: Mapping[Path, bytes | None],
+    writes: Contents,
+    seen: Contents,
     *,
     executable: Mapping[Path, bool] = MappingProxyType({}),
     attributes: Mapping[Path, FileAttributes] = MappingProxyType({}),
@@ -115,9 +116,7 @@ def recover(root: Path) -> bool:
         return _roll_forward(root)
 
 
-def _steps(
-    root: Path, targets: Mapping[Path, bytes | None], executable: Mapping[Path, bool]
-) -> Iterator[_Step]:
+def _steps(root: Path, targets: Contents, executable: Mapping[Path, bool]) -> Iterator[_Step]:
     for path, data in targets.items():
         old, new = _hash_at(path), None if data is None else sha256(data).hexdigest()
         if old != new or (data is not None and executable.get(path) not in (None, runs(path))):
@@ -128,7 +127,7 @@ def _steps(
 def _stage(
     root: Path,
     steps: Sequence[_Step],
-    targets: Mapping[Path, bytes | None],
+    targets: Contents,
     executable: Mapping[Path, bool],
     attributes: Mapping[Path, FileAttributes],
 ) -> Path:
@@ -264,7 +263,7 @@ def _sweep(folders: Iterable[Path]) -> None:
                     beside.unlink()
 
 
-def _require_as_seen(root: Path, seen: Mapping[Path, bytes | None]) -> None:
+def _require_as_seen(root: Path, seen: Contents) -> None:
     changed = [path for path, data in seen.items() if bytes_at(path) != data]
     if changed:
         hint = "run the command again"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.first_parent import (
@@ -227,14 +227,14 @@ class Between(Struct, dict=True):
     bring: Callable[[Iterable[str]], object] = frozenset
     #: The files that will be asked about: all are looked for in one walk.
     paths: Collection[str] = ()
-    _moved: dict[str, dict[str, str]] = field(default_factory=dict)
-    _touches: dict[str, tuple[Touch, ...]] = field(default_factory=dict)
+    _moved: dict[str, dict[str, str]] = {}
+    _touches: dict[str, tuple[Touch, ...]] = {}
     #: The versions of one file, the last that was asked about.
     _read: tuple[str, dict[str, bytes] | None] = ("", None)
-    _brought: set[str] = field(default_factory=set)  # files whose versions were brought
-    _opened: set[str] = field(default_factory=set)  # commits whose moved files were brought
+    _brought: set[str] = set()  # files whose versions were brought
+    _opened: set[str] = set()  # commits whose moved files were brought
     #: By paths: what stood at them where the first parents of `new` leave `old`, what changed it.
-    _lines: dict[frozenset[str], tuple[Entries, Sequence[Landing]]] = field(default_factory=dict)
+    _lines: dict[frozenset[str], tuple[Entries, Sequence[Landing]]] = {}
 
     def touches(self, path: str) -> tuple[Touch, ...]:
         """The commits that changed a file, newest first; none where that history is not here."""

@@ -71,7 +71,7 @@ class Landing(Struct, frozen=True):
     def commit(self) -> Commit:
         """The commit itself."""
         date, author, subject = self.facts
-        return Commit(self.id, _iso(date), _text(author), _text(subject))
+        return Commit(self.id, _iso(date), decode_path(author), decode_path(subject))
 
     @property
     def parent(self) -> CommitId:
@@ -293,7 +293,3 @@ def _iso(seconds: bytes) -> str:
     known = min(max(int(seconds or b"0"), 0), _LAST_SECOND)
     moment = datetime.fromtimestamp(known, tz=timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")

@@ -101,12 +101,11 @@ def run_command(
         return CommandEnd(code, how, " / ".join(lines), seconds)
 
 
-class _Group:
+class _Group(Struct):
     """The process group of a command; `end` may be called at any time, also by a signal."""
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ended = False
+    _process: subprocess.Popen[bytes] | None = None
+    _ended: bool = False
 
     def started(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
         """The group is there; it ends at once where `end` was called meanwhile."""

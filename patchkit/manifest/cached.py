@@ -79,13 +79,12 @@ def _recalled(kept: Any, root: Path) -> Manifest | None:
 
 def _stays_inside(manifest: Manifest) -> bool:
     """Whether all paths that the manifest names stay in the project, symbolic links followed."""
-    for component in manifest.components:
-        for entry in component.patches:
-            if isinstance(entry, LocalPatch | LocalSeries) and not is_inside(
-                manifest.root / entry.path, manifest.root
-            ):
-                return False
-    return True
+    return all(
+        is_inside(manifest.root / entry.path, manifest.root)
+        for component in manifest.components
+        for entry in component.patches
+        if isinstance(entry, LocalPatch | LocalSeries)
+    )
 
 
 def _digest(file: Path) -> str:

@@ -95,15 +95,14 @@ def inspect_manifest(path: Path, data: bytes | None = None) -> Inspection:
     return Inspection(files.data, manifest, files.sorted_problems(), tuple(warnings), nameless)
 
 
-class _Files:
+class _Files(Struct):
     """Reads files and merges them; `incomplete` once a file or a part could not be used."""
 
-    def __init__(self, root: Path, data: dict[Path, bytes]) -> None:
-        self.root = root
-        self.data = data
-        self.problems: dict[tuple[str, str], Problem] = {}
-        self.incomplete = False
-        self._parts: dict[Path, Table | None] = {}
+    root: Path
+    data: dict[Path, bytes]
+    problems: dict[tuple[str, str], Problem] = {}
+    incomplete: bool = False
+    _parts: dict[Path, Table | None] = {}
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Note problems; one that a part and the whole both have is reported once."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import regex
-from msgspec import Struct, ValidationError, field
+from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
 from patchkit.disk.files import read_plain
@@ -204,10 +204,10 @@ class PinsRead(Struct):
     `nameless` are those whose place has a name that the lock does not know yet.
     """
 
-    components: list[Component] = field(default_factory=list)
-    files: dict[Path, bytes] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    nameless: list[Component] = field(default_factory=list)
+    components: list[Component] = []
+    files: dict[Path, bytes] = {}
+    problems: list[Problem] = []
+    nameless: list[Component] = []
 
 
 def read_pins(manifest: Manifest) -> PinsRead:

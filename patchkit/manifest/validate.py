@@ -328,11 +328,10 @@ def _join(name: str, key: str) -> str:
     return f"{name}.{key}" if name else key
 
 
-class Suggestions:
+class Suggestions(Struct):
     """Hints that name the key which a word is probably meant for, for the first mistakes."""
 
-    def __init__(self) -> None:
-        self._left = _SUGGESTIONS
+    _left: int = _SUGGESTIONS
 
     def hint(self, words: Iterable[str], keys: Collection[str], otherwise: str) -> str:
         """The key that one of the words is near; `otherwise` if none is, or nobody looks."""

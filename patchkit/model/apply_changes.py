@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from itertools import accumulate
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import advice
@@ -132,13 +132,13 @@ class _Attempt(Struct):
     blobs: Blobs
     changes: Sequence[FileChange]  # of the patch, in order
     terse: bool = False  # clashes carry no lines
-    table: dict[str, _File | _Gone] = field(default_factory=dict)
+    table: dict[str, _File | _Gone] = {}
     #: Each change with what it makes.
-    results: list[tuple[FileChange, _File | None]] = field(default_factory=list)
-    made: list[GitObject] = field(default_factory=list)
+    results: list[tuple[FileChange, _File | None]] = []
+    made: list[GitObject] = []
     #: Paths through which nothing may be written.
-    kept_symlinks: set[str] = field(default_factory=set)
-    lost_symlinks: set[str] = field(default_factory=set)  # paths of links that the patch takes away
+    kept_symlinks: set[str] = set()
+    lost_symlinks: set[str] = set()  # paths of links that the patch takes away
 
     def __post_init__(self) -> None:
         for change in self.changes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.errors import Problem
 from patchkit.model.objects import decode_path
@@ -191,7 +191,7 @@ class HeaderProblems(Struct):
 
     name: str  # of the patch file, for messages
     first_line: int  # number of the diff's first line in the file
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = []
 
     def number(self, index: int) -> int:
         """The line's number in the patch file."""
@@ -209,7 +209,7 @@ class HeaderDraft(Struct):
 
     line: int
     #: Kinds that lines of it say, such as `new file mode`.
-    declared: list[Kind] = field(default_factory=list)
+    declared: list[Kind] = []
     old_name: bytes | None = None  # as `---` or `rename from` has it; None: not said
     new_name: bytes | None = None  # as `+++` or `rename to` has it; None: not said
     old_mode: int | None = None  # octal, as git's; None: not said

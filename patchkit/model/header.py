@@ -153,8 +153,10 @@ def read_header(raw: Sequence[bytes], name: str) -> tuple[HeaderForm, Header | N
     layout = layout_of_header(raw)
     if layout.form is HeaderForm.NONE:
         return HeaderForm.NONE, None
-    if layout.form is HeaderForm.MAIL:
-        _refuse_encoded(layout, name)
+    encoding = layout.value("content-transfer-encoding").strip().lower()
+    if layout.form is HeaderForm.MAIL and encoding in ("base64", "quoted-printable"):
+        hint = "import it as a mailbox, or decode it with git mailinfo"
+        raise BadInputError(Problem(f"mail in {encoding}", name, hint))
     words = words_of(layout)
     message = clean_message(words.message)
     if words.entries and not words.subject and layout.form is HeaderForm.DEP3:
@@ -217,18 +219,6 @@ def _form(keys: set[str]) -> HeaderForm:
         return HeaderForm.MAIL
     known = any(key in _DEP3 or key.startswith("bug-") for key in keys)
     return HeaderForm.DEP3 if known else HeaderForm.TEXT
-
-
-def _refuse_encoded(layout: HeaderLayout, name: str) -> None:
-    encoding = layout.value("content-transfer-encoding").strip().lower()
-    if encoding in ("base64", "quoted-printable"):
-        raise BadInputError(
-            Problem(
-                f"mail in {encoding}",
-                where=name,
-                hint="import it as a mailbox, or decode it with git mailinfo",
-            )
-        )
 
 
 def words_of(layout: HeaderLayout) -> Words:

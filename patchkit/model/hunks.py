@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.model.patch import Hunk
 
@@ -86,7 +86,7 @@ class _Image(Struct):
     """The file while hunks are put in; `spans` are in its order, `grown` is by how many lines."""
 
     data: bytes  # the original file
-    spans: list[_Span] = field(default_factory=list)
+    spans: list[_Span] = []
     grown: int = 0
     last: bytes | None = None  # of the hunk in hand: its last line, if that has no newline
     _lines: int = -1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.model.diff_parse import split_lines
@@ -163,8 +163,8 @@ class Attribution(Struct):
     """
 
     read: Callable[[str], bytes | None]
-    _files: dict[str, _File | None] = field(default_factory=dict)
-    _removed_by: dict[str, int] = field(default_factory=dict)
+    _files: dict[str, _File | None] = {}
+    _removed_by: dict[str, int] = {}
 
     def add(
         self, number: int, changes: Sequence[FileChange], outcomes: Sequence[FileResult]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
@@ -51,8 +51,8 @@ class EditMerge(Struct):
 
     _reader: ObjectReader
     _written: list[GitObject]  # gets the objects of what was merged
-    problems: list[Problem] = field(default_factory=list)
-    unmerged: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    problems: list[Problem] = []
+    unmerged: dict[str, tuple[str, ...]] = {}
 
     def all(self, tree: Tree, changes: Sequence[TreeChange]) -> Tree:
         """The tree with every change that fits."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msgspec import Struct
 
+from patchkit.disk.files import Contents
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.manifest import edit
@@ -230,7 +231,7 @@ def manifest_path(root: Path, name: str) -> Path:
 
 def manifest_files(
     root: Path, path: Path, description: str, components: str
-) -> tuple[dict[Path, bytes], Mapping[Path, bytes | None]]:
+) -> tuple[dict[Path, bytes], Contents]:
     """The files of a new manifest with such components, and of those the ones that are there.
 
     They are the manifest and, unless it is there, the schema for editors.
@@ -276,7 +277,7 @@ def _written(
     path: Path,
     component: str,
     files: dict[Path, bytes],
-    seen: Mapping[Path, bytes | None],
+    seen: Contents,
 ) -> Created:
     """Write the manifest with a new component, and a series for that unless it has one."""
     from patchkit.templates.environments import render_template

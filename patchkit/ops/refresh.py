@@ -148,7 +148,7 @@ class _Refreshing(Struct):
     _pin: PinEdit | None
     _bump: BumpedComponent | None
     began: int = field(default_factory=time.time_ns)  # in the history: undone as one
-    _changes: dict[Path, bytes | None] = field(default_factory=dict)  # by the components so far
+    _changes: dict[Path, bytes | None] = {}  # by the components so far
 
     def __post_init__(self) -> None:
         self.began = self._options.began or self.began

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry.carried import CarryOptions, Merger
@@ -198,7 +198,7 @@ class Carried(Struct, frozen=True):
     report: RefreshedComponent
     draft: Draft
     resumed: Resumed | None = None
-    resolutions: Mapping[Path, bytes] = field(default_factory=dict)
+    resolutions: Mapping[Path, bytes] = {}
 
 
 class _Verdicts(Struct, frozen=True):
@@ -215,10 +215,10 @@ class _Tried(Struct, frozen=True):
     """
 
     verdicts: _Verdicts
-    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    decisions: Mapping[str, Decision] = {}
     draft: Draft | None = None
     conflict: Conflict | None = None
-    resolutions: Mapping[Path, bytes] = field(default_factory=dict)  # files to write
+    resolutions: Mapping[Path, bytes] = {}  # files to write
 
 
 def carry_patches(found: RefreshInput, old: CommitId) -> Carried | NewConflict:

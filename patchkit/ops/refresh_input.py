@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.disk.files import Contents
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import ArchivePin, ArchiveSource, Component, Manifest, Pin
@@ -45,7 +46,7 @@ class RefreshInput(Struct, frozen=True):
     base: Base
     series: LoadedSeries  # its patches, read
     generator: Generator | None  # None where no patch is made from a recipe
-    seen: Mapping[Path, bytes | None]  # the project's files that all this was read from
+    seen: Contents  # the project's files that all this was read from
     report: RefreshedComponent  # the component and its checkout; to be filled in
     store: Store
     options: RefreshOptions  # of the command line
@@ -156,7 +157,7 @@ def stale(found: RefreshInput, stack: Stack) -> Problem:
 
 
 def changed_by_another(
-    found: RefreshInput, writes: Mapping[Path, bytes | None], planned: Mapping[Path, bytes | None]
+    found: RefreshInput, writes: Contents, planned: Contents
 ) -> tuple[Problem, ...]:
     """Files of this component that one before it in the same run is about to change otherwise."""
     manifest = found.manifest
@@ -307,7 +308,7 @@ class RefreshOptions(Struct, frozen=True):
     series_edit: SeriesEdit | None = None  # a verb on the series, in place of a refresh
     imported: IncomingPatches | None = None  # patches to merge into it, in place of a refresh
     began: int = 0  # when the command did, in nanoseconds, if it does more: it is undone as one
-    names: PinNames = field(default_factory=dict)  # what the lock is to know of a branch's, with it
+    names: PinNames = {}  # what the lock is to know of a branch's, with it
 
 
 class BumpTarget(Struct, frozen=True):
@@ -330,5 +331,5 @@ class PinEdit(Struct, frozen=True):
     files: Mapping[Path, tuple[bytes, bytes]]
     target: BumpTarget
     old_base: CommitId
-    gitlinks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    names: PinNames = field(default_factory=dict)
+    gitlinks: Mapping[str, tuple[str, str]] = {}
+    names: PinNames = {}

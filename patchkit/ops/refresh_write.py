@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import bytes_at
+from patchkit.disk.files import Contents, bytes_at
 from patchkit.disk.transaction import write_set
 from patchkit.errors import PatchkitError, Problem, expected
 from patchkit.gitcmd.gitlinks import gitlinks_staged
@@ -64,12 +64,12 @@ class Change(Struct, frozen=True):
 
     checkout: Checkout
     operation: Operation | None = None
-    writes: Mapping[Path, bytes | None] = field(default_factory=dict)
-    locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
-    seen: Mapping[Path, bytes | None] = field(default_factory=dict)
+    writes: Contents = {}
+    locks: Mapping[Path, Mapping[str, LockedComponent]] = {}
+    seen: Contents = {}
     move: BranchMove | None = None  # of the checkout's branch; None where it stays
     #: Lock file -> component -> what it knows of names then.
-    names: Mapping[Path, Mapping[str, PinNames]] = field(default_factory=dict)
+    names: Mapping[Path, Mapping[str, PinNames]] = {}
 
 
 class PlannedRefresh(Struct, frozen=True):

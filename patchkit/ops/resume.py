@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
@@ -89,7 +89,7 @@ class Waiting(Struct, frozen=True):
     halted: Halted  # the conflict, as the user was told of it
     seen: Mapping[str, str]  # project file -> SHA-256 that all was made from, "" for no file
     keys: Mapping[str, str]  # path -> what tells its conflict from others
-    decisions: Mapping[str, Decision] = field(default_factory=dict)  # patch name -> so far
+    decisions: Mapping[str, Decision] = {}  # patch name -> so far
     flagged: tuple[FileResult, ...] = ()  # files to look at beside those in conflict
     run: bool = False  # the user asked for the manifest's mergers
     imported: tuple[ImportedPatch, ...] = ()  # the patches that an import brings; () in a bump

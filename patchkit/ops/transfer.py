@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
-from patchkit.disk.files import replace_file, write_folder
+from patchkit.disk.files import Contents, replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.explain.diagnose import explain_stack, preimages
 from patchkit.explain.explanation import PatchExplanation
@@ -184,9 +184,9 @@ def _write(
     workspace: Path,
     names: Sequence[str],
     *,
-    writes: Mapping[Path, bytes | None],
+    writes: Contents,
     locks: Mapping[Path, Mapping[str, LockedComponent]],
-    seen: Mapping[Path, bytes | None],
+    seen: Contents,
 ) -> None:
     """Write files of these patches, and entries of the locks there; the checkout stays."""
     checkout = checkout_of(workspace, project.manifest, project.component)
@@ -482,7 +482,8 @@ class _Exported(Struct, frozen=True):
         first = f"From {self.commit} Mon Sep 17 00:00:00 2001\n".encode()
         head, text = (own[0], text[own.end() :]) if own else (first, text)
         if self.file.form is not HeaderForm.MAIL:
-            head += format_header(Header(self._subject, author))
+            subject = self.file.subject.strip() or self.name.removesuffix(".patch")
+            head += format_header(Header(subject, author))
         elif self.file.author is None and author is not None:
             head += f"From: {format_author(author)}\n".encode("utf-8", "surrogateescape")
         # a mailbox is cut wherever such a line stands
@@ -497,10 +498,6 @@ class _Exported(Struct, frozen=True):
             return True
         dated = re.search(rb"^Date:", self.file.preamble, re.MULTILINE | re.IGNORECASE)
         return bool(author.email) and (not dated or bool(author.date))
-
-    @property
-    def _subject(self) -> str:
-        return self.file.subject.strip() or self.name.removesuffix(".patch")
 
 
 def export_component(
@@ -522,7 +519,7 @@ def export_component(
     _require_free(form, target)
     base = store.base(component, progress)
     loaded = load_series(manifest, component, store, progress).patches
-    patches = tuple(one_a_mail(loaded, [each.name for each in loaded]))
+    patches = tuple(one_a_mail(loaded))
     with overlay(store.repository(component)) as trial, reading(trial) as reader:
         stack = build_stack(reader, base, [each.series_patch for each in patches])
         built = BuiltStack(component, LoadedSeries(patches), stack, Overlay(reader, stack.objects))
@@ -589,15 +586,14 @@ def _write_patches(
     author: Identity | None,
 ) -> None:
     if form.lay_out:
-        _write_folder(target, patches, partial(form.lay_out, component.name))
+        laid_out = form.lay_out(component.name, [each.name for each in patches])
+        _write_folder(target, patches, laid_out)
     elif form == MBOX:
         _write_mbox(target, patches, author)
 
 
 def _write_folder(
-    target: Path,
-    patches: Sequence[_Exported],
-    lay_out: Callable[[list[str]], tuple[list[str], str, str]],
+    target: Path, patches: Sequence[_Exported], laid_out: tuple[list[str], str, str]
 ) -> None:
     """A folder with the patches, and with the list of them that the form has."""
     problems = [
@@ -609,7 +605,7 @@ def _write_folder(
     ]
     if problems:
         raise BadInputError(*problems)
-    places, list_file, text = lay_out([each.name for each in patches])
+    places, list_file, text = laid_out
     files = {place: each.text for place, each in zip(places, patches, strict=True)}
     write_folder(target, {**files, list_file: text.encode("utf-8", "surrogateescape")})
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import bytes_at
+from patchkit.disk.files import Contents, bytes_at
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, expected
 from patchkit.gitcmd.gitlinks import gitlinks_staged
@@ -452,7 +452,7 @@ def old_files(operation: Operation, root: Path, *, redo: bool = False) -> dict[P
 
 
 def put_files_back(
-    operation: Operation, root: Path, writes: Mapping[Path, bytes | None], report: BackReport
+    operation: Operation, root: Path, writes: Contents, report: BackReport
 ) -> BackReport:
     """Write what `old_files` gave, all or none."""
     if not writes:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.disk.files import files_in, read_given
 from patchkit.gitcmd.object_reader import write_objects
@@ -180,7 +180,7 @@ class Decision(Struct, frozen=True):
     onto: TreeId
     tree: TreeId | None
     offered: str = ""
-    keys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = {}
     flagged: tuple[FileResult, ...] = ()
     proposed: bool = False
     by: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
@@ -59,7 +59,7 @@ class Draft(Struct, frozen=True):
     edits: tuple[RoutedEdit, ...] = ()  # where each piece of what was edited goes
     emptied: tuple[str, ...] = ()  # patches that change nothing any more
     dropped: tuple[str, ...] = ()  # patches whose commits are gone
-    renamed: Mapping[str, str] = field(default_factory=dict)  # old name -> new one, in the series
+    renamed: Mapping[str, str] = {}  # old name -> new one, in the series
     detail: str = ""  # what was done, of a verb on the series
     notes: tuple[Problem, ...] = ()  # what of it a person should look at
 

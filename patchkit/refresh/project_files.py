@@ -4,14 +4,14 @@ that change does to other stacks that take the same files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import LARGEST_PATCH, bytes_at, read_plain
+from patchkit.disk.files import LARGEST_PATCH, Contents, bytes_at, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.cached import read_manifest
@@ -218,7 +218,7 @@ class Consequences(Struct, frozen=True):
 
 
 def other_uses(
-    manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None], store: Store
+    manifest: Manifest, component: Component, changed: Contents, store: Store
 ) -> tuple[OtherUse, ...]:
     """Who else takes a file that `component` of `manifest` is about to change."""
     found = []
@@ -232,7 +232,7 @@ def other_uses(
 
 def foresee(
     uses: Sequence[OtherUse],
-    changed: Mapping[Path, bytes | None],
+    changed: Contents,
     store: Store,
     progress: Progress,
 ) -> Consequences:
@@ -259,7 +259,7 @@ def other_manifests(manifest: Manifest, store: Store) -> Iterator[Manifest]:
                 yield read_manifest(path, store.cache)
 
 
-def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]) -> bool:
+def _takes(manifest: Manifest, component: Component, changed: Contents) -> bool:
     named = (e for e in component.patches if isinstance(e, LocalPatch | LocalSeries))
     paths = {manifest.root / each.path for each in named}
     series = component.series
@@ -276,9 +276,7 @@ _OWN_FILES = (
 )
 
 
-def _tried(
-    use: OtherUse, changed: Mapping[Path, bytes | None], store: Store, progress: Progress
-) -> LockedComponent:
+def _tried(use: OtherUse, changed: Contents, store: Store, progress: Progress) -> LockedComponent:
     base = store.cached_base(use.component)
     if base is None:
         what = "uses the same patches, and its upstream is not here to try them"

@@ -64,8 +64,12 @@ def outcomes_markdown(
     """
     listed = list(outcomes)
     whole = [each for each in listed if each.name in (COMPONENT, MANIFEST)]
-    patches = [each for each in listed if each not in whole and not _is_fine(each)]
-    lines = [f"## {_sign(code)} patchkit {command}", ""]
+    fine = (Level.FINE, Level.FAINT)
+    patches = [
+        each for each in listed if each not in whole and state_of(each.state).level not in fine
+    ]
+    sign = _SIGNS[Level.FINE if code is ExitCode.OK else Level.ERROR]
+    lines = [f"## {sign} patchkit {command}", ""]
     if whole:
         lines += ["| component | verdict |", "|---|---|"]
         lines += [
@@ -80,10 +84,6 @@ def outcomes_markdown(
         head, *rows = (f"| {' | '.join(map(escaped, row))} |" for row in matrix.rows)
         lines += ["", head, "|---" * (1 + len(matrix.pins)) + "|", *rows]
     return "\n".join([*lines, *finding_lines(explained(listed))])
-
-
-def _is_fine(outcome: Outcome) -> bool:
-    return state_of(outcome.state).level in (Level.FINE, Level.FAINT)
 
 
 def _state(outcome: Outcome) -> str:
@@ -107,10 +107,6 @@ def _commit(commit: Landed) -> str:
     name, words = short_id(commit.commit), str(commit)
     linked = f"[{name}]({commit.link})" if commit.link else name
     return f"{linked} {escaped(words.removeprefix(name))}"
-
-
-def _sign(code: ExitCode) -> str:
-    return _SIGNS[Level.FINE if code is ExitCode.OK else Level.ERROR]
 
 
 # A bump as Markdown: the body of its pull request, with a drafted commit message.

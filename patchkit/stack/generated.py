@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit import entry_points
@@ -146,8 +146,8 @@ class Generator(Struct):
     """
 
     recipes: Mapping[str, PatchRecipe]
-    runs: dict[str, Made] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    runs: dict[str, Made] = {}
+    problems: list[Problem] = []
 
     def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchResult | None:
         """The outcome of a generated patch, None for an ordinary one."""

@@ -77,7 +77,7 @@ class LockedComponent(Struct, frozen=True):
     tree: str
     patches: tuple[LockedPatch, ...]
     result: str
-    files: LockedFiles = field(default_factory=dict)
+    files: LockedFiles = {}
 
     @property
     def stack_files(self) -> tuple[StackFile, ...]:
@@ -128,8 +128,8 @@ class Lock(Struct, frozen=True):
     """
 
     components: Mapping[str, LockedComponent]
-    overrides: Mapping[tuple[str, str], Reviewed] = field(default_factory=dict)
-    names: Mapping[str, PinNames] = field(default_factory=dict)
+    overrides: Mapping[tuple[str, str], Reviewed] = {}
+    names: Mapping[str, PinNames] = {}
 
 
 def recorded_in(lock: Lock | None, name: str) -> LockedComponent | None:
@@ -245,7 +245,7 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
         default_factory=dict
     )
     #: Component -> name -> commit.
-    names: Mapping[str, Mapping[str, _ObjectId]] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, _ObjectId]] = {}
 
 
 _Part = TypeVar("_Part", _Document, _Component)

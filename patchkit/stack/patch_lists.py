@@ -5,12 +5,12 @@ By itself, as `status` asks for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 from patchkit import entry_points
-from patchkit.disk.files import LARGEST_PATCH, files_in, read_plain
+from patchkit.disk.files import LARGEST_PATCH, Contents, files_in, read_plain
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.values import LocalSeries, Location, Manifest, OrderedFolder
 from patchkit.model.names import broken_name_rule, is_listed_name
@@ -35,9 +35,7 @@ def parse_list(data: bytes, entry: LocalSeries) -> Series:
     return read(data, entry)
 
 
-def read_series(
-    manifest: Manifest, entry: LocalSeries, changed: Mapping[Path, bytes | None] | None = None
-) -> Series:
+def read_series(manifest: Manifest, entry: LocalSeries, changed: Contents | None = None) -> Series:
     """What an entry lists; BadInputError with every line, or file of a folder, that is wrong.
 
     What `changed` has stands for the project's files of these paths, None for one that is gone.
@@ -63,9 +61,7 @@ def patch_files(root: Path, entry: LocalSeries) -> list[Path]:
     ]
 
 
-def _names_in(
-    root: Path, entry: OrderedFolder, changed: Mapping[Path, bytes | None]
-) -> tuple[str, ...]:
+def _names_in(root: Path, entry: OrderedFolder, changed: Contents) -> tuple[str, ...]:
     """The names of the patches of a folder, in its order."""
     folder, where = root / entry.folder, str(entry.where)
     if not folder.is_dir() and not changed:
@@ -88,9 +84,7 @@ def _names_in(
     return in_order(there, entry.order, where=where)
 
 
-def read_listed(
-    root: Path, path: str, where: Location, changed: Mapping[Path, bytes | None] | None = None
-) -> bytes:
+def read_listed(root: Path, path: str, where: Location, changed: Contents | None = None) -> bytes:
     """A file of the project that `where` names; BadInputError if it cannot be read.
 
     What `changed` has stands for the project's files of these paths, None for one that is gone.

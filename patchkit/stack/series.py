@@ -8,16 +8,16 @@ before it gives up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.disk.files import files_in
+from patchkit.disk.files import Contents, files_in
 from patchkit.disk.result_cache import (
     code_digest,
     memory_path,
@@ -128,12 +128,12 @@ class LoadedSeries(Struct, frozen=True):
         return tuple(patch.series_patch for patch in self.patches)
 
 
-def one_a_mail(patches: Iterable[LoadedPatch], taken: Iterable[str]) -> Iterator[LoadedPatch]:
-    """The patches with each mail by itself: the first keeps the name, others get one not `taken`.
+def one_a_mail(patches: Sequence[LoadedPatch]) -> Iterator[LoadedPatch]:
+    """The patches with each mail by itself: the first keeps the name, others get one not taken.
 
     All stay where they are read from.
     """
-    used = {name.casefold() for name in taken}
+    used = {each.name.casefold() for each in patches}
     for loaded in patches:
         name = loaded.name
         for piece in mails_of(loaded.file, loaded.where):
@@ -172,7 +172,7 @@ def load_series(
     *,
     to_generate: bool = False,
     partly: bool = False,
-    changed: Mapping[Path, bytes | None] | None = None,
+    changed: Contents | None = None,
 ) -> LoadedSeries:
     """Read and parse the component's patches; fetches those of other repositories.
 
@@ -204,14 +204,14 @@ class _Loading(Struct):
     _store: Store
     _progress: Progress
     _to_generate: bool
-    _changed: Mapping[Path, bytes | None]
+    _changed: Contents
     _known: Mapping[str, PatchFile]  # by `_key`: as they were parsed last
-    _errors: list[PatchkitError] = field(default_factory=list)
+    _errors: list[PatchkitError] = []
     _sound: int = 0  # how many patches are in order so far
-    damaged: list[tuple[int, LoadedPatch]] = field(default_factory=list)
-    _names: dict[str, str] = field(default_factory=dict)
+    damaged: list[tuple[int, LoadedPatch]] = []
+    _names: dict[str, str] = {}
     #: Path -> the series that was read there.
-    series: dict[str, Series] = field(default_factory=dict)
+    series: dict[str, Series] = {}
 
     def patches(self) -> Iterator[LoadedPatch]:
         """Every patch that is in order."""

@@ -15,7 +15,7 @@ from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -98,7 +98,7 @@ class FileMetadata(Struct, frozen=True):
     certain: bool = True  # pip goes by this file
     project: str = ""  # its name; "" for unknown
     version: str = ""
-    extras: Mapping[str, Sequence[str]] = field(default_factory=dict)  # extra -> its requirements
+    extras: Mapping[str, Sequence[str]] = {}  # extra -> its requirements
 
     def with_extras(self, wanted: Iterable[str]) -> FileMetadata:
         """The requirements of extras among the others; an extra may take others of its project."""

@@ -16,10 +16,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.files import JOURNAL, bytes_at, files_in, replace_file, sync_folder
+from patchkit.disk.files import JOURNAL, Contents, bytes_at, files_in, replace_file, sync_folder
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import Repository, init_repository
@@ -78,8 +78,8 @@ class Operation(Struct, frozen=True):
 
     component: str  # its name
     what: str  # the command and what it did, for a person
-    files: Mapping[str, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
-    locks: Mapping[str, LockEntries] = field(default_factory=dict)
+    files: Mapping[str, tuple[bytes | None, bytes | None]] = {}
+    locks: Mapping[str, LockEntries] = {}
     before: Place | None = None
     after: Place | None = None
     bump: bool = False  # the pin was moved, and conflicts were resolved on the way
@@ -90,7 +90,7 @@ class Operation(Struct, frozen=True):
     # what a bump reported, for its review: see `report_text`; None of what is no bump
     report: Mapping[str, Any] | None = None
     #: Submodule of the project -> its commit in git's index before and after.
-    gitlinks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    gitlinks: Mapping[str, tuple[str, str]] = {}
     ref: str = ""  # the file that names it, once it is recorded
 
     @property
@@ -149,9 +149,7 @@ class Operation(Struct, frozen=True):
         return lock_bytes(lock) if lock.components or lock.overrides or lock.names else None
 
 
-def files_made(
-    root: Path, writes: Mapping[Path, bytes | None]
-) -> dict[str, tuple[bytes | None, bytes | None]]:
+def files_made(root: Path, writes: Contents) -> dict[str, tuple[bytes | None, bytes | None]]:
     """The files of an operation that is about to write these."""
     return {
         path.relative_to(root).as_posix(): (bytes_at(path), data)

@@ -149,8 +149,8 @@ class Held(Struct, frozen=True):
 
     tree: Treeish
     recorded: TreeId = TreeId("")
-    in_the_way: Mapping[str, Contents | None] = field(default_factory=dict)
-    rows: Rows = field(default_factory=dict)
+    in_the_way: Mapping[str, Contents | None] = {}
+    rows: Rows = {}
     staged: str = ""
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
@@ -297,7 +297,7 @@ class _Trials(Struct):
     notes: _Notes  # verdicts of earlier runs
     when: int  # names saved work, in seconds since the epoch
     shown_on: int | None  # file descriptor for what the command writes; None: nowhere
-    judged: list[JudgedState] = field(default_factory=list)  # in the order of judging
+    judged: list[JudgedState] = []  # in the order of judging
 
     def judge(self, number: int) -> TrialVerdict:
         """Run the command in a state, unless that was done before."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import ClassVar, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
@@ -39,9 +39,9 @@ class ListReading(Struct, kw_only=True):
 
     where: str
     text: str
-    values: dict[str, str] = field(default_factory=dict)  # variables
-    left_out: list[Problem] = field(default_factory=list)  # what only some builds have
-    unusable: list[Problem] = field(default_factory=list)  # what is not understood
+    values: dict[str, str] = {}  # variables
+    left_out: list[Problem] = []  # what only some builds have
+    unusable: list[Problem] = []  # what is not understood
 
     def place(self, at: int) -> str:
         """A place in the text, as file:line."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.files import files_in
@@ -53,9 +53,9 @@ class FolderEdits(Struct):
     `notes` say what was left out. `problems` are files that no edits made what they are.
     """
 
-    files: dict[str, bytes | None] = field(default_factory=dict)
-    notes: list[Problem] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    files: dict[str, bytes | None] = {}
+    notes: list[Problem] = []
+    problems: list[Problem] = []
 
 
 def edits_in(view: FolderView, built: BuiltStack, added: Collection[str]) -> FolderEdits | None:

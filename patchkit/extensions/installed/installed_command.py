@@ -250,7 +250,7 @@ def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
     said = f"  {', '.join(words)}, in {where}" if each.base else f"  it cannot be said, in {where}"
     line: Line = [word(each.verdict), "  ", name, said]
     terminal.product(line)
-    print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
+    _print_patches(terminal, each.patches)
     _print_exceptions(terminal, each)
     for path in each.neither:
         terminal.product(f"  {path}: neither the patched nor the base file")
@@ -267,12 +267,12 @@ def _print_exceptions(terminal: Terminal, each: AttestedComponent | IntoComponen
         terminal.product(f"  {path}: the wheel's own, not the pin's; accepted: {reason}")
 
 
-def print_patches(terminal: Terminal, patches: Iterable[AttestedPatch]) -> None:
-    """The patches that are not simply live."""
+def _print_patches(terminal: Terminal, patches: Iterable[AttestedPatch]) -> None:
+    """The patches that are not simply live, but for those that are left out."""
     rows = [
         (word(each.presence), each.name, ", ".join(each.files))
         for each in patches
-        if each.presence.value != "live"
+        if each.presence.value not in ("live", "left out")
     ]
     terminal.table([row if row[2] else row[:2] for row in rows], indent=2)
 
@@ -281,7 +281,7 @@ def _render_into(terminal: Terminal, report: IntoReport) -> None:
     for each in report.components:
         name = Painted(f"{each.manifest}/{each.component}", Paint.STRONG)
         terminal.product([word(each.result), "  ", name, f"  {_into_words(each)}"])
-        print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
+        _print_patches(terminal, each.patches)
         _print_exceptions(terminal, each)
         for problem in each.problems:
             terminal.problem(problem)

@@ -16,7 +16,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.disk.files import (
@@ -72,10 +72,10 @@ class FolderView(Struct, eq=False):
 
     root: Path
     within: Path | None = None
-    _disk: dict[str, bytes | None] = field(default_factory=dict)
-    _now: dict[str, bytes | None] = field(default_factory=dict)
-    _executable: dict[str, bool] = field(default_factory=dict)
-    _attributes: dict[str, FileAttributes] = field(default_factory=dict)
+    _disk: dict[str, bytes | None] = {}
+    _now: dict[str, bytes | None] = {}
+    _executable: dict[str, bool] = {}
+    _attributes: dict[str, FileAttributes] = {}
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes, None if there is none. OSError for what is no plain file."""
@@ -347,7 +347,7 @@ class Planned(Struct):
 
     layer: Layer
     receipt: Receipt | None = None
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = []
 
 
 def on_other_layers(

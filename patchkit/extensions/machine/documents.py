@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.errors import BadInputError, Problem, UsageError
@@ -173,7 +173,7 @@ class Document(Struct, frozen=True):
     template: str
     needs: tuple[str, ...] = ()
     executable: bool = False  # the file's mode has x
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = {}
 
 
 class TargetFolders(Struct, frozen=True):
@@ -202,12 +202,6 @@ class TargetFolders(Struct, frozen=True):
             Path(os.path.relpath(target, root)).as_posix(),
             manifest.path.relative_to(root).as_posix(),
         )
-
-
-def kinds_of(manifest: Manifest) -> tuple[DocumentKind, ...]:
-    """What the manifest says enough for."""
-    left = {DocumentKind.LOCK, *lacking_keys(manifest)}
-    return tuple(kind for kind in DocumentKind if kind not in left)
 
 
 def lacking_keys(manifest: Manifest) -> dict[DocumentKind, str]:

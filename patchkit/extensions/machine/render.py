@@ -18,7 +18,6 @@ from patchkit.extensions.machine.documents import (
     document_text,
     is_intact,
     is_marked,
-    kinds_of,
     lacking_keys,
     patch_counts,
     plan_documents,
@@ -164,9 +163,10 @@ def _wanted(path: Path, text: str, *, executable: bool) -> _Wanted:
 
 
 def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[DocumentKind, ...]:
-    if not request.kinds:
-        return () if request.into else kinds_of(manifest)
     lacking = lacking_keys(manifest)
+    if not request.kinds:
+        left = {DocumentKind.LOCK, *lacking}
+        return () if request.into else tuple(kind for kind in DocumentKind if kind not in left)
     problems = [
         Problem(
             f"{manifest.path.name} has no `{lacking[kind]}:`",

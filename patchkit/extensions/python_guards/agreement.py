@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.result_cache import (
@@ -95,10 +95,10 @@ class Examiner(Struct):
     calls: Sequence[DeclaredCall] = ()
     given: Collection[str] | None = None
     _path: str = ""  # of the module that is looked at
-    _broken: list[UsePlace] = field(default_factory=list)
-    _open: list[UsePlace] = field(default_factory=list)
+    _broken: list[UsePlace] = []
+    _open: list[UsePlace] = []
     _bound: int = 0
-    _used: set[int] = field(default_factory=set)
+    _used: set[int] = set()
 
     def examine(
         self, module: Module, *, calls: bool = True, within: Collection[str] | None = None

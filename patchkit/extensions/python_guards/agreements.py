@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
 from patchkit.disk.result_cache import code_digest
 from patchkit.extensions.python_guards.guard_keys import GuardKeys
 from patchkit.gitcmd.trees import TreeView
@@ -25,14 +27,13 @@ if TYPE_CHECKING:
     from patchkit.extensions.python_guards.known_modules import Partner
 
 
-class Agreements:
+class Agreements(Struct):
     """What holds between the components of each manifest, found once; for several threads."""
 
-    def __init__(self, store: Store, progress: Progress) -> None:
-        self._store = store
-        self._progress = progress
-        self._lock = Lock()
-        self._known: dict[Path, Agreement] = {}
+    _store: Store
+    _progress: Progress
+    _lock: Lock = field(default_factory=Lock)
+    _known: dict[Path, Agreement] = {}
 
     def of(
         self, manifest: Manifest, component: Component, tree: TreeView | None = None

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.model.syntax import FunctionNode, is_plain, parse_python
 
@@ -74,7 +74,7 @@ def may_import(function: FunctionNode) -> bool:
 class Bodies(Struct):
     """The functions whose bodies were `opened`; `size` is that of the text parsed for them."""
 
-    opened: list[_Folded | _FoldedAsync] = field(default_factory=list)
+    opened: list[_Folded | _FoldedAsync] = []
     size: int = 0
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from hashlib import sha256
 from itertools import chain
 from unicodedata import normalize
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.disk.result_cache import ResultCache
 from patchkit.extensions.python_guards.bodies import walk
@@ -60,7 +60,7 @@ class Contacts(Struct):
     names: Mapping[str, Sequence[str]]  # component -> all its modules, by dotted name
     rebound: Rebound  # what the trees give to each other
     answers: ResultCache
-    _known: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    _known: dict[str, frozenset[str] | None] = {}
     _lacking: bool = False  # the contents of a module cannot be fetched
 
     def may_lead_out(self, tree: str, name: str) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchkit.cli.command import command
+from patchkit.cli.explanations import print_each
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Paint, Painted, Terminal
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         OverridesReport,
     )
     from patchkit.extensions.python_guards.override_review import OverrideTarget
-    from patchkit.model.finding import Finding
 
 
 TargetsArgument = Annotated[
@@ -109,16 +108,9 @@ def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everythin
             _render_target(terminal, target, everything=everything)
             if target.diff:
                 terminal.diff("".join(f"{line}\n" for line in target.diff).encode())
-    _render_findings(terminal, each.findings)
+    print_each(terminal, each.findings)
     if each.accepted:
         terminal.say(f"recorded {each.accepted} as reviewed in the lock")
-
-
-def _render_findings(terminal: Terminal, findings: Iterable[Finding]) -> None:
-    for finding in findings:
-        terminal.product()
-        terminal.product([word(finding.severity), f"  {finding}"])
-        terminal.product(["  ", Painted("hint:", Paint.PLACE), f" {finding.hint}"])
 
 
 def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bool) -> None:
@@ -202,7 +194,7 @@ def _render_contracts(terminal: Terminal, each: ComponentContracts, *, everythin
     terminal.table([(word(name), str(n)) for name, n in counts.items() if n], indent=2)
     for place in each.broken:
         _render_place(terminal, place)
-    _render_findings(terminal, each.findings)
+    print_each(terminal, each.findings)
     for place in (*each.explained, *each.open) if everything else ():
         _render_place(terminal, place)
 

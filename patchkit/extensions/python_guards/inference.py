@@ -11,7 +11,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.extensions.python_guards.bodies import walk, walk_scope
 from patchkit.extensions.python_guards.modules import (
@@ -73,9 +73,9 @@ class Attributes(Struct):
     `stored` are all that are set in any way; `by_name`: setattr is called.
     """
 
-    values: dict[str, list[tuple[ast.expr, FunctionNode]]] = field(default_factory=dict)
-    annotations: dict[str, list[ast.expr]] = field(default_factory=dict)
-    stored: set[str] = field(default_factory=set)
+    values: dict[str, list[tuple[ast.expr, FunctionNode]]] = {}
+    annotations: dict[str, list[ast.expr]] = {}
+    stored: set[str] = set()
     by_name: bool = False
 
 
@@ -138,13 +138,13 @@ class Values(Struct):
     """Evaluates expressions in modules that one resolver reads."""
 
     resolver: Resolver
-    _locals: dict[ast.AST, Namespace] = field(default_factory=dict)
-    _attributes: dict[ast.ClassDef, Attributes] = field(default_factory=dict)
-    _tops: dict[tuple[Module, str], tuple[Thing, ...]] = field(default_factory=dict)
-    _members: dict[tuple[Value, str], tuple[Value, ...]] = field(default_factory=dict)
-    _bound: dict[tuple[int, str], tuple[Value, ...]] = field(default_factory=dict)
-    _naming: set[tuple[int, str]] = field(default_factory=set)
-    _underway: set[tuple[int, int]] = field(default_factory=set)
+    _locals: dict[ast.AST, Namespace] = {}
+    _attributes: dict[ast.ClassDef, Attributes] = {}
+    _tops: dict[tuple[Module, str], tuple[Thing, ...]] = {}
+    _members: dict[tuple[Value, str], tuple[Value, ...]] = {}
+    _bound: dict[tuple[int, str], tuple[Value, ...]] = {}
+    _naming: set[tuple[int, str]] = set()
+    _underway: set[tuple[int, int]] = set()
     _cuts: int = 0
 
     def forget(self, *, nodes: bool) -> None:

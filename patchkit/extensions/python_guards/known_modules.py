@@ -46,7 +46,7 @@ class KnownModules(Struct, frozen=True):
     """
 
     answers: ResultCache = field(default_factory=ResultCache)
-    trees: dict[str, tuple[TreeView, Modules]] = field(default_factory=dict)
+    trees: dict[str, tuple[TreeView, Modules]] = {}
     parsed: ParsedModules = field(default_factory=ParsedModules)
 
     def of(self, partner: Partner) -> Modules:
@@ -115,8 +115,8 @@ class ModuleAnswers(Struct, frozen=True):
     modules: JoinedModules  # of all components
     trees: Mapping[str, TreeView]  # by component
     answers: ResultCache
-    given: dict[str, str] = field(default_factory=dict)  # to a module, by others: what, by which
-    known: dict[str, str] = field(default_factory=dict)  # name -> what stands there
+    given: dict[str, str] = {}  # to a module, by others: what, by which
+    known: dict[str, str] = {}  # name -> what stands there
 
     def of(self, question: str, name: str, find: Callable[[], FoundAnswer]) -> Any:
         """The answer to a question about a module, kept or found."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.extensions.python_guards.bodies import Bodies, blocks_of, parse_folded
 from patchkit.model.syntax import FunctionNode
@@ -43,9 +43,9 @@ class Namespace(Struct):
     another object from outside: (object, name) -> bindings.
     """
 
-    names: dict[str, list[Binding]] = field(default_factory=dict)
-    stars: list[Imported] = field(default_factory=list)
-    foreign: dict[tuple[str, str], list[Binding]] = field(default_factory=dict)
+    names: dict[str, list[Binding]] = {}
+    stars: list[Imported] = []
+    foreign: dict[tuple[str, str], list[Binding]] = {}
 
     def bindings(self, name: str) -> tuple[Binding, ...]:
         """Those that may be in force in the end: the last certain one and what comes after it."""

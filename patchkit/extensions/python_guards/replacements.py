@@ -42,24 +42,11 @@ from patchkit.model.syntax import FunctionNode, constant_text, python_literal, s
 _DIGITS = 16
 
 
-def fields_signature(fields: Mapping[str, ast.expr | None]) -> str:
-    """How a dataclass with these fields and defaults is made."""
-    given = [f"{name}={ast.unparse(value)}" if value else name for name, value in fields.items()]
-    return f"({', '.join(['self', *given])})"
-
-
 def body_hash(node: ast.AST | None) -> str:
     """A hash of what code does: of a definition with its decorators, or of a value."""
     words: list[str] = []
     _write(node, words)
     return sha256("".join(words).encode()).hexdigest()[:_DIGITS]
-
-
-def joined_hash(hashes: list[str]) -> str:
-    """One hash for a name that has several definitions (`if` and `else`)."""
-    if len(hashes) == 1:
-        return hashes[0]
-    return sha256("\n".join(hashes).encode()).hexdigest()[:_DIGITS]
 
 
 def _write(node: object, words: list[str]) -> None:
@@ -134,9 +121,13 @@ def definition_of(resolver: Resolver, name: str) -> Definition:
     inner = tuple(thing for thing in things if not isinstance(thing, Outside))
     own: tuple[Thing, ...] = inner or things
     try:
-        body = joined_hash(list(_bodies(resolver, own)))
+        hashes = list(_bodies(resolver, own))
     except RecursionError:
         return Definition(TargetKind.UNCLEAR, why=f"{_place(own[0])} cannot be parsed")
+    # several definitions, as of `if` and `else`, have one hash
+    body, *others = hashes
+    if others:
+        body = sha256("\n".join(hashes).encode()).hexdigest()[:_DIGITS]
     return Definition(
         kind=_kind(own),
         place=_place(own[0]),
@@ -197,8 +188,9 @@ def _signature(resolver: Resolver, thing: Thing) -> str:
         case Outside(name=name):
             return name
         case Inherited(owner=owner, name="__init__"):
-            fields = resolver.dataclass_fields(owner)
-            return fields_signature(fields) if fields else ""
+            fields = resolver.dataclass_fields(owner).items()
+            given = [f"{n}={ast.unparse(value)}" if value else n for n, value in fields]
+            return f"({', '.join(['self', *given])})" if given else ""
         case Code(node=ast.ClassDef()):
             made = resolver.of_class(thing, "__init__")
             return next(filter(None, (_signature(resolver, each) for each in made)), "")

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.extensions.python_guards.modules import (
     Binding,
@@ -86,9 +86,9 @@ class Resolver(Struct):
     """
 
     modules: Modules
-    rebound: Rebound = field(default_factory=dict)
-    _underway: set[tuple[str, str]] = field(default_factory=set)
-    _classes: dict[ast.ClassDef, Namespace] = field(default_factory=dict)
+    rebound: Rebound = {}
+    _underway: set[tuple[str, str]] = set()
+    _classes: dict[ast.ClassDef, Namespace] = {}
 
     def resolve(self, name: str) -> tuple[Thing, ...]:
         """Everything that the dotted name may stand for; at least one thing."""

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from shlex import join
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.disk.files import scratch_folder
 from patchkit.errors import Problem
@@ -64,11 +64,11 @@ class _Making(Struct):
     run: bool  # the user lets seds run
     after: Tree
     tree_id: str
-    texts: dict[str, str] = field(default_factory=dict)
-    objects: list[GitObject] = field(default_factory=list)
-    changes: dict[str, CommitChange] = field(default_factory=dict)
-    patches: list[ImportedPatch] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
+    texts: dict[str, str] = {}
+    objects: list[GitObject] = []
+    changes: dict[str, CommitChange] = {}
+    patches: list[ImportedPatch] = []
+    notes: list[Problem] = []
 
     def add(self, rewrite: Rewrite, where: str) -> None:
         """Do a rewrite, and keep what it does as a change; a note where that is not proved."""

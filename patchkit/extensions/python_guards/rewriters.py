@@ -76,12 +76,11 @@ def _steps(text: str) -> Iterator[str]:
         yield "\n" * above + dedent(step[step.lastindex or 0])
 
 
-class _Reading:
-    def __init__(self, carrier: RewriterFiles) -> None:
-        self.carrier = carrier
-        self.found: list[Rewrite] = []
-        self.findings: list[Finding] = []
-        self.inner: list[Module] = []  # Python in here-documents
+class _Reading(Struct):
+    carrier: RewriterFiles
+    found: list[Rewrite] = []
+    findings: list[Finding] = []
+    inner: list[Module] = []  # Python in here-documents
 
     def unread(self, place: str, what: str) -> None:
         """Say that something is not looked at."""

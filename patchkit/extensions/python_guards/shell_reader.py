@@ -11,7 +11,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.extensions.python_guards.text_edits import UNKNOWN
 
@@ -76,7 +76,7 @@ def shell_commands(text: str, *, is_dockerfile: bool = False) -> Iterator[ShellC
 
 class _Shell(Struct):
     is_dockerfile: bool
-    variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    variables: dict[str, tuple[str, ...]] = {}
     folder: str = ""
     home: str = ""  # where each RUN begins
     depth: int = 0

@@ -15,7 +15,7 @@ from itertools import chain, product
 from textwrap import dedent
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.extensions.python_guards.bodies import blocks_of, walk
 from patchkit.extensions.python_guards.inference import parameters_of
@@ -95,7 +95,7 @@ class _Frame(Struct):
 
     module: Module
     names: dict[str, Any]
-    returned: list[Any] = field(default_factory=list)
+    returned: list[Any] = []
 
 
 class ValueFlow:

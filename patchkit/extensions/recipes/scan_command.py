@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
+from patchkit.cli.explanations import print_each
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Paint, Painted, Terminal
@@ -131,10 +132,7 @@ def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything:
             terminal.product(f"    {site.text}")
             if site.reason:
                 terminal.product(["    ", Painted(site.reason, Paint.FAINT)])
-    for finding in each.findings:
-        terminal.product()
-        terminal.product([word(finding.severity), f"  {finding}"])
-        terminal.product(["  ", Painted("hint:", Paint.PLACE), f" {finding.hint}"])
+    print_each(terminal, each.findings)
     if each.unmatched:
         terminal.say(f"no site any more for {', '.join(each.unmatched)}")
         terminal.hint("take these entries out")

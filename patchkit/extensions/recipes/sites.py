@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.extensions.recipes.regex import matches
@@ -185,11 +185,11 @@ class Source(Struct, frozen=True):
 
     path: str  # of the file
     text: str
-    roots: dict[str, SgNode] = field(default_factory=dict)  # language -> tree
+    roots: dict[str, SgNode] = {}  # language -> tree
     #: Index in the text of each line's first character.
-    starts: list[int] = field(default_factory=list)
+    starts: list[int] = []
     #: Language -> lines that begin within a string.
-    literals: dict[str, list[int]] = field(default_factory=dict)
+    literals: dict[str, list[int]] = {}
 
     def place(self, at: int) -> tuple[int, int]:
         """The line and the column of a character, from 1."""
