@@ -13,7 +13,7 @@ from bench.fuzz.damage import damaged
 from patchkit.errors import BadInputError
 from patchkit.extensions.recipes import regex
 from patchkit.extensions.recipes.recipe_file import parse_recipe
-from patchkit.extensions.recipes.run import run_recipe, splice
+from patchkit.extensions.recipes.run import splice
 
 _KINDS = ("call", "integer", "identifier", "function_definition", "decorator", "binary_operator")
 _PATTERNS = ("f($A)", "$X + $Y", "def $N($$$): $$$B", "$_", "@$D")
@@ -51,7 +51,7 @@ def recipe(random: Random) -> None:
         text = damaged(random, text, (b"stopBy: end", b"matches: u1", b"- "), (text,))
     data = _code(random)
     with suppress(BadInputError):
-        ran = run_recipe(parse_recipe(text, Path("x.recipe.yml")), {"a.py": data})
+        ran = parse_recipe(text, Path("x.recipe.yml")).run({"a.py": data})
         if not any(each.code == "recipe-overlap" for each in ran.findings):
             assert splice(data, ran.sites) == ran.changed.get("a.py", data)
 
@@ -65,7 +65,7 @@ def text_rule(random: Random) -> None:
     text = yaml.dump({"version": 1, "description": "Dice", "text": [rule]}, Dumper=_Plain).encode()
     data = "".join(random.choices("aab\n\u00e4", k=random.choice([0, 3, 40, 3000]))).encode()
     with suppress(BadInputError):
-        ran = run_recipe(parse_recipe(text, Path("x.recipe.yml")), {"a.txt": data})
+        ran = parse_recipe(text, Path("x.recipe.yml")).run({"a.txt": data})
         assert all(each.text for each in ran.sites)
         assert splice(data, ran.sites) == ran.changed.get("a.txt", data)
 

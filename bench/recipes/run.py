@@ -22,7 +22,7 @@ from bench.recipes.page import page
 from bench.recipes.published import Comparison, compare_published
 from bench.recipes.trial import Trial
 from patchkit.extensions.recipes.recipe_file import load_recipe
-from patchkit.extensions.recipes.run import Recipe, run_recipe
+from patchkit.extensions.recipes.run import Recipe
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
@@ -124,7 +124,7 @@ class _Bench:
 def _wrong(recipe: Recipe, made: Rewritten, files: Mapping[str, bytes]) -> Iterator[str]:
     yield from (finding.what for finding in made.run.findings)
     yield from (f"{path}: still has it" for path, data in files.items() if _WORD.search(data))
-    if run_recipe(recipe, files).changed:
+    if recipe.run(files).changed:
         yield "a second run changes something"
     for path in made.run.changed:
         try:

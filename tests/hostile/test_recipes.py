@@ -12,7 +12,7 @@ from ast_grep_py import SgRoot
 from patchkit.errors import BadInputError
 from patchkit.extensions.recipes.recipe_file import parse_recipe
 from patchkit.extensions.recipes.rule import nests_deeper
-from patchkit.extensions.recipes.run import RecipeRun, run_recipe
+from patchkit.extensions.recipes.run import RecipeRun
 from tests.extensions.recipes.kitchen import recipe_text
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ def ran(rule: dict[str, Any], text: str, **more: Any) -> RecipeRun:
     """One rule on one file."""
     whole = {"id": "calls", "language": "python", "files": ["src/**"], "rule": rule, **more}
     recipe = parse_recipe(recipe_text(whole).encode(), Path("x.recipe.yml"))
-    return run_recipe(recipe, {"src/a.py": text.encode()})
+    return recipe.run({"src/a.py": text.encode()})
 
 
 def nested(depth: int) -> str:
@@ -108,7 +108,7 @@ def text_rule(regex: str, replace: str, text: str) -> RecipeRun:
     rule = {"id": "words", "regex": regex, "replace": replace, "files": ["a.txt"]}
     whole = {"version": 1, "description": "Words", "text": [rule]}
     recipe = parse_recipe(yaml.safe_dump(whole).encode(), Path("x.recipe.yml"))
-    return run_recipe(recipe, {"a.txt": text.encode()})
+    return recipe.run({"a.txt": text.encode()})
 
 
 def test_a_regular_expression_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,8 +58,6 @@ def _sites(run: CheckRun, checked: CheckedStack) -> Iterator[Finding]:
 
 
 def _rules(cache: Path, checked: CheckedStack) -> Iterator[Finding]:
-    if not checked.component.verify:
-        return
     for step in checked.component.verify:
         tree = checked.tree_after(step.after)
         if isinstance(step, RuleStep) and tree is not None:  # else `check` says so

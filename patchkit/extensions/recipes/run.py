@@ -27,7 +27,7 @@ from patchkit.extensions.recipes.rule import (
     RecipeRules,
     Rule,
 )
-from patchkit.extensions.recipes.sites import Site, Source, check_rule, find_sites
+from patchkit.extensions.recipes.sites import Site, Source, check_rule, find_sites, selected_code
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.syntax import syntax_problem
 from patchkit.model.text import counted, listed
@@ -49,28 +49,29 @@ _PLAIN = re.compile(r"[\w \"'=:,/@-]|\\[.()\"'/-]|\[[\w.,:\"'/]+\]", re.ASCII)
 def may_match(rule: Rule, data: bytes) -> bool:
     """Whether a file with these contents has to be parsed for a rule."""
     if isinstance(rule, CodeRule):
-        return _may_match(rule.rule, rule.utils, data)
+        return _may_match(rule.rule, rule, data)
     first = rule.find.partition("\n")[0]
     return rule.is_regex or not first.isascii() or first.encode() in data
 
 
-def _may_match(rule: Mapping[str, Any], utils: Mapping[str, Any], data: bytes) -> bool:
-    for key, value in rule.items():
+def _may_match(part: Mapping[str, Any], rule: CodeRule, data: bytes) -> bool:
+    for key, value in part.items():
         found = True
         match key:
-            case "pattern" if isinstance(value, str):  # of a context the selector takes a part
-                found = all(word in data for word in _words_of(value))
+            case "pattern":
+                code = value if isinstance(value, str) else selected_code(rule.language, **value)
+                found = all(word in data for word in _words_of(code))
             case "regex":
                 found = all(part.search(data) for part in _parts_of(value))
             case "inside" | "has" | "follows" | "precedes":
-                found = _may_match(value, utils, data)
+                found = _may_match(value, rule, data)
             case "all":
-                found = all(_may_match(each, utils, data) for each in value)
+                found = all(_may_match(each, rule, data) for each in value)
             case "any":
-                found = any(_may_match(each, utils, data) for each in value)
-            case "matches" if value in utils:
-                others = {name: each for name, each in utils.items() if name != value}
-                found = _may_match(utils[value], others, data)
+                found = any(_may_match(each, rule, data) for each in value)
+            case "matches" if value in rule.utils:
+                others = {name: each for name, each in rule.utils.items() if name != value}
+                found = _may_match(rule.utils[value], replace(rule, utils=others), data)
         if not found:
             return False
     return True
@@ -137,31 +138,26 @@ class Recipe(RecipeRules, frozen=True, kw_only=True):
         return f"{code_digest(*_CODE)} {self!r}"
 
     def run(self, files: Mapping[str, bytes]) -> RecipeRun:
-        """What all rules make of files, see run_recipe."""
-        return run_recipe(self, files)
+        """What all rules make of files by path; those out of their scopes may be among them.
 
-
-def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
-    """Run a recipe on files by path; those out of its scope may be among them.
-
-    Raises BadInputError for a rule that ast-grep does not take, or that takes without end.
-    """
-    sites: list[Site] = []
-    changed: dict[str, bytes] = {}
-    findings: list[Finding] = []
-    rules = recipe.all_rules
-    scopes = dict.fromkeys(rule.scope for rule in rules)
-    covered = {p: data for p, data in files.items() if any(scope.covers(p) for scope in scopes)}
-    for path, data in covered.items():
-        made = _made_of(recipe, rules, path, data)
-        sites += made.sites
-        findings += made.findings
-        if made.is_changed:
-            changed[path] = splice(data, made.sites)
-    order = {rule.id: number for number, rule in enumerate(rules)}
-    sites.sort(key=lambda site: order[site.rule])
-    findings += [each for rule in rules for each in expectations(rule, sites, covered)]
-    return RecipeRun(changed, tuple(sites), tuple(findings))
+        Raises BadInputError for a rule that ast-grep does not take, or that takes without end.
+        """
+        sites: list[Site] = []
+        changed: dict[str, bytes] = {}
+        findings: list[Finding] = []
+        rules = self.all_rules
+        scopes = dict.fromkeys(rule.scope for rule in rules)
+        covered = {p: data for p, data in files.items() if any(scope.covers(p) for scope in scopes)}
+        for path, data in covered.items():
+            made = _made_of(self, rules, path, data)
+            sites += made.sites
+            findings += made.findings
+            if made.is_changed:
+                changed[path] = splice(data, made.sites)
+        order = {rule.id: number for number, rule in enumerate(rules)}
+        sites.sort(key=lambda site: order[site.rule])
+        findings += [each for rule in rules for each in expectations(rule, sites, covered)]
+        return RecipeRun(changed, tuple(sites), tuple(findings))
 
 
 class _FileRun(Struct, frozen=True):
@@ -189,18 +185,14 @@ def _made_of(recipe: Recipe, rules: Sequence[Rule], path: str, data: bytes) -> _
     if row is None:
         if len(_runs) >= _MOST_RUNS:
             _runs.clear()
-        row = _runs[key] = recipe, _found_in(rules, path, data)
+        source = read_source(path, data)
+        sites = sites_in(rules, source, data)
+        findings = list(_overlaps(sites))
+        new = data if findings else splice(data, sites)
+        if new != data:
+            findings += _damage(rules, sites, source, data, new)
+        row = _runs[key] = recipe, _FileRun(tuple(sites), tuple(findings), new != data)
     return row[1]
-
-
-def _found_in(rules: Sequence[Rule], path: str, data: bytes) -> _FileRun:
-    source = read_source(path, data)
-    sites = sites_in(rules, source, data)
-    findings = list(_overlaps(sites))
-    new = data if findings else splice(data, sites)
-    if new != data:
-        findings += _damage(rules, sites, source, data, new)
-    return _FileRun(tuple(sites), tuple(findings), new != data)
 
 
 def decode_file(data: bytes) -> tuple[str, str]:
@@ -363,7 +355,7 @@ def _run_example(recipe: Recipe, rule: Rule, example: Example) -> ExampleResult:
     rules = (alone,) if isinstance(alone, CodeRule) else ()
     texts = () if isinstance(alone, CodeRule) else (alone,)
     before = example.before.encode()
-    run = run_recipe(replace(recipe, rules=rules, texts=texts), {path: before})
+    run = replace(recipe, rules=rules, texts=texts).run({path: before})
     if run.fatal:
         return replace(result, wrong=run.fatal[0].what.removeprefix(f"{rule.id}: "))
     if example.sites is not None and example.sites != run.count(rule.id):

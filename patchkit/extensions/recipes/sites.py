@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -275,6 +276,19 @@ def find_captures(
     return sorted(found, key=lambda each: each[1])
 
 
+@cache
+def selected_code(
+    language: str, context: str, selector: str = "", strictness: str = "smart"
+) -> str:
+    """The part of a context that is the pattern, or "" where that is not certain: of a strictness
+    that passes over words, and where it is not known what ast-grep takes for a variable's `$`.
+    """
+    if language != "python" or not selector or strictness != "smart":
+        return ""
+    found = Source("", context.replace("$", "µ")).root(language).find(kind=selector)
+    return found.text() if found else ""
+
+
 def check_rule(rule: CodeRule) -> None:
     """BadInputError if ast-grep does not take the rule, or a pattern of it is no code."""
     source = Source("", "")
@@ -299,11 +313,7 @@ def _span(node: SgNode, source: Source) -> tuple[int, int]:
 
 
 def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:
-    config: dict[str, Any] = {"rule": rule.rule}
-    if rule.constraints:
-        config["constraints"] = rule.constraints
-    if rule.utils:
-        config["utils"] = rule.utils
+    config = {"rule": rule.rule, "constraints": rule.constraints, "utils": rule.utils}
     root = source.root(rule.language)
     if looks := require_bounded(rule):
         require_shallow(rule, looks, source.path, root)
@@ -449,7 +459,5 @@ def _patterns(rules: Sequence[Any]) -> Iterator[str]:
         for key, value in rule.items():
             if key == "pattern" and isinstance(value, str):
                 yield value
-            elif isinstance(value, dict):
-                yield from _patterns([value])
-            elif isinstance(value, tuple | list):
-                yield from _patterns(value)
+            else:
+                yield from _patterns(value if isinstance(value, tuple | list) else [value])

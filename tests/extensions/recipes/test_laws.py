@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.extensions.recipes.run import run_recipe
 from tests.extensions.recipes.kitchen import DROP, recipe_of
 
 pytestmark = pytest.mark.slow
@@ -96,7 +95,7 @@ def files(draw: st.DrawFn) -> Made:
 
 @given(files())
 def test_nothing_but_the_sites_changes(made: Made) -> None:
-    run = run_recipe(RECIPE, {PATH: made.before})
+    run = RECIPE.run({PATH: made.before})
     assert run.fatal == ()
     assert run.changed.get(PATH, made.before) == made.after
 
@@ -105,7 +104,7 @@ def test_nothing_but_the_sites_changes(made: Made) -> None:
 def test_sites_are_where_they_say(made: Made) -> None:
     text = made.before.decode()
     lines = text.split("\n")
-    for site in run_recipe(RECIPE, {PATH: made.before}).sites:
+    for site in RECIPE.run({PATH: made.before}).sites:
         assert text[site.start : site.end] == site.text
         assert lines[site.line - 1][site.column - 1 :].startswith(site.text.partition("\n")[0])
 
@@ -114,13 +113,13 @@ def test_sites_are_where_they_say(made: Made) -> None:
 def test_any_bytes_stay(data: bytes) -> None:
     """No file, whatever it holds, is damaged where there is nothing to do."""
     safe = data.replace(b"@fuser", b"").replace(b"old(", b"").replace(b"VERALTET", b"")
-    assert dict(run_recipe(RECIPE, {PATH: safe}).changed) == {}
+    assert dict(RECIPE.run({PATH: safe}).changed) == {}
 
 
 @given(st.lists(st.sampled_from(["old(1, 2)", "old(old(1, 2), 3)", "f(old(x, y))"]), max_size=4))
 def test_sites_within_sites_are_refused_or_right(calls: list[str]) -> None:
     data = "".join(f"{call}\n" for call in calls).encode()
-    run = run_recipe(RECIPE, {PATH: data})
+    run = RECIPE.run({PATH: data})
     nested = any(call.count("old") > 1 for call in calls)
     assert {finding.code for finding in run.fatal} == ({"recipe-overlap"} if nested else set())
     if not nested:

@@ -54,6 +54,18 @@ def test_what_rules_need_together() -> None:
     assert may_match(_rule({"any": [{"kind": "x"}, {"regex": "cuda"}]}), b"")
 
 
+def test_of_a_context_the_selected_part_is_needed() -> None:
+    def needed(context: str, **more: str) -> CodeRule:
+        return _rule({"pattern": {"context": context, **more}})
+
+    argument = needed("call(name=get($NAME))", selector="keyword_argument")
+    assert may_match(argument, b"name = get")
+    assert not may_match(argument, b"call(name)")
+    loose = needed("call(name=get(1))", selector="keyword_argument", strictness="signature")
+    assert may_match(loose, b"")
+    assert may_match(needed("call(name)"), b"")
+
+
 def test_a_search_takes_linear_time() -> None:
     """Whoever writes rules does not decide on that."""
     for regex in ("(a+)+b", "a.*a.*a.*b", "(a|a)*b", "a?" * 30 + "b", "(a?){30}b"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.extensions.recipes.run import RecipeRun, run_recipe
+from patchkit.extensions.recipes.run import RecipeRun
 from patchkit.model.finding import Severity
 from tests.extensions.recipes.kitchen import DROP, recipe_of
 
@@ -15,7 +15,7 @@ CALL: dict[str, Any] = {"id": "call", "rule": {"pattern": "old($$$ARGS)"}, "fix"
 
 
 def run(rule: dict[str, Any], data: bytes, path: str = "src/a.py") -> RecipeRun:
-    return run_recipe(recipe_of(rule), {path: data})
+    return recipe_of(rule).run({path: data})
 
 
 def result(rule: dict[str, Any], data: bytes) -> bytes:
@@ -61,9 +61,9 @@ def test_what_is_remembered_of_a_file_is_of_that_recipe_path_and_contents() -> N
     tree = {"src/a.py": b"old(1)\n", "src/b.py": b"old(2)\n", "src/c.py": b"new(3)\n"}
     edited = {**tree, "src/a.py": b"old(4)\n", "src/b.py": tree["src/a.py"]}
     for _ in range(2):
-        assert run_recipe(one, tree).changed == {"src/a.py": b"new(1)\n", "src/b.py": b"new(2)\n"}
-        assert run_recipe(other, tree).changed["src/a.py"] == b"newer(1)\n"
-        ran = run_recipe(one, edited)
+        assert one.run(tree).changed == {"src/a.py": b"new(1)\n", "src/b.py": b"new(2)\n"}
+        assert other.run(tree).changed["src/a.py"] == b"newer(1)\n"
+        ran = one.run(edited)
         assert ran.changed == {"src/a.py": b"new(4)\n", "src/b.py": b"new(1)\n"}
         assert [each.place for each in ran.sites] == ["src/a.py:1", "src/b.py:1"]
 
@@ -104,10 +104,10 @@ def test_a_rule_looks_at_code_in_its_scope_and_not_at_what_only_quotes_it() -> N
     data = b"@fuser\ndef f(): pass\n"
     files = {"src/a.py": data, "src/README.md": data, "src/tool": data}
     elsewhere = {"other/a.py": data, "src/deep/b.py": data}
-    ran = run_recipe(recipe_of({**DROP, "files": ["src/*", "src/tool"]}), files | elsewhere)
+    ran = recipe_of({**DROP, "files": ["src/*", "src/tool"]}).run(files | elsewhere)
     assert list(ran.changed) == ["src/a.py", "src/tool"]
     word = {"id": "word", "find": "fuser", "replace": "x"}
-    assert len(run_recipe(recipe_of(text=(word,)), files).changed) == 3
+    assert len(recipe_of(text=(word,)).run(files).changed) == 3
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_rule_without_a_fix_only_looks() -> None:
 
 def test_edits_of_two_rules_overlap() -> None:
     other = {"id": "one", "rule": {"pattern": "one"}, "fix": "two"}
-    ran = run_recipe(recipe_of(CALL, other), {"src/a.py": b"old(one)\n"})
+    ran = recipe_of(CALL, other).run({"src/a.py": b"old(one)\n"})
     assert "call and one" in ran.fatal[0].what
 
 
@@ -223,19 +223,19 @@ def test_text_rules() -> None:
     find = {"id": "base", "find": "FROM cuda:12\n", "replace": "FROM cann:8.5\n", "expect": 1}
     regex = {"id": "pip", "regex": r"^RUN pip install (\w+)==\d+$", "replace": r"RUN uv add \1"}
     recipe = recipe_of(text=(find, regex))
-    ran = run_recipe(recipe, {"src/Dockerfile": b"FROM cuda:12\r\nRUN pip install x==1\r\n"})
+    ran = recipe.run({"src/Dockerfile": b"FROM cuda:12\r\nRUN pip install x==1\r\n"})
     assert ran.findings[0].code == "recipe-dead-rule"  # $ is before \n, not before \r
-    ran = run_recipe(recipe, {"src/Dockerfile": b"FROM cuda:12\nRUN pip install x==1\n"})
+    ran = recipe.run({"src/Dockerfile": b"FROM cuda:12\nRUN pip install x==1\n"})
     assert ran.changed == {"src/Dockerfile": b"FROM cann:8.5\nRUN uv add x\n"}
     assert ran.findings == ()
 
 
 def test_a_found_text_of_several_lines_follows_the_file() -> None:
     rule = {"id": "a", "find": "one\ntwo\n", "replace": "three\n"}
-    ran = run_recipe(recipe_of(text=(rule,)), {"src/a.txt": b"zero\r\none\r\ntwo\r\n"})
+    ran = recipe_of(text=(rule,)).run({"src/a.txt": b"zero\r\none\r\ntwo\r\n"})
     assert ran.changed == {"src/a.txt": b"zero\r\nthree\r\n"}
 
 
 def test_binary_files_are_left_alone() -> None:
     rule = {"id": "a", "find": "one", "replace": "two", "expect": 0}
-    assert run_recipe(recipe_of(text=(rule,)), {"src/a.bin": b"\0one"}).changed == {}
+    assert recipe_of(text=(rule,)).run({"src/a.bin": b"\0one"}).changed == {}
