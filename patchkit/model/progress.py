@@ -55,6 +55,9 @@ class Stop:
         self._asked = Event()
         self._kills: list[Callable[[], None]] = []
 
+    def __reduce__(self) -> tuple[type[Stop], tuple[()]]:
+        return Stop, ()  # in another process it is asked there
+
     def ask(self) -> None:
         """End everything that runs, and whatever is about to start."""
         with self._lock:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
 from msgspec import Struct
@@ -63,7 +65,8 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.resume import Waiting, arrive, find_halt, waiting_of, written_by
 from patchkit.ops.undo import bump_reports, finish_killed
-from patchkit.parallel import in_parallel, share_memory
+from patchkit.parallel import share_memory
+from patchkit.processes import in_processes
 from patchkit.refresh.project_files import other_manifests
 from patchkit.stack.lockfile import load_lock, recorded_in
 from patchkit.upstream.git import LATEST
@@ -74,9 +77,6 @@ from patchkit.workspace.recover import recover
 
 # The target: a name as its source understands it, and the pin that it means.
 
-
-#: So many components at once: most of the time of each is waiting for git.
-_JOBS = 4
 
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
@@ -251,14 +251,18 @@ def bump_components(
         known(name, row)
         return row
 
+    def tell(bumping: _Bumping, row: BumpedComponent) -> None:
+        known(bumping.component.name, row)
+
     share_memory()
     moving = [name for name in names if name not in untracked]
+    apart = partial(in_processes, progress=progress, stop=store.stop)
     if several and options.dry_run:
-        rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)
+        rows = apart(methodcaller("told", wanted), [*map(bumping_of, moving)], told=tell)
     else:  # the pins that are written are in one file
         rows = tuple(map(move, moving))
     if options.dry_run:
-        rows = tuple(bumping_of(row.name).with_calls(row) for row in rows)
+        rows = apart(_with_calls, [(bumping_of(row.name), row) for row in rows])
     moved = any(each.moved for each in rows) and not options.dry_run
     notes = _stale_rendering(manifest) if moved else ()
     return BumpReport(manifest.name, options.dry_run, rows, tuple(untracked), tuple(notes))
@@ -442,11 +446,6 @@ class _Bumping(Struct, frozen=True):
         if int(new.date.split()[0]) <= int(old.date.split()[0]) and past.goes_back:
             yield Problem("goes back: the new pin is an ancestor of the old one", moved.name)
 
-    def with_calls(self, row: BumpedComponent) -> BumpedComponent:
-        """The row of a dry run, with what the move breaks without a conflict."""
-        broken = self.broken_calls(row.bases[1]) if row.bases[1] else ()
-        return replace(row, notes=(*row.notes, *broken))
-
     def broken_calls(self, commit: CommitId) -> Iterator[Problem]:
         """What the way to a commit breaks without a conflict, each with the commit that did it.
 
@@ -476,6 +475,13 @@ class _Bumping(Struct, frozen=True):
                 by = each.by
                 since = f", since {short_id(by.commit)} {by.subject}" if by is not None else ""
                 yield Problem(f"upstream breaks a call: {each.what}{since}", each.where)
+
+
+def _with_calls(moved: tuple[_Bumping, BumpedComponent]) -> BumpedComponent:
+    """The row of a dry run, with what the move breaks without a conflict."""
+    bumping, row = moved
+    broken = bumping.broken_calls(row.bases[1]) if row.bases[1] else ()
+    return replace(row, notes=(*row.notes, *broken))
 
 
 def with_component(manifest: Manifest, component: Component) -> Manifest:

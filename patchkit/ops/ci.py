@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -75,7 +76,8 @@ def check_and_drift(
     checked: Callable[[CheckReport], None] = lambda _report: None,
     drifted: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> CiReport:
-    """What `check_manifests` says, and `look_for_drift` of the components that track a branch.
+    """What `check_manifests` says, and `look_for_drift` of the components that track a branch, both
+    at once.
 
     `known` is as `check_manifests` has it; `checked` gets what the check found before the first
     component's drift, `drifted` gets each of these.
@@ -85,19 +87,40 @@ def check_and_drift(
 
     share_memory()
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
-    check = check_manifests(
-        chosen,
-        store,
-        progress,
-        strict=strict,
-        jobs=jobs,
-        broken=broken,
-        workspace=workspace,
-        known=known,
+    check: CheckReport | None = None
+    early: list[tuple[str, ComponentDrift]] = []  # known before the check is
+    telling = Lock()
+
+    def look_first() -> None:
+        nonlocal check
+        found = check_manifests(
+            chosen,
+            store,
+            progress,
+            strict=strict,
+            jobs=jobs,
+            broken=broken,
+            workspace=workspace,
+            known=known,
+        )
+        with telling:
+            check = found
+            checked(found)
+            for about in early:
+                drifted(*about)
+        return_memory()
+
+    def tell(name: str, drift: ComponentDrift) -> None:
+        with telling:
+            if check is None:
+                early.append((name, drift))
+            else:
+                drifted(name, drift)
+
+    drift = look_for_drift(
+        tracking, store, progress, every_commit=every_commit, known=tell, first=look_first
     )
-    checked(check)
-    return_memory()
-    drift = look_for_drift(tracking, store, progress, every_commit=every_commit, known=drifted)
+    assert check is not None
     return CiReport(check, drift, drift_allowed)
 
 

@@ -25,7 +25,8 @@ from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.version_matrix import VersionMatrix, find_matrices
-from patchkit.parallel import in_parallel, return_memory, share_memory
+from patchkit.parallel import return_memory, share_memory
+from patchkit.processes import in_processes
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
@@ -42,10 +43,6 @@ def is_watched(manifest: Manifest, component: Component) -> bool:
     """Whether something is looked for in the component, whatever its patches."""
     searches = silent_searches().values()
     return any(search.watches(manifest, component) for search in searches)
-
-
-# They wait for git and for the network; the judging itself is one at a time in any case.
-_JOBS = 2
 
 
 class ComponentDrift(Struct, frozen=True):
@@ -113,30 +110,23 @@ def look_for_drift(
     every_commit: bool = False,
     broken: Sequence[BrokenManifest] = (),
     known: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
+    first: Callable[[], None] = lambda: None,
 ) -> DriftReport:
     """Judge every commit of the components' tracked branches, or of `to`, beyond their pins.
 
     One component's error stops no other; `known` gets each ("manifest: component") as soon as it is
-    judged. With `every_commit` each is described, as a timeline needs it. On disk: the history and
-    what was found, in the cache.
+    judged; `first` is done beside the first of them. With `every_commit` each is described, as a
+    timeline needs it. On disk: the history and what was found, in the cache.
     """
     share_memory()
-    tools = _Tools(store, progress, to, every_commit)
-
-    def look(pair: tuple[Manifest, Component]) -> ComponentDrift:
-        manifest, component = pair
-        blank = ComponentDrift(manifest.name, component.name, str(component.pin), ExitCode.OK)
-        try:
-            found = _look(blank, manifest, component, tools)
-        except PatchkitError as error:
-            found = replace(blank, exit_code=error.exit_code, problems=error.problems)
-        progress.finish(component.name, "failed" if found.problems else "looked at")
-        return_memory()
-        known(f"{manifest.name}: {component.name}", found)
-        return found
-
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
-    found = in_parallel(look, pairs, jobs=_JOBS, stop=store.stop.ask)
+
+    def tell(pair: tuple[Manifest, Component], found: ComponentDrift) -> None:
+        known(f"{pair[0].name}: {pair[1].name}", found)
+
+    look = partial(_looked, tools=_Tools(store, progress, to, every_commit))
+    stop = store.stop
+    found = in_processes(look, pairs, progress=progress, stop=stop, told=tell, first=first)
     versions = find_matrices(pairs, found, store)
     return DriftReport(found, broken=tuple(broken), versions=versions)
 
@@ -146,6 +136,19 @@ class _Tools(Struct, frozen=True):
     progress: Progress
     to: str | None  # the commit to look up to; None: what `track` names
     every_commit: bool  # keep the state at each commit
+
+
+def _looked(pair: tuple[Manifest, Component], *, tools: _Tools) -> ComponentDrift:
+    """What a look at one component comes to; its errors are its own."""
+    manifest, component = pair
+    blank = ComponentDrift(manifest.name, component.name, str(component.pin), ExitCode.OK)
+    try:
+        found = _look(blank, manifest, component, tools)
+    except PatchkitError as error:
+        found = replace(blank, exit_code=error.exit_code, problems=error.problems)
+    tools.progress.finish(component.name, "failed" if found.problems else "looked at")
+    return_memory()
+    return found
 
 
 def _look(

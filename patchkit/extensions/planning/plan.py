@@ -47,15 +47,13 @@ from patchkit.manifest.values import (
 from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
 from patchkit.ops.drift import memory_of
-from patchkit.parallel import in_parallel
+from patchkit.processes import in_processes
 from patchkit.stack.patch_lists import patch_files
 from patchkit.stack.series import load_series
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import History, HistoryReader, open_history
 from patchkit.upstream.store import Store
 
-# They wait for the network; what remains is one at a time in any case.
-_JOBS = 2
 _ENVIRONMENT = "environment"
 
 
@@ -122,18 +120,11 @@ def plan_components(
     the history, in the cache.
     """
 
-    def look(component: Component) -> _Planned:
-        blank = ComponentPlan(component.name, str(component.pin), ExitCode.OK)
-        try:
-            found = _look(blank, manifest, component, store, progress, to=to)
-        except PatchkitError as error:
-            failed = replace(blank, exit_code=error.exit_code, problems=error.problems)
-            found = _Planned(failed, Declaration(normal_name(component.name), "", ()))
-        progress.finish(component.name, "failed" if found.plan.problems else "looked at")
+    def tell(component: Component, found: _Planned) -> None:
         known(component.name, found.plan)
-        return found
 
-    found = in_parallel(look, components, jobs=_JOBS, stop=store.stop.ask)
+    look = partial(_looked, manifest=manifest, store=store, progress=progress, to=to)
+    found = in_processes(look, components, progress=progress, stop=store.stop, told=tell)
     by_name = {looked.plan.name: looked for looked in found}
     planned = [by_name[one.name] for one in manifest.components if one.name in by_name]
     plans = tuple(each.plan for each in planned)
@@ -141,6 +132,25 @@ def plan_components(
         return PlanReport(manifest.name, plans)
     together, unmet = _together(manifest, planned)
     return PlanReport(manifest.name, plans, together, unmet)
+
+
+def _looked(
+    component: Component,
+    *,
+    manifest: Manifest,
+    store: Store,
+    progress: Progress,
+    to: str | None,
+) -> _Planned:
+    """What a look along one component comes to; its errors are its own."""
+    blank = ComponentPlan(component.name, str(component.pin), ExitCode.OK)
+    try:
+        found = _look(blank, manifest, component, store, progress, to=to)
+    except PatchkitError as error:
+        failed = replace(blank, exit_code=error.exit_code, problems=error.problems)
+        found = _Planned(failed, Declaration(normal_name(component.name), "", ()))
+    progress.finish(component.name, "failed" if found.plan.problems else "looked at")
+    return found
 
 
 def cheapest_first(manifest: Manifest, components: Sequence[Component]) -> list[Component]:
