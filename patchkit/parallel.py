@@ -30,7 +30,7 @@ def in_parallel(
     An exception of `work` is raised here after all items that were begun have ended; no further
     one is begun. On ^C and the like `stop` is called, which makes the running ones end.
     """
-    begun = _Begun(len(items))
+    begun = Begun(len(items))
     answers: dict[int, Answer] = {}
 
     def work_off() -> None:
@@ -68,7 +68,7 @@ def in_parallel(
     return tuple(answers[number] for number in range(len(items)))
 
 
-class _Begun:
+class Begun:
     """Which items were begun, by number.
 
     Invariant: under the lock an item is in `_left`, in `running`, or has ended. The pool does not

@@ -284,7 +284,6 @@ def test_few_functions_take_many_values() -> None:
         "drift/forecast.py __init__",
         "extensions/bisect/bisection.py bisect_stack",
         "ops/check.py check_manifests",
-        "ops/ci.py check_and_drift",
     ]
 
 

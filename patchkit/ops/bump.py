@@ -27,6 +27,7 @@ from patchkit.errors import (
     worst,
 )
 from patchkit.extension import WatchedLine, silent_searches
+from patchkit.gitcmd.workers import in_processes
 from patchkit.manifest.edit import archive_urls, set_archive, set_pin
 from patchkit.manifest.types import check_sha256, check_url, check_version, resolve_url
 from patchkit.manifest.values import (
@@ -66,7 +67,6 @@ from patchkit.ops.refresh_report import (
 from patchkit.ops.resume import Waiting, arrive, find_halt, waiting_of, written_by
 from patchkit.ops.undo import bump_reports, finish_killed
 from patchkit.parallel import share_memory
-from patchkit.processes import in_processes
 from patchkit.refresh.project_files import other_manifests
 from patchkit.stack.lockfile import load_lock, recorded_in
 from patchkit.upstream.git import LATEST

@@ -21,16 +21,14 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, ExitCode, Problem, worst
 from patchkit.manifest.find import FOLDER
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.progress import Progress
 from patchkit.ops.check_report import (
     BrokenManifest,
     CheckReport,
     ComponentCheck,
 )
-from patchkit.ops.drift import ComponentDrift, DriftReport, look_for_drift
+from patchkit.ops.drift import ComponentDrift, DriftReport
 from patchkit.ops.version_matrix import VersionMatrix
 from patchkit.parallel import return_memory, share_memory
-from patchkit.upstream.store import JOBS, Store
 
 #: Manifests, each with those of its components that were asked for.
 _Chosen: TypeAlias = Sequence[tuple[Manifest, Sequence[Component]]]
@@ -62,66 +60,43 @@ class CiReport(Struct, frozen=True):
 
 
 def check_and_drift(
-    chosen: _Chosen,
-    store: Store,
-    progress: Progress,
+    check: Callable[[], CheckReport],
+    look: Callable[..., DriftReport],
     *,
-    strict: bool = False,
-    jobs: int = JOBS,
-    broken: Sequence[BrokenManifest] = (),
     drift_allowed: bool = False,
-    every_commit: bool = False,
-    workspace: Path | None = None,
-    known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
     checked: Callable[[CheckReport], None] = lambda _report: None,
     drifted: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> CiReport:
-    """What `check_manifests` says, and `look_for_drift` of the components that track a branch, both
-    at once.
+    """What `check_manifests` and `look_for_drift` say, both at once; all that these are asked with
+    is given, but for what the second one is told to do first and to tell.
 
-    `known` is as `check_manifests` has it; `checked` gets what the check found before the first
-    component's drift, `drifted` gets each of these.
+    `checked` gets what the check found before `drifted` gets any component's drift.
     """
-    # the jobs of a matrix are named, and their results joined, without it
-    from patchkit.ops.check import check_manifests  # noqa: PLC0415
-
     share_memory()
-    tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
-    check: CheckReport | None = None
+    found: CheckReport | None = None
     early: list[tuple[str, ComponentDrift]] = []  # known before the check is
     telling = Lock()
 
-    def look_first() -> None:
-        nonlocal check
-        found = check_manifests(
-            chosen,
-            store,
-            progress,
-            strict=strict,
-            jobs=jobs,
-            broken=broken,
-            workspace=workspace,
-            known=known,
-        )
-        with telling:
-            check = found
-            checked(found)
-            for about in early:
-                drifted(*about)
+    def check_first() -> None:
+        nonlocal found
+        report = check()
         return_memory()
+        with telling:
+            found = report
+            checked(report)
+            for name, drift in early:
+                drifted(name, drift)
 
     def tell(name: str, drift: ComponentDrift) -> None:
         with telling:
-            if check is None:
+            if found is None:
                 early.append((name, drift))
             else:
                 drifted(name, drift)
 
-    drift = look_for_drift(
-        tracking, store, progress, every_commit=every_commit, known=tell, first=look_first
-    )
-    assert check is not None
-    return CiReport(check, drift, drift_allowed)
+    drift = look(known=tell, first=check_first)
+    assert found is not None
+    return CiReport(found, drift, drift_allowed)
 
 
 # Joining the results of the jobs of a CI matrix: one report, one exit code, no job missing.

@@ -17,6 +17,7 @@ from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.errors import ExitCode, OfComponents, PatchkitError, Problem, SurroundingsError
 from patchkit.extension import WatchedLine, silent_searches
 from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.gitcmd.workers import in_processes
 from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.finding import Finding, Landed
 from patchkit.model.names import short_id
@@ -26,7 +27,6 @@ from patchkit.model.text import counted
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.version_matrix import VersionMatrix, find_matrices
 from patchkit.parallel import return_memory, share_memory
-from patchkit.processes import in_processes
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series

@@ -69,7 +69,9 @@ def ci(
     """
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import drifts_shown
+    from patchkit.ops.check import check_manifests
     from patchkit.ops.ci import check_and_drift
+    from patchkit.ops.drift import look_for_drift
 
     asked = wanted(form, output, json=session.terminal.json)
     chosen, broken = session.open_manifests()
@@ -89,19 +91,20 @@ def ci(
                     session.terminal.product()
                     session.terminal.flush()
 
-        report = check_and_drift(
+        about = (session.store, progress)
+        check = partial(
+            check_manifests,
             chosen,
-            session.store,
-            progress,
+            *about,
             strict=strict,
             jobs=jobs,
             broken=broken,
-            drift_allowed=allow_drift,
-            every_commit=asked.form is Format.HTML,
             workspace=session.workspace,
             known=rows,
-            checked=checked,
-            drifted=drifts,
+        )
+        look = partial(look_for_drift, tracking, *about, every_commit=asked.form is Format.HTML)
+        report = check_and_drift(
+            check, look, drift_allowed=allow_drift, checked=checked, drifted=drifts
         )
     show = partial(print_ci, shown=drifts.shown)
     return deliver(session.terminal, "ci", report, asked, show, paths=session.manifest_paths)

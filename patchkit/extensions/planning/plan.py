@@ -35,6 +35,7 @@ from patchkit.extensions.planning.plan_report import (
     UnmetRequirement,
 )
 from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.gitcmd.workers import in_processes
 from patchkit.manifest.values import (
     Component,
     GitSource,
@@ -47,7 +48,6 @@ from patchkit.manifest.values import (
 from patchkit.model.finding import Landed
 from patchkit.model.progress import Progress
 from patchkit.ops.drift import memory_of
-from patchkit.processes import in_processes
 from patchkit.stack.patch_lists import patch_files
 from patchkit.stack.series import load_series
 from patchkit.upstream.git import LATEST, list_refs

@@ -10,13 +10,14 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from patchkit import processes
 from patchkit.errors import FAILED_CHECKS, BadInputError, advice
+from patchkit.gitcmd import workers
+from patchkit.gitcmd.workers import in_processes
 from patchkit.model.progress import Progress, Silent, Stop, StoppedError
-from patchkit.processes import in_processes
 from tests.drift.lines import edit, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream
@@ -26,7 +27,7 @@ BASE = numbered(8)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_PATIENCE", 0.0)
+    monkeypatch.setattr(workers, "_PATIENCE", 0.0)
 
 
 class _Told(Progress):
@@ -76,7 +77,7 @@ def test_answers_come_in_order_from_here_and_from_another_process() -> None:
 
 
 def test_what_is_soon_through_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_PATIENCE", 30.0)
+    monkeypatch.setattr(workers, "_PATIENCE", 30.0)
     assert {process for process, _ in _looks(Silent(), Stop())} == {os.getpid()}
 
 
@@ -159,13 +160,13 @@ def test_a_check_that_fails_there_is_known_here() -> None:
 _ASKED = """
 import subprocess, sys
 from functools import partial
-from patchkit import processes
+from patchkit.gitcmd import workers
 from patchkit.model.progress import Silent, Stop
-from tests.test_processes import sleep
+from tests.gitcmd.test_workers import sleep
 
-processes._PATIENCE = 0
+workers._PATIENCE = 0
 stop = Stop()
-processes.in_processes(partial(sleep, stop=stop), [1, 2], progress=Silent(), stop=stop)
+workers.in_processes(partial(sleep, stop=stop), [1, 2], progress=Silent(), stop=stop)
 """
 
 
@@ -186,7 +187,7 @@ def _sleeping() -> list[int]:
 def test_an_interrupt_ends_all_processes_and_what_they_run(whom: str) -> None:
     asked = subprocess.Popen(
         [sys.executable, "-c", _ASKED],
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parent.parent.parent,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -211,12 +212,12 @@ def test_nothing_is_asked_any_more_once_it_is_stopped() -> None:
         _looks(Silent(), stop)
 
 
-class _Counted(processes._Worker):
+class _Counted(workers._Worker):
     answered = 0
 
-    def ask(self, question: object, progress: Progress) -> object:
-        found: object = super().ask(question, progress)
-        _Counted.answered += 1
+    def ask(self, question: object, progress: Progress) -> tuple[Any] | None:
+        found = super().ask(question, progress)
+        _Counted.answered += found is not None
         return found
 
 
@@ -238,10 +239,10 @@ def test_commands_say_the_same_from_several_processes(
         upstream.commit({"a.py": BASE.replace("l2", f"{name} 2").replace("l7", "7")})
         patches = {"ours.patch": edit("a.py", BASE, l2="ours")}
         project.component(name, upstream, pin, patches, track="main")
-    monkeypatch.setattr(processes, "_Worker", _Counted)
+    monkeypatch.setattr(workers, "_Worker", _Counted)
     before = _Counted.answered
     found = project.run(*command.split(), "--json").ends(code).json
     assert _Counted.answered > before
-    monkeypatch.setattr(processes, "_PATIENCE", 600.0)
+    monkeypatch.setattr(workers, "_PATIENCE", 600.0)
     monkeypatch.setenv("PATCHKIT_CACHE", str(tmp_path / "empty"))
     assert project.run(*command.split(), "--json").ends(code).json == found

@@ -1,7 +1,7 @@
-"""Several components at once, in processes: where what they take is Python's own time.
+"""Several components at once, in processes of patchkit's own: for what is Python's own time.
 
-One is always done here, in the process that asks; how others of it are begun and end, see `_Worker`
-and `serve`.
+In threads it would be one at a time. One component is always looked at here, in the process that
+asks; the others are asked of workers, which end with it.
 """
 
 from __future__ import annotations
@@ -12,24 +12,22 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from functools import partial
-from queue import SimpleQueue
-from threading import Lock
+from threading import Event, Lock
 from typing import IO, Any, TypeVar
 
 from patchkit.errors import FAILED_CHECKS
 from patchkit.model.progress import Progress, Stop
-from patchkit.parallel import in_parallel, share_memory
+from patchkit.parallel import Begun, in_parallel, share_memory
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 #: So many seconds all is done here: most commands are through by then, and start no process.
 _PATIENCE = 1.0
-#: At most so many at once: each may take 200 MiB.
+#: At most so many processes: each may take 200 MiB.
 _MOST = 4
 
 
@@ -42,50 +40,55 @@ def in_processes(
     told: Callable[[Item, Answer], None] = lambda _item, _answer: None,
     first: Callable[[], None] = lambda: None,
 ) -> tuple[Answer, ...]:
-    """`work` on every item as `in_parallel` does it, on one here and on others in processes; `told`
-    gets each answer, here, as soon as it is there. What is done here begins with `first`.
+    """`work` on every item as `in_parallel` does it, in their order, on one here and on others in
+    workers; `told` gets each answer, here, as soon as it is there. Here `first` comes before them.
 
     `work`, items and answers are pickled, but `progress`: what `work` tells it there, it is told
-    here. What a process does not bring to an end, as it cannot be started or dies, is done here.
+    here. What a worker does not bring to an end, as it cannot be started or dies, is done here.
     """
-    here, began = Lock(), time.monotonic()
-    idle: SimpleQueue[_Worker] = SimpleQueue()
+    begun, ended = Begun(len(items)), Event()
+    answers: dict[int, Answer] = {}
 
-    def answer(item: Item) -> Answer:
-        if not here.acquire(timeout=max(0.0, began + _PATIENCE - time.monotonic())):
-            with suppress(OSError, EOFError, pickle.UnpicklingError):
-                worker = _Worker() if idle.empty() else idle.get()
-                with stop.killing(worker.kill):
-                    found: Answer = worker.ask((work, item, stop), progress)
-                idle.put(worker)
-                return found
-            here.acquire()
-        try:
-            stop.check()
-            return work(item)
-        finally:
-            here.release()
+    def note(number: int, answer: Answer) -> None:
+        answers[number] = answer
+        told(items[number], answer)
 
-    def do_first() -> None:
+    def do_here() -> None:
         try:
             first()
+            while (number := begun.take()) is not None:
+                note(number, work(items[number]))
         finally:
-            here.release()
+            begun.take_all()  # an error ends the others, too
+            ended.set()
 
-    def do(item: Item) -> Answer:
-        found = answer(item)
-        told(item, found)
-        return found
+    def ask() -> None:
+        if not ended.wait(_PATIENCE):
+            for number, answer in _answers(begun, lambda n: (work, items[n], stop), progress, stop):
+                note(number, answer)
 
-    here.acquire()  # for `first`
-    tasks: list[Callable[[], Any]] = [do_first, *(partial(do, item) for item in items)]
-    jobs = max(2, min(_MOST, os.cpu_count() or 1))
+    asked = max(1, min(_MOST, os.cpu_count() or 1) - 1)
+    slots = [do_here, *[ask] * asked]
+    in_parallel(lambda slot: slot(), slots, jobs=len(slots), stop=stop.ask)
+    lost = [number for number in range(len(items)) if number not in answers]
+    in_parallel(lambda number: note(number, work(items[number])), lost, jobs=1, stop=stop.ask)
+    return tuple(answers[number] for number in range(len(items)))
+
+
+def _answers(
+    begun: Begun, question: Callable[[int], object], progress: Progress, stop: Stop
+) -> Iterator[tuple[int, Any]]:
+    """What a worker answers, until there are no more questions, or it is gone."""
     try:
-        _, *answers = in_parallel(lambda task: task(), tasks, jobs=jobs, stop=stop.ask)
-    finally:
-        while not idle.empty():
-            idle.get().close()
-    return tuple(answers)
+        worker = _Worker()
+    except OSError:  # no more processes
+        return
+    with closing(worker), stop.killing(worker.kill):
+        while (number := begun.take()) is not None:
+            answer = worker.ask(question(number), progress)
+            if answer is None:
+                return
+            yield number, *answer
 
 
 class _Worker:
@@ -97,9 +100,8 @@ class _Worker:
     """
 
     def __init__(self) -> None:
-        code = (
-            f"import sys; sys.path[:] = {sys.path}; from patchkit import processes as p; p.serve()"
-        )
+        path = f"import sys; sys.path[:] = {sys.path}"
+        code = f"{path}; from patchkit.gitcmd.workers import serve; serve()"
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         try:
             self._process = subprocess.Popen(
@@ -109,23 +111,28 @@ class _Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
         self.kill = self._process.terminate
 
-    def ask(self, question: object, progress: Progress) -> Any:
-        """The answer to a question; EOFError where the process ends without one."""
+    def ask(self, question: object, progress: Progress) -> tuple[Any] | None:
+        """The answer to a question; None where the process ends without one."""
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None
         assert answers is not None
-        try:
+        finished: list[Callable[[], None]] = []  # whoever hears of it takes the answer for known
+        with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
             _Pickler(questions, progress).dump((question, progress.counts, gc.get_threshold()))
             questions.flush()
             while len(message := pickle.load(answers)) == 3:
                 name, said, named = message
-                getattr(progress, name)(*said, **named)
-        except BaseException:
-            self.close()
-            raise
-        found, failed = message
-        FAILED_CHECKS.update(failed)
-        return found
+                tell = partial(getattr(progress, name), *said, **named)
+                if name == "finish":
+                    finished.append(tell)
+                else:
+                    tell()
+            found, failed = message
+            FAILED_CHECKS.update(failed)
+            for finish in finished:
+                finish()
+            return (found,)
+        return None
 
     def close(self) -> None:
         """Let it end: it has nothing more to answer."""
