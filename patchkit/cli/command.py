@@ -233,12 +233,13 @@ def command(
     takes: str = "",
     *,
     examples: Sequence[tuple[str, str]],
-    exits: Mapping[ExitCode, str],
     result: str = "",
     variants: Mapping[str, str] | None = None,
     group: str = "Extensions",
+    **exits: str,
 ) -> Callable[[Body], Body]:
-    """Declare a function as the body of a command; see About for the arguments.
+    """Declare a function as the body of a command; see About for the arguments. Those beyond them
+    say what exit codes mean: `ok="printed"`.
 
     `takes` is words of `_SHARED`, with spaces; "store" stands for "cache offline". The function
     is called with a Session, and with its own options by keyword.
@@ -247,7 +248,8 @@ def command(
     def declare(body: Body) -> Body:
         words = tuple(takes.replace("store", "cache offline").split())
         more = dict(variants or {})
-        _ABOUT[body] = About(tuple(examples), dict(exits), result, words, more, group)
+        codes = {ExitCode[code.upper()]: meaning for code, meaning in exits.items()}
+        _ABOUT[body] = About(tuple(examples), codes, result, words, more, group)
         return body
 
     return declare

@@ -79,16 +79,17 @@ def _answers(
     begun: Begun, question: Callable[[int], object], progress: Progress, stop: Stop
 ) -> Iterator[tuple[int, Any]]:
     """What a worker answers, until there are no more questions, or it is gone."""
+    number = begun.take()
+    if number is None:
+        return
     try:
         worker = _Worker()
     except OSError:  # no more processes
         return
     with closing(worker), stop.killing(worker.kill):
-        while (number := begun.take()) is not None:
-            answer = worker.ask(question(number), progress)
-            if answer is None:
-                return
+        while number is not None and (answer := worker.ask(question(number), progress)):
             yield number, *answer
+            number = begun.take()
 
 
 class _Worker:

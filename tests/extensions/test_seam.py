@@ -34,7 +34,7 @@ from patchkit import entry_points
 from patchkit.errors import ExitCode
 from patchkit.manifest.types import KEYS
 
-@command("manifest", examples=[("patchkit shout", "loudly")], exits={ExitCode.OK: "shouted"})
+@command("manifest", examples=[("patchkit shout", "loudly")], ok="shouted")
 def shout(session):
     \"\"\"Say the manifest's name loudly.\"\"\"
     session.terminal.document(session.manifest_path.stem.upper())

@@ -49,13 +49,11 @@ LockedOption = Annotated[
         ("patchkit apply -m qwen3-vl-npu --dry-run", "say what would be done"),
         ("patchkit apply -m qwen3-vl-npu --force", "save local work under a ref, then apply"),
     ],
-    exits={
-        ExitCode.OK: "every checkout is at its stack",
-        ExitCode.FINDING: "a patch does not apply, a stack is not the one in the lock, or work in "
-        "a checkout is in the way",
-        ExitCode.BAD_INPUT: "the manifest, a series, a patch or the lock cannot be read",
-        ExitCode.ENVIRONMENT: "a fetch failed, a checkout is locked, the disk is full",
-    },
+    ok="every checkout is at its stack",
+    finding="a patch does not apply, a stack is not the one in the lock, or work in "
+    "a checkout is in the way",
+    bad_input="the manifest, a series, a patch or the lock cannot be read",
+    environment="a fetch failed, a checkout is locked, the disk is full",
     result="patchkit.ops.apply:ApplyReport",
 )
 def apply(
@@ -227,11 +225,9 @@ def _print_next(terminal: Terminal, report: ApplyReport) -> None:
         ("patchkit fetch -m qwen3-vl-npu --offline", "is all of it cached?"),
         ("patchkit fetch -m qwen3-vl-npu --verify", "read the cache to the last byte"),
     ],
-    exits={
-        ExitCode.OK: "everything is in the cache",
-        ExitCode.BAD_INPUT: "a pinned file is not there or has another hash",
-        ExitCode.ENVIRONMENT: "something could not be fetched; the other components were",
-    },
+    ok="everything is in the cache",
+    bad_input="a pinned file is not there or has another hash",
+    environment="something could not be fetched; the other components were",
     result="patchkit.ops.fetch:FetchReport",
 )
 def fetch(

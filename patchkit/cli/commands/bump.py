@@ -83,14 +83,12 @@ ExplainOption = Annotated[
         ),
         ("patchkit bump -o page.html", "a page to review the last bump by"),
     ],
-    exits={
-        ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
-        ExitCode.FINDING: "the checkout has edits, the change would break another stack, "
-        "--skip-conflicts left patches out, or there is no finished bump to review",
-        ExitCode.HALTED: "a patch does not fit the new pin; the project was not changed",
-        ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
-        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
-    },
+    ok="the pin is moved and every patch carried, or it was there already",
+    finding="the checkout has edits, the change would break another stack, "
+    "--skip-conflicts left patches out, or there is no finished bump to review",
+    halted="a patch does not fit the new pin; the project was not changed",
+    bad_input="a file cannot be read, or the pin is that of other manifests, too",
+    environment="an upstream cannot be fetched, or the disk is full",
     result="patchkit.ops.refresh_report:BumpReport",
 )
 def bump(

@@ -39,12 +39,10 @@ RunOption = Annotated[
         ("patchkit check -m slime-npu-official -c slime", "one component"),
         ("patchkit check --strict", "also: headers, and the form that refresh writes"),
     ],
-    exits={
-        ExitCode.OK: "every patch applies",
-        ExitCode.FINDING: "a patch does not apply, or the lock says otherwise",
-        ExitCode.BAD_INPUT: "a manifest, series, lock or patch cannot be read",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="every patch applies",
+    finding="a patch does not apply, or the lock says otherwise",
+    bad_input="a manifest, series, lock or patch cannot be read",
+    environment="an upstream could not be fetched",
     result="patchkit.ops.check_report:CheckReport",
 )
 def check(

@@ -45,12 +45,10 @@ AllowDriftOption = Annotated[
         ("patchkit ci --allow-drift --strict", "a pull request: drift is no fault of it"),
         ("patchkit ci --format sarif -o patchkit.sarif", "for a code scanning page"),
     ],
-    exits={
-        ExitCode.OK: "every patch applies to its pin and to its tracked branch",
-        ExitCode.FINDING: "a patch does not, or the lock says otherwise",
-        ExitCode.BAD_INPUT: "a manifest, series, lock or patch cannot be read",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="every patch applies to its pin and to its tracked branch",
+    finding="a patch does not, or the lock says otherwise",
+    bad_input="a manifest, series, lock or patch cannot be read",
+    environment="an upstream could not be fetched",
     result="patchkit.ops.ci:CiReport",
 )
 def ci(
@@ -243,10 +241,8 @@ JobsOfOption = Annotated[
         ("patchkit ci --matrix --only bump --format github", "what `patchkit bump` can move"),
         ("patchkit ci --matrix --json > jobs.json", "for `ci --merge`"),
     ],
-    exits={
-        ExitCode.OK: "printed",
-        ExitCode.BAD_INPUT: "a manifest cannot be read: no job would look at it",
-    },
+    ok="printed",
+    bad_input="a manifest cannot be read: no job would look at it",
     result="patchkit.ops.ci:MatrixReport",
 )
 def matrix(
@@ -307,12 +303,10 @@ FilesArgument = Annotated[
         ("patchkit ci --merge jobs.json results/*.json", "and no job may be missing"),
         ("patchkit ci --merge results/*.json --format html -o report.html", "as a page"),
     ],
-    exits={
-        ExitCode.OK: "every result is good",
-        ExitCode.FINDING: "one of them has a finding",
-        ExitCode.BAD_INPUT: "a file is not a patchkit result, or a result is an error of this kind",
-        ExitCode.ENVIRONMENT: "a result is missing, or is an error of this kind",
-    },
+    ok="every result is good",
+    finding="one of them has a finding",
+    bad_input="a file is not a patchkit result, or a result is an error of this kind",
+    environment="a result is missing, or is an error of this kind",
     result="patchkit.ops.ci:CiReport",
 )
 def merge(
@@ -359,11 +353,9 @@ IntoOption = Annotated[
         ("patchkit ci --issues results/*.json -o issues --dry-run", "what would change"),
         ("patchkit ci --issues drift.json -o issues --json", "for a script that posts them"),
     ],
-    exits={
-        ExitCode.OK: "the folder says what is open, whatever that is",
-        ExitCode.BAD_INPUT: "a file is not a patchkit result, or not an issue that it wrote",
-        ExitCode.ENVIRONMENT: "the folder cannot be written",
-    },
+    ok="the folder says what is open, whatever that is",
+    bad_input="a file is not a patchkit result, or not an issue that it wrote",
+    environment="the folder cannot be written",
     result="patchkit.report.markdown:IssuesReport",
 )
 def issues(

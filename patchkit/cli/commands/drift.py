@@ -29,12 +29,10 @@ if TYPE_CHECKING:
         ("patchkit drift -m slime-npu-official -c megatron-lm --to main", "along another one"),
         ("patchkit drift --format html -o drift.html", "a page with timelines"),
     ],
-    exits={
-        ExitCode.OK: "every patch fits the newest commit",
-        ExitCode.FINDING: "a patch does not fit the newest commit, or is upstream there",
-        ExitCode.BAD_INPUT: "a manifest, series or patch cannot be read; no branch is tracked",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="every patch fits the newest commit",
+    finding="a patch does not fit the newest commit, or is upstream there",
+    bad_input="a manifest, series or patch cannot be read; no branch is tracked",
+    environment="an upstream could not be fetched",
     result="patchkit.ops.drift:DriftReport",
 )
 def drift(

@@ -85,11 +85,9 @@ class SchemaReport(Struct, frozen=True):
         ("patchkit check --only manifest", "every manifest of manifests/"),
         ("patchkit check --only manifest qwen3-vl-npu", "one of them"),
     ],
-    exits={
-        ExitCode.OK: "nothing is wrong",
-        ExitCode.FINDING: "only warnings, and --strict",
-        ExitCode.BAD_INPUT: "a manifest cannot be used",
-    },
+    ok="nothing is wrong",
+    finding="only warnings, and --strict",
+    bad_input="a manifest cannot be used",
     result="patchkit.ops.manifest:LintReport",
 )
 def lint(
@@ -115,7 +113,8 @@ def lint(
         ("patchkit status --resolved -m qwen3-vl-npu", "as YAML, with the shared parts merged in"),
         ("patchkit status --resolved -m qwen3-vl-npu --json", "the same for programs"),
     ],
-    exits={ExitCode.OK: "shown", ExitCode.BAD_INPUT: "the manifest cannot be used"},
+    ok="shown",
+    bad_input="the manifest cannot be used",
     result="patchkit.ops.manifest:ShownManifest",
 )
 def show(
@@ -138,7 +137,7 @@ def show(
         ("patchkit init --schema > manifests/manifest.schema.json", "for editors to complete by"),
         ("patchkit init --schema part", "the schema of files that others extend"),
     ],
-    exits={ExitCode.OK: "always"},
+    ok="always",
     result="patchkit.cli.commands.manifest:SchemaReport",
 )
 def schema(
@@ -209,12 +208,10 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
         ),
         ("patchkit init --here", "the patches that are here, where they lie"),
     ],
-    exits={
-        ExitCode.OK: "written",
-        ExitCode.FINDING: "with --here: a patch does not apply to its pin, or was left out",
-        ExitCode.USAGE: "the manifest is there already, or the options do not go together",
-        ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
-    },
+    ok="written",
+    finding="with --here: a patch does not apply to its pin, or was left out",
+    usage="the manifest is there already, or the options do not go together",
+    environment="the upstream or the index could not be asked",
     result="patchkit.ops.manifest:Created",
     variants={"init --here": "patchkit.ops.adopt:Adopted"},
 )
@@ -283,12 +280,10 @@ def init(
         ),
         ("patchkit add trainer -m demo --git URL --ref ID", "by another name; nobody is asked"),
     ],
-    exits={
-        ExitCode.OK: "written",
-        ExitCode.USAGE: "the component is there already, or the options do not go together",
-        ExitCode.BAD_INPUT: "the manifest cannot be used",
-        ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
-    },
+    ok="written",
+    usage="the component is there already, or the options do not go together",
+    bad_input="the manifest cannot be used",
+    environment="the upstream or the index could not be asked",
     result="patchkit.ops.manifest:Created",
 )
 def add(

@@ -58,14 +58,12 @@ AllPinsOption = Annotated[
         ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "all edits make a new patch"),
         ("patchkit refresh --rest fix-rope", "those that belong to no patch do"),
     ],
-    exits={
-        ExitCode.OK: "the patch files match the checkouts",
-        ExitCode.FINDING: "an edit does not belong to exactly one patch, there is nothing for "
-        "a new one, or a checkout was refused",
-        ExitCode.HALTED: "a patch does not fit the changed pin; nothing was written",
-        ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
-        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
-    },
+    ok="the patch files match the checkouts",
+    finding="an edit does not belong to exactly one patch, there is nothing for "
+    "a new one, or a checkout was refused",
+    halted="a patch does not fit the changed pin; nothing was written",
+    bad_input="the manifest, the series or a patch cannot be read or rewritten",
+    environment="an upstream cannot be fetched, or the disk is full",
     result="patchkit.ops.refresh_report:RefreshReport",
 )
 def refresh(
@@ -141,13 +139,10 @@ def refresh(
         ("patchkit refresh --from-branch -m demo -c sglang --dry-run", "what is new there?"),
         ("patchkit refresh --from-branch -m demo -c sglang", "its commits as patch files"),
     ],
-    exits={
-        ExitCode.OK: "the series has what the branch has",
-        ExitCode.FINDING: "a patch that the branch does not have is in the way, or a checkout was "
-        "refused",
-        ExitCode.BAD_INPUT: "the branch is not there, or not on the pin",
-        ExitCode.ENVIRONMENT: "the branch cannot be fetched, or the disk is full",
-    },
+    ok="the series has what the branch has",
+    finding="a patch that the branch does not have is in the way, or a checkout was refused",
+    bad_input="the branch is not there, or not on the pin",
+    environment="the branch cannot be fetched, or the disk is full",
     result="patchkit.ops.refresh_report:RefreshReport",
 )
 def from_branch(

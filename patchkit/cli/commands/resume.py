@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,21 +19,24 @@ if TYPE_CHECKING:
     from patchkit.ops.refresh_input import ResumeStep
     from patchkit.ops.undo import BackReport
 
-_GOING = {
-    ExitCode.OK: "all patches are carried: pin, patches and lock are written",
-    ExitCode.FINDING: "the conflict is not resolved, or no bump or import is in progress",
-    ExitCode.HALTED: "the next conflict is in the checkout",
-    ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
-    ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
-}
-_BACK = {
-    ExitCode.OK: "it is undone",
-    ExitCode.BAD_INPUT: "the manifest cannot be read",
-    ExitCode.ENVIRONMENT: "a file is in the way, or cannot be written",
-}
+_goes_on = partial(
+    command,
+    ok="all patches are carried: pin, patches and lock are written",
+    halted="the next conflict is in the checkout",
+    bad_input="the manifest, the series or a patch cannot be read",
+    environment="an upstream cannot be fetched, or the disk is full",
+    result="patchkit.ops.refresh_report:BumpReport",
+)
+_goes_back = partial(
+    command,
+    ok="it is undone",
+    bad_input="the manifest cannot be read",
+    environment="a file is in the way, or cannot be written",
+    result="patchkit.ops.undo:BackReport",
+)
 
 
-@command(
+@_goes_on(
     "manifest component workspace store json quiet",
     examples=[
         ("patchkit continue", "the conflict is resolved: carry the rest"),
@@ -42,8 +46,7 @@ _BACK = {
             "where several conflicts wait",
         ),
     ],
-    exits=_GOING,
-    result="patchkit.ops.refresh_report:BumpReport",
+    finding="the conflict is not resolved, or no bump or import is in progress",
 )
 def continue_(
     session: Session,
@@ -69,11 +72,10 @@ def continue_(
     return go_on(session, "continue", step, diff=diff)
 
 
-@command(
+@_goes_on(
     "manifest component workspace store json quiet",
     examples=[("patchkit skip", "the patch is not needed any more: take it off the series")],
-    exits={**_GOING, ExitCode.FINDING: "no bump or import is in progress"},
-    result="patchkit.ops.refresh_report:BumpReport",
+    finding="no bump or import is in progress",
 )
 def skip(
     session: Session,
@@ -90,11 +92,10 @@ def skip(
     return go_on(session, "skip", ResumeStep.SKIP, diff=diff)
 
 
-@command(
+@_goes_back(
     "manifest component workspace json quiet",
     examples=[("patchkit abort", "everything is as it was before")],
-    exits={**_BACK, ExitCode.FINDING: "no bump or import is in progress"},
-    result="patchkit.ops.undo:BackReport",
+    finding="no bump or import is in progress",
 )
 def abort(
     session: Session,
@@ -111,19 +112,14 @@ def abort(
     return session.terminal.report("abort", report, ExitCode.OK, _render_back)
 
 
-@command(
+@_goes_back(
     "manifest component workspace json quiet",
     examples=[
         ("patchkit undo", "back to the conflict before; or, if none waits, the last change"),
         ("patchkit undo --redo", "what was undone last is done again"),
         ("patchkit undo --list", "what can be undone, and redone"),
     ],
-    exits={
-        **_BACK,
-        ExitCode.FINDING: "there is nothing to undo, it was changed since, or the checkout "
-        "stays where it is",
-    },
-    result="patchkit.ops.undo:BackReport",
+    finding="there is nothing to undo, it was changed since, or the checkout stays where it is",
 )
 def undo(
     session: Session,

@@ -25,7 +25,8 @@ _SHOWN = 3
         ("patchkit undo --show", "what is saved of all components, the latest first"),
         ("patchkit undo --show 20260102T030405Z", "its diff"),
     ],
-    exits={ExitCode.OK: "shown", ExitCode.BAD_INPUT: "the manifest cannot be read"},
+    ok="shown",
+    bad_input="the manifest cannot be read",
     result=_RESULT,
 )
 def show(

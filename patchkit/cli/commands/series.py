@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from patchkit.refresh.series_edits import SeriesEdit
 
 _TAKES = "manifest component workspace store json quiet"
-_RESULT = "patchkit.ops.refresh_report:RefreshReport"
-_EXITS = {
-    ExitCode.OK: "patch files, series, lock and checkout agree",
-    ExitCode.FINDING: "the patches do not allow it, or the checkout is in the way",
-    ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
-    ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
-}
+_edits = partial(
+    command,
+    ok="patch files, series, lock and checkout agree",
+    finding="the patches do not allow it, or the checkout is in the way",
+    bad_input="the manifest, the series or a patch cannot be read or rewritten",
+    environment="an upstream cannot be fetched, or the disk is full",
+    result="patchkit.ops.refresh_report:RefreshReport",
+)
 _HOW = "The patch's name, the start of it, or its number in the series."
 
 NumberedOption = Annotated[
@@ -34,14 +35,12 @@ PatchArgument = Annotated[str, typer.Argument(metavar="PATCH", help=_HOW)]
 PatchesArgument = Annotated[list[str], typer.Argument(metavar="PATCH", help=_HOW)]
 
 
-@command(
+@_edits(
     _TAKES,
     examples=[
         ("patchkit edit 3 --message 'Fix RoPE'", "the third patch of the series"),
         ("patchkit edit fix-rope --name rope-on-npu", "the file, and its line in the series"),
     ],
-    exits=_EXITS,
-    result=_RESULT,
 )
 def edit(
     session: Session,
@@ -69,14 +68,12 @@ def edit(
     return _change(session, [patch], wanted, dry_run=dry_run)
 
 
-@command(
+@_edits(
     _TAKES,
     examples=[
         ("patchkit drop fix-rope", "it leaves series and checkout"),
         ("patchkit drop 3 4 --dry-run", "do the others apply without them?"),
     ],
-    exits=_EXITS,
-    result=_RESULT,
 )
 def drop(
     session: Session,
@@ -97,14 +94,12 @@ def drop(
     return _change(session, patches, wanted, dry_run=dry_run)
 
 
-@command(
+@_edits(
     _TAKES,
     examples=[
         ("patchkit move fix-rope --to fuse-norm", "to the place of that patch"),
         ("patchkit move fix-rope --to 1", "to the beginning of the series"),
     ],
-    exits=_EXITS,
-    result=_RESULT,
 )
 def move(
     session: Session,
@@ -131,11 +126,9 @@ def move(
     return _change(session, [patch, to], wanted, dry_run=dry_run)
 
 
-@command(
+@_edits(
     _TAKES,
     examples=[("patchkit fold fix-typo --to fix-rope", "one patch of two")],
-    exits=_EXITS,
-    result=_RESULT,
 )
 def fold(
     session: Session,
@@ -160,14 +153,12 @@ def fold(
     return _change(session, [*patches, into], wanted, dry_run=dry_run)
 
 
-@command(
+@_edits(
     _TAKES,
     examples=[
         ("patchkit split fix-rope --new rope-tests --file tests/test_rope.py", "whole files"),
         ("patchkit split fix-rope --new rope-cache --file rope.py:2", "the second hunk of a file"),
     ],
-    exits=_EXITS,
-    result=_RESULT,
 )
 def split(
     session: Session,
@@ -205,14 +196,12 @@ def split(
     return _change(session, [patch], wanted, dry_run=dry_run)
 
 
-@command(
+@_edits(
     _TAKES,
     examples=[
         ("patchkit import --vendor -m slime-npu-official -c megatron-lm", "all of the component"),
         ("patchkit import --vendor npu-megatron.patch -c megatron-lm", "one of them"),
     ],
-    exits=_EXITS,
-    result=_RESULT,
 )
 def vendor(
     session: Session,

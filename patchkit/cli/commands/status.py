@@ -41,11 +41,9 @@ _NEXT = {
         ("patchkit status -m qwen3-vl-npu --json", "for a script"),
         ("patchkit status --strict --quiet && ./train.sh", "only with what was recorded"),
     ],
-    exits={
-        ExitCode.OK: "shown, whatever the states are; with --strict: all are applied",
-        ExitCode.FINDING: "with --strict: a checkout is not what manifest and lock say",
-        ExitCode.BAD_INPUT: "the manifest or the lock cannot be read",
-    },
+    ok="shown, whatever the states are; with --strict: all are applied",
+    finding="with --strict: a checkout is not what manifest and lock say",
+    bad_input="the manifest or the lock cannot be read",
     result="patchkit.ops.status:StatusReport",
 )
 def status(

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
         ("patchkit check --only tests", "after a bump: what broke of what passed?"),
         ("patchkit check --only tests slime -o slime.xml", "and keep what the command wrote"),
     ],
-    exits={
-        ExitCode.OK: "every test passes that passed when it was learnt, or none are declared",
-        ExitCode.FINDING: "a test broke, or fails and nothing was learnt",
-        ExitCode.BAD_INPUT: "the manifest, a series, a patch or the record cannot be read",
-        ExitCode.ENVIRONMENT: "a command writes no JUnit file, is killed, or fails though its file "
-        "has no failed test; or a fetch failed",
-    },
+    ok="every test passes that passed when it was learnt, or none are declared",
+    finding="a test broke, or fails and nothing was learnt",
+    bad_input="the manifest, a series, a patch or the record cannot be read",
+    environment="a command writes no JUnit file, is killed, or fails though its file "
+    "has no failed test; or a fetch failed",
     result="patchkit.ops.upstream_tests:TestReport",
 )
 def test(

@@ -37,13 +37,11 @@ if TYPE_CHECKING:
         ("patchkit import fix.patch --3way -m demo -c mbridge", "made for another version"),
         ("patchkit import fix.patch --repair -m demo -c mbridge", "damaged on its way"),
     ],
-    exits={
-        ExitCode.OK: "the patches are in the series",
-        ExitCode.FINDING: "a patch does not apply; nothing was written without --force",
-        ExitCode.HALTED: "with --3way: the checkout holds a conflict",
-        ExitCode.BAD_INPUT: "a patch cannot be read",
-        ExitCode.ENVIRONMENT: "the upstream cannot be fetched, or the disk is full",
-    },
+    ok="the patches are in the series",
+    finding="a patch does not apply; nothing was written without --force",
+    halted="with --3way: the checkout holds a conflict",
+    bad_input="a patch cannot be read",
+    environment="the upstream cannot be fetched, or the disk is full",
     result="patchkit.ops.transfer:AdoptReport",
 )
 def import_(
@@ -222,11 +220,9 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
         ("patchkit export -c mbridge --patch fix-rope -o fix.mbox", "to send one upstream"),
         ("patchkit export -c mbridge --branch npu", "a branch with these commits, to push"),
     ],
-    exits={
-        ExitCode.OK: "the stack is written",
-        ExitCode.BAD_INPUT: "a patch does not apply, or cannot be written in that form",
-        ExitCode.ENVIRONMENT: "the upstream cannot be fetched, or the disk is full",
-    },
+    ok="the stack is written",
+    bad_input="a patch does not apply, or cannot be written in that form",
+    environment="the upstream cannot be fetched, or the disk is full",
     result="patchkit.ops.transfer:ExportReport",
 )
 def export(

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
         ("patchkit log -m qwen3-vl-npu -c megatron-lm --json", "for a script"),
         ("patchkit log --upstream -m qwen3-vl-npu", "what was sent, landed, is open"),
     ],
-    exits={
-        ExitCode.OK: "listed",
-        ExitCode.BAD_INPUT: "a series or patch cannot be read",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="listed",
+    bad_input="a series or patch cannot be read",
+    environment="an upstream could not be fetched",
     result="patchkit.ops.views:LogReport",
 )
 def log(
@@ -117,11 +115,9 @@ def _upstream(patch: LoggedPatch) -> Iterator[str]:
         ("patchkit show fix-rope", "a patch, by name, number or the beginning of its name"),
         ("patchkit show ae2c912c04 -c sglang", "the commit of upstream that a conflict names"),
     ],
-    exits={
-        ExitCode.OK: "shown",
-        ExitCode.BAD_INPUT: "a series or patch cannot be read",
-        ExitCode.ENVIRONMENT: "upstream's history could not be fetched",
-    },
+    ok="shown",
+    bad_input="a series or patch cannot be read",
+    environment="upstream's history could not be fetched",
     result="patchkit.ops.views:ShownChange",
 )
 def show(

@@ -26,7 +26,7 @@ RunOption = Annotated[
         ("patchkit mcp", "what a client starts, to look at the project in this folder"),
         ("patchkit mcp --allow-write", "and to propose bumps, and merges for their conflicts"),
     ],
-    exits={ExitCode.OK: "the client has gone"},
+    ok="the client has gone",
     group="For agents",
 )
 def mcp(
@@ -72,10 +72,8 @@ def mcp(
 @command(
     "manifest component workspace json",
     examples=[("patchkit mcp --only conflict", "what the tool `conflict` tells")],
-    exits={
-        ExitCode.OK: "told, whether one waits or not",
-        ExitCode.BAD_INPUT: "the manifest or a resolution cannot be read",
-    },
+    ok="told, whether one waits or not",
+    bad_input="the manifest or a resolution cannot be read",
     result="patchkit.extensions.agents.conflict_report:ConflictReport",
     group="For agents",
 )
@@ -95,12 +93,10 @@ def conflict(session: Session) -> ExitCode:
 @command(
     "manifest component workspace store json quiet",
     examples=[("patchkit mcp --only merge", "what the tool `propose_merge` does")],
-    exits={
-        ExitCode.OK: "all patches are carried: pin, patches and lock are written",
-        ExitCode.FINDING: "it does not hold, and nothing was changed",
-        ExitCode.HALTED: "the next conflict is in the checkout",
-        ExitCode.BAD_INPUT: "what is proposed cannot be read",
-    },
+    ok="all patches are carried: pin, patches and lock are written",
+    finding="it does not hold, and nothing was changed",
+    halted="the next conflict is in the checkout",
+    bad_input="what is proposed cannot be read",
     result="patchkit.ops.refresh_report:BumpReport",
     group="For agents",
 )

@@ -26,13 +26,10 @@ if TYPE_CHECKING:
         ("patchkit bisect slime --to latest --run ./try.sh", "which commit after the pin?"),
         ("patchkit bisect slime --to v0.3.0 --run ./try.sh", "up to that tag"),
     ],
-    exits={
-        ExitCode.OK: "the command passes at the newest commit",
-        ExitCode.FINDING: "it fails: because of the commit that is named, or at the pin, too",
-        ExitCode.BAD_INPUT: "the manifest, a series or a patch cannot be read, or one does not "
-        "apply",
-        ExitCode.ENVIRONMENT: "the command gives no verdict, a fetch failed, the disk is full",
-    },
+    ok="the command passes at the newest commit",
+    finding="it fails: because of the commit that is named, or at the pin, too",
+    bad_input="the manifest, a series or a patch cannot be read, or one does not apply",
+    environment="the command gives no verdict, a fetch failed, the disk is full",
     result="patchkit.extensions.bisect.bisection:BisectReport",
     group="Move with upstream",
 )

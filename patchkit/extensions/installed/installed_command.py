@@ -45,13 +45,11 @@ if TYPE_CHECKING:
         ),
         ("patchkit install site-packages --reverse", "and reverse it"),
     ],
-    exits={
-        ExitCode.OK: "the folder is at its stacks",
-        ExitCode.FINDING: "a patch does not apply, a stack is not the one in the lock, or a file "
-        "is not what the stack is for",
-        ExitCode.BAD_INPUT: "the manifest, a series, a patch, the lock or a receipt cannot be read",
-        ExitCode.ENVIRONMENT: "a fetch failed, the folder is locked, the disk is full",
-    },
+    ok="the folder is at its stacks",
+    finding="a patch does not apply, a stack is not the one in the lock, or a file "
+    "is not what the stack is for",
+    bad_input="the manifest, a series, a patch, the lock or a receipt cannot be read",
+    environment="a fetch failed, the folder is locked, the disk is full",
     result="patchkit.extensions.installed.stacks_in_packages:IntoReport",
     group="From manifest to machine",
 )
@@ -105,14 +103,11 @@ def install(
             "is this image that manifest's?",
         ),
     ],
-    exits={
-        ExitCode.OK: "every patch of the manifest that has files there is live",
-        ExitCode.FINDING: "a patch is not live, a file is neither, nothing was found, or it cannot "
-        "be said: there is no manifest to compare with, or not enough is known of its stack",
-        ExitCode.BAD_INPUT: "a receipt is damaged, or the manifest, series or a patch cannot be "
-        "read",
-        ExitCode.ENVIRONMENT: "the Python does not answer, or a fetch failed",
-    },
+    ok="every patch of the manifest that has files there is live",
+    finding="a patch is not live, a file is neither, nothing was found, or it cannot "
+    "be said: there is no manifest to compare with, or not enough is known of its stack",
+    bad_input="a receipt is damaged, or the manifest, series or a patch cannot be read",
+    environment="the Python does not answer, or a fetch failed",
     result="patchkit.extensions.installed.stacks_in_packages:AttestReport",
     group="From manifest to machine",
 )
@@ -165,13 +160,11 @@ def attest(
         ("patchkit refresh --from site-packages -m demo -n", "where would each edit go?"),
         ("patchkit refresh --from copied/demo -m demo -c demo --new fix-rope", "all make a patch"),
     ],
-    exits={
-        ExitCode.OK: "the patch files have the edits",
-        ExitCode.FINDING: "an edit does not belong to exactly one patch, a file is not the pin's "
-        "nor edited, or a checkout was refused",
-        ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
-        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
-    },
+    ok="the patch files have the edits",
+    finding="an edit does not belong to exactly one patch, a file is not the pin's "
+    "nor edited, or a checkout was refused",
+    bad_input="the manifest, the series or a patch cannot be read or rewritten",
+    environment="an upstream cannot be fetched, or the disk is full",
     result="patchkit.ops.refresh_report:RefreshReport",
     group="From manifest to machine",
 )

@@ -32,11 +32,9 @@ if TYPE_CHECKING:
             "variables that only the site knows, too",
         ),
     ],
-    exits={
-        ExitCode.OK: "nothing is wrong or missing, though something may be uncertain",
-        ExitCode.FINDING: "something is wrong or missing",
-        ExitCode.BAD_INPUT: "the manifest or a values file cannot be used",
-    },
+    ok="nothing is wrong or missing, though something may be uncertain",
+    finding="something is wrong or missing",
+    bad_input="the manifest or a values file cannot be used",
     result="patchkit.extensions.machine.diagnosis:DoctorReport",
     group="From manifest to machine",
 )

@@ -42,13 +42,10 @@ if TYPE_CHECKING:
             "in CI: is it what the manifest says now?",
         ),
     ],
-    exits={
-        ExitCode.OK: "all files are written, or were up to date",
-        ExitCode.FINDING: "--dry-run, and a file is stale, edited or missing; or an edited one "
-        "is in the way",
-        ExitCode.USAGE: "a site value is missing, or the manifest does not say enough",
-        ExitCode.BAD_INPUT: "the manifest, a values file or a template cannot be used",
-    },
+    ok="all files are written, or were up to date",
+    finding="--dry-run, and a file is stale, edited or missing; or an edited one is in the way",
+    usage="a site value is missing, or the manifest does not say enough",
+    bad_input="the manifest, a values file or a template cannot be used",
     result="patchkit.extensions.machine.render:RenderReport",
     group="From manifest to machine",
 )

@@ -32,11 +32,9 @@ if TYPE_CHECKING:
         ("patchkit plan megatron-lm --to core_v0.16.0", "the same up to a release"),
         ("patchkit plan -m qwen3-vl-npu", "the newest combination of all components"),
     ],
-    exits={
-        ExitCode.OK: "the components were looked at",
-        ExitCode.BAD_INPUT: "a manifest, series or patch cannot be read; no branch is tracked",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="the components were looked at",
+    bad_input="a manifest, series or patch cannot be read; no branch is tracked",
+    environment="an upstream could not be fetched",
     result="patchkit.extensions.planning.plan:PlanReport",
     group="Move with upstream",
 )

@@ -53,12 +53,10 @@ AcceptTargetOption = Annotated[
         ),
         ("patchkit check --only overrides -m qwen3-vl-npu --accept", "all of that was looked at"),
     ],
-    exits={
-        ExitCode.OK: "every target is there and as it was reviewed, or there are none",
-        ExitCode.FINDING: "targets are gone, have changed or were never reviewed",
-        ExitCode.BAD_INPUT: "a rule file, series, lock or patch cannot be read",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="every target is there and as it was reviewed, or there are none",
+    finding="targets are gone, have changed or were never reviewed",
+    bad_input="a rule file, series, lock or patch cannot be read",
+    environment="an upstream could not be fetched",
     result="patchkit.extensions.python_guards.guard_reviews:OverridesReport",
 )
 def overrides(
@@ -148,12 +146,10 @@ AllCallsOption = Annotated[
             "and those that cannot be decided",
         ),
     ],
-    exits={
-        ExitCode.OK: "every call that can be decided fits, or there are no contracts",
-        ExitCode.FINDING: "calls do not fit, or an entry of the manifest is for nothing",
-        ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="every call that can be decided fits, or there are no contracts",
+    finding="calls do not fit, or an entry of the manifest is for nothing",
+    bad_input="a series or patch cannot be read, or does not apply",
+    environment="an upstream could not be fetched",
     result="patchkit.extensions.python_guards.guard_reviews:ContractsReport",
 )
 def contracts(

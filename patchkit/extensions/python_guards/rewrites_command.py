@@ -28,12 +28,10 @@ RunSedOption = Annotated[
         ("patchkit import --rewrites -m demo -c mbridge -n", "which patches would be made?"),
         ("patchkit import --rewrites -m demo -c mbridge --run", "and sed is asked what it does"),
     ],
-    exits={
-        ExitCode.OK: "the patches are in the series, or there is nothing to make one of",
-        ExitCode.FINDING: "a patch does not apply; nothing was written",
-        ExitCode.BAD_INPUT: "the manifest, a series or a patch cannot be read, or does not apply",
-        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
-    },
+    ok="the patches are in the series, or there is nothing to make one of",
+    finding="a patch does not apply; nothing was written",
+    bad_input="the manifest, a series or a patch cannot be read, or does not apply",
+    environment="an upstream cannot be fetched, or the disk is full",
     result="patchkit.ops.transfer:AdoptReport",
 )
 def import_rewrites(

@@ -31,11 +31,9 @@ if TYPE_CHECKING:
             "one of them",
         ),
     ],
-    exits={
-        ExitCode.OK: "every example is right, or there are no recipes",
-        ExitCode.FINDING: "a rule makes something else of an example",
-        ExitCode.BAD_INPUT: "a recipe cannot be read, or ast-grep does not take a rule",
-    },
+    ok="every example is right, or there are no recipes",
+    finding="a rule makes something else of an example",
+    bad_input="a recipe cannot be read, or ast-grep does not take a rule",
     result="patchkit.extensions.recipes.workbench:RecipeTestReport",
     group="Patches by recipe",
 )

@@ -53,12 +53,10 @@ ReasonOption = Annotated[
         ("patchkit check --only sites 'tests/**' --accept --reason 'not run here'", "a folder"),
         ("patchkit check --only sites --rule nccl --accept --reason 'CUDA only'", "site by site"),
     ],
-    exits={
-        ExitCode.OK: "every site is reviewed or known, or there are no rules",
-        ExitCode.FINDING: "there are new sites, or a reason has expired",
-        ExitCode.BAD_INPUT: "a recipe, rule file, baseline or patch cannot be read",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
+    ok="every site is reviewed or known, or there are no rules",
+    finding="there are new sites, or a reason has expired",
+    bad_input="a recipe, rule file, baseline or patch cannot be read",
+    environment="an upstream could not be fetched",
     result="patchkit.extensions.recipes.scan:ResidualReport",
     group="Patches by recipe",
 )
