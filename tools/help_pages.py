@@ -156,7 +156,7 @@ def _description(name: str) -> str:
 
 def _examples(told: About) -> str:
     lines = ["Examples:"]
-    for line, meaning in told.examples:
+    for line, meaning in told.examples.items():
         lines += [f"  {line}", *_fill(meaning, 6)]
     return "\n".join(lines)
 

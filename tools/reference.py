@@ -139,7 +139,7 @@ def _command_section(name: str) -> str:
         lines += [f"| `{each.label.strip()}` | {_cell(each.description)} |" for each in rows]
         lines.append("")
     lines.append("```console")
-    for line, meaning in told.examples:
+    for line, meaning in told.examples.items():
         lines += [f"# {meaning}", f"$ {line}"]
     lines += ["```", "", "| exit code | meaning |", "|---|---|"]
     lines += [f"| {code} | {_cell(meaning)} |" for code, meaning in told.all_exits()]

@@ -26,17 +26,17 @@ from patchkit.cli.command import about, load_command, summary
 from patchkit.errors import SurroundingsError, UsageError
 
 #: What `patchkit` alone shows: a command line for each task of the daily round.
-_ROUND = (
-    ("init NAME --git URL --ref TAG", "pin an upstream in a new manifest"),
-    ("init --here", "adopt patches that are here, as they are"),
-    ("apply", "fetch, patch and check out upstreams"),
-    ("status", "show where each checkout is"),
-    ("refresh", "record edits in the patches"),
-    ("check", "find patches that do not apply"),
-    ("drift", "name the commit that broke a patch"),
-    ("bump COMPONENT --to TAG", "move to another upstream version"),
-    ("undo", "take the last change back"),
-)
+_ROUND = {
+    "init NAME --git URL --ref TAG": "pin an upstream in a new manifest",
+    "init --here": "adopt patches that are here, as they are",
+    "apply": "fetch, patch and check out upstreams",
+    "status": "show where each checkout is",
+    "refresh": "record edits in the patches",
+    "check": "find patches that do not apply",
+    "drift": "name the commit that broke a patch",
+    "bump COMPONENT --to TAG": "move to another upstream version",
+    "undo": "take the last change back",
+}
 
 #: What is typed here without being a command, as in git, quilt and StGit, and what does that.
 _ELSEWHERE = {
@@ -160,6 +160,6 @@ def patchkit(
     """Patch stacks on pinned upstreams: apply them, check them, see them drift."""
     if ctx.invoked_subcommand is None:
         print("Carry patches on pinned upstreams.\n")
-        for line, meaning in _ROUND:
+        for line, meaning in _ROUND.items():
             print(f"  patchkit {line:<30} {meaning}")
         print("\n`--help` lists all commands, `COMMAND --help` explains one.")

@@ -207,8 +207,8 @@ _NAMES = {
 class About(Struct, frozen=True):
     """A command's own words in its help page and in docs/reference."""
 
-    #: (command line, what it does)
-    examples: tuple[tuple[str, str], ...]
+    #: What command lines do.
+    examples: Mapping[str, str]
     #: What each exit code means here; the codes that every command shares are left out.
     exits: Mapping[ExitCode, str]
     #: "module:class" of what `--json` prints; empty for a command without.
@@ -232,7 +232,7 @@ _ABOUT: dict[Body, About] = {}
 def command(
     takes: str = "",
     *,
-    examples: Sequence[tuple[str, str]],
+    examples: Mapping[str, str],
     result: str = "",
     variants: Mapping[str, str] | None = None,
     group: str = "Extensions",
@@ -249,7 +249,7 @@ def command(
         words = tuple(takes.replace("store", "cache offline").split())
         more = dict(variants or {})
         codes = {ExitCode[code.upper()]: meaning for code, meaning in exits.items()}
-        _ABOUT[body] = About(tuple(examples), codes, result, words, more, group)
+        _ABOUT[body] = About(examples, codes, result, words, more, group)
         return body
 
     return declare
@@ -270,7 +270,7 @@ class Command(TyperCommand):
             with formatter.section("Forms, with options of their own"):
                 formatter.write_dl(forms)
         with formatter.section("Examples"):
-            for line, meaning in self.about.examples:
+            for line, meaning in self.about.examples.items():
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
                 with formatter.indentation(), formatter.indentation():
                     formatter.write_text(meaning)

@@ -78,7 +78,7 @@ def _missing(command: str, parameter: Any) -> UsageError:
 
 def _example(command: str) -> str:
     """A line of the command's own examples, without a manifest and a component of ours."""
-    return re.sub(r" (-m|-c) \S+", "", load_command(command).about.examples[0][0])
+    return re.sub(r" (-m|-c) \S+", "", next(iter(load_command(command).about.examples)))
 
 
 def _lowered(text: str) -> str:

@@ -71,45 +71,39 @@ class Trouble(Enum):
 
 # First match wins; what git (2.34 to 2.52), curl and ssh say in the C locale. Compiled when
 # something failed: most runs ask no server.
-_SIGNS = (
-    (Trouble.DISK, r"no space left on device|disk quota exceeded"),
-    (
-        Trouble.DAMAGED,
+_SIGNS = {
+    Trouble.DISK: r"no space left on device|disk quota exceeded",
+    Trouble.DAMAGED: (
         r"possible repository corruption|unable to read [0-9a-f]{40}"
-        r"|missing (blob|tree|commit) object",
+        r"|missing (blob|tree|commit) object"
     ),
-    (Trouble.ABSENT, r"not our ref|couldn't find remote ref|no such ref"),
-    (
-        Trouble.REFUSED,
+    Trouble.ABSENT: r"not our ref|couldn't find remote ref|no such ref",
+    Trouble.REFUSED: (
         r"does not allow request for unadvertised|does not support shallow"
-        r"|dumb http transport does not support|want \S+ not valid|shallow file has changed",
+        r"|dumb http transport does not support|want \S+ not valid|shallow file has changed"
     ),
-    (
-        Trouble.DENIED,
+    Trouble.DENIED: (
         r"could not read (username|password)|authentication failed|permission denied"
-        r"|terminal prompts disabled|host key verification failed|error: 40[13]\b",
+        r"|terminal prompts disabled|host key verification failed|error: 40[13]\b"
     ),
-    (
-        Trouble.NO_REPOSITORY,
+    Trouble.NO_REPOSITORY: (
         r"repository not found|does not appear to be a git repository|does not exist"
-        r"|repository '[^']*' not found|error: 404(?! bytes)\b|not a git repository|no such file",
+        r"|repository '[^']*' not found|error: 404(?! bytes)\b|not a git repository|no such file"
     ),
-    (
-        Trouble.UNREACHABLE,
+    Trouble.UNREACHABLE: (
         r"could not resolve|couldn't connect|failed to connect|connection refused|timed out"
         r"|unable to connect|unable to look up|network is unreachable|no route to host"
         r"|name or service not known|temporary failure in name resolution|ssl certificate"
-        r"|certificate verif|error: (5\d\d|429)\b",
+        r"|certificate verif|error: (5\d\d|429)\b"
     ),
-    (
-        Trouble.BROKEN,
+    Trouble.BROKEN: (
         r"early eof|rpc failed|hung up|unexpected disconnect|index-pack failed"
         r"|connection reset|transfer closed|low speed|operation too slow|invalid index-pack"
         # half an answer, or another one than git's protocol has there
         r"|protocol error|expected (flush|'|no other)|invalid (packet|server response)"
-        r"|bytes of (body are still expected|length header were received)",
+        r"|bytes of (body are still expected|length header were received)"
     ),
-)
+}
 
 _HINTS = {
     Trouble.ABSENT: "check the pin; if upstream force-pushed over it, add a mirror that has it",
@@ -259,7 +253,7 @@ def _read_all(process: subprocess.Popen[bytes]) -> tuple[bytes, list[str]]:
 
 def classify(said: str) -> Trouble:
     """What the lines that git, curl, ssh and the server wrote come to."""
-    return next((trouble for trouble, sign in _SIGNS if _tells(sign, said)), Trouble.OTHER)
+    return next((trouble for trouble, sign in _SIGNS.items() if _tells(sign, said)), Trouble.OTHER)
 
 
 def _tells(sign: str, said: str) -> bool:
@@ -338,7 +332,7 @@ def _failure(url: str, said: Sequence[str], code: int) -> RemoteError:
     return RemoteError(trouble, url, _WORDS.get(trouble, "") + what, text)
 
 
-_SIGN_OF = dict(_SIGNS) | {Trouble.OTHER: "^fatal:"}
+_SIGN_OF = _SIGNS | {Trouble.OTHER: "^fatal:"}
 
 _WORDS = {
     Trouble.UNREACHABLE: "cannot be reached: ",

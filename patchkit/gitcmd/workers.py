@@ -16,14 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from threading import Event, Lock
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from patchkit.errors import FAILED_CHECKS
 from patchkit.model.progress import Progress, Stop
-from patchkit.parallel import Begun, in_parallel, share_memory
-
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
+from patchkit.parallel import Answer, Begun, Item, in_parallel, share_memory
 
 #: So many seconds all is done here: most commands are through by then, and start no process.
 _PATIENCE = 1.0

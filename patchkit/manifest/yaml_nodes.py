@@ -255,29 +255,26 @@ class _Composer:
 _SHARING = "manifests share parts by `extends`, not inside a file"
 
 # Compiled when first needed: most scalars begin with a letter and are asked nothing.
-_READINGS = (
-    (Reading.NULL, r"~|null|Null|NULL|"),
-    (Reading.MERGE, r"<<"),
-    (
-        Reading.BOOLEAN,
-        r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF|[yYnN]",
+_READINGS = {
+    Reading.NULL: r"~|null|Null|NULL|",
+    Reading.MERGE: r"<<",
+    Reading.BOOLEAN: (
+        r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF|[yYnN]"
     ),
-    (Reading.OCTAL, r"[-+]?0o?[0-7_]+"),
-    (Reading.INTEGER, r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)"),
-    (Reading.SEXAGESIMAL, r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"),
-    (
-        Reading.FLOAT,
+    Reading.OCTAL: r"[-+]?0o?[0-7_]+",
+    Reading.INTEGER: r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)",
+    Reading.SEXAGESIMAL: r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?",
+    Reading.FLOAT: (
         r"[-+]?([0-9][0-9_]*\.|\.[0-9])[0-9_]*([eE][-+]?[0-9]+)?"
         r"|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+"
-        r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
     ),
-    (
-        Reading.DATE,
+    Reading.DATE: (
         r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
         r"([Tt \t]+[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]*)?"
-        r"([ \t]*(Z|[-+][0-9]{1,2}(:[0-9]{2})?))?)?",
+        r"([ \t]*(Z|[-+][0-9]{1,2}(:[0-9]{2})?))?)?"
     ),
-)
+}
 
 # How a scalar begins that YAML may take for something else; nearly none does.
 _SUSPICIOUS = frozenset("0123456789-+.~<nNyYtTfFoO") | {""}
@@ -287,7 +284,7 @@ def reading_of(text: str) -> Reading:
     """What YAML 1.1 or 1.2 takes the unquoted `text` for."""
     if text[:1] not in _SUSPICIOUS:
         return Reading.TEXT
-    for reading, pattern in _READINGS:
+    for reading, pattern in _READINGS.items():
         if re.fullmatch(pattern, text):
             return reading
     return Reading.TEXT
@@ -308,22 +305,22 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: Path) -> Probl
     if mark is not None and "cannot start any token" in what:
         character = text[mark.index : mark.index + 1]
         what = "a tab" if character == "\t" else f"{character} cannot begin a value"
-    hint = next((hint for words, hint in _SYNTAX_HINTS if words in what), _SYNTAX_HINT)
+    hint = next((hint for words, hint in _SYNTAX_HINTS.items() if words in what), _SYNTAX_HINT)
     return Problem(f"not YAML: {what}", f"{file}:{line}", hint)
 
 
 _SYNTAX_HINT = "the line above it may be the one that is wrong"
 
-_SYNTAX_HINTS = (
-    ("mapping values are not allowed", "quote a value that contains `: `"),
-    ("tab", "indent with spaces"),
-    ("cannot begin a value", "quote the value"),
-    ("could not find expected ':'", "is a colon missing, or a quote not closed?"),
-    ("unexpected end of stream", "a quote or bracket is not closed"),
-    ("did not find expected node content", "is a value missing, or a bracket not closed?"),
-    ("did not find expected key", "lines of one level begin in the same column"),
-    ("incompatible YAML document", "delete the %YAML line"),
-)
+_SYNTAX_HINTS = {
+    "mapping values are not allowed": "quote a value that contains `: `",
+    "tab": "indent with spaces",
+    "cannot begin a value": "quote the value",
+    "could not find expected ':'": "is a colon missing, or a quote not closed?",
+    "unexpected end of stream": "a quote or bracket is not closed",
+    "did not find expected node content": "is a value missing, or a bracket not closed?",
+    "did not find expected key": "lines of one level begin in the same column",
+    "incompatible YAML document": "delete the %YAML line",
+}
 
 
 # Whether a file of an upstream is YAML at all: any YAML, not only what manifests may use.

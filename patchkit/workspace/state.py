@@ -40,18 +40,18 @@ _STATUS = (
 )
 
 # What git leaves in its directory while an operation waits for the user.
-_OPERATIONS = (
-    ("rebase-merge", "rebase"),
-    ("rebase-apply", "rebase or am"),
-    ("MERGE_HEAD", "merge"),
-    ("CHERRY_PICK_HEAD", "cherry-pick"),
-    ("REVERT_HEAD", "revert"),
-    ("sequencer", "cherry-pick or revert"),
-    ("BISECT_LOG", "bisect"),
-)
+_OPERATIONS = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase or am",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "sequencer": "cherry-pick or revert",
+    "BISECT_LOG": "bisect",
+}
 
 #: The same, names only.
-OPERATION_FILES = tuple(name for name, _ in _OPERATIONS)
+OPERATION_FILES = tuple(_OPERATIONS)
 
 
 #: The operation of a checkout that holds a conflict of a bump, or of a refresh over a moved pin.
@@ -300,7 +300,7 @@ def _halted(checkout: Checkout) -> str:
 
 def _operation(checkout: Checkout) -> str:
     return next(
-        (words for name, words in _OPERATIONS if (checkout.git_dir / name).exists()),
+        (words for name, words in _OPERATIONS.items() if (checkout.git_dir / name).exists()),
         "",
     )
 

@@ -31,13 +31,13 @@ def test_a_command_tells_all_about_itself(name: str) -> None:
     assert summary(name)[:1].isupper()
     assert len(summary(name)) <= 60
     assert told.examples
-    assert all(f"patchkit {name}" in line for line, _ in told.examples)
+    assert all(f"patchkit {name}" in line for line in told.examples)
     known = {each for parameter in parameters(name) for each in parameter.names}
     assert ("--json" in known) == bool(told.result)
     for parameter in parameters(name):
         assert parameter.help[:1].isupper(), parameter.keyword
         assert parameter.help.endswith("."), parameter.keyword
-    for line, _ in told.examples:
+    for line in told.examples:
         ours = line.partition(f"patchkit {name}")[2].partition("|")[0]
         words = [word.partition("=")[0] for word in ours.split()]
         assert {w for w in words if w.startswith("-")} <= known, line

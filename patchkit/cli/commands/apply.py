@@ -43,12 +43,12 @@ LockedOption = Annotated[
 
 @command(
     "manifest components workspace store json quiet",
-    examples=[
-        ("patchkit apply -m qwen3-vl-npu", "every component of the manifest"),
-        ("patchkit apply -m qwen3-vl-npu -c megatron-lm", "only this one"),
-        ("patchkit apply -m qwen3-vl-npu --dry-run", "say what would be done"),
-        ("patchkit apply -m qwen3-vl-npu --force", "save local work under a ref, then apply"),
-    ],
+    examples={
+        "patchkit apply -m qwen3-vl-npu": "every component of the manifest",
+        "patchkit apply -m qwen3-vl-npu -c megatron-lm": "only this one",
+        "patchkit apply -m qwen3-vl-npu --dry-run": "say what would be done",
+        "patchkit apply -m qwen3-vl-npu --force": "save local work under a ref, then apply",
+    },
     ok="every checkout is at its stack",
     finding="a patch does not apply, a stack is not the one in the lock, or work in "
     "a checkout is in the way",
@@ -220,11 +220,11 @@ def _print_next(terminal: Terminal, report: ApplyReport) -> None:
 
 @command(
     "manifest components store json quiet",
-    examples=[
-        ("patchkit fetch -m qwen3-vl-npu", "everything the manifest pins"),
-        ("patchkit fetch -m qwen3-vl-npu --offline", "is all of it cached?"),
-        ("patchkit fetch -m qwen3-vl-npu --verify", "read the cache to the last byte"),
-    ],
+    examples={
+        "patchkit fetch -m qwen3-vl-npu": "everything the manifest pins",
+        "patchkit fetch -m qwen3-vl-npu --offline": "is all of it cached?",
+        "patchkit fetch -m qwen3-vl-npu --verify": "read the cache to the last byte",
+    },
     ok="everything is in the cache",
     bad_input="a pinned file is not there or has another hash",
     environment="something could not be fetched; the other components were",

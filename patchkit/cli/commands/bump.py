@@ -72,17 +72,14 @@ ExplainOption = Annotated[
 
 @command(
     "manifest components workspace store json quiet",
-    examples=[
-        ("patchkit bump megatron-lm --to latest --dry-run", "what would become of the patches?"),
-        ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
-        ("patchkit bump slime --to latest -o body.md", "with a pull request's text"),
-        ("patchkit bump --all --dry-run", "every component, to what it tracks"),
-        (
-            "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...",
-            "an archive, by the version in its URL",
-        ),
-        ("patchkit bump -o page.html", "a page to review the last bump by"),
-    ],
+    examples={
+        "patchkit bump megatron-lm --to latest --dry-run": "what would become of the patches?",
+        "patchkit bump megatron-lm --to core_v0.16.0": "pin, patches and lock in one go",
+        "patchkit bump slime --to latest -o body.md": "with a pull request's text",
+        "patchkit bump --all --dry-run": "every component, to what it tracks",
+        "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...": "an archive, by the version in its URL",
+        "patchkit bump -o page.html": "a page to review the last bump by",
+    },
     ok="the pin is moved and every patch carried, or it was there already",
     finding="the checkout has edits, the change would break another stack, "
     "--skip-conflicts left patches out, or there is no finished bump to review",

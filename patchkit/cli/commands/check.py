@@ -34,11 +34,11 @@ RunOption = Annotated[
 
 @command(
     "manifests components workspace store json quiet",
-    examples=[
-        ("patchkit check", "every manifest of manifests/"),
-        ("patchkit check -m slime-npu-official -c slime", "one component"),
-        ("patchkit check --strict", "also: headers, and the form that refresh writes"),
-    ],
+    examples={
+        "patchkit check": "every manifest of manifests/",
+        "patchkit check -m slime-npu-official -c slime": "one component",
+        "patchkit check --strict": "also: headers, and the form that refresh writes",
+    },
     ok="every patch applies",
     finding="a patch does not apply, or the lock says otherwise",
     bad_input="a manifest, series, lock or patch cannot be read",

@@ -40,11 +40,11 @@ AllowDriftOption = Annotated[
 
 @command(
     "manifests components workspace store json quiet",
-    examples=[
-        ("patchkit ci --format github", "annotations for every manifest"),
-        ("patchkit ci --allow-drift --strict", "a pull request: drift is no fault of it"),
-        ("patchkit ci --format sarif -o patchkit.sarif", "for a code scanning page"),
-    ],
+    examples={
+        "patchkit ci --format github": "annotations for every manifest",
+        "patchkit ci --allow-drift --strict": "a pull request: drift is no fault of it",
+        "patchkit ci --format sarif -o patchkit.sarif": "for a code scanning page",
+    },
     ok="every patch applies to its pin and to its tracked branch",
     finding="a patch does not, or the lock says otherwise",
     bad_input="a manifest, series, lock or patch cannot be read",
@@ -234,13 +234,13 @@ JobsOfOption = Annotated[
 
 @command(
     "manifests components json quiet",
-    examples=[
-        ("patchkit ci --matrix", "which jobs there would be"),
-        ('echo "jobs=$(patchkit ci --matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
-        ("patchkit ci --matrix --format gitlab --include ci/gitlab.yml > jobs.yml", "on GitLab"),
-        ("patchkit ci --matrix --only bump --format github", "what `patchkit bump` can move"),
-        ("patchkit ci --matrix --json > jobs.json", "for `ci --merge`"),
-    ],
+    examples={
+        "patchkit ci --matrix": "which jobs there would be",
+        'echo "jobs=$(patchkit ci --matrix --format github)" >> "$GITHUB_OUTPUT"': "on GitHub",
+        "patchkit ci --matrix --format gitlab --include ci/gitlab.yml > jobs.yml": "on GitLab",
+        "patchkit ci --matrix --only bump --format github": "what `patchkit bump` can move",
+        "patchkit ci --matrix --json > jobs.json": "for `ci --merge`",
+    },
     ok="printed",
     bad_input="a manifest cannot be read: no job would look at it",
     result="patchkit.ops.ci:MatrixReport",
@@ -298,11 +298,11 @@ FilesArgument = Annotated[
 
 @command(
     "json quiet",
-    examples=[
-        ("patchkit ci --merge results/*.json", "one report, one exit code"),
-        ("patchkit ci --merge jobs.json results/*.json", "and no job may be missing"),
-        ("patchkit ci --merge results/*.json --format html -o report.html", "as a page"),
-    ],
+    examples={
+        "patchkit ci --merge results/*.json": "one report, one exit code",
+        "patchkit ci --merge jobs.json results/*.json": "and no job may be missing",
+        "patchkit ci --merge results/*.json --format html -o report.html": "as a page",
+    },
     ok="every result is good",
     finding="one of them has a finding",
     bad_input="a file is not a patchkit result, or a result is an error of this kind",
@@ -348,11 +348,11 @@ IntoOption = Annotated[
 
 @command(
     "json quiet",
-    examples=[
-        ("patchkit ci --issues drift.json -o issues", "one text for each open cause"),
-        ("patchkit ci --issues results/*.json -o issues --dry-run", "what would change"),
-        ("patchkit ci --issues drift.json -o issues --json", "for a script that posts them"),
-    ],
+    examples={
+        "patchkit ci --issues drift.json -o issues": "one text for each open cause",
+        "patchkit ci --issues results/*.json -o issues --dry-run": "what would change",
+        "patchkit ci --issues drift.json -o issues --json": "for a script that posts them",
+    },
     ok="the folder says what is open, whatever that is",
     bad_input="a file is not a patchkit result, or not an issue that it wrote",
     environment="the folder cannot be written",

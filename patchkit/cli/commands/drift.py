@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @command(
     "manifests components store json quiet",
-    examples=[
-        ("patchkit drift -m slime-npu-official -c megatron-lm", "along the tracked branch"),
-        ("patchkit drift -m slime-npu-official -c megatron-lm --to main", "along another one"),
-        ("patchkit drift --format html -o drift.html", "a page with timelines"),
-    ],
+    examples={
+        "patchkit drift -m slime-npu-official -c megatron-lm": "along the tracked branch",
+        "patchkit drift -m slime-npu-official -c megatron-lm --to main": "along another one",
+        "patchkit drift --format html -o drift.html": "a page with timelines",
+    },
     ok="every patch fits the newest commit",
     finding="a patch does not fit the newest commit, or is upstream there",
     bad_input="a manifest, series or patch cannot be read; no branch is tracked",

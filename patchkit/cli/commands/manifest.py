@@ -81,10 +81,10 @@ class SchemaReport(Struct, frozen=True):
 
 @command(
     "manifests json quiet",
-    examples=[
-        ("patchkit check --only manifest", "every manifest of manifests/"),
-        ("patchkit check --only manifest qwen3-vl-npu", "one of them"),
-    ],
+    examples={
+        "patchkit check --only manifest": "every manifest of manifests/",
+        "patchkit check --only manifest qwen3-vl-npu": "one of them",
+    },
     ok="nothing is wrong",
     finding="only warnings, and --strict",
     bad_input="a manifest cannot be used",
@@ -109,10 +109,10 @@ def lint(
 
 @command(
     "manifest json",
-    examples=[
-        ("patchkit status --resolved -m qwen3-vl-npu", "as YAML, with the shared parts merged in"),
-        ("patchkit status --resolved -m qwen3-vl-npu --json", "the same for programs"),
-    ],
+    examples={
+        "patchkit status --resolved -m qwen3-vl-npu": "as YAML, with the shared parts merged in",
+        "patchkit status --resolved -m qwen3-vl-npu --json": "the same for programs",
+    },
     ok="shown",
     bad_input="the manifest cannot be used",
     result="patchkit.ops.manifest:ShownManifest",
@@ -133,10 +133,10 @@ def show(
 
 @command(
     "json",
-    examples=[
-        ("patchkit init --schema > manifests/manifest.schema.json", "for editors to complete by"),
-        ("patchkit init --schema part", "the schema of files that others extend"),
-    ],
+    examples={
+        "patchkit init --schema > manifests/manifest.schema.json": "for editors to complete by",
+        "patchkit init --schema part": "the schema of files that others extend",
+    },
     ok="always",
     result="patchkit.cli.commands.manifest:SchemaReport",
 )
@@ -193,21 +193,18 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
 
 @command(
     "store json quiet",
-    examples=[
-        (
-            "patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main",
-            "pin the commit that main is at now",
+    examples={
+        "patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main": (
+            "pin the commit that main is at now"
         ),
-        (
-            "patchkit init demo --git URL --ref ID --component mbridge",
-            "pin that commit; no network is asked",
+        "patchkit init demo --git URL --ref ID --component mbridge": (
+            "pin that commit; no network is asked"
         ),
-        (
-            "patchkit init demo --archive mbridge==0.15.1",
-            "a source distribution from the package index",
+        "patchkit init demo --archive mbridge==0.15.1": (
+            "a source distribution from the package index"
         ),
-        ("patchkit init --here", "the patches that are here, where they lie"),
-    ],
+        "patchkit init --here": "the patches that are here, where they lie",
+    },
     ok="written",
     finding="with --here: a patch does not apply to its pin, or was left out",
     usage="the manifest is there already, or the options do not go together",
@@ -273,13 +270,12 @@ def init(
 
 @command(
     "manifest json quiet",
-    examples=[
-        (
-            "patchkit add -m demo --git https://example.com/mbridge.git --ref v0.15.1",
-            "pin that tag's commit, and say so beside it",
+    examples={
+        "patchkit add -m demo --git https://example.com/mbridge.git --ref v0.15.1": (
+            "pin that tag's commit, and say so beside it"
         ),
-        ("patchkit add trainer -m demo --git URL --ref ID", "by another name; nobody is asked"),
-    ],
+        "patchkit add trainer -m demo --git URL --ref ID": "by another name; nobody is asked",
+    },
     ok="written",
     usage="the component is there already, or the options do not go together",
     bad_input="the manifest cannot be used",

@@ -51,13 +51,13 @@ AllPinsOption = Annotated[
 
 @command(
     "manifest components workspace store json quiet",
-    examples=[
-        ("patchkit refresh -m qwen3-vl-npu --dry-run", "where would each edit go?"),
-        ("patchkit refresh -m qwen3-vl-npu -c megatron-lm", "rewrite its patch files"),
-        ("patchkit refresh -m qwen3-vl-npu --canonical", "every diff in patchkit's own form"),
-        ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "all edits make a new patch"),
-        ("patchkit refresh --rest fix-rope", "those that belong to no patch do"),
-    ],
+    examples={
+        "patchkit refresh -m qwen3-vl-npu --dry-run": "where would each edit go?",
+        "patchkit refresh -m qwen3-vl-npu -c megatron-lm": "rewrite its patch files",
+        "patchkit refresh -m qwen3-vl-npu --canonical": "every diff in patchkit's own form",
+        "patchkit refresh --new fix-rope --message 'Fix RoPE'": "all edits make a new patch",
+        "patchkit refresh --rest fix-rope": "those that belong to no patch do",
+    },
     ok="the patch files match the checkouts",
     finding="an edit does not belong to exactly one patch, there is nothing for "
     "a new one, or a checkout was refused",
@@ -135,10 +135,10 @@ def refresh(
 
 @command(
     "manifest component workspace store json quiet",
-    examples=[
-        ("patchkit refresh --from-branch -m demo -c sglang --dry-run", "what is new there?"),
-        ("patchkit refresh --from-branch -m demo -c sglang", "its commits as patch files"),
-    ],
+    examples={
+        "patchkit refresh --from-branch -m demo -c sglang --dry-run": "what is new there?",
+        "patchkit refresh --from-branch -m demo -c sglang": "its commits as patch files",
+    },
     ok="the series has what the branch has",
     finding="a patch that the branch does not have is in the way, or a checkout was refused",
     bad_input="the branch is not there, or not on the pin",

@@ -38,14 +38,11 @@ _goes_back = partial(
 
 @_goes_on(
     "manifest component workspace store json quiet",
-    examples=[
-        ("patchkit continue", "the conflict is resolved: carry the rest"),
-        ("patchkit continue --accept", "take the merge that is proposed, unlikely as it is"),
-        (
-            "patchkit continue -m qwen3-vl-npu -c sglang",
-            "where several conflicts wait",
-        ),
-    ],
+    examples={
+        "patchkit continue": "the conflict is resolved: carry the rest",
+        "patchkit continue --accept": "take the merge that is proposed, unlikely as it is",
+        "patchkit continue -m qwen3-vl-npu -c sglang": "where several conflicts wait",
+    },
     finding="the conflict is not resolved, or no bump or import is in progress",
 )
 def continue_(
@@ -74,7 +71,9 @@ def continue_(
 
 @_goes_on(
     "manifest component workspace store json quiet",
-    examples=[("patchkit skip", "the patch is not needed any more: take it off the series")],
+    examples={
+        "patchkit skip": "the patch is not needed any more: take it off the series",
+    },
     finding="no bump or import is in progress",
 )
 def skip(
@@ -94,7 +93,9 @@ def skip(
 
 @_goes_back(
     "manifest component workspace json quiet",
-    examples=[("patchkit abort", "everything is as it was before")],
+    examples={
+        "patchkit abort": "everything is as it was before",
+    },
     finding="no bump or import is in progress",
 )
 def abort(
@@ -114,11 +115,11 @@ def abort(
 
 @_goes_back(
     "manifest component workspace json quiet",
-    examples=[
-        ("patchkit undo", "back to the conflict before; or, if none waits, the last change"),
-        ("patchkit undo --redo", "what was undone last is done again"),
-        ("patchkit undo --list", "what can be undone, and redone"),
-    ],
+    examples={
+        "patchkit undo": "back to the conflict before; or, if none waits, the last change",
+        "patchkit undo --redo": "what was undone last is done again",
+        "patchkit undo --list": "what can be undone, and redone",
+    },
     finding="there is nothing to undo, it was changed since, or the checkout stays where it is",
 )
 def undo(

@@ -21,10 +21,10 @@ _SHOWN = 3
 
 @command(
     "manifest components workspace json quiet",
-    examples=[
-        ("patchkit undo --show", "what is saved of all components, the latest first"),
-        ("patchkit undo --show 20260102T030405Z", "its diff"),
-    ],
+    examples={
+        "patchkit undo --show": "what is saved of all components, the latest first",
+        "patchkit undo --show 20260102T030405Z": "its diff",
+    },
     ok="shown",
     bad_input="the manifest cannot be read",
     result=_RESULT,

@@ -37,10 +37,10 @@ PatchesArgument = Annotated[list[str], typer.Argument(metavar="PATCH", help=_HOW
 
 @_edits(
     _TAKES,
-    examples=[
-        ("patchkit edit 3 --message 'Fix RoPE'", "the third patch of the series"),
-        ("patchkit edit fix-rope --name rope-on-npu", "the file, and its line in the series"),
-    ],
+    examples={
+        "patchkit edit 3 --message 'Fix RoPE'": "the third patch of the series",
+        "patchkit edit fix-rope --name rope-on-npu": "the file, and its line in the series",
+    },
 )
 def edit(
     session: Session,
@@ -70,10 +70,10 @@ def edit(
 
 @_edits(
     _TAKES,
-    examples=[
-        ("patchkit drop fix-rope", "it leaves series and checkout"),
-        ("patchkit drop 3 4 --dry-run", "do the others apply without them?"),
-    ],
+    examples={
+        "patchkit drop fix-rope": "it leaves series and checkout",
+        "patchkit drop 3 4 --dry-run": "do the others apply without them?",
+    },
 )
 def drop(
     session: Session,
@@ -96,10 +96,10 @@ def drop(
 
 @_edits(
     _TAKES,
-    examples=[
-        ("patchkit move fix-rope --to fuse-norm", "to the place of that patch"),
-        ("patchkit move fix-rope --to 1", "to the beginning of the series"),
-    ],
+    examples={
+        "patchkit move fix-rope --to fuse-norm": "to the place of that patch",
+        "patchkit move fix-rope --to 1": "to the beginning of the series",
+    },
 )
 def move(
     session: Session,
@@ -128,7 +128,9 @@ def move(
 
 @_edits(
     _TAKES,
-    examples=[("patchkit fold fix-typo --to fix-rope", "one patch of two")],
+    examples={
+        "patchkit fold fix-typo --to fix-rope": "one patch of two",
+    },
 )
 def fold(
     session: Session,
@@ -155,10 +157,10 @@ def fold(
 
 @_edits(
     _TAKES,
-    examples=[
-        ("patchkit split fix-rope --new rope-tests --file tests/test_rope.py", "whole files"),
-        ("patchkit split fix-rope --new rope-cache --file rope.py:2", "the second hunk of a file"),
-    ],
+    examples={
+        "patchkit split fix-rope --new rope-tests --file tests/test_rope.py": "whole files",
+        "patchkit split fix-rope --new rope-cache --file rope.py:2": "the second hunk of a file",
+    },
 )
 def split(
     session: Session,
@@ -198,10 +200,10 @@ def split(
 
 @_edits(
     _TAKES,
-    examples=[
-        ("patchkit import --vendor -m slime-npu-official -c megatron-lm", "all of the component"),
-        ("patchkit import --vendor npu-megatron.patch -c megatron-lm", "one of them"),
-    ],
+    examples={
+        "patchkit import --vendor -m slime-npu-official -c megatron-lm": "all of the component",
+        "patchkit import --vendor npu-megatron.patch -c megatron-lm": "one of them",
+    },
 )
 def vendor(
     session: Session,

@@ -36,11 +36,11 @@ _NEXT = {
 
 @command(
     "manifest components workspace json quiet",
-    examples=[
-        ("patchkit status -m qwen3-vl-npu", "every component"),
-        ("patchkit status -m qwen3-vl-npu --json", "for a script"),
-        ("patchkit status --strict --quiet && ./train.sh", "only with what was recorded"),
-    ],
+    examples={
+        "patchkit status -m qwen3-vl-npu": "every component",
+        "patchkit status -m qwen3-vl-npu --json": "for a script",
+        "patchkit status --strict --quiet && ./train.sh": "only with what was recorded",
+    },
     ok="shown, whatever the states are; with --strict: all are applied",
     finding="with --strict: a checkout is not what manifest and lock say",
     bad_input="the manifest or the lock cannot be read",

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @command(
     "manifest components workspace store json quiet",
-    examples=[
-        ("patchkit check --only tests --accept", "at the pin: which of upstream's tests pass?"),
-        ("patchkit check --only tests", "after a bump: what broke of what passed?"),
-        ("patchkit check --only tests slime -o slime.xml", "and keep what the command wrote"),
-    ],
+    examples={
+        "patchkit check --only tests --accept": "at the pin: which of upstream's tests pass?",
+        "patchkit check --only tests": "after a bump: what broke of what passed?",
+        "patchkit check --only tests slime -o slime.xml": "and keep what the command wrote",
+    },
     ok="every test passes that passed when it was learnt, or none are declared",
     finding="a test broke, or fails and nothing was learnt",
     bad_input="the manifest, a series, a patch or the record cannot be read",

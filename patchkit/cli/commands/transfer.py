@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @command(
     "manifest component store json quiet",
-    examples=[
-        ("patchkit import ../fixes -m demo -c mbridge", "a folder of .patch files"),
-        ("patchkit import debian/patches/series -m demo -c mbridge", "a quilt series"),
-        ("patchkit import meta/recipes/mbridge_1.2.bb -m demo -c mbridge", "a recipe's SRC_URI"),
-        ("patchkit import fixes.mbox -m demo -c mbridge", "mails, as git am takes them"),
-        ("patchkit import fix.patch --3way -m demo -c mbridge", "made for another version"),
-        ("patchkit import fix.patch --repair -m demo -c mbridge", "damaged on its way"),
-    ],
+    examples={
+        "patchkit import ../fixes -m demo -c mbridge": "a folder of .patch files",
+        "patchkit import debian/patches/series -m demo -c mbridge": "a quilt series",
+        "patchkit import meta/recipes/mbridge_1.2.bb -m demo -c mbridge": "a recipe's SRC_URI",
+        "patchkit import fixes.mbox -m demo -c mbridge": "mails, as git am takes them",
+        "patchkit import fix.patch --3way -m demo -c mbridge": "made for another version",
+        "patchkit import fix.patch --repair -m demo -c mbridge": "damaged on its way",
+    },
     ok="the patches are in the series",
     finding="a patch does not apply; nothing was written without --force",
     halted="with --3way: the checkout holds a conflict",
@@ -212,14 +212,14 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
 
 @command(
     "manifest component workspace store json quiet",
-    examples=[
-        ("patchkit export -c mbridge --format quilt -o debian/patches", "for quilt push -a"),
-        ("patchkit export -c mbridge -o mbridge.mbox", "for git am"),
-        ("patchkit export -c mbridge --format yocto -o meta-npu/mbridge", "a .bbappend and files/"),
-        ("patchkit export -c mbridge --format runtime -o npu.py", "for images that stay"),
-        ("patchkit export -c mbridge --patch fix-rope -o fix.mbox", "to send one upstream"),
-        ("patchkit export -c mbridge --branch npu", "a branch with these commits, to push"),
-    ],
+    examples={
+        "patchkit export -c mbridge --format quilt -o debian/patches": "for quilt push -a",
+        "patchkit export -c mbridge -o mbridge.mbox": "for git am",
+        "patchkit export -c mbridge --format yocto -o meta-npu/mbridge": "a .bbappend and files/",
+        "patchkit export -c mbridge --format runtime -o npu.py": "for images that stay",
+        "patchkit export -c mbridge --patch fix-rope -o fix.mbox": "to send one upstream",
+        "patchkit export -c mbridge --branch npu": "a branch with these commits, to push",
+    },
     ok="the stack is written",
     bad_input="a patch does not apply, or cannot be written in that form",
     environment="the upstream cannot be fetched, or the disk is full",

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @command(
     "manifest components workspace store json",
-    examples=[
-        ("patchkit log -m qwen3-vl-npu", "every component's patches"),
-        ("patchkit log -m qwen3-vl-npu -c megatron-lm --json", "for a script"),
-        ("patchkit log --upstream -m qwen3-vl-npu", "what was sent, landed, is open"),
-    ],
+    examples={
+        "patchkit log -m qwen3-vl-npu": "every component's patches",
+        "patchkit log -m qwen3-vl-npu -c megatron-lm --json": "for a script",
+        "patchkit log --upstream -m qwen3-vl-npu": "what was sent, landed, is open",
+    },
     ok="listed",
     bad_input="a series or patch cannot be read",
     environment="an upstream could not be fetched",
@@ -111,10 +111,10 @@ def _upstream(patch: LoggedPatch) -> Iterator[str]:
 
 @command(
     "manifest component store json",
-    examples=[
-        ("patchkit show fix-rope", "a patch, by name, number or the beginning of its name"),
-        ("patchkit show ae2c912c04 -c sglang", "the commit of upstream that a conflict names"),
-    ],
+    examples={
+        "patchkit show fix-rope": "a patch, by name, number or the beginning of its name",
+        "patchkit show ae2c912c04 -c sglang": "the commit of upstream that a conflict names",
+    },
     ok="shown",
     bad_input="a series or patch cannot be read",
     environment="upstream's history could not be fetched",

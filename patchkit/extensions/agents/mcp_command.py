@@ -22,10 +22,10 @@ RunOption = Annotated[
 
 @command(
     "workspace store",
-    examples=[
-        ("patchkit mcp", "what a client starts, to look at the project in this folder"),
-        ("patchkit mcp --allow-write", "and to propose bumps, and merges for their conflicts"),
-    ],
+    examples={
+        "patchkit mcp": "what a client starts, to look at the project in this folder",
+        "patchkit mcp --allow-write": "and to propose bumps, and merges for their conflicts",
+    },
     ok="the client has gone",
     group="For agents",
 )
@@ -71,7 +71,9 @@ def mcp(
 
 @command(
     "manifest component workspace json",
-    examples=[("patchkit mcp --only conflict", "what the tool `conflict` tells")],
+    examples={
+        "patchkit mcp --only conflict": "what the tool `conflict` tells",
+    },
     ok="told, whether one waits or not",
     bad_input="the manifest or a resolution cannot be read",
     result="patchkit.extensions.agents.conflict_report:ConflictReport",
@@ -92,7 +94,9 @@ def conflict(session: Session) -> ExitCode:
 
 @command(
     "manifest component workspace store json quiet",
-    examples=[("patchkit mcp --only merge", "what the tool `propose_merge` does")],
+    examples={
+        "patchkit mcp --only merge": "what the tool `propose_merge` does",
+    },
     ok="all patches are carried: pin, patches and lock are written",
     finding="it does not hold, and nothing was changed",
     halted="the next conflict is in the checkout",

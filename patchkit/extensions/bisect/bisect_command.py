@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @command(
     "manifest component workspace store json quiet",
-    examples=[
-        ("patchkit bisect slime --to latest --run ./try.sh", "which commit after the pin?"),
-        ("patchkit bisect slime --to v0.3.0 --run ./try.sh", "up to that tag"),
-    ],
+    examples={
+        "patchkit bisect slime --to latest --run ./try.sh": "which commit after the pin?",
+        "patchkit bisect slime --to v0.3.0 --run ./try.sh": "up to that tag",
+    },
     ok="the command passes at the newest commit",
     finding="it fails: because of the commit that is named, or at the pin, too",
     bad_input="the manifest, a series or a patch cannot be read, or one does not apply",

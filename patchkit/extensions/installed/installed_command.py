@@ -38,13 +38,10 @@ if TYPE_CHECKING:
 
 @command(
     "manifest components store json quiet",
-    examples=[
-        (
-            "patchkit install site-packages -m verl-npu-index -c sglang",
-            "patch an installed package",
-        ),
-        ("patchkit install site-packages --reverse", "and reverse it"),
-    ],
+    examples={
+        "patchkit install site-packages -m verl-npu-index -c sglang": "patch an installed package",
+        "patchkit install site-packages --reverse": "and reverse it",
+    },
     ok="the folder is at its stacks",
     finding="a patch does not apply, a stack is not the one in the lock, or a file "
     "is not what the stack is for",
@@ -95,14 +92,12 @@ def install(
 
 @command(
     "manifest components store json quiet",
-    examples=[
-        ("patchkit check --only installed /usr/bin/python3 -m demo", "is it in its packages?"),
-        ("patchkit check --only installed venv/lib/python3.11/site-packages", "what was put here?"),
-        (
-            "patchkit check --only installed /mnt/rootfs --image -m demo",
-            "is this image that manifest's?",
-        ),
-    ],
+    examples={
+        "patchkit check --only installed /usr/bin/python3 -m demo": "is it in its packages?",
+        "patchkit check --only installed venv/lib/python3.11/site-packages": "what was put here?",
+        "patchkit check --only installed /mnt/rootfs --image -m demo": "is this image that "
+        "manifest's?",
+    },
     ok="every patch of the manifest that has files there is live",
     finding="a patch is not live, a file is neither, nothing was found, or it cannot "
     "be said: there is no manifest to compare with, or not enough is known of its stack",
@@ -156,10 +151,10 @@ def attest(
 
 @command(
     "manifest component workspace store json quiet",
-    examples=[
-        ("patchkit refresh --from site-packages -m demo -n", "where would each edit go?"),
-        ("patchkit refresh --from copied/demo -m demo -c demo --new fix-rope", "all make a patch"),
-    ],
+    examples={
+        "patchkit refresh --from site-packages -m demo -n": "where would each edit go?",
+        "patchkit refresh --from copied/demo -m demo -c demo --new fix-rope": "all make a patch",
+    },
     ok="the patch files have the edits",
     finding="an edit does not belong to exactly one patch, a file is not the pin's "
     "nor edited, or a checkout was refused",

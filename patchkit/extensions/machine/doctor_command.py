@@ -21,17 +21,15 @@ if TYPE_CHECKING:
 
 @command(
     "manifest workspace cache json quiet",
-    examples=[
-        ("patchkit check --only machine -m demo", "all: system, packages, variables, metadata"),
-        (
-            "patchkit check --only machine -m demo --python .venv/bin/python packages",
-            "another Python",
+    examples={
+        "patchkit check --only machine -m demo": "all: system, packages, variables, metadata",
+        "patchkit check --only machine -m demo --python .venv/bin/python packages": (
+            "another Python"
         ),
-        (
-            "patchkit check --only machine -m demo --set @site.yaml",
-            "variables that only the site knows, too",
+        "patchkit check --only machine -m demo --set @site.yaml": (
+            "variables that only the site knows, too"
         ),
-    ],
+    },
     ok="nothing is wrong or missing, though something may be uncertain",
     finding="something is wrong or missing",
     bad_input="the manifest or a values file cannot be used",

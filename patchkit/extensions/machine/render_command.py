@@ -20,28 +20,19 @@ if TYPE_CHECKING:
 
 @command(
     "manifest cache json quiet",
-    examples=[
-        (
-            "patchkit export --format machine -m demo --set model_path=/data/qwen",
-            "everything, to rendered/demo/",
+    examples={
+        "patchkit export --format machine -m demo --set model_path=/data/qwen": (
+            "everything, to rendered/demo/"
         ),
-        (
-            "patchkit export --format machine -m demo --set @site.yaml install env",
-            "only some of it",
+        "patchkit export --format machine -m demo --set @site.yaml install env": "only some of it",
+        "patchkit export --format machine -m demo lock": (
+            "what the environment is installed from; asks the package index"
         ),
-        (
-            "patchkit export --format machine -m demo lock",
-            "what the environment is installed from; asks the package index",
+        "patchkit export --format machine -m demo -o README.md": "the version table in a page",
+        "patchkit export --format machine -m demo --dry-run": (
+            "in CI: is it what the manifest says now?"
         ),
-        (
-            "patchkit export --format machine -m demo -o README.md",
-            "the version table in a page",
-        ),
-        (
-            "patchkit export --format machine -m demo --dry-run",
-            "in CI: is it what the manifest says now?",
-        ),
-    ],
+    },
     ok="all files are written, or were up to date",
     finding="--dry-run, and a file is stale, edited or missing; or an edited one is in the way",
     usage="a site value is missing, or the manifest does not say enough",

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @command(
     "manifest components store json quiet",
-    examples=[
-        ("patchkit plan megatron-lm", "how far along the tracked branch, at what cost?"),
-        ("patchkit plan megatron-lm --to core_v0.16.0", "the same up to a release"),
-        ("patchkit plan -m qwen3-vl-npu", "the newest combination of all components"),
-    ],
+    examples={
+        "patchkit plan megatron-lm": "how far along the tracked branch, at what cost?",
+        "patchkit plan megatron-lm --to core_v0.16.0": "the same up to a release",
+        "patchkit plan -m qwen3-vl-npu": "the newest combination of all components",
+    },
     ok="the components were looked at",
     bad_input="a manifest, series or patch cannot be read; no branch is tracked",
     environment="an upstream could not be fetched",

@@ -45,14 +45,11 @@ AcceptTargetOption = Annotated[
 @command(
     "manifest components store json quiet",
     group="Between components",
-    examples=[
-        ("patchkit check --only overrides -m qwen3-vl-npu", "what changed since it was reviewed"),
-        (
-            "patchkit check --only overrides 'megatron.core.optimizer.*' --diff",
-            "and how",
-        ),
-        ("patchkit check --only overrides -m qwen3-vl-npu --accept", "all of that was looked at"),
-    ],
+    examples={
+        "patchkit check --only overrides -m qwen3-vl-npu": "what changed since it was reviewed",
+        "patchkit check --only overrides 'megatron.core.optimizer.*' --diff": "and how",
+        "patchkit check --only overrides -m qwen3-vl-npu --accept": "all of that was looked at",
+    },
     ok="every target is there and as it was reviewed, or there are none",
     finding="targets are gone, have changed or were never reviewed",
     bad_input="a rule file, series, lock or patch cannot be read",
@@ -139,13 +136,12 @@ AllCallsOption = Annotated[
 @command(
     "manifest components store json quiet",
     group="Between components",
-    examples=[
-        ("patchkit check --only calls -m qwen3-vl-npu", "calls that do not fit what they call"),
-        (
-            "patchkit check --only calls -m qwen3-vl-npu -c slime --all",
-            "and those that cannot be decided",
+    examples={
+        "patchkit check --only calls -m qwen3-vl-npu": "calls that do not fit what they call",
+        "patchkit check --only calls -m qwen3-vl-npu -c slime --all": (
+            "and those that cannot be decided"
         ),
-    ],
+    },
     ok="every call that can be decided fits, or there are no contracts",
     finding="calls do not fit, or an entry of the manifest is for nothing",
     bad_input="a series or patch cannot be read, or does not apply",

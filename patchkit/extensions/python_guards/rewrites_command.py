@@ -24,10 +24,10 @@ RunSedOption = Annotated[
 @command(
     "manifest component workspace store json quiet",
     group="Start",
-    examples=[
-        ("patchkit import --rewrites -m demo -c mbridge -n", "which patches would be made?"),
-        ("patchkit import --rewrites -m demo -c mbridge --run", "and sed is asked what it does"),
-    ],
+    examples={
+        "patchkit import --rewrites -m demo -c mbridge -n": "which patches would be made?",
+        "patchkit import --rewrites -m demo -c mbridge --run": "and sed is asked what it does",
+    },
     ok="the patches are in the series, or there is nothing to make one of",
     finding="a patch does not apply; nothing was written",
     bad_input="the manifest, a series or a patch cannot be read, or does not apply",

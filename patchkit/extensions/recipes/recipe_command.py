@@ -24,13 +24,10 @@ if TYPE_CHECKING:
 
 @command(
     "json quiet",
-    examples=[
-        ("patchkit check --only recipes", "every recipe of patches/"),
-        (
-            "patchkit check --only recipes patches/megatron-lm/jit-fuser-off.recipe.yml",
-            "one of them",
-        ),
-    ],
+    examples={
+        "patchkit check --only recipes": "every recipe of patches/",
+        "patchkit check --only recipes patches/megatron-lm/jit-fuser-off.recipe.yml": "one of them",
+    },
     ok="every example is right, or there are no recipes",
     finding="a rule makes something else of an example",
     bad_input="a recipe cannot be read, or ast-grep does not take a rule",

@@ -45,14 +45,11 @@ ReasonOption = Annotated[
 
 @command(
     "manifest components store json quiet",
-    examples=[
-        (
-            "patchkit check --only sites -m qwen3-vl-npu",
-            "new sites, everywhere in the patched trees",
-        ),
-        ("patchkit check --only sites 'tests/**' --accept --reason 'not run here'", "a folder"),
-        ("patchkit check --only sites --rule nccl --accept --reason 'CUDA only'", "site by site"),
-    ],
+    examples={
+        "patchkit check --only sites -m qwen3-vl-npu": "new sites, everywhere in the patched trees",
+        "patchkit check --only sites 'tests/**' --accept --reason 'not run here'": "a folder",
+        "patchkit check --only sites --rule nccl --accept --reason 'CUDA only'": "site by site",
+    },
     ok="every site is reviewed or known, or there are no rules",
     finding="there are new sites, or a reason has expired",
     bad_input="a recipe, rule file, baseline or patch cannot be read",
