@@ -1,7 +1,7 @@
-"""Several components at once, in processes of patchkit's own: for what is Python's own time.
+"""Work on several components at once, in processes of patchkit's own.
 
-In threads it would be one at a time. One component is always looked at here, in the process that
-asks; the others are asked of workers, which end with it.
+Python runs one thread at a time, so threads do not help where it computes. One component is always
+done here, in the calling process; workers do the others, and end when it has no more for them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from patchkit.errors import FAILED_CHECKS
 from patchkit.model.progress import Progress, Stop
 from patchkit.parallel import Answer, Begun, Item, in_parallel, share_memory
 
-#: So many seconds all is done here: most commands are through by then, and start no process.
+#: Seconds before the first worker is started: most commands have ended by then.
 _PATIENCE = 1.0
-#: At most so many processes: each may take 200 MiB.
+#: The most processes at once; each may take 200 MiB.
 _MOST = 4
 
 
@@ -37,11 +37,12 @@ def in_processes(
     told: Callable[[Item, Answer], None] = lambda _item, _answer: None,
     first: Callable[[], None] = lambda: None,
 ) -> tuple[Answer, ...]:
-    """`work` on every item as `in_parallel` does it, in their order, on one here and on others in
-    workers; `told` gets each answer, here, as soon as it is there. Here `first` comes before them.
+    """Do `work` on every item, as `in_parallel` does: one at a time here, the others in workers.
 
-    `work`, items and answers are pickled, but `progress`: what `work` tells it there, it is told
-    here. What a worker does not bring to an end, as it cannot be started or dies, is done here.
+    Items are begun in their order; before the first one here comes `first`. `told` is called here
+    with each answer as soon as it is known. `work`, items and answers are pickled, except for
+    `progress`: calls of it in a worker are made here. If a worker cannot be started, or dies, its
+    item is done here.
     """
     begun, ended = Begun(len(items)), Event()
     answers: dict[int, Answer] = {}
@@ -75,7 +76,7 @@ def in_processes(
 def _answers(
     begun: Begun, question: Callable[[int], object], progress: Progress, stop: Stop
 ) -> Iterator[tuple[int, Any]]:
-    """What a worker answers, until there are no more questions, or it is gone."""
+    """The answers of a new worker, until nothing is left to ask, or it dies."""
     number = begun.take()
     if number is None:
         return
@@ -90,10 +91,10 @@ def _answers(
 
 
 class _Worker:
-    """A process that answers one question after the other, and hands on what is told meanwhile.
+    """A process that answers one question after another, and passes on calls of the progress.
 
-    It is not forked, as this process has threads, and `multiprocessing` would run the program that
-    uses patchkit once more. It imports what this one would, and ^C does not reach it: this process
+    It is not forked, because this process has threads, nor started by `multiprocessing`, which
+    would run the main program again. It has the same import path. It does not get ^C: this process
     ends it.
     """
 
@@ -114,7 +115,7 @@ class _Worker:
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None
         assert answers is not None
-        finished: list[Callable[[], None]] = []  # whoever hears of it takes the answer for known
+        finished: list[Callable[[], None]] = []  # called once the answer is known
         with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
             _Pickler(questions, progress).dump((question, progress.counts, gc.get_threshold()))
             questions.flush()
@@ -133,7 +134,7 @@ class _Worker:
         return None
 
     def close(self) -> None:
-        """Let it end: it has nothing more to answer."""
+        """Let it end, and wait for that."""
         with suppress(OSError):  # it is gone with what it was to be asked
             self._process.communicate()
 
@@ -184,7 +185,7 @@ def serve() -> None:
     share_memory()
     relay = _Relay(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)  # nothing else may come between the answers
-    with suppress(BaseException):  # what it is, shows where the question is asked once more
+    with suppress(BaseException):  # the caller does the item again, and reports the error
         while True:
             question, relay.counts, threshold = _Unpickler(sys.stdin.buffer, relay).load()
             work, item, stop = question

@@ -314,7 +314,7 @@ def agreement_of(
     given: Collection[str],
 ) -> Agreement:
     """See `examine_partners`; kept below the cache folder, since it follows from the trees."""
-    trees = [each.tree.oid for each in partners]
+    trees = [partner.tree.oid for partner in partners]
     path = memory_path(cache, "contracts", [*facts_of(partners, given), trees])
     kept: Agreement | None = recall_as(path, dict[str, Examined])
     if kept is None:
@@ -483,8 +483,8 @@ class _Together(Struct, frozen=True):
         """Whether one of these functions and classes may be in a module, by its text."""
         text = self.answers.trees[self.home(name)].data(str(self.modules.path_of(name))) or b""
         # beyond ASCII a name may be spelled in another way
-        parts = (dotted.encode().split(b".") for dotted in within)
-        return not text.isascii() or any(all(part in text for part in each) for each in parts)
+        names = (dotted.encode().split(b".") for dotted in within)
+        return not text.isascii() or any(all(part in text for part in parts) for parts in names)
 
     def load(self, name: str) -> None:
         """Note what a module has given to others."""

@@ -254,8 +254,8 @@ def _names(
 ) -> frozenset[str]:
     """The identifiers in an expression, and those that `read` finds in its texts."""
     found = set[str]()
-    for each in walk(node) if node else ():
-        match each:
+    for part in walk(node) if node else ():
+        match part:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 found.add(name)
             case ast.Constant(value=str() as text):

@@ -56,7 +56,7 @@ def _packages_at(
     """The upstream's tree at a commit; brings the files of the packages that are declared."""
     view = TreeView(along.reader, tree_of(along.reader, commit))
     root = f"{declared.root}/" if declared.root else ""
-    heads = tuple(f"{root}{each.replace('.', '/')}/" for each in declared.packages)
+    heads = tuple(f"{root}{name.replace('.', '/')}/" for name in declared.packages)
     along.bring(
         blobs_of(
             entry
@@ -235,7 +235,7 @@ def find_moved_targets(
             f"override-{verdict.value}-upstream",
             f"{name}, which {component} replaces, {_MOVED[verdict]}{why}",
             lines=(
-                *(f"replaced at {each.place}" for each in named[name]),
+                *(f"replaced at {call.place}" for call in named[name]),
                 f"at the pin {was[name].place}, now {here.place or 'nowhere'}",
             ),
             by=commit,

@@ -56,7 +56,7 @@ def unseen_sites(line: WatchedLine) -> Iterator[Finding]:
     recipes = [each for each in made if isinstance(each, Recipe)]
     baseline = load_baseline(manifest.root, baseline_path(component))
     code = code_digest("extensions/recipes", "model", "upstream")
-    known_by = [component.name, repr(baseline), [each.facts for each in recipes]]
+    known_by = [component.name, repr(baseline), [recipe.facts for recipe in recipes]]
     facts = [code, *rules_facts(rules), *known_by]
     yield from line.known_or_found(facts, partial(_unseen_sites, line, rules, recipes, baseline))
 
@@ -112,7 +112,7 @@ class SiteSearch(Struct, frozen=True):
     def find(self, passed: Scope) -> tuple[Site, ...]:
         """All sites at the tip in files that are others than at the pin, but for those `passed`."""
         history = self.along.history
-        trees = (tree_of(self.along.reader, each) for each in (history.pin, history.tip))
+        trees = (tree_of(self.along.reader, commit) for commit in (history.pin, history.tip))
         changed = tree_changes(history.repository, *trees)
         return self._sites({e.path: e.new for e in changed if not passed.covers(e.path)})
 
